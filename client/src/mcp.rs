@@ -22,6 +22,7 @@ mod question_messages;
 mod question_router;
 mod resources_and_prompts;
 mod roots;
+mod runs_without_stored_values;
 mod stdin_end;
 mod subscribers;
 mod subscriptions;

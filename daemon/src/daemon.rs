@@ -7,6 +7,7 @@ mod config_files;
 mod config_inspection;
 mod config_loading;
 mod projects;
+mod sandbox_grants;
 mod source_files;
 mod telemetry;
 

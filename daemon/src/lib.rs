@@ -45,6 +45,7 @@
 //!   files and keeps the last good text; `projects` looks up the project of a connecting client and approves it;
 //!   `source_files` reloads sources whose description files changed; `telemetry` sets where spans are sent;
 //!   `config_inspection` reports what is in force, and checks a configuration without applying it.
+//!   `sandbox_grants` checks that the paths exist which sandboxes grant.
 //!
 //! Directories are watched, not files: an event says only that something may have changed, and `config_loading`
 //! compares content. If a file cannot be parsed, its last good text stays in force. Of a project's files, the text that

@@ -95,11 +95,10 @@ async fn execute_builtin(
                 lean: true,
                 ..CallRequest::default()
             };
-            let fence = origin.fence(fences);
-            let called = send_call(link, asked, job).await;
-            let (_, held) =
-                called.map_err(|error| tool_results::fenced_error(error, fence.as_ref()))?;
-            Ok(tool_results::called_result(held, &origin, fences))
+            Ok(match send_call(link, asked, job).await {
+                Ok((_, held)) => tool_results::called_result(held, &origin, fences),
+                Err(error) => tool_results::call_error_result(&error, &origin, fences),
+            })
         }
         "read" => execute_read(access, builtins::parse_tool_args(name, arguments)?).await,
         _ => execute_resume(access, builtins::parse_tool_args(name, arguments)?, job).await,
@@ -151,7 +150,9 @@ async fn start_and_follow(
     let detach = request.detach;
     let mut transcript =
         RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
-    if names_stored_value(&request.source) || names_stored_value(request.input.as_str()) {
+    let has_stored =
+        names_stored_value(&request.source) || names_stored_value(request.input.as_str());
+    if has_stored {
         transcript.add_stored_value();
     }
     let (line, run) = access
@@ -164,6 +165,9 @@ async fn start_and_follow(
             }
         })
         .await?;
+    if !has_stored {
+        job.runs_without_stored_values.remember(&run);
+    }
     if detach {
         return Ok(transcript.running_result(&run));
     }
@@ -195,6 +199,7 @@ async fn execute_resume(
     let line = access.link.open().await?;
     let wait = Duration::from_secs_f64(seconds);
     let mut run = asked.run;
+    let has_stored = !job.runs_without_stored_values.contains(&run);
     if line.session.require_feature("resume_run").is_ok() {
         let request = ResumeRequest {
             id: run,
@@ -204,7 +209,13 @@ async fn execute_resume(
         let resumed = client.resume_run(within_seconds(30), request).await;
         run = resumed.map_err(rpc_error)??.run;
     }
-    let transcript = RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
+    let mut transcript =
+        RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
+    match has_stored {
+        true => transcript.add_stored_value(),
+        // The resumed run may have another id.
+        false => job.runs_without_stored_values.remember(&run),
+    }
     follow_run(&line, &run, transcript, Some(wait), job).await
 }
 
@@ -286,9 +297,9 @@ pub(super) fn direct_call(
     job: JobContext,
 ) -> JobFuture {
     async move {
+        let DaemonAccess { link, fences } = &access;
+        let origin = DataOrigin::of_path(&path);
         let called = async {
-            let DaemonAccess { link, fences } = &access;
-            let origin = DataOrigin::of_path(&path);
             let asked = CallRequest {
                 path,
                 arguments: Value::Object(arguments).into(),
@@ -303,7 +314,7 @@ pub(super) fn direct_call(
         };
         let result = called
             .await
-            .or_else(|error| tool_results::result_or_protocol_error(&error))?;
+            .or_else(|error| tool_results::direct_error(&error, &origin, fences))?;
         Ok::<_, ErrorData>(JobOutput::Tool(result))
     }
     .boxed()
@@ -427,7 +438,9 @@ async fn execute_read(
     };
     let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
     let mut result = tool_results::text_result(page.text);
-    if let Some(fence) = DataOrigin::stored_value().fence(&access.fences) {
+    let origin = DataOrigin::stored_value();
+    origin.mark_meta(&mut result.meta);
+    if let Some(fence) = origin.fence(&access.fences) {
         fence.enclose(&mut result.content, 0);
     }
     result.content.push(rmcp::model::ContentBlock::text(place));

@@ -71,26 +71,33 @@ impl DataOrigin {
         })
     }
 
-    /// Names the servers in `_meta`. A server cannot set this member itself.
+    /// Names the servers, and stored values, in `_meta`. A server cannot set this member itself.
     pub(super) fn mark_meta(&self, meta: &mut Option<MetaObject>) {
-        if self.servers.is_empty() {
+        if self.servers.is_empty() && !self.has_stored {
             return;
         }
+        let names = source_names(self.servers.iter(), self.has_stored);
         let meta = meta.get_or_insert_with(|| MetaObject(JsonObject::new()));
-        meta.0
-            .insert(UNTRUSTED_META_KEY.into(), json!(self.servers));
+        meta.0.insert(UNTRUSTED_META_KEY.into(), names);
     }
 }
 
-/// The same for a result of another kind, as JSON.
+/// The names of servers, and of stored values, for programs.
+fn source_names<'a>(servers: impl Iterator<Item = &'a String>, has_stored: bool) -> Value {
+    let stored = has_stored.then(|| "stored value".to_owned());
+    servers.cloned().chain(stored).collect()
+}
+
+/// Names the server in `_meta` of the JSON of a resource or a prompt. A `_meta` that is no object is replaced.
 pub(super) fn mark_json_meta(result: &mut Value, server: &str) {
     let Some(members) = result.as_object_mut() else {
         return;
     };
-    let meta = members.entry("_meta").or_insert_with(|| json!({}));
-    if let Some(meta) = meta.as_object_mut() {
-        meta.insert(UNTRUSTED_META_KEY.into(), json!([server]));
+    let meta = members.entry("_meta").or_insert(Value::Null);
+    if !meta.is_object() {
+        *meta = json!({});
     }
+    meta[UNTRUSTED_META_KEY] = json!([server]);
 }
 
 /// For which servers results are enclosed.
@@ -128,8 +135,7 @@ pub(super) struct ResultFence {
 impl ResultFence {
     /// Who is named in structured content of our own.
     pub(super) fn sources(&self) -> Value {
-        let stored = self.has_stored.then(|| "stored value".to_owned());
-        self.servers.iter().cloned().chain(stored).collect()
+        source_names(self.servers.iter(), self.has_stored)
     }
 
     /// Encloses the blocks from `first` on.
@@ -222,7 +228,7 @@ fn free_number(data: &[ContentBlock]) -> String {
     let random = || Uuid::new_v4().as_u128();
     let short = || format!("{:06}", random() % FENCE_NUMBERS);
     let mut tried = std::iter::repeat_with(short).take(FENCE_NUMBER_ATTEMPTS);
-    // Text that has all of them in it was written to.
+    // Only text made for this contains all that were tried.
     let found = tried.find(|number| !occurs(number));
     found.unwrap_or_else(|| random().to_string())
 }
@@ -334,6 +340,11 @@ mod tests {
             (&meta.0[UNTRUSTED_META_KEY], &meta.0["own"]),
             (&json!(["a"]), &json!(1))
         );
+        for none in [json!(null), json!([]), json!("x")] {
+            let mut read = json!({ "contents": [], "_meta": none });
+            mark_json_meta(&mut read, "a");
+            assert_eq!(read["_meta"], json!({ UNTRUSTED_META_KEY: ["a"] }));
+        }
         let mut read = json!({ "contents": [], "_meta": { "own": 1 } });
         mark_json_meta(&mut read, "a");
         assert_eq!(

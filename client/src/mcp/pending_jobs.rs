@@ -29,6 +29,7 @@ use super::{
     progress_sender::ProgressSender,
     question_messages,
     question_router::{QuestionRouter, RegistrationGuard, ServerQuestion},
+    runs_without_stored_values::RunsWithoutStoredValues,
 };
 
 /// How long parked work waits for the agent's answers.
@@ -51,6 +52,7 @@ pub(super) struct JobContext {
     pub(super) progress_sender: ProgressSender,
     /// Whether the agent was already told why types are not checked.
     pub(super) unchecked_warning_shown: Arc<AtomicBool>,
+    pub(super) runs_without_stored_values: Arc<RunsWithoutStoredValues>,
     /// The trace of the agent's request.
     pub(super) trace: TraceContext,
 }
@@ -112,6 +114,7 @@ struct ParkedJob {
 pub(super) struct JobRegistry {
     question_router: QuestionRouter,
     unchecked_warning_shown: Arc<AtomicBool>,
+    runs_without_stored_values: Arc<RunsWithoutStoredValues>,
     parked: Mutex<HashMap<String, ParkedJob>>,
 }
 
@@ -138,6 +141,7 @@ impl JobRegistry {
             questions: sender,
             progress_sender: progress_sender.clone(),
             unchecked_warning_shown: Arc::clone(&self.unchecked_warning_shown),
+            runs_without_stored_values: Arc::clone(&self.runs_without_stored_values),
             trace: TraceContext::of(&context.meta),
         };
         let job = RunningJob {

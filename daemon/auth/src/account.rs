@@ -11,7 +11,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use futures::future::{BoxFuture, Shared};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::transport::auth::WWWAuthenticateParams;
@@ -24,7 +27,7 @@ use super::{
     auth_server_client::{AuthServerClient, HttpClientFactory},
     credential_store::CredentialStore,
     error::{AuthError, one_line_excerpt},
-    issuer_bindings::IssuerBindings,
+    issuer_bindings::{IssuerBindings, is_same_issuer},
     keyring::KeyringUnavailable,
     login_record::{LoginKey, LoginRecord, LoginSecrets, canonical, union},
 };
@@ -52,10 +55,15 @@ pub struct Account {
     client_secret: Option<Secret>,
     /// The issuer in the entry, if any: tokens of others are not used.
     issuer: Option<String>,
+    shared: Arc<SharedState>,
+    accounts: Weak<AccountsInUse>,
+}
+
+/// What the accounts of one login have in common: entries of one server, of which some may name the issuer.
+pub(super) struct SharedState {
     held: Mutex<AccountState>,
     /// The turn of those who exchange the refresh token, which each exchange may replace.
     exchanging: Semaphore,
-    accounts: Weak<AccountsInUse>,
 }
 
 #[derive(Default)]
@@ -95,7 +103,11 @@ pub(super) struct AccountParts {
 }
 
 impl Account {
-    pub(super) fn new(parts: AccountParts, accounts: Weak<AccountsInUse>) -> Self {
+    pub(super) fn new(
+        parts: AccountParts,
+        shared: Arc<SharedState>,
+        accounts: Weak<AccountsInUse>,
+    ) -> Self {
         Self {
             key: parts.key,
             server: parts.server,
@@ -105,10 +117,21 @@ impl Account {
             network: Mutex::new(parts.network),
             client_secret: parts.client_secret,
             issuer: parts.issuer,
-            held: Mutex::default(),
-            exchanging: Semaphore::new(1),
+            shared,
             accounts,
         }
+    }
+
+    pub(super) fn shared_state(&self) -> &Arc<SharedState> {
+        &self.shared
+    }
+
+    /// Whether a login of this issuer is, or can become, the login of this account.
+    pub(super) fn allows_issuer(&self, issuer: &str) -> bool {
+        let is_same = |known: &str| is_same_issuer(known, issuer);
+        let login = self.known_record();
+        self.issuer.as_deref().is_none_or(is_same)
+            && login.is_none_or(|login| is_same(&login.issuer))
     }
 
     /// The parts of an account for the login of another server, with the same client and network.
@@ -121,7 +144,7 @@ impl Account {
             client: self.client,
             network: self.current_network(),
             client_secret: self.client_secret.clone(),
-            issuer: None,
+            issuer: Some(record.issuer.clone()),
         }
     }
 
@@ -238,7 +261,8 @@ impl Account {
                 return Some(LoginStatus::Required);
             }
             if held.looked {
-                return held.login.as_ref().map(|_| LoginStatus::SignedIn);
+                let login = held.login.as_ref().filter(|login| self.accepts(login));
+                return login.map(|_| LoginStatus::SignedIn);
             }
         }
         self.find_record().map(|_| LoginStatus::SignedIn)
@@ -285,7 +309,7 @@ impl Account {
     /// The login without its secrets.
     pub(super) fn known_record(&self) -> Option<LoginRecord> {
         let held = self.lock_state().login.clone();
-        match held {
+        match held.filter(|login| self.accepts(login)) {
             Some(login) => Some(login.record.clone()),
             None => self.find_record(),
         }
@@ -300,7 +324,8 @@ impl Account {
         {
             let held = self.lock_state();
             if held.looked {
-                return held.login.clone();
+                let login = held.login.clone();
+                return login.filter(|login| self.accepts(login));
             }
         }
         let record = self.find_record();
@@ -326,7 +351,14 @@ impl Account {
             }
             held.login = login;
         }
-        held.login.clone()
+        let login = held.login.clone();
+        login.filter(|login| self.accepts(login))
+    }
+
+    /// Whether the login is of the issuer in the entry: an entry without one has the same state.
+    fn accepts(&self, login: &LoginCredentials) -> bool {
+        let issuer = self.issuer.as_deref();
+        issuer.is_none_or(|issuer| is_same_issuer(issuer, &login.record.issuer))
     }
 
     fn find_record(&self) -> Option<LoginRecord> {
@@ -364,7 +396,13 @@ impl Account {
             let mut held = self.lock_state();
             // The result of a refresh in flight is ignored from here on.
             (held.looked, held.login) = (true, None);
-            self.persist_login(&login)
+            match login.record.shares {
+                None => self
+                    .store
+                    .save(login.record.clone(), login.secrets.clone())
+                    .boxed(),
+                Some(_) => self.persist_login(&login).boxed(),
+            }
         };
         kept.await?;
         *self.lock_state() = AccountState {
@@ -381,6 +419,11 @@ impl Account {
             looked: true,
             ..AccountState::default()
         };
+    }
+
+    /// Reads the login from the store again when it is needed next.
+    pub(super) fn forget_cached(&self) {
+        *self.lock_state() = AccountState::default();
     }
 
     /// The secrets with the client secret of the entry, which is not stored.
@@ -415,12 +458,13 @@ impl Account {
         }
     }
 
+    /// Saves a change of the login that the user has not made.
     fn persist_login(
         &self,
         login: &LoginCredentials,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let LoginCredentials { record, secrets } = login.clone();
-        self.store.save(record, secrets)
+        self.store.update(record, secrets)
     }
 
     fn remember_challenge(&self, challenge: Option<&str>) {
@@ -435,7 +479,16 @@ impl Account {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, AccountState> {
-        self.held.lock()
+        self.shared.held.lock()
+    }
+}
+
+impl Default for SharedState {
+    fn default() -> Self {
+        Self {
+            held: Mutex::default(),
+            exchanging: Semaphore::new(1),
+        }
     }
 }
 

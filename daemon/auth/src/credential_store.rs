@@ -62,6 +62,7 @@ type FileVersion = (u64, SystemTime);
 #[derive(Debug)]
 enum StoreJob {
     Save(Box<(LoginRecord, LoginSecrets)>, JobReply),
+    Update(Box<(LoginRecord, LoginSecrets)>, JobReply),
     Forget(String, JobReply),
     SignOut(LoginKey, JobReply),
     Set(String, Secret, JobReply),
@@ -144,6 +145,10 @@ impl CredentialStore {
         })
     }
 
+    pub(super) fn all_records(&self) -> Vec<LoginRecord> {
+        self.records_where(|_| true)
+    }
+
     fn records_where(&self, is_wanted: impl Fn(&LoginRecord) -> bool) -> Vec<LoginRecord> {
         let contents = self.current_contents();
         let records = contents.logins.iter().map(|entry| &entry.record);
@@ -172,7 +177,8 @@ impl CredentialStore {
         }
     }
 
-    /// Saves a login. Resolves when it is on disk. Calls take effect in order, even if their futures are dropped.
+    /// Saves a login that the user has made, which ends an earlier sign-out of its server. Resolves when it is on disk.
+    /// Calls take effect in order, even if their futures are dropped.
     pub(super) fn save(
         &self,
         record: LoginRecord,
@@ -180,6 +186,17 @@ impl CredentialStore {
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let what = Box::new((record, secrets));
         self.ask(|done| StoreJob::Save(what, done))
+    }
+
+    /// Saves what changed without the user: a refreshed token, or a login that shares another. Fails if the user has
+    /// signed out of the server meanwhile.
+    pub(super) fn update(
+        &self,
+        record: LoginRecord,
+        secrets: LoginSecrets,
+    ) -> impl Future<Output = Result<(), AuthError>> + use<> {
+        let what = Box::new((record, secrets));
+        self.ask(|done| StoreJob::Update(what, done))
     }
 
     pub(super) fn forget(
@@ -266,6 +283,17 @@ impl CredentialBackend {
         }
     }
 
+    async fn update(
+        self: &Arc<Self>,
+        record: LoginRecord,
+        secrets: LoginSecrets,
+    ) -> Result<(), AuthError> {
+        if self.contents.load().signed_out.contains(&record.key) {
+            return Err(AuthError::Required("the user has signed out of it".into()));
+        }
+        self.save(record, secrets).await
+    }
+
     async fn save(
         self: &Arc<Self>,
         record: LoginRecord,
@@ -337,6 +365,7 @@ async fn work(disk: Arc<CredentialBackend>, mut jobs: mpsc::UnboundedReceiver<St
         // The receiver may be gone.
         match job {
             StoreJob::Save(what, done) => drop(done.send(disk.save(what.0, what.1).await)),
+            StoreJob::Update(what, done) => drop(done.send(disk.update(what.0, what.1).await)),
             StoreJob::Forget(id, done) => drop(done.send(disk.forget(id).await)),
             StoreJob::SignOut(key, done) => drop(done.send(disk.sign_out(key).await)),
             StoreJob::Set(name, value, done) => drop(done.send(disk.set(name, value).await)),

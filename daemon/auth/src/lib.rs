@@ -194,7 +194,7 @@ impl Auth {
     }
 
     /// Signs out of this server: forgets the tokens, and revokes them if the authorization server supports it. A shared
-    /// sign-in ends for all of its servers, and this one shares none until the user signs in to it.
+    /// sign-in ends for all of its servers, and this one shares none until the user signs in to it, signed in or not.
     pub async fn logout(&self, remote: &RemoteServer) -> Result<LogoutOutcome, AuthError> {
         let Some(account) = self.account(remote) else {
             return Ok(LogoutOutcome::default());
@@ -202,20 +202,29 @@ impl Auth {
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
-        let Some(record) = account.known_record() else {
-            account.forget();
+        let record = account.known_record();
+        let own_login = account.login().await;
+        // Forget it first: a refresh in flight is then dropped.
+        account.forget();
+        if let Err(error) = self.store.sign_out(&account.key).await {
+            account.forget_cached();
+            return Err(error);
+        }
+        let Some(record) = record else {
             return Ok(LogoutOutcome::default());
         };
-        self.store.sign_out(&account.key).await?;
         let shared = record.shares.as_deref().and_then(|id| self.store.by_id(id));
-        let (account, record) = match shared {
-            Some(lender) => (self.accounts.of_record(&lender, &account), lender),
-            None => (account, record),
+        let (account, record, login) = match shared {
+            Some(lender) => {
+                let account = self.accounts.of_record(&lender, &account);
+                let login = account.login().await;
+                (account, lender, login)
+            }
+            None => (account, record, own_login),
         };
-        let login = account.login().await;
-        account.forget();
+        self.accounts.forget(&record);
         account.remember_issuer(&record.issuer).await?;
-        // Forget it first: a token that was deleted is as good as revoked.
+        // Forget it before the revocation: a token that was deleted is as good as revoked.
         self.store.forget(&record).await?;
         account.end_borrowers(&record.id()).await?;
         let revoked = match (&record.revocation_endpoint, login) {
@@ -309,9 +318,21 @@ fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use mux_secrets::Secret;
+    use std::sync::atomic::AtomicBool;
 
-    use super::*;
+    use axum::{
+        Json, Router,
+        http::StatusCode,
+        response::IntoResponse,
+        routing::{get, post},
+    };
+    use mux_secrets::Secret;
+    use serde_json::json;
+
+    use super::{
+        login_record::{LoginRecord, LoginSecrets, tests::record},
+        *,
+    };
     use mux_config::{Config, environment::Environment};
     use mux_settings::{ServerEndpoint, Settings};
 
@@ -320,7 +341,11 @@ mod tests {
     }
 
     fn remote_with(keys: &str) -> RemoteServer {
-        let entry = format!("[servers.a]\nurl = \"https://x.test/mcp\"\n{keys}\n");
+        remote_at("https://x.test/mcp", keys)
+    }
+
+    fn remote_at(url: &str, keys: &str) -> RemoteServer {
+        let entry = format!("[servers.a]\nurl = {url:?}\n{keys}\n");
         let config = Config::parse(&entry, "c").unwrap();
         let mut settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
         match settings
@@ -371,5 +396,107 @@ mod tests {
         );
         assert!(!Arc::ptr_eq(&work, &own) && !Arc::ptr_eq(&work, &none));
         assert!(Arc::ptr_eq(&work, &account("account = \"work\"")));
+    }
+
+    fn secrets() -> LoginSecrets {
+        LoginSecrets {
+            access: Some(Secret::new("access-1")),
+            refresh: Some(Secret::new("refresh-1")),
+            ..LoginSecrets::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn entries_with_and_without_the_issuer_use_one_login_and_end_it_together() {
+        let home = tempfile::tempdir().unwrap();
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let plain = remote("");
+        let named = remote(", issuer = \"https://issuer.test\"");
+        let foreign = remote(", issuer = \"https://else.test\"");
+        let account = |remote| auth.account(remote).unwrap();
+        let login = LoginRecord {
+            key: account(&plain).key.clone(),
+            ..record(None, 0)
+        };
+        auth.store.save(login, secrets()).await.unwrap();
+        let (one, other) = (
+            account(&named).login().await.unwrap(),
+            account(&plain).login().await.unwrap(),
+        );
+        assert!(
+            Arc::ptr_eq(&one, &other),
+            "its refresh token is exchanged in one place"
+        );
+        assert!(account(&foreign).login().await.is_none());
+        assert!(auth.logout(&plain).await.unwrap().was_signed_in);
+        assert!(account(&named).login().await.is_none());
+        assert_eq!(account(&named).login_status(), None);
+    }
+
+    #[tokio::test]
+    async fn logout_without_a_login_declines_a_shared_sign_in() {
+        let home = tempfile::tempdir().unwrap();
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let lender = record(None, 0);
+        auth.store.save(lender.clone(), secrets()).await.unwrap();
+        let remote = remote_with("");
+        let key = auth.account(&remote).unwrap().key.clone();
+        assert_eq!(auth.store.lenders(&key, None), [lender]);
+        let outcome = auth.logout(&remote).await;
+        assert_eq!(outcome, Ok(LogoutOutcome::default()));
+        assert_eq!(auth.store.lenders(&key, None), []);
+    }
+
+    #[tokio::test]
+    async fn shared_sign_in_is_tried_again_after_a_failure_of_the_authorization_server() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let server = format!("{issuer}/mcp");
+        let resource = Json(json!({ "resource": server, "authorization_servers": [issuer] }));
+        let metadata = Json(json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{issuer}/authorize"),
+            "token_endpoint": format!("{issuer}/token"),
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+        }));
+        let token = identity::tests::web_token(&json!({ "aud": server }));
+        let granted = Json(json!({ "access_token": token.expose(), "token_type": "Bearer" }));
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let grant = move || async move {
+            match has_failed.swap(true, Ordering::Relaxed) {
+                false => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+                true => granted.into_response(),
+            }
+        };
+        let routes = Router::new()
+            .route(
+                "/.well-known/oauth-protected-resource/mcp",
+                get(async || resource),
+            )
+            .route(
+                "/.well-known/oauth-authorization-server",
+                get(async || metadata),
+            )
+            .route("/token", post(grant));
+        tokio::spawn(axum::serve(listener, routes).into_future());
+
+        let home = tempfile::tempdir().unwrap();
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let mut lender = LoginRecord {
+            issuer: issuer.clone(),
+            token_endpoint: format!("{issuer}/token"),
+            ..record(None, 0)
+        };
+        lender.key.resource = "http://127.0.0.1:1/mcp".into();
+        lender.audience.clone_from(&lender.key.resource);
+        auth.store.save(lender, secrets()).await.unwrap();
+        let account = auth.account(&remote_at(&server, "")).unwrap();
+        let failed = account.handle_unauthorized(None, None).await;
+        assert!(matches!(failed, Err(AuthError::Required(_))), "{failed:?}");
+        assert_eq!(account.handle_unauthorized(None, None).await, Ok(token));
     }
 }

@@ -130,12 +130,13 @@ pub(super) fn signs_of_definition(definition: &Value) -> Vec<InjectionSign> {
     texts.signs()
 }
 
-/// The signs in a server's instructions.
-pub(super) fn signs_of_instructions(text: &str) -> Vec<InjectionSign> {
+/// The signs in a server's instructions; `None` if they are too long to be searched.
+pub(super) fn signs_of_instructions(text: &str) -> Option<Vec<InjectionSign>> {
     let mut search = SignSearch::default();
     let mut texts = TextCollector::new(&mut search);
     texts.add(text);
-    texts.signs()
+    let signs = texts.signs();
+    (!search.is_over).then_some(signs)
 }
 
 /// Searches the definitions of one list.
@@ -170,8 +171,13 @@ impl SignSearch {
             texts.add(text);
         }
         texts.add_value(&tool.input_schema);
-        for value in [tool.output_schema.as_ref(), tool.extra.get("annotations")] {
-            value.into_iter().for_each(|value| texts.add_value(value));
+        if let Some(schema) = &tool.output_schema {
+            texts.add_value(schema);
+        }
+        for (name, member) in &tool.extra {
+            if !OTHER_MEMBERS.contains(&name.as_str()) {
+                texts.add_value(member);
+            }
         }
         texts.signs()
     }
@@ -494,6 +500,7 @@ mod tests {
             json!({ "inputSchema": { "properties": { "a": { "enum": ["x", poison] } } } }),
             json!({ "inputSchema": { "properties": { "contents_of_ssh_private_key": {} } } }),
             json!({ "outputSchema": { "properties": { "a": { "title": poison } } } }),
+            json!({ "another": { "member": poison } }),
         ] {
             let mut tool = json!({ "name": "t", "inputSchema": {} });
             let members = member.as_object().unwrap().clone();
@@ -503,14 +510,16 @@ mod tests {
             let mut search = SignSearch::default();
             assert_eq!(search.of_tool(&described), signs_of_definition(&tool));
         }
-        assert_eq!(signs_of_instructions(poison).len(), 1);
+        assert_eq!(signs_of_instructions(poison).unwrap().len(), 1);
+        let long = "x".repeat(MAX_SEARCHED_BYTES + 1);
+        assert_eq!(signs_of_instructions(&long), None);
         let icon = json!({ "name": "t", "inputSchema": {}, "_meta": { "a": poison } });
         assert!(signs_of_definition(&icon).is_empty());
     }
 
     #[test]
     fn excerpt_shows_what_was_hidden_and_is_short() {
-        let signs = |text: &str| signs_of_instructions(text)[0].to_string();
+        let signs = |text: &str| signs_of_instructions(text).unwrap()[0].to_string();
         let tags: String = "obey"
             .chars()
             .map(|c| char::from_u32(0xe_0000 + u32::from(c)).unwrap())

@@ -143,7 +143,7 @@ impl Catalog {
             self.remembered.load(&cache),
             self.eras.load(&cache),
             self.usage.load(&cache),
-            self.server_usage.load(&cache),
+            self.server_usage.load(&cache, SystemTime::now()),
             self.learned.load(&cache)
         );
         self.shelf.put_up(cache);

@@ -16,6 +16,8 @@ use mux_text::digest::DigestKey;
 
 /// A later call is written after this time only, or when the daemon exits cleanly.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// A call before that is forgotten at the next start: its server may have another definition now.
+const MAX_KEPT_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 pub(super) struct ServerUsage {
     shelf: CacheSlot,
@@ -40,8 +42,9 @@ impl ServerUsage {
         }
     }
 
-    pub(super) async fn load(&self, cache: &Cache) {
+    pub(super) async fn load(&self, cache: &Cache, now: SystemTime) {
         let kept = cache.all(CacheSpace::Usage).await;
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut last_calls = self.last_calls();
         for (key, bytes) in kept {
             // The others are counts of tools.
@@ -49,6 +52,10 @@ impl ServerUsage {
                 continue;
             };
             let written = Duration::from_secs(u64::from_le_bytes(bytes));
+            if now.saturating_sub(written) > MAX_KEPT_AGE {
+                cache.remove(CacheSpace::Usage, key);
+                continue;
+            }
             let last_call = last_calls.entry(key).or_default();
             // It may have been called before the cache was open.
             last_call.at = last_call.at.max(written);
@@ -111,19 +118,20 @@ mod tests {
         let usage = ServerUsage::new(&shelf);
         // The cache is not open yet.
         usage.record_call(&early, at(0));
-        usage.load(&cache).await;
+        usage.load(&cache, at(0)).await;
         for minutes in [0, 59, 60, 61] {
             usage.record_call(&used, at(minutes));
         }
         assert_eq!(usage.last_call(&used), Some(at(61)));
-        let later = async || {
+        let later = async |days: u64| {
             cache.flush().await;
             let later = ServerUsage::new(&shelf);
-            later.load(&cache).await;
+            later.load(&cache, at(days * 24 * 60)).await;
             [&early, &used, &never].map(|server| later.last_call(server))
         };
-        assert_eq!(later().await, [None, Some(at(60)), None]);
+        assert_eq!(later(0).await, [None, Some(at(60)), None]);
         usage.save();
-        assert_eq!(later().await, [Some(at(0)), Some(at(61)), None]);
+        assert_eq!(later(90).await, [Some(at(0)), Some(at(61)), None]);
+        assert_eq!(later(91).await, [None; 3]);
     }
 }

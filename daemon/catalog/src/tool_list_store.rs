@@ -22,8 +22,8 @@ use mux_text::digest::DigestKey;
 const TOOL_LIST_FORMAT: u32 = 2;
 /// The longest list that is loaded, as JSON: more than any server may list.
 const MAX_TOOL_LIST_BYTES: usize = 256 << 20;
-/// The longest packed list that is read on a runtime thread.
-const MAX_INLINE_PACKED_BYTES: usize = 64 << 10;
+/// The longest list that is read on a runtime thread, as JSON.
+const MAX_INLINE_LIST_BYTES: usize = 256 << 10;
 
 /// The value that marks a server as asking for roots.
 const ASKS_FOR_ROOTS_MARKER: &[u8] = b"true";
@@ -134,7 +134,7 @@ impl ToolListStore {
         let lists = self.lists();
         lists
             .get(&key.0)
-            .is_some_and(|list| list.bytes().len() > MAX_INLINE_PACKED_BYTES)
+            .is_some_and(|list| list.unpacked_bytes() > MAX_INLINE_LIST_BYTES)
     }
 
     pub(super) fn recall(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {

@@ -94,8 +94,17 @@ impl ToolSet {
 
     /// Adds the server's instructions.
     pub fn saying(mut self, instructions: Option<&str>) -> Self {
-        self.instructions = instructions.and_then(readable_instructions);
-        self.instruction_signs = instructions.map(signs_of_instructions).unwrap_or_default();
+        let Some(text) = instructions else {
+            return self;
+        };
+        self.instructions = readable_instructions(text);
+        match signs_of_instructions(text) {
+            Some(signs) => self.instruction_signs = signs,
+            None => self.warnings.push(
+                "its instructions are longer than what is searched for instructions to a model"
+                    .into(),
+            ),
+        }
         self
     }
 

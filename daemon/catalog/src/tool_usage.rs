@@ -45,10 +45,12 @@ impl ToolUsage {
     pub(super) async fn load(&self, cache: &Cache) {
         let kept = cache.all(CacheSpace::Usage).await;
         let mut counts = self.counts();
-        for (key, bytes) in kept.into_iter().take(MAX_COUNTED_TOOLS) {
-            let Ok(bytes) = <[u8; 4]>::try_from(bytes) else {
-                continue;
-            };
+        // The others are times of last calls of servers.
+        let counted = kept.into_iter().filter_map(|(key, bytes)| {
+            let bytes = <[u8; 4]>::try_from(bytes).ok()?;
+            Some((key, bytes))
+        });
+        for (key, bytes) in counted.take(MAX_COUNTED_TOOLS) {
             let written = u32::from_le_bytes(bytes);
             let count = counts.entry(key).or_default();
             // It may have been called before the cache was open.

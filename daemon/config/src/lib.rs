@@ -8,7 +8,7 @@
 //!   here. `line_index`: the lines of keys in the file. `expanded_texts`: the values that are expanded, and their
 //!   references. `written_config`: all values as written. `parse_errors`: messages about mistakes in a file,
 //!   `config_problem`: one mistake with the key that it is about. `entry_error`: why an entry cannot be used. `schema`:
-//!   the JSON Schema of the file, made from these types.
+//!   the JSON Schema of the file, made from these types. `account_name`: which words name an account.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
 //!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
@@ -21,6 +21,7 @@
 //! - A server gets a short list of variables and what its entry declares. Everything else that a login shell exports
 //!   is only used for `${VAR}` and `${cmd:…}`.
 
+mod account_name;
 mod agents;
 mod approvals;
 mod audit;
@@ -44,9 +45,9 @@ mod written_config;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use self::account_name::account_pattern;
 use self::schema::{
-    ACCOUNT_PATTERN, SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs,
-    roots, text,
+    SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs, roots, text,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +55,7 @@ use toml::{Table, Value, de::DeTable};
 
 pub use self::approvals::ApprovalsEntry;
 pub use self::{
+    account_name::{MAX_ACCOUNT_CHARS, is_account_name},
     agents::AgentEntry,
     audit::AuditEntry,
     config_problem::ConfigProblem,
@@ -153,7 +155,7 @@ pub struct ServerEntry {
     #[schemars(extend("x-default" = "your home"))]
     pub cwd: Option<String>,
     /// What the server may reach; `false` gives it all of your rights.
-    #[schemars(schema_with = "self::sandbox::sandbox", extend("x-type" = "`false` or table", "x-default" = "by `sandbox.mode`"))]
+    #[schemars(schema_with = "self::sandbox::sandbox", extend("x-type" = "bool or table", "x-default" = "by `sandbox.mode`"))]
     pub sandbox: Option<Value>,
     /// `http://` or `https://` and a host.
     #[schemars(extend("x-default" = "required"))]
@@ -200,7 +202,7 @@ pub struct ServerEntry {
     #[schemars(extend("x-type" = "`false` or table", "x-default" = "on"))]
     pub oauth: Option<OauthEntry>,
     /// The name of the login. Entries of one `url` with different accounts have a login each.
-    #[schemars(schema_with = "text", extend("pattern" = ACCOUNT_PATTERN))]
+    #[schemars(schema_with = "text", extend("pattern" = account_pattern()))]
     pub account: Option<String>,
     /// `lazy` opens the session when a call needs it; `auto` also in the background if the server was called lately: when
     /// the daemon starts (see [`prestart`](#daemon)), and after its process has ended. `eager` opens it when the daemon

@@ -50,7 +50,7 @@ pub enum NetworkEntry {
     Hosts(Vec<String>),
 }
 
-/// `sandbox` of a server: `false`, or what the sandbox grants.
+/// `sandbox` of a server: `false`, or what the sandbox grants; `true` is an empty table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SandboxChoice {
     Off,
@@ -65,7 +65,7 @@ impl SandboxChoice {
             Value::Table(table) => table,
             _ => {
                 return Err(
-                    "`sandbox` must be false or a table, as in sandbox = { read = [\"~/notes\"] }"
+                    "`sandbox` must be true, false or a table, as in sandbox = { read = [\"~/notes\"] }"
                         .into(),
                 );
             }

@@ -31,9 +31,6 @@ pub(super) static RULE_KEYS: Keys = LazyLock::new(keys_of::<RuleTable>);
 pub(super) static OVERRIDE_KEYS: Keys = LazyLock::new(keys_of::<ToolOverrideEntry>);
 pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsEntry>);
 
-/// The names of accounts: words and mail addresses.
-pub(super) const ACCOUNT_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$";
-
 /// The configuration of muxd.
 #[derive(JsonSchema)]
 #[schemars(title = "config.toml of muxd", deny_unknown_fields)]

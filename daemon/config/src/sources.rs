@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::schema::{ACCOUNT_PATTERN, SOURCE_KEYS, duration, text};
+use super::{
+    account_name::account_pattern,
+    schema::{SOURCE_KEYS, duration, text},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Value;
@@ -34,7 +37,7 @@ pub struct SourceEntry {
     /// The credentials by the name of their security scheme.
     pub auth: BTreeMap<String, CredentialEntry>,
     /// A name for whose credentials these are, which `mux servers` shows.
-    #[schemars(schema_with = "text", extend("pattern" = ACCOUNT_PATTERN))]
+    #[schemars(schema_with = "text", extend("pattern" = account_pattern()))]
     pub account: Option<String>,
     /// OpenAPI only: scopes of the token that is fetched.
     #[schemars(extend("x-default" = "what operations name"))]

@@ -10,6 +10,9 @@ use std::{
 
 use super::plan::{SystemPath, VisibleFiles};
 
+/// The size of a folder that is empty because it is hidden: room for the folders that are mounted in it.
+const HIDDEN_FOLDER_BYTES: u64 = 64 << 10;
+
 /// One mount that an entry or a program asks for.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum MountKind {
@@ -61,12 +64,19 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
         "/dev".as_ref(),
     ]);
     empty(Path::new("/dev/shm"), &mut add);
+    // In /dev, because every other folder may be a granted one that cannot be changed.
+    if let Some((folder, at)) = &visible.egress {
+        add(&["--ro-bind".as_ref(), folder.as_ref(), at.as_ref()]);
+    }
     add(&["--remount-ro".as_ref(), "/dev".as_ref()]);
-    for (path, is_folder) in &visible.hidden {
-        match is_folder {
-            true => add(&["--tmpfs".as_ref(), path.as_ref()]),
-            false => add(&["--ro-bind".as_ref(), "/dev/null".as_ref(), path.as_ref()]),
-        }
+    let size = HIDDEN_FOLDER_BYTES.to_string();
+    for path in &visible.hidden {
+        add(&[
+            "--size".as_ref(),
+            size.as_ref(),
+            "--tmpfs".as_ref(),
+            path.as_ref(),
+        ]);
     }
     // Folders of muxd that were hidden above, or lie outside of every other mount.
     for path in visible
@@ -76,8 +86,8 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
     {
         add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]);
     }
-    if let Some((folder, at)) = &visible.egress {
-        add(&["--ro-bind".as_ref(), folder.as_ref(), at.as_ref()]);
+    for path in &visible.hidden {
+        add(&["--remount-ro".as_ref(), path.as_ref()]);
     }
     add(&["--dir".as_ref(), visible.cwd.as_ref()]);
     add(&["--remount-ro".as_ref(), "/".as_ref()]);
@@ -86,7 +96,7 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
 }
 
 fn is_below_hidden(path: &Path, visible: &VisibleFiles) -> bool {
-    visible.hidden.iter().any(|(own, _)| path.starts_with(own))
+    visible.hidden.iter().any(|own| path.starts_with(own))
 }
 
 /// The mounts in their order: the paths above first, and of one path the one that allows more.
@@ -136,8 +146,8 @@ mod tests {
             write: vec!["/home/me/notes/out".into(), "/home/me/state/own".into()],
             empty_home: Some("/home/me".into()),
             cwd: "/home/me".into(),
-            hidden: vec![("/home/me/state".into(), true)],
-            egress: Some(("/run/user/1/mux/egress/7".into(), "/run/mux-egress".into())),
+            hidden: vec!["/home/me/state".into()],
+            egress: Some(("/run/user/1/mux/egress/7".into(), "/dev/mux-egress".into())),
             has_network: false,
             tmp_size: 1024,
         };
@@ -152,9 +162,10 @@ mod tests {
              --size 1024\n--tmpfs /tmp\n--size 1024\n--tmpfs /home/me\n\
              --ro-bind /home/me/notes /home/me/notes\n--ro-bind /home/me/.nvm /home/me/.nvm\n\
              --bind /home/me/notes/out /home/me/notes/out\n\
-             --proc /proc\n--dev /dev\n--size 1024\n--tmpfs /dev/shm\n--remount-ro /dev\n--tmpfs /home/me/state\n\
-             --bind /home/me/state/own /home/me/state/own\n\
-             --ro-bind /run/user/1/mux/egress/7 /run/mux-egress\n--dir /home/me\n--remount-ro /\n--chdir /home/me"
+             --proc /proc\n--dev /dev\n--size 1024\n--tmpfs /dev/shm\n\
+             --ro-bind /run/user/1/mux/egress/7 /dev/mux-egress\n--remount-ro /dev\n\
+             --size 65536\n--tmpfs /home/me/state\n--bind /home/me/state/own /home/me/state/own\n\
+             --remount-ro /home/me/state\n--dir /home/me\n--remount-ro /\n--chdir /home/me"
         );
     }
 }

@@ -120,14 +120,15 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
         read: plan.read.clone(),
         write: plan.write.clone(),
         // A network of its own has nothing that it could reach.
-        tcp: internet || plan.path_sockets,
+        tcp: internet || plan.own_namespaces,
     };
-    if landlock_rules::restrict(&allowed).is_none() && !plan.path_sockets {
+    if landlock_rules::restrict(&allowed).is_none() && !plan.own_namespaces {
         return Err("Landlock is not in force, and there are no namespaces".into());
     }
     let terms = FilterTerms {
-        internet: internet || plan.path_sockets,
-        unix: plan.path_sockets,
+        internet: internet || plan.own_namespaces,
+        unix: plan.unix_sockets,
+        own_namespaces: plan.own_namespaces,
     };
     let programs = filter_programs(terms).ok_or("no system call filter for this processor")?;
     for program in programs {

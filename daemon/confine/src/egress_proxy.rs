@@ -2,14 +2,18 @@
 //! sandbox's network reaches.
 //!
 //! Invariant: nothing is resolved or connected before its host and port are found in the list, and a name that is in
-//! the list leads to no service of this machine.
+//! the list leads to no service of this machine. A proxy listens as long as a session holds its [`EgressLease`].
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     fs, io,
     net::{IpAddr, SocketAddr},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -33,14 +37,22 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::plan::EGRESS_SOCKET;
+use super::{
+    activity_stream::ActivityStream,
+    plan::{EGRESS_SOCKET, MAX_EGRESS_CONNECTIONS, MAX_EGRESS_REFUSALS},
+};
 
-/// The maximum number of connections of one server. More wait.
-const MAX_EGRESS_CONNECTIONS: usize = 64;
+/// How long a connection may be open without a byte in either direction. Long enough for an answer that is computed
+/// for minutes.
+const EGRESS_IDLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// The timeout of resolving a name and connecting to it.
 const EGRESS_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The timeout of the head of a request.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest name that DNS has.
+const MAX_HOST_NAME_BYTES: usize = 253;
+/// The timeout of a connection that is only told that there are too many.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of refused targets that are remembered of one server.
 const MAX_REFUSED_TARGETS: usize = 32;
 
@@ -51,19 +63,39 @@ type ProxyBody = BoxBody<Bytes, hyper::Error>;
 /// Called with the reason for each refused target, the first time and for the first [`MAX_REFUSED_TARGETS`].
 type RefusalReport = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The proxies of a daemon, by their folders; cheap to clone.
+/// The proxies of a daemon; cheap to clone.
 #[derive(Clone, Default)]
-pub struct EgressProxies(Arc<Mutex<HashMap<PathBuf, EgressProxy>>>);
+pub struct EgressProxies(Arc<Mutex<KnownProxies>>);
+
+#[derive(Default)]
+struct KnownProxies {
+    /// Those that listen, by their folders.
+    listening: HashMap<PathBuf, Weak<EgressProxy>>,
+    /// The latest folder of each server and its rules, which outlive the proxy: they know what was refused.
+    latest: HashMap<String, (PathBuf, Arc<EgressRules>)>,
+}
+
+/// Keeps the proxy of a server listening. The last one to go takes the proxy's folder with it.
+#[derive(Debug)]
+pub struct EgressLease(Arc<EgressProxy>);
 
 struct EgressProxy {
-    server: String,
+    proxies: EgressProxies,
+    folder: PathBuf,
     rules: Arc<EgressRules>,
-    listening: JoinHandle<()>,
+    listener: Mutex<ListeningSocket>,
+    /// The next daemon listens in the folder.
+    is_handed_over: AtomicBool,
+}
+
+struct ListeningSocket {
+    task: JoinHandle<()>,
+    /// Tells the socket apart from one that another daemon bound at the same path.
+    inode: u64,
 }
 
 /// Which hosts a server may reach through its proxy.
-#[derive(Clone, Debug)]
-pub enum EgressHosts {
+enum EgressHosts {
     Listed(Vec<HostPattern>),
     /// All of them; they are recorded, because the server is observed.
     Observed,
@@ -75,6 +107,8 @@ struct EgressRules {
     asked_for: Mutex<BTreeSet<String>>,
     report: RefusalReport,
     refused: Mutex<BTreeMap<String, u64>>,
+    /// The log says that there are too many connections.
+    was_full: AtomicBool,
 }
 
 /// What a server wanted to reach and could not.
@@ -85,70 +119,144 @@ pub struct RefusedConnection {
 }
 
 impl EgressProxies {
-    /// Serves `server` at the socket in `folder`, unless that is done already. A daemon that takes over listens at the
-    /// same place: the sandbox sees the folder, and not the socket itself.
+    /// Serves `server` at the socket in `folder` until the last lease is dropped. A daemon that takes over listens at
+    /// the same place: the sandbox sees the folder, and not the socket itself.
     pub fn listen(
         &self,
         (server, folder): (&str, &Path),
-        hosts: EgressHosts,
+        hosts: Vec<HostPattern>,
         report: impl Fn(&str) + Send + Sync + 'static,
-    ) -> io::Result<()> {
-        let socket = folder.join(EGRESS_SOCKET);
-        let mut proxies = self.0.lock();
-        if proxies.contains_key(folder) && socket.exists() {
-            return Ok(());
+    ) -> io::Result<EgressLease> {
+        self.lease(folder, |known| match known.latest.get(server) {
+            Some((latest, rules)) if latest == folder => Arc::clone(rules),
+            _ => {
+                let rules = EgressRules::new(EgressHosts::Listed(hosts), Arc::new(report));
+                let latest = (folder.to_owned(), Arc::clone(&rules));
+                known.latest.insert(server.to_owned(), latest);
+                rules
+            }
+        })
+    }
+
+    /// Lets everything through the socket in `folder` and records it ([`EgressLease::targets`]) until the last lease
+    /// is dropped.
+    pub fn observe(&self, folder: &Path) -> io::Result<EgressLease> {
+        self.lease(folder, |_| {
+            EgressRules::new(EgressHosts::Observed, Arc::new(|_: &str| {}))
+        })
+    }
+
+    /// A lease of the proxy in `folder`, which starts with these rules if it does not listen.
+    fn lease(
+        &self,
+        folder: &Path,
+        rules: impl FnOnce(&mut KnownProxies) -> Arc<EgressRules>,
+    ) -> io::Result<EgressLease> {
+        // Dropped after the lock is released, which dropping the last one takes.
+        let found;
+        let mut known = self.0.lock();
+        found = known.listening.get(folder).and_then(Weak::upgrade);
+        if let Some(proxy) = &found {
+            if !folder.join(EGRESS_SOCKET).exists() {
+                *proxy.listener.lock() = ListeningSocket::bind(folder, &proxy.rules)?;
+            }
+            return Ok(EgressLease(Arc::clone(proxy)));
         }
+        let rules = rules(&mut known);
+        let proxy = Arc::new(EgressProxy {
+            proxies: self.clone(),
+            folder: folder.to_owned(),
+            listener: Mutex::new(ListeningSocket::bind(folder, &rules)?),
+            rules,
+            is_handed_over: AtomicBool::new(false),
+        });
+        let listening = Arc::downgrade(&proxy);
+        known.listening.insert(folder.to_owned(), listening);
+        Ok(EgressLease(proxy))
+    }
+
+    /// The connections of a server that were refused since it has its present list of hosts.
+    pub fn refused(&self, server: &str) -> Vec<RefusedConnection> {
+        let known = self.0.lock();
+        let Some((_, rules)) = known.latest.get(server) else {
+            return Vec::new();
+        };
+        let refused = rules.refused.lock();
+        let refused = refused.iter().map(|(target, count)| RefusedConnection {
+            target: target.clone(),
+            count: *count,
+        });
+        refused.collect()
+    }
+
+    /// Forgets what was refused to a server that is no longer configured.
+    pub fn forget(&self, server: &str) {
+        self.0.lock().latest.remove(server);
+    }
+}
+
+impl EgressLease {
+    /// Leaves the folder to the next daemon, which listens there for the same sandbox.
+    pub fn hand_over(self) {
+        self.0.is_handed_over.store(true, Ordering::Relaxed);
+    }
+
+    /// The hosts with their ports that an observed server has asked for.
+    pub fn targets(&self) -> Vec<String> {
+        self.0.rules.asked_for.lock().iter().cloned().collect()
+    }
+}
+
+impl ListeningSocket {
+    fn bind(folder: &Path, rules: &Arc<EgressRules>) -> io::Result<Self> {
+        let socket = folder.join(EGRESS_SOCKET);
         fs::create_dir_all(folder)?;
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let listener = UnixListener::bind(&socket)?;
-        let rules = Arc::new(EgressRules {
-            hosts,
-            asked_for: Mutex::default(),
-            report: Arc::new(report),
-            refused: Mutex::default(),
-        });
-        let listening = tokio::spawn(serve(listener, Arc::clone(&rules)));
-        let proxy = EgressProxy {
-            server: server.to_owned(),
-            rules,
-            listening,
-        };
-        proxies.insert(folder.to_owned(), proxy);
-        Ok(())
-    }
-
-    /// Ends the proxy in `folder`, which served an observed server, and returns the targets that it asked for.
-    pub fn stop_observing(&self, folder: &Path) -> Vec<String> {
-        let Some(proxy) = self.0.lock().remove(folder) else {
-            return Vec::new();
-        };
-        fs::remove_file(folder.join(EGRESS_SOCKET)).ok();
-        let asked_for = proxy.rules.asked_for.lock();
-        asked_for.iter().cloned().collect()
-    }
-
-    /// The connections of a server that were refused since this daemon started.
-    pub fn refused(&self, server: &str) -> Vec<RefusedConnection> {
-        let proxies = self.0.lock();
-        let own = proxies.values().filter(|proxy| proxy.server == server);
-        own.flat_map(|proxy| {
-            let refused = proxy.rules.refused.lock();
-            let refused = refused.iter().map(|(target, count)| RefusedConnection {
-                target: target.clone(),
-                count: *count,
-            });
-            refused.collect::<Vec<_>>()
+        Ok(Self {
+            inode: fs::symlink_metadata(&socket)?.ino(),
+            task: tokio::spawn(serve(listener, Arc::clone(rules))),
         })
-        .collect()
+    }
+}
+
+impl Drop for ListeningSocket {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
 impl Drop for EgressProxy {
     fn drop(&mut self) {
-        self.listening.abort();
+        let mut known = self.proxies.0.lock();
+        let is_current = known
+            .listening
+            .get(&self.folder)
+            .is_some_and(|current| std::ptr::eq(current.as_ptr(), self));
+        if !is_current {
+            return;
+        }
+        known.listening.remove(&self.folder);
+        if self.is_handed_over.load(Ordering::Relaxed) {
+            return;
+        }
+        let socket = self.folder.join(EGRESS_SOCKET);
+        let inode = fs::symlink_metadata(&socket).map(|found| found.ino());
+        if inode.is_ok_and(|inode| inode == self.listener.lock().inode) {
+            fs::remove_file(&socket).ok();
+            fs::remove_dir(&self.folder).ok();
+        }
+    }
+}
+
+impl std::fmt::Debug for EgressProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EgressProxy")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
     }
 }
 
@@ -158,12 +266,11 @@ impl std::fmt::Debug for EgressProxies {
     }
 }
 
+/// Accepts every connection: what is not accepted waits without a limit and without an error.
 async fn serve(listener: UnixListener, rules: Arc<EgressRules>) {
-    let permits = Arc::new(Semaphore::new(MAX_EGRESS_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_EGRESS_CONNECTIONS as usize));
+    let refusals = Arc::new(Semaphore::new(MAX_EGRESS_REFUSALS as usize));
     loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-            return;
-        };
         let connection = match listener.accept().await {
             Ok((connection, _)) => connection,
             Err(error) => {
@@ -173,11 +280,45 @@ async fn serve(listener: UnixListener, rules: Arc<EgressRules>) {
             }
         };
         let rules = Arc::clone(&rules);
-        tokio::spawn(async move {
-            serve_connection(connection, rules).await;
-            drop(permit);
-        });
+        if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
+            tokio::spawn(async move {
+                serve_connection(connection, rules).await;
+                drop(permit);
+            });
+            continue;
+        }
+        rules.report_full();
+        // Without a permit for the answer the connection is closed.
+        if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+            tokio::spawn(async move {
+                refuse_connection(connection).await;
+                drop(permit);
+            });
+        }
     }
+}
+
+/// Answers one request of a connection that is one too many.
+async fn refuse_connection(connection: UnixStream) {
+    let service = service_fn(|_| async {
+        let text = format!("muxd: sandbox: {}", too_many_connections());
+        Ok::<_, std::convert::Infallible>(reply(StatusCode::SERVICE_UNAVAILABLE, text))
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(connection), service);
+    match timeout(REFUSAL_TIMEOUT, served).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => debug!(%error, "a refused connection of a sandbox ended"),
+        Err(_) => debug!("a refused connection of a sandbox sent no request"),
+    }
+}
+
+fn too_many_connections() -> String {
+    format!(
+        "{MAX_EGRESS_CONNECTIONS} connections are open; close one, or wait until an idle one ends after {} minutes",
+        EGRESS_IDLE_TIMEOUT.as_secs() / 60
+    )
 }
 
 async fn serve_connection(connection: UnixStream, rules: Arc<EgressRules>) {
@@ -187,23 +328,43 @@ async fn serve_connection(connection: UnixStream, rules: Arc<EgressRules>) {
         let (rules, done) = (Arc::clone(&rules), Arc::clone(&done));
         async move { Ok::<_, std::convert::Infallible>(rules.answer(request, done).await) }
     });
-    let served = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(connection), service)
-        .with_upgrades()
-        .await;
-    if let Err(error) = served {
-        debug!(%error, "a connection of a sandbox ended");
+    let (connection, last_byte) = ActivityStream::new(connection);
+    let serving = async {
+        let served = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(REQUEST_HEAD_TIMEOUT)
+            .serve_connection(TokioIo::new(connection), service)
+            .with_upgrades()
+            .await;
+        if let Err(error) = served {
+            debug!(%error, "a connection of a sandbox ended");
+        }
+        // A tunnel outlives the connection that was upgraded. Without one, the sender is dropped with the service.
+        finished.await.ok();
+    };
+    tokio::select! {
+        () = serving => {}
+        // Dropping the receiver ends the tunnel.
+        () = last_byte.wait_until_idle(EGRESS_IDLE_TIMEOUT) => {
+            debug!(limit = ?EGRESS_IDLE_TIMEOUT, "closed an idle connection of a sandbox");
+        }
     }
-    // A tunnel outlives the connection that was upgraded. Without one, the sender is dropped with the service.
-    finished.await.ok();
 }
 
-/// Kept by a tunnel as long as it lasts.
+/// Kept by a tunnel as long as it lasts; closed when the tunnel has to end.
 type TunnelMark = Arc<Mutex<Option<tokio::sync::oneshot::Sender<()>>>>;
 
 impl EgressRules {
+    fn new(hosts: EgressHosts, report: RefusalReport) -> Arc<Self> {
+        Arc::new(Self {
+            hosts,
+            asked_for: Mutex::default(),
+            report,
+            refused: Mutex::default(),
+            was_full: AtomicBool::new(false),
+        })
+    }
+
     async fn answer(&self, request: Request<Incoming>, mark: TunnelMark) -> Response<ProxyBody> {
         let is_tunnel = request.method() == Method::CONNECT;
         let Some((host, port)) = target(request.uri(), is_tunnel) else {
@@ -265,6 +426,13 @@ impl EgressRules {
         }
     }
 
+    /// Reports, the first time, that there are too many connections.
+    fn report_full(&self) {
+        if !self.was_full.swap(true, Ordering::Relaxed) {
+            (self.report)(&format!("refused a connection: {}", too_many_connections()));
+        }
+    }
+
     /// Returns whether the target is remembered now and was not before.
     fn count_refused(&self, target: String) -> bool {
         let mut refused = self.refused.lock();
@@ -293,30 +461,43 @@ fn target(uri: &Uri, is_tunnel: bool) -> Option<(String, u16)> {
         .host()
         .trim_start_matches('[')
         .trim_end_matches(']');
-    Some((host.to_owned(), port))
+    (host.len() <= MAX_HOST_NAME_BYTES).then(|| (host.to_owned(), port))
 }
 
 /// Connects to an address of the host. `Ok(None)` if it has only addresses of this machine, which a name does not reach
 /// unless `may_be_local`.
 async fn connect(host: &str, port: u16, may_be_local: bool) -> io::Result<Option<TcpStream>> {
     let connecting = async {
-        let addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
-        let usable = addresses
-            .into_iter()
-            .filter(|address| may_be_local || !is_of_this_machine(address.ip()));
-        let mut last = None;
-        for address in usable {
-            match TcpStream::connect(address).await {
-                Ok(stream) => return Ok(Some(stream)),
-                Err(error) => last = Some(error),
-            }
-        }
-        last.map_or(Ok(None), Err)
+        let addresses = lookup_host((host, port)).await?;
+        connect_to_one(addresses, may_be_local).await
     };
     match timeout(EGRESS_CONNECT_TIMEOUT, connecting).await {
         Ok(connected) => connected,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
+}
+
+async fn connect_to_one(
+    addresses: impl Iterator<Item = SocketAddr>,
+    may_be_local: bool,
+) -> io::Result<Option<TcpStream>> {
+    let usable = addresses.filter(|address| may_be_local || !is_of_this_machine(address.ip()));
+    let mut last = None;
+    for address in usable {
+        match TcpStream::connect(address).await {
+            Ok(stream) if may_be_local || !leads_to_itself(&stream)? => return Ok(Some(stream)),
+            // It is closed before a byte was sent.
+            Ok(_) => {}
+            Err(error) => last = Some(error),
+        }
+    }
+    last.map_or(Ok(None), Err)
+}
+
+/// Whether a connection leads to an address of this machine, as that of its network card: only then are both ends the
+/// same.
+fn leads_to_itself(stream: &TcpStream) -> io::Result<bool> {
+    Ok(stream.peer_addr()?.ip() == stream.local_addr()?.ip())
 }
 
 /// Whether an address leads to this machine or to the metadata of its cloud.
@@ -332,13 +513,20 @@ fn tunnel(
     mut upstream: TcpStream,
     mark: TunnelMark,
 ) -> Response<ProxyBody> {
-    let mark = mark.lock().take();
+    let Some(mut mark) = mark.lock().take() else {
+        return reply(StatusCode::BAD_REQUEST, "muxd: this is a tunnel".into());
+    };
     tokio::spawn(async move {
-        if let Ok(inside) = hyper::upgrade::on(request).await {
-            // Either end may close it at any time.
-            drop(copy_bidirectional(&mut TokioIo::new(inside), &mut upstream).await);
+        let carrying = async {
+            if let Ok(inside) = hyper::upgrade::on(request).await {
+                // Either end may close it at any time.
+                drop(copy_bidirectional(&mut TokioIo::new(inside), &mut upstream).await);
+            }
+        };
+        tokio::select! {
+            () = carrying => {}
+            () = mark.closed() => {}
         }
-        drop(mark);
     });
     reply(StatusCode::OK, String::new())
 }
@@ -429,8 +617,8 @@ mod tests {
         let reports = Arc::clone(&reported);
         let hosts = vec![format!("127.0.0.1:{port}").parse().unwrap()];
         let report = move |text: &str| reports.lock().push(text.to_owned());
-        proxies
-            .listen(("files", dir.path()), EgressHosts::Listed(hosts), report)
+        let _lease = proxies
+            .listen(("files", dir.path()), hosts, report)
             .unwrap();
         let socket = dir.path().join(EGRESS_SOCKET);
 
@@ -459,6 +647,157 @@ mod tests {
         assert_eq!((refused.len(), refused[1].count), (2, 2), "{refused:?}");
         assert_eq!(refused[1].target, "evil.example:443");
         assert_eq!(reported.lock().len(), 2);
+    }
+
+    /// A server that accepts connections and never closes or answers one.
+    async fn silent_origin() -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((connection, _)) = listener.accept().await {
+                open.push(connection);
+            }
+        });
+        port
+    }
+
+    /// Sends the head of a request and returns the head of the answer.
+    async fn ask_head(connection: &mut UnixStream, request: &str) -> String {
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut head = [0; 512];
+        let count = connection.read(&mut head).await.unwrap();
+        String::from_utf8_lossy(&head[..count]).into_owned()
+    }
+
+    #[tokio::test]
+    async fn observed_server_reaches_everything_and_each_observation_has_its_own_targets() {
+        let dir = tempfile::tempdir().unwrap();
+        let port = origin().await;
+        let proxies = EgressProxies::default();
+        let socket = dir.path().join(EGRESS_SOCKET);
+        let first = proxies.observe(dir.path()).unwrap();
+        // The server started again.
+        let again = proxies.observe(dir.path()).unwrap();
+        let plain = format!(
+            "GET http://127.0.0.1:{port}/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        );
+        let answer = ask(&socket, &plain, None).await;
+        assert!(answer.ends_with("GET /a HTTP/1.1"), "{answer}");
+        assert_eq!(first.targets(), [format!("127.0.0.1:{port}")]);
+        assert_eq!(again.targets(), first.targets());
+        drop((first, again));
+        assert!(!socket.exists());
+        assert!(proxies.observe(dir.path()).unwrap().targets().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_above_the_limit_is_answered_and_idle_tunnels_make_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let port = silent_origin().await;
+        let proxies = EgressProxies::default();
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let reports = Arc::clone(&reported);
+        let hosts = vec![format!("127.0.0.1:{port}").parse().unwrap()];
+        let report = move |text: &str| reports.lock().push(text.to_owned());
+        let _lease = proxies
+            .listen(("files", dir.path()), hosts, report)
+            .unwrap();
+        let socket = dir.path().join(EGRESS_SOCKET);
+        let connect = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nhost: x\r\n\r\n");
+        let mut tunnels = Vec::new();
+        for _ in 0..MAX_EGRESS_CONNECTIONS {
+            let mut tunnel = UnixStream::connect(&socket).await.unwrap();
+            let head = ask_head(&mut tunnel, &connect).await;
+            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+            tunnels.push(tunnel);
+        }
+        for _ in 0..2 {
+            let answer = timeout(EGRESS_IDLE_TIMEOUT / 2, ask(&socket, &connect, None)).await;
+            let answer = answer.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+            assert!(answer.contains("64 connections are open"), "{answer}");
+        }
+        assert_eq!(reported.lock().len(), 1);
+        // One tunnel is used meanwhile; the others are not.
+        tokio::time::sleep(EGRESS_IDLE_TIMEOUT / 2).await;
+        let mut used = tunnels.pop().unwrap();
+        used.write_all(b"x").await.unwrap();
+        for mut tunnel in tunnels {
+            let ended = timeout(EGRESS_IDLE_TIMEOUT, tunnel.read(&mut [0; 8])).await;
+            assert_eq!(ended.unwrap().unwrap(), 0);
+        }
+        let still_open = timeout(Duration::from_secs(1), used.read(&mut [0; 8])).await;
+        assert!(still_open.is_err(), "{still_open:?}");
+        let mut next = UnixStream::connect(&socket).await.unwrap();
+        let head = ask_head(&mut next, &connect).await;
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    }
+
+    #[tokio::test]
+    async fn proxy_ends_with_its_last_lease_and_only_the_present_list_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        let proxies = EgressProxies::default();
+        let listen = |folder: &Path| {
+            let hosts = vec!["a.example".parse().unwrap()];
+            proxies.listen(("files", folder), hosts, |_| {}).unwrap()
+        };
+        let request = "GET http://evil.example/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let leases = [listen(&old), listen(&old)];
+        ask(&old.join(EGRESS_SOCKET), request, None).await;
+        assert_eq!(proxies.refused("files").len(), 1);
+
+        let present = listen(&new);
+        assert_eq!(proxies.refused("files"), []);
+        // A session of the old list is still open.
+        let [first, second] = leases;
+        drop(first);
+        let answer = ask(&old.join(EGRESS_SOCKET), request, None).await;
+        assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+        drop(second);
+        assert!(!old.exists());
+        assert_eq!(proxies.refused("files"), []);
+
+        // What was refused is known after the server has ended, and counted on when it starts again.
+        ask(&new.join(EGRESS_SOCKET), request, None).await;
+        drop(present);
+        assert!(!new.exists());
+        let again = listen(&new);
+        ask(&new.join(EGRESS_SOCKET), request, None).await;
+        assert_eq!(proxies.refused("files")[0].count, 2);
+        proxies.forget("files");
+        assert_eq!(proxies.refused("files"), []);
+
+        // The next daemon listens in the same folder.
+        again.hand_over();
+        assert!(new.exists());
+        let next_daemon = EgressProxies::default();
+        let hosts = vec!["a.example".parse().unwrap()];
+        let kept = next_daemon.listen(("files", &new), hosts, |_| {}).unwrap();
+        let late = listen(&new);
+        drop(kept);
+        let answer = ask(&new.join(EGRESS_SOCKET), request, None).await;
+        assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+        drop(late);
+    }
+
+    #[tokio::test]
+    async fn name_does_not_lead_to_the_network_address_of_this_machine() {
+        // The address of the card that leads outside. Nothing is sent.
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        let own = match socket.connect("192.0.2.1:9") {
+            Ok(()) => socket.local_addr().unwrap().ip(),
+            // A machine without a network has no such address.
+            Err(_) => return,
+        };
+        let listener = TcpListener::bind((own, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        assert!(!is_of_this_machine(own), "{own}");
+        let by_name = connect_to_one([address].into_iter(), false).await;
+        assert!(by_name.unwrap().is_none());
+        let by_address = connect_to_one([address].into_iter(), true).await;
+        assert!(by_address.unwrap().is_some());
     }
 
     #[test]

@@ -10,9 +10,10 @@
 //!   program and the interpreters of it consist of; `machine` what this machine can enforce.
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
-//!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts.
-//! - `observed_process` is `muxd observe`, which starts a server without a sandbox and records what it does
-//!   (`observation`); `suggestion` derives a sandbox from that.
+//!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
+//!   (`activity_stream` tells it which connections are idle).
+//! - `observed_command` is how a server is started without a sandbox under `muxd observe` (`observed_process`), which
+//!   records what it does (`observation`); `suggestion` derives a sandbox from that.
 //!
 //! Invariants:
 //!
@@ -20,6 +21,7 @@
 //! - No sandbox contains muxd's own directories or its socket, whatever its entry grants.
 //! - Nothing of a plan is secret: it is visible in the list of processes.
 
+mod activity_stream;
 mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod confined_process;
@@ -28,6 +30,7 @@ mod egress_forwarder;
 mod egress_proxy;
 mod machine;
 mod observation;
+mod observed_command;
 #[cfg(target_os = "linux")]
 mod observed_process;
 mod plan;
@@ -39,12 +42,13 @@ mod suggestion;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
-pub use egress_proxy::{EgressHosts, EgressProxies, RefusedConnection};
+pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use machine::SandboxSupport;
+pub use observed_command::{ObservedCommand, observe};
 #[cfg(target_os = "linux")]
 pub use observed_process::run_observed;
 pub use plan::{
-    ConfineError, ConfineInputs, ConfinedCommand, ObservedCommand, SandboxDirs, SandboxGrants,
-    confine, grants, observe, suggest_from,
+    ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, SandboxGrants, ServerCommand,
+    confine, grants,
 };
 pub use suggestion::{SuggestedNetwork, SuggestedSandbox};

@@ -2,7 +2,12 @@
 //! kernel for.
 //!
 //! The server is a child, because a process may read the memory of its descendants only where Yama is in force. Its
-//! calls with paths and addresses are notified by seccomp, recorded, and continued: nothing is refused.
+//! calls with paths and addresses are notified by seccomp, recorded, and continued.
+//!
+//! This protects from nothing. A call is always let through, and its path is read from the server's memory before the
+//! kernel reads it: a server that wants to deceive can change it in between, and can do its work by calls that are not
+//! observed. What is recorded is what an honest server does, so that only a server that is trusted without a sandbox
+//! may be observed.
 //!
 //! Invariant: the server's exit is this process's exit, and its pipes close with the server.
 

@@ -8,16 +8,14 @@ use std::{
 };
 
 use mux_keeper::{TreeLimits, find_program_blocking};
-use mux_settings::{SandboxNetwork, ServerSandbox, projects::lexical_path};
+use mux_settings::{SandboxNetwork, ServerSandbox};
 use serde::{Deserialize, Serialize};
 
 use super::{
     bubblewrap,
     machine::SandboxSupport,
-    observation::{ObservationPlan, read_observations},
-    program_files::{ProgramFiles, ProgramKind, SYSTEM_FOLDERS, kind_of},
+    program_files::{ProgramFiles, ProgramKind, ProgramPlace, SYSTEM_FOLDERS, kind_of},
     seatbelt,
-    suggestion::{ObservedServer, SuggestedSandbox, suggest},
 };
 
 /// Files in /etc that programs need, and that hold no secret.
@@ -56,15 +54,23 @@ const PLAIN_DEVICES: &[&str] = &[
 ];
 
 /// Where the egress proxy's folder is inside a sandbox.
-const INNER_EGRESS_FOLDER: &str = "/run/mux-egress";
+const INNER_EGRESS_FOLDER: &str = "/dev/mux-egress";
 /// The name of its socket there.
 pub(super) const EGRESS_SOCKET: &str = "proxy.sock";
-/// The name of the file with what an observed server did.
-const OBSERVATION_FILE: &str = "observed.jsonl";
 /// The port of the forwarder to it, inside the sandbox.
 pub(super) const FORWARDER_PORT: u16 = 3128;
+/// The first version of Landlock that covers signals and abstract sockets (Linux 6.12).
+const LANDLOCK_WITH_SCOPES: u32 = 6;
+/// The maximum number of connections of one server through its egress proxy.
+pub(super) const MAX_EGRESS_CONNECTIONS: u32 = 64;
+/// The maximum number of further connections that are answered with that limit.
+pub(super) const MAX_EGRESS_REFUSALS: u32 = 8;
+/// The maximum number of connections that the forwarder carries to the proxy, so that the proxy can answer.
+pub(super) const MAX_FORWARDED_CONNECTIONS: u32 = MAX_EGRESS_CONNECTIONS + MAX_EGRESS_REFUSALS;
 /// Processes of a sandbox that are not the server's: bubblewrap's two, and the forwarder.
 const OWN_PROCESSES: u32 = 3;
+/// The forwarder's threads, two for each connection, which the kernel and the keeper count as the server's.
+const FORWARDER_THREADS: u32 = 2 * MAX_FORWARDED_CONNECTIONS;
 
 /// The directories of a daemon that concern sandboxes.
 #[derive(Clone, Debug)]
@@ -77,11 +83,10 @@ pub struct SandboxDirs {
     pub protected: Vec<PathBuf>,
 }
 
-/// A server's command before it is confined.
-pub struct ConfineInputs<'a> {
+/// A server's command as its entry says, and what of the daemon concerns its start.
+pub struct ServerCommand<'a> {
     /// A name for the server's own files.
     pub identity: &'a str,
-    pub sandbox: &'a ServerSandbox,
     /// An absolute path.
     pub program: PathBuf,
     pub args: Vec<OsString>,
@@ -90,6 +95,51 @@ pub struct ConfineInputs<'a> {
     pub dirs: &'a SandboxDirs,
     /// The `muxd` program.
     pub muxd: &'a Path,
+}
+
+impl ServerCommand<'_> {
+    pub(super) fn home(&self) -> PathBuf {
+        variable(&self.env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
+    }
+
+    /// The files of its program, where a sandbox grants these folders.
+    pub(super) fn program_files(&self, granted: &[PathBuf], writable: &[PathBuf]) -> ProgramFiles {
+        let find = |name: &Path| find_program_blocking(name, &self.env, self.cwd).ok();
+        let place = ProgramPlace {
+            home: &self.home(),
+            cwd: self.cwd,
+            granted,
+            writable,
+        };
+        ProgramFiles::of(&self.program, &self.args, place, find)
+    }
+
+    /// Its own folder in muxd's directories. What a server keeps belongs to its command, too: another server under the
+    /// name of a removed one must not run what that one has fetched or changed.
+    pub(super) fn private_folder(&self) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        let program = std::iter::once(self.program.as_os_str());
+        for word in program.chain(self.args.iter().map(OsString::as_os_str)) {
+            let word = word.as_encoded_bytes();
+            hasher.update(&word.len().to_le_bytes()).update(word);
+        }
+        let key = hasher.finalize().to_hex();
+        self.dirs.private.join(self.identity).join(&key[..16])
+    }
+
+    /// Refuses a server that its command only asks somebody else to run.
+    pub(super) fn refuse_container_engine(&self) -> Result<(), ConfineError> {
+        match kind_of(&self.program) {
+            ProgramKind::Containers => Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into())),
+            ProgramKind::Npm | ProgramKind::Uv | ProgramKind::Other => Ok(()),
+        }
+    }
+}
+
+/// What decides about a sandbox.
+pub struct ConfineInputs<'a> {
+    pub command: ServerCommand<'a>,
+    pub sandbox: &'a ServerSandbox,
     pub support: &'a SandboxSupport,
 }
 
@@ -127,8 +177,10 @@ pub(super) struct ConfinementPlan {
     pub(super) memory: Option<u64>,
     /// Processes and threads of the user in this namespace.
     pub(super) processes: Option<u32>,
-    /// Sockets of other processes may be opened by their path: none of them is visible.
-    pub(super) path_sockets: bool,
+    /// The server has namespaces of its own: it sees no process and no socket of others by a path.
+    pub(super) own_namespaces: bool,
+    /// Unix sockets may be opened.
+    pub(super) unix_sockets: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -150,8 +202,8 @@ pub(super) struct VisibleFiles {
     /// The server's home, if it is an empty one.
     pub(super) empty_home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
-    /// Hidden again: the paths of muxd that lie in a granted one, and whether each is a folder.
-    pub(super) hidden: Vec<(PathBuf, bool)>,
+    /// Hidden again: the folders of muxd that lie in a granted one.
+    pub(super) hidden: Vec<PathBuf>,
     /// The folder of the egress proxy, and where it is seen.
     pub(super) egress: Option<(PathBuf, PathBuf)>,
     pub(super) has_network: bool,
@@ -188,161 +240,86 @@ pub struct SandboxGrants {
     pub has_empty_home: bool,
 }
 
-/// What the sandbox of a server would grant. Reads the file system.
-pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
-    let ConfineInputs {
-        sandbox,
-        program,
-        args,
-        env,
-        cwd,
-        dirs,
-        support,
-        ..
-    } = inputs;
-    refuse_unenforceable(sandbox, program, support)?;
-    refuse_missing_paths(sandbox)?;
-    let home = home_of(env);
-    let find = |name: &Path| find_program_blocking(name, env, cwd).ok();
-    let files = ProgramFiles::of(program, args, (&home, cwd), find);
-    hidden_paths(sandbox, &files.read, dirs, support)?;
-    let private = dirs.private.join(inputs.identity);
-    let mut granted = files.read.iter().chain(&sandbox.read).chain(&sandbox.write);
-    let has_empty_home =
-        support.bubblewrap.is_some() && !granted.any(|path| home.starts_with(path));
-    let mut own: Vec<PathBuf> = package_cache(files.kind)
-        .map(|cache| private.join(cache.folder))
-        .into_iter()
-        .collect();
-    if support.bubblewrap.is_none() {
-        own.push(private.join("tmp"));
+/// What a sandbox has besides what its entry says.
+struct PlannedFiles {
+    program: ProgramFiles,
+    hidden: Vec<PathBuf>,
+    /// The server's home, if nothing in it is granted as a whole: it is an empty one then.
+    empty_home: Option<PathBuf>,
+}
+
+impl PlannedFiles {
+    /// Fails if the sandbox cannot be had. Reads the file system.
+    fn of(inputs: &ConfineInputs<'_>) -> Result<Self, ConfineError> {
+        let ConfineInputs {
+            command,
+            sandbox,
+            support,
+        } = inputs;
+        command.refuse_container_engine()?;
+        refuse_unenforceable(sandbox, support)?;
+        refuse_unenforceable_limits(sandbox, support)?;
+        if let Some((key, path)) = sandbox.missing_paths().next() {
+            let path = path.display();
+            return Err(ConfineError::BadPath(format!(
+                "{path} does not exist; create it or remove it from sandbox.{key}"
+            )));
+        }
+        let program = command.program_files(&sandbox.read, &sandbox.write);
+        refuse_changeable_paths(sandbox, &program)?;
+        let home = command.home();
+        let granted = sandbox.read.iter().chain(&sandbox.write);
+        let is_in_home = |path: &PathBuf| home.starts_with(path);
+        let has_home = granted.chain(&program.read).any(is_in_home);
+        Ok(Self {
+            hidden: hidden_paths(sandbox, &program.read, command.dirs, support)?,
+            empty_home: (support.bubblewrap.is_some() && !has_home).then_some(home),
+            program,
+        })
     }
+}
+
+/// What the sandbox of a server would grant, or why it cannot be had. Reads the file system.
+pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
+    let planned = PlannedFiles::of(inputs)?;
+    let private = inputs.command.private_folder();
+    let cache = package_cache(planned.program.kind).map(|cache| private.join(cache.folder));
+    let tmp = inputs
+        .support
+        .bubblewrap
+        .is_none()
+        .then(|| private.join("tmp"));
     let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
     Ok(SandboxGrants {
         system: system.filter(|path| path.exists()).collect(),
-        program: files.read,
-        private: own,
-        has_empty_home,
+        program: planned.program.read,
+        private: cache.into_iter().chain(tmp).collect(),
+        has_empty_home: planned.empty_home.is_some(),
     })
-}
-
-/// The command that starts a server without a sandbox and records what it does.
-#[derive(Debug)]
-pub struct ObservedCommand {
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
-    pub env: Vec<(OsString, OsString)>,
-    /// What the suggestion needs besides the observations.
-    server: ObservedServer,
-}
-
-/// Turns a server's command into one that is observed in `folder`, where its proxy listens, too. Creates the server's
-/// folders: it fetches packages into the cache that its sandbox will have.
-pub fn observe(inputs: ConfineInputs<'_>, folder: &Path) -> Result<ObservedCommand, ConfineError> {
-    let ConfineInputs {
-        identity,
-        program,
-        args,
-        mut env,
-        cwd,
-        dirs,
-        muxd,
-        ..
-    } = inputs;
-    if !cfg!(target_os = "linux") {
-        return Err(ConfineError::Unenforceable(
-            "servers can only be observed on Linux; write the sandbox by hand".into(),
-        ));
-    }
-    if kind_of(&program) == ProgramKind::Containers {
-        return Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into()));
-    }
-    let home = home_of(&env);
-    let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
-    let files = ProgramFiles::of(&program, &args, (&home, cwd), find);
-    let private = dirs.private.join(identity);
-    let named = named_paths(&args, &env, cwd);
-    let mut temporary: Vec<PathBuf> = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from).into();
-    temporary.extend(variable(&env, "TMPDIR").map(PathBuf::from));
-    let anything = ServerSandbox {
-        network: SandboxNetwork::Any,
-        ..ServerSandbox::default()
-    };
-    set_package_caches(files.kind, &anything, &private, &mut env, &mut Vec::new())?;
-    env.retain(|(name, _)| name != "XDG_RUNTIME_DIR");
-    set_proxy_rules(&mut env);
-    create(folder)?;
-    let plan = ObservationPlan {
-        record: folder.join(OBSERVATION_FILE),
-        proxy: folder.join(EGRESS_SOCKET),
-    };
-    let plan =
-        serde_json::to_string(&plan).map_err(|error| ConfineError::Failed(error.to_string()))?;
-    let mut words: Vec<OsString> = vec!["observe".into(), plan.into(), program.into()];
-    words.extend(args);
-    Ok(ObservedCommand {
-        program: muxd.to_owned(),
-        args: words,
-        env,
-        server: ObservedServer {
-            home,
-            named,
-            program: files.read,
-            private,
-            protected: dirs.protected.clone(),
-            temporary,
-        },
-    })
-}
-
-/// The sandbox in which an observed server would have worked. `folder` is that of [`observe`], and `hosts` those that
-/// its proxy was asked for.
-pub fn suggest_from(
-    command: &ObservedCommand,
-    folder: &Path,
-    hosts: &[String],
-) -> io::Result<SuggestedSandbox> {
-    let observations = read_observations(&folder.join(OBSERVATION_FILE))?;
-    Ok(suggest(&observations, hosts, &command.server))
-}
-
-/// The existing absolute paths that an entry names: in its arguments, also after `=`, in its variables, and as its
-/// working directory.
-fn named_paths(args: &[OsString], env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
-    let values = env.iter().map(|(_, value)| value.as_os_str());
-    let words = args.iter().map(OsString::as_os_str).chain(values);
-    let words = words.filter_map(OsStr::to_str);
-    let words = words.flat_map(|word| [Some(word), word.split_once('=').map(|(_, value)| value)]);
-    let paths = words.flatten().map(Path::new).chain([cwd]);
-    let mut named: Vec<PathBuf> = paths
-        .filter(|path| path.is_absolute() && path.exists())
-        .map(lexical_path)
-        .collect();
-    named.sort();
-    named.dedup();
-    named
 }
 
 /// Turns a server's command into one that runs in its sandbox. Reads the file system, and creates the server's folders.
 pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineError> {
+    let PlannedFiles {
+        program: files,
+        hidden,
+        empty_home,
+    } = PlannedFiles::of(&inputs)?;
+    let private = inputs.command.private_folder();
     let ConfineInputs {
-        identity,
+        command,
         sandbox,
+        support,
+    } = inputs;
+    let ServerCommand {
+        identity,
         program,
         args,
         mut env,
         cwd,
         dirs,
         muxd,
-        support,
-    } = inputs;
-    let home = home_of(&env);
-    refuse_unenforceable(sandbox, &program, support)?;
-    refuse_missing_paths(sandbox)?;
-    let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
-    let files = ProgramFiles::of(&program, &args, (&home, cwd), find);
-    let private = dirs.private.join(identity);
-    let hidden = hidden_paths(sandbox, &files.read, dirs, support)?;
+    } = command;
     let egress = matches!(sandbox.network, SandboxNetwork::Hosts(_))
         .then(|| egress_folder(dirs, identity, sandbox));
     let mut read = files.read.clone();
@@ -355,7 +332,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     }
     let limits = TreeLimits {
         memory: sandbox.memory,
-        tasks: Some(sandbox.processes + OWN_PROCESSES),
+        tasks: Some(max_tasks(sandbox)),
     };
     if support.seatbelt {
         let tmp = private.join("tmp");
@@ -386,14 +363,12 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     };
     match &support.bubblewrap {
         Some(bwrap) => {
-            let granted = || read.iter().chain(&write);
-            let empty_home = !granted().any(|path| home.starts_with(path));
             set(&mut env, "TMPDIR", "/tmp");
             let visible = VisibleFiles {
                 system: system_paths(),
                 read: read.clone(),
                 write: write.clone(),
-                empty_home: empty_home.then(|| home.clone()),
+                empty_home,
                 cwd: cwd.to_owned(),
                 hidden,
                 egress: egress
@@ -413,11 +388,12 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             plan.write = write;
             plan.write.extend(["/tmp".into(), "/dev".into()]);
             plan.write.extend(visible.empty_home);
-            plan.path_sockets = true;
+            plan.own_namespaces = true;
+            // The network that it shares has abstract sockets, which older versions of Landlock do not close.
+            plan.unix_sockets =
+                plan.network != PlannedNetwork::Any || support.landlock >= LANDLOCK_WITH_SCOPES;
             // Elsewhere it would count all processes of the user.
-            plan.processes = support
-                .counts_processes
-                .then_some(sandbox.processes + OWN_PROCESSES);
+            plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
         }
         None => {
             let tmp = private.join("tmp");
@@ -448,31 +424,13 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     })
 }
 
-fn home_of(env: &[(OsString, OsString)]) -> PathBuf {
-    variable(env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
-}
-
-fn refuse_missing_paths(sandbox: &ServerSandbox) -> Result<(), ConfineError> {
-    match sandbox.missing_paths().next() {
-        None => Ok(()),
-        Some((key, path)) => Err(ConfineError::BadPath(format!(
-            "{} does not exist; create it or remove it from sandbox.{key}",
-            path.display()
-        ))),
-    }
-}
-
 const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
 
 fn refuse_unenforceable(
     sandbox: &ServerSandbox,
-    program: &Path,
     support: &SandboxSupport,
 ) -> Result<(), ConfineError> {
     let refused = |why: &str| Err(ConfineError::Unenforceable(why.to_owned()));
-    if kind_of(program) == ProgramKind::Containers {
-        return refused(CONTAINER_ENGINE);
-    }
     if support.seatbelt {
         return match sandbox.network {
             SandboxNetwork::Hosts(_) => {
@@ -493,46 +451,127 @@ fn refuse_unenforceable(
         );
     }
     match support.landlock {
-        // Version 3 is the first to cover truncation.
-        0..=2 => refused(
-            "there is neither bubblewrap with user namespaces nor Landlock 3 (Linux 6.2); install bubblewrap",
+        LANDLOCK_WITH_SCOPES.. => Ok(()),
+        _ => refused(
+            "there is neither bubblewrap with user namespaces nor Landlock 6 (Linux 6.12); install bubblewrap",
         ),
-        _ => Ok(()),
     }
 }
 
-/// The paths of muxd that have to be hidden from a server whose entry grants a folder around them.
+/// Refuses what the server could turn into access to other files before its next start, by changing a file or a link
+/// that decides what it is granted.
+fn refuse_changeable_paths(
+    sandbox: &ServerSandbox,
+    files: &ProgramFiles,
+) -> Result<(), ConfineError> {
+    if let Some((from, to)) = &files.escape {
+        return Err(ConfineError::BadPath(format!(
+            "{} leads to {}, and the server may change where it leads; add {} to sandbox.read, or keep the program out of sandbox.write",
+            from.display(),
+            to.display(),
+            to.display()
+        )));
+    }
+    for folder in &sandbox.write {
+        let real_folder = real(folder);
+        for granted in sandbox.read.iter().chain(&sandbox.write) {
+            if granted.starts_with(folder) && !real(granted).starts_with(&real_folder) {
+                return Err(ConfineError::BadPath(format!(
+                    "{} is a link out of {}, which the server may change; grant {} instead",
+                    granted.display(),
+                    folder.display(),
+                    real(granted).display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Without a list of processes of its own, a server can leave its process tree and is measured no more.
+fn refuse_unenforceable_limits(
+    sandbox: &ServerSandbox,
+    support: &SandboxSupport,
+) -> Result<(), ConfineError> {
+    let key = match (sandbox.memory, sandbox.processes) {
+        _ if support.bubblewrap.is_some() => return Ok(()),
+        (Some(_), _) => "memory",
+        (None, Some(_)) => "processes",
+        (None, None) => return Ok(()),
+    };
+    let fix = match support.seatbelt {
+        true => format!("needs Linux; remove sandbox.{key}"),
+        false => format!(
+            "needs bubblewrap with user namespaces; install bubblewrap, or remove sandbox.{key}"
+        ),
+    };
+    Err(ConfineError::Unenforceable(format!("sandbox.{key} {fix}")))
+}
+
+/// The processes and threads of a whole sandbox.
+fn max_tasks(sandbox: &ServerSandbox) -> u32 {
+    let forwarder = match sandbox.network {
+        SandboxNetwork::Hosts(_) => FORWARDER_THREADS,
+        SandboxNetwork::None | SandboxNetwork::Any => 0,
+    };
+    sandbox.max_processes() + OWN_PROCESSES + forwarder
+}
+
+/// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
 fn hidden_paths(
     sandbox: &ServerSandbox,
     program: &[PathBuf],
     dirs: &SandboxDirs,
     support: &SandboxSupport,
-) -> Result<Vec<(PathBuf, bool)>, ConfineError> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+) -> Result<Vec<PathBuf>, ConfineError> {
     let mut hidden = BTreeSet::new();
+    let system: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).collect();
     for own in &dirs.protected {
-        let own_real = real(own);
+        let own_paths = BTreeSet::from([own.clone(), real(own)]);
         for granted in sandbox.read.iter().chain(&sandbox.write).chain(program) {
-            let granted_real = real(granted);
-            if granted_real.starts_with(&own_real) {
+            let granted_paths = [granted.clone(), real(granted)];
+            let is_inside = |path: &PathBuf| own_paths.iter().any(|own| path.starts_with(own));
+            if granted_paths.iter().any(is_inside) {
                 return Err(ConfineError::BadPath(format!(
                     "its sandbox cannot contain {}, which is muxd's own",
                     granted.display()
                 )));
             }
-            let Ok(below) = own_real.strip_prefix(&granted_real) else {
-                continue;
-            };
+        }
+        let is_above = |granted: &PathBuf| {
+            let granted = [granted.clone(), real(granted)];
+            let mut pairs = granted.iter().flat_map(|granted| {
+                let own_paths = own_paths.iter();
+                own_paths.map(move |own| own.starts_with(granted))
+            });
+            pairs.any(|is_above| is_above)
+        };
+        // A mount protects itself, and not the folders above it, which the server could move away.
+        if let Some(granted) = sandbox.write.iter().find(|granted| is_above(granted)) {
+            return Err(ConfineError::BadPath(format!(
+                "{} contains {}, which is muxd's own: the server could replace it; grant folders beside it in sandbox.write",
+                granted.display(),
+                own.display()
+            )));
+        }
+        let around = sandbox.read.iter().chain(program).chain(&system);
+        for granted in around.filter(|granted| is_above(granted)) {
             if support.bubblewrap.is_none() {
+                let fix = match support.seatbelt {
+                    true => "on Linux; grant folders beside it",
+                    false => "with bubblewrap; install bubblewrap, or grant folders beside it",
+                };
                 return Err(ConfineError::Unenforceable(format!(
-                    "{} contains {}, which is muxd's own and can only be hidden with bubblewrap; install bubblewrap, or grant folders beside it",
+                    "{} contains {}, which is muxd's own and can only be hidden {fix}",
                     granted.display(),
                     own.display()
                 )));
             }
-            if own_real.exists() {
-                hidden.insert((granted.join(below), own_real.is_dir()));
-            }
+            hidden.extend(hidden_below(granted, &real(own))?);
         }
     }
     Ok(hidden.into_iter().collect())
@@ -560,9 +599,28 @@ fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
     })
 }
 
+/// The folder to hide of muxd's own path, below a granted folder. A file is replaced when it is written, which would
+/// remove what covered it: its folder is hidden.
+fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineError> {
+    let folder = match own.is_dir() {
+        true => own,
+        false => own.parent().unwrap_or(own),
+    };
+    match folder.strip_prefix(real(granted)) {
+        Ok(below) if below.as_os_str().is_empty() => Err(ConfineError::BadPath(format!(
+            "{} contains {}, which is muxd's own and cannot be hidden there; grant folders beside it",
+            granted.display(),
+            own.display()
+        ))),
+        Ok(below) => Ok(Some(granted.join(below))),
+        // The folder contains the granted path, which does not contain the file.
+        Err(_) => Ok(None),
+    }
+}
+
 /// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
 /// a network nothing is fetched, and what was fetched before is used.
-fn set_package_caches(
+pub(super) fn set_package_caches(
     kind: Option<ProgramKind>,
     sandbox: &ServerSandbox,
     private: &Path,
@@ -599,7 +657,7 @@ pub(super) fn proxy_variables(port: u16) -> [(&'static str, String); 4] {
         .map(|name| (name, format!("http://127.0.0.1:{port}")))
 }
 
-fn set_proxy_rules(env: &mut Vec<(OsString, OsString)>) {
+pub(super) fn set_proxy_rules(env: &mut Vec<(OsString, OsString)>) {
     for name in ["NO_PROXY", "no_proxy"] {
         set(env, name, "localhost,127.0.0.1,::1");
     }
@@ -640,7 +698,7 @@ fn system_paths() -> Vec<SystemPath> {
     paths
 }
 
-fn create(folder: &Path) -> Result<(), ConfineError> {
+pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let made = fs::DirBuilder::new()
         .recursive(true)
@@ -649,7 +707,7 @@ fn create(folder: &Path) -> Result<(), ConfineError> {
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 
-fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+pub(super) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
     let mut found = env.iter().rev().filter(|(known, _)| known == name);
     found.next().map(|(_, value)| value.as_os_str())
 }
@@ -690,9 +748,8 @@ mod tests {
             egress: home.join("run/egress"),
             protected: vec![home.join("state")],
         };
-        let inputs = ConfineInputs {
+        let command = ServerCommand {
             identity: "files",
-            sandbox,
             program: program.into(),
             args: vec!["--flag".into()],
             env: vec![
@@ -702,6 +759,10 @@ mod tests {
             cwd: home,
             dirs: &dirs,
             muxd: Path::new("/opt/muxd"),
+        };
+        let inputs = ConfineInputs {
+            command,
+            sandbox,
             support,
         };
         confine(inputs).map_err(|error| error.to_string())
@@ -726,15 +787,37 @@ mod tests {
             read: vec![path.to_owned()],
             ..plain.clone()
         };
+        let limited = |memory, processes| ServerSandbox {
+            memory,
+            processes,
+            ..plain.clone()
+        };
         let without_bubblewrap = SandboxSupport {
             bubblewrap: None,
             ..support()
         };
         let nothing = SandboxSupport::default();
+        let old_landlock = SandboxSupport {
+            landlock: 5,
+            ..nothing.clone()
+        };
         for (program, sandbox, support, part) in [
             ("/usr/bin/docker", &plain, &support(), "container"),
             ("/usr/bin/x", &plain, &nothing, "install bubblewrap"),
+            ("/usr/bin/x", &plain, &old_landlock, "install bubblewrap"),
             ("/usr/bin/x", &hosts, &without_bubblewrap, "list of hosts"),
+            (
+                "/usr/bin/x",
+                &limited(Some(64 << 20), None),
+                &without_bubblewrap,
+                "remove sandbox.memory",
+            ),
+            (
+                "/usr/bin/x",
+                &limited(None, Some(64)),
+                &without_bubblewrap,
+                "remove sandbox.processes",
+            ),
             (
                 "/usr/bin/x",
                 &granting(home),
@@ -761,14 +844,82 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    fn paths_that_a_server_could_replace_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let code = home.join("code");
+        for folder in ["state", "code/data", "dotfiles/mux", ".config", ".ssh"] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join(".ssh"), code.join("keys")).unwrap();
+        let planned = |sandbox: ServerSandbox| planned(&home, "/usr/bin/x", &sandbox, &support());
+        let writing = |paths: &[&Path]| ServerSandbox {
+            write: paths.iter().map(|path| path.to_path_buf()).collect(),
+            ..ServerSandbox::default()
+        };
+        let error = planned(writing(&[&home])).unwrap_err();
+        assert!(error.contains("grant folders beside it"), "{error}");
+        let linked = ServerSandbox {
+            read: vec![code.join("keys")],
+            ..writing(&[&code])
+        };
+        let error = planned(linked).unwrap_err();
+        assert!(error.contains("is a link out of"), "{error}");
+        let inside = ServerSandbox {
+            read: vec![code.join("data")],
+            ..writing(&[&code])
+        };
+        planned(inside).unwrap();
+        // The configuration of muxd behind a link.
+        std::os::unix::fs::symlink(home.join("dotfiles/mux"), home.join(".config/mux")).unwrap();
+        let dirs = SandboxDirs {
+            private: home.join("cache"),
+            egress: home.join("run"),
+            protected: vec![home.join(".config/mux")],
+        };
+        for folder in [".config", "dotfiles", "dotfiles/mux"] {
+            let sandbox = writing(&[&home.join(folder)]);
+            hidden_paths(&sandbox, &[], &dirs, &support()).unwrap_err();
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn folder_of_a_single_file_is_hidden() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        fs::create_dir(home.join("mux")).unwrap();
+        fs::write(home.join("mux/config.toml"), "").unwrap();
+        let dirs = SandboxDirs {
+            private: home.join("cache"),
+            egress: home.join("run"),
+            protected: vec![home.join("mux/config.toml")],
+        };
+        let reading = |path: &Path| ServerSandbox {
+            read: vec![path.to_owned()],
+            ..ServerSandbox::default()
+        };
+        let hidden = hidden_paths(&reading(&home), &[], &dirs, &support()).unwrap();
+        assert_eq!(hidden, [home.join("mux")]);
+        hidden_paths(&reading(&home.join("mux")), &[], &dirs, &support()).unwrap_err();
+        let beside = reading(&home.join("other"));
+        assert!(
+            hidden_paths(&beside, &[], &dirs, &support())
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn plan_grants_what_the_entry_says_and_hides_what_is_muxds() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         fs::create_dir(home.join("state")).unwrap();
         let sandbox = ServerSandbox {
-            write: vec![home.clone()],
+            read: vec![home.clone()],
             memory: Some(64 << 20),
-            processes: 64,
+            processes: Some(64),
             ..ServerSandbox::default()
         };
         let command = planned(&home, "/usr/bin/server", &sandbox, &support()).unwrap();
@@ -784,8 +935,21 @@ mod tests {
             .any(|pair| pair[0] == "--tmpfs" && pair[1] == state);
         assert!(hidden, "{words:?}");
         assert!(words.contains(&"--unshare-all".to_owned()));
-        assert!(plan.write.contains(&home));
         assert_eq!(plan.network, PlannedNetwork::None);
+        assert!(plan.own_namespaces && plan.unix_sockets);
+        // Abstract sockets are reached over a shared network, where Landlock does not cover them.
+        for (landlock, unix_sockets) in [(6, true), (5, false)] {
+            let sandbox = ServerSandbox {
+                network: SandboxNetwork::Any,
+                ..ServerSandbox::default()
+            };
+            let support = SandboxSupport {
+                landlock,
+                ..support()
+            };
+            let command = planned(&home, "/usr/bin/server", &sandbox, &support).unwrap();
+            assert_eq!(plan_of(&command).unix_sockets, unix_sockets);
+        }
     }
 
     #[test]
@@ -802,7 +966,16 @@ mod tests {
             let command = planned(&home, program, sandbox, &support()).unwrap();
             variable(&command.env, name).map(|value| value.to_str().unwrap().to_owned())
         };
-        let own = |name| Some(format!("{}/cache/sandboxes/files/{name}", home.display()));
+        let own = |program: &str, name| {
+            let folder = home.join("cache/sandboxes/files");
+            let folder = fs::read_dir(folder).unwrap().filter_map(|entry| {
+                let cache = entry.unwrap().path().join(name);
+                cache.exists().then(|| cache.to_str().unwrap().to_owned())
+            });
+            let found: Vec<_> = folder.collect();
+            assert_eq!(found.len(), 1, "{program}: {found:?}");
+            found.into_iter().next()
+        };
         assert_eq!(
             env_of("/usr/bin/npx", &offline, "npm_config_offline").as_deref(),
             Some("true")
@@ -810,9 +983,76 @@ mod tests {
         assert_eq!(env_of("/usr/bin/npx", &online, "npm_config_offline"), None);
         assert_eq!(
             env_of("/usr/bin/npx", &online, "npm_config_cache"),
-            own("npm")
+            own("npx", "npm")
         );
-        assert_eq!(env_of("/usr/bin/uvx", &online, "UV_CACHE_DIR"), own("uv"));
+        let cache = env_of("/usr/bin/uvx", &online, "UV_CACHE_DIR");
+        assert_eq!(cache, own("uvx", "uv"));
+    }
+
+    #[test]
+    fn private_folder_is_not_that_of_another_command_of_the_same_name() {
+        let dirs = SandboxDirs {
+            private: "/cache".into(),
+            egress: "/run".into(),
+            protected: Vec::new(),
+        };
+        let folder = |identity, program: &str, args: &[&str]| {
+            let command = ServerCommand {
+                identity,
+                program: program.into(),
+                args: args.iter().map(OsString::from).collect(),
+                env: Vec::new(),
+                cwd: Path::new("/"),
+                dirs: &dirs,
+                muxd: Path::new("/opt/muxd"),
+            };
+            command.private_folder()
+        };
+        let own = folder("a", "/usr/bin/npx", &["-y", "good"]);
+        assert!(own.starts_with("/cache/a"));
+        assert_eq!(own, folder("a", "/usr/bin/npx", &["-y", "good"]));
+        for other in [
+            folder("b", "/usr/bin/npx", &["-y", "good"]),
+            folder("a", "/usr/bin/npx", &["-y", "bad"]),
+            folder("a", "/usr/bin/npx", &["-ygood"]),
+            folder("a", "/usr/bin/uvx", &["-y", "good"]),
+        ] {
+            assert_ne!(own, other);
+        }
+    }
+
+    #[test]
+    fn fixes_name_what_works_on_that_system() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("state")).unwrap();
+        let dirs = SandboxDirs {
+            private: dir.path().join("cache"),
+            egress: dir.path().join("run"),
+            protected: vec![dir.path().join("state")],
+        };
+        let sandbox = ServerSandbox {
+            read: vec![dir.path().to_owned()],
+            processes: Some(64),
+            ..ServerSandbox::default()
+        };
+        for (seatbelt, names_bubblewrap) in [(true, false), (false, true)] {
+            let support = SandboxSupport {
+                seatbelt,
+                ..SandboxSupport::default()
+            };
+            let errors = [
+                hidden_paths(&sandbox, &[], &dirs, &support).unwrap_err(),
+                refuse_unenforceable_limits(&sandbox, &support).unwrap_err(),
+            ];
+            for error in errors {
+                let text = error.to_string();
+                assert_eq!(
+                    text.contains("install bubblewrap"),
+                    names_bubblewrap,
+                    "{text}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -835,7 +1075,11 @@ mod tests {
             variable(&command.env, "HTTPS_PROXY").unwrap(),
             "http://127.0.0.1:3128"
         );
+        // The forwarder's threads are not the server's.
+        let tasks = sandbox.max_processes() + OWN_PROCESSES + FORWARDER_THREADS;
+        assert_eq!(command.limits.tasks, Some(tasks));
         let plan = plan_of(&command);
+        assert_eq!(plan.processes, Some(tasks));
         assert!(matches!(plan.network, PlannedNetwork::Proxy(_)));
         assert!(!plan.bubblewrap.unwrap().contains(&"--share-net".to_owned()));
     }

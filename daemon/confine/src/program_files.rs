@@ -1,7 +1,11 @@
 //! Which files a server's program consists of: its own, those of the interpreter that runs it, and of the package
 //! manager that starts it.
 //!
-//! Invariant: the home directory itself, and what lies above it, is never part of a program.
+//! Invariants:
+//!
+//! - The home directory itself, and what lies above it, is never part of a program, by whichever path it is reached.
+//! - What a server could have written, such as a link or the first line of a script, does not lead to files that it was
+//!   not granted.
 
 use std::{
     ffi::OsString,
@@ -31,8 +35,16 @@ const VERSION_MANAGERS: &[&str] = &[
     "anaconda3",
 ];
 
-/// Folders whose programs belong to many packages: a program in them stands for itself.
-const SHARED_BIN_PARENTS: &[&str] = &[".local", ".cargo", "go"];
+/// What an installation has beside its `bin`: it is part of the program that lies there.
+const INSTALLATION_MARKS: &[&str] = &["pyvenv.cfg", "conda-meta", "lib/node_modules"];
+
+/// Programs whose first argument is a script. Pythons of a version have its number behind the name.
+const SCRIPT_RUNNERS: &[&str] = &[
+    "node", "python", "bun", "deno", "ruby", "sh", "bash", "tsx", "uv",
+];
+
+/// Options that take the program from the command line, or from a module.
+const INLINE_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "--eval", "--print"];
 
 /// What starts the server, as far as that decides about its sandbox.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,6 +63,38 @@ pub(super) enum ProgramKind {
 pub(super) struct ProgramFiles {
     pub(super) read: Vec<PathBuf>,
     pub(super) kind: Option<ProgramKind>,
+    /// A file that the server may write, and where it leads outside of what the server was granted.
+    pub(super) escape: Option<(PathBuf, PathBuf)>,
+}
+
+/// What decides about the files of a program, besides its command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProgramPlace<'a> {
+    pub(super) home: &'a Path,
+    pub(super) cwd: &'a Path,
+    /// What the entry grants.
+    pub(super) granted: &'a [PathBuf],
+    pub(super) writable: &'a [PathBuf],
+}
+
+impl ProgramPlace<'_> {
+    /// Whether `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level
+    /// folder.
+    fn may_be_granted(&self, folder: &Path) -> bool {
+        !is_home_or_top_level(folder, self.home)
+    }
+
+    /// The folder of a version manager in the home that holds `program`.
+    fn version_manager(&self, program: &Path) -> Option<PathBuf> {
+        let homes = [Some(self.home.to_owned()), self.home.canonicalize().ok()];
+        let folders = VERSION_MANAGERS.iter().flat_map(|manager| {
+            let homes = homes.iter().flatten();
+            homes.map(move |home| home.join(manager))
+        });
+        folders
+            .into_iter()
+            .find(|folder| program.starts_with(folder))
+    }
 }
 
 pub(super) fn kind_of(program: &Path) -> ProgramKind {
@@ -68,38 +112,36 @@ impl ProgramFiles {
     pub(super) fn of(
         program: &Path,
         args: &[OsString],
-        (home, cwd): (&Path, &Path),
+        place: ProgramPlace<'_>,
         find: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Self {
         let mut files = Self {
-            read: Vec::new(),
             kind: Some(kind_of(program)),
+            ..Self::default()
         };
         let mut next = Some(program.to_owned());
         for _ in 0..MAX_INTERPRETERS {
             let Some(program) = next.take() else { break };
-            files.add_program(&program, home);
-            next = interpreter(&program).and_then(|name| find(&name));
+            files.add_program(&program, place);
+            let Some(interpreter) = interpreter(&program) else {
+                break;
+            };
+            // A bare name is searched in the `PATH` of the entry, which the server does not choose.
+            if interpreter.is_absolute() && !files.may_lead(&program, &interpreter, place) {
+                break;
+            }
+            next = find(&interpreter);
         }
         // `node server.js`, `python server.py`: the script is the program.
-        let script = args.iter().map(Path::new).find(|arg| {
-            let is_option = arg.as_os_str().as_encoded_bytes().starts_with(b"-");
-            !is_option && arg.extension().is_some() && cwd.join(arg).is_file()
-        });
-        let runs_scripts = program.file_name().is_some_and(|name| {
-            let name = name.to_string_lossy();
-            [
-                "node", "python", "bun", "deno", "ruby", "sh", "bash", "tsx", "uv",
-            ]
-            .iter()
-            .any(|known| name.starts_with(known))
-        });
-        if let Some(script) = script.filter(|_| runs_scripts) {
-            files.add_project(&cwd.join(script), home);
+        if let Some(script) = script_of(program, args) {
+            let script = place.cwd.join(script);
+            if script.is_file() {
+                files.add_project(&script, place);
+            }
         }
         if files.kind == Some(ProgramKind::Uv) {
             // The Pythons that it has installed.
-            files.add_if_below(home, ".local/share/uv");
+            files.add_if_below(place.home, ".local/share/uv");
         }
         files.read.sort();
         files.read.dedup();
@@ -113,33 +155,60 @@ impl ProgramFiles {
         }
     }
 
-    fn add_program(&mut self, program: &Path, home: &Path) {
-        self.add_one_program(program, home);
+    fn add_program(&mut self, program: &Path, place: ProgramPlace<'_>) {
+        self.add_one_program(program, place);
         // Each link on the way has files of its own beside it, such as a virtual environment.
         let mut link = program.to_owned();
         for _ in 0..MAX_INTERPRETERS {
             let Ok(target) = fs::read_link(&link) else {
                 break;
             };
-            link = link.parent().unwrap_or(Path::new("/")).join(target);
-            self.add_one_program(&link, home);
+            let target = link.parent().unwrap_or(Path::new("/")).join(target);
+            if !self.may_lead(&link, &target, place) {
+                return;
+            }
+            link = target;
+            self.add_one_program(&link, place);
         }
-        if let Ok(real) = program.canonicalize() {
-            self.add_one_program(&real, home);
+        if let Ok(real) = program.canonicalize()
+            && self.may_lead(program, &real, place)
+        {
+            self.add_one_program(&real, place);
         }
     }
 
-    fn add_one_program(&mut self, program: &Path, home: &Path) {
+    /// Whether `from` may decide that `to` is granted. A file that the server may write leads to what the server has
+    /// anyway, and nowhere else.
+    fn may_lead(&mut self, from: &Path, to: &Path, place: ProgramPlace<'_>) -> bool {
+        let is_below = |path: &Path, folders: &[PathBuf]| {
+            folders.iter().any(|folder| {
+                let real = folder.canonicalize();
+                path.starts_with(folder) || real.is_ok_and(|real| path.starts_with(real))
+            })
+        };
+        let from = lexical_path(from);
+        if !is_below(&from, place.writable) {
+            return true;
+        }
+        let to_lexical = lexical_path(to);
+        let to_real = to.canonicalize().unwrap_or_else(|_| to_lexical.clone());
+        let leads_inside = [&to_lexical, &to_real]
+            .into_iter()
+            .all(|to| is_system(to) || is_below(to, place.writable) || is_below(to, place.granted));
+        if !leads_inside {
+            self.escape = Some((from, to_real));
+        }
+        leads_inside
+    }
+
+    fn add_one_program(&mut self, program: &Path, place: ProgramPlace<'_>) {
         let program = lexical_path(program);
         if is_system(&program) {
             return;
         }
-        for manager in VERSION_MANAGERS {
-            let folder = home.join(manager);
-            if program.starts_with(&folder) {
-                self.read.push(folder);
-                return;
-            }
+        if let Some(folder) = place.version_manager(&program) {
+            self.read.push(folder);
+            return;
         }
         if let Some(modules) = above_and_including(&program, "node_modules") {
             self.read.push(modules);
@@ -149,15 +218,14 @@ impl ProgramFiles {
         let prefix = bin.and_then(Path::parent);
         if let (Some(bin), Some(prefix)) = (bin, prefix)
             && bin.file_name().is_some_and(|name| name == "bin")
-            && may_be_granted(prefix, home)
-            && !SHARED_BIN_PARENTS
-                .iter()
-                .any(|shared| prefix == home.join(shared))
+            && place.may_be_granted(prefix)
+            && is_installation(prefix)
         {
             self.read.push(prefix.to_owned());
             if let Some(base) = base_of_venv(prefix)
                 && !is_system(&base)
-                && may_be_granted(&base, home)
+                && place.may_be_granted(&base)
+                && self.may_lead(prefix, &base, place)
             {
                 self.read.push(base);
             }
@@ -167,23 +235,53 @@ impl ProgramFiles {
     }
 
     /// The package that a script belongs to, or the folder that it is in.
-    fn add_project(&mut self, script: &Path, home: &Path) {
+    fn add_project(&mut self, script: &Path, place: ProgramPlace<'_>) {
         let script = lexical_path(script);
         if is_system(&script) {
             return;
         }
         let marked = script.ancestors().skip(1).find(|folder| {
-            may_be_granted(folder, home)
+            place.may_be_granted(folder)
                 && ["package.json", "pyproject.toml", "node_modules", ".venv"]
                     .iter()
                     .any(|name| folder.join(name).exists())
         });
         let folder = marked.or(script.parent());
-        match folder.filter(|folder| may_be_granted(folder, home)) {
+        match folder.filter(|folder| place.may_be_granted(folder)) {
             Some(folder) => self.read.push(folder.to_owned()),
             None => self.read.push(script),
         }
     }
+}
+
+/// The script in `args`, if `program` runs one: the first argument that is not an option, behind `run`.
+fn script_of<'a>(program: &Path, args: &'a [OsString]) -> Option<&'a Path> {
+    let name = program.file_name()?.to_str()?;
+    let name = match name.strip_prefix("python") {
+        Some(version)
+            if version
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.') =>
+        {
+            "python"
+        }
+        _ => name,
+    };
+    if !SCRIPT_RUNNERS.contains(&name) {
+        return None;
+    }
+    let takes_run = ["uv", "bun", "deno"].contains(&name);
+    for arg in args {
+        let text = arg.to_str().unwrap_or_default();
+        if INLINE_OPTIONS.contains(&text) {
+            return None;
+        }
+        if !(text.starts_with('-') || takes_run && text == "run") {
+            let script = Path::new(arg);
+            return script.extension().is_some().then_some(script);
+        }
+    }
+    None
 }
 
 /// What every sandbox has: folders that no user's data is in.
@@ -204,9 +302,31 @@ fn is_system(path: &Path) -> bool {
     SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
-/// Whether `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level folder.
-pub(super) fn may_be_granted(folder: &Path, home: &Path) -> bool {
-    folder.components().count() > 2 && !home.starts_with(folder)
+/// Whether `folder` is the home or above it, or a top-level folder, by whichever path either is reached.
+pub(super) fn is_home_or_top_level(folder: &Path, home: &Path) -> bool {
+    let homes = [Some(home.to_owned()), home.canonicalize().ok()];
+    let folders = [Some(folder.to_owned()), folder.canonicalize().ok()];
+    folders.iter().flatten().any(|folder| {
+        let is_above = homes.iter().flatten().any(|home| home.starts_with(folder));
+        folder.components().count() <= 2 || is_above
+    })
+}
+
+/// Whether `prefix` is an installation of its own, such as a virtual environment or an unpacked Node.js.
+fn is_installation(prefix: &Path) -> bool {
+    let has_python = || {
+        let libraries = fs::read_dir(prefix.join("lib"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        libraries
+            .map(|entry| entry.file_name())
+            .any(|name| name.as_encoded_bytes().starts_with(b"python"))
+    };
+    INSTALLATION_MARKS
+        .iter()
+        .any(|mark| prefix.join(mark).exists())
+        || has_python()
 }
 
 /// The path up to the first component of this name.
@@ -237,9 +357,10 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut words = line.split_whitespace();
     let first = words.next()?;
     let named = match Path::new(first).file_name() {
-        Some(name) if name == "env" => {
-            words.find(|word| !word.starts_with('-') && !word.contains('='))?
-        }
+        // A relative path would be relative to the directory of the server.
+        Some(name) if name == "env" => words
+            .find(|word| !word.starts_with('-') && !word.contains('='))
+            .filter(|word| !word.contains('/'))?,
         _ => first,
     };
     Some(named.into())
@@ -251,10 +372,26 @@ mod tests {
 
     use super::*;
 
-    fn granted(home: &Path, program: &Path, args: &[&str]) -> Vec<String> {
+    fn files_of(
+        home: &Path,
+        program: &Path,
+        args: &[&str],
+        (granted, writable): (&[PathBuf], &[PathBuf]),
+    ) -> ProgramFiles {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let find = |name: &Path| Some(home.join(".nvm/v20/bin").join(name));
-        let files = ProgramFiles::of(program, &args, (home, home), find);
+        let place = ProgramPlace {
+            home,
+            cwd: home,
+            granted,
+            writable,
+        };
+        ProgramFiles::of(program, &args, place, find)
+    }
+
+    fn granted(home: &Path, program: &Path, args: &[&str]) -> Vec<String> {
+        let files = files_of(home, program, args, (&[], &[]));
+        assert_eq!(files.escape, None);
         let read = files.read.iter();
         read.map(|path| {
             path.strip_prefix(home)
@@ -321,6 +458,94 @@ mod tests {
         // Data is not part of a program.
         write(&home.join("notes/a.txt"), "");
         assert!(granted(&home, Path::new("/usr/bin/some-server"), &["notes/a.txt"]).is_empty());
+    }
+
+    #[test]
+    fn only_scripts_and_installations_bring_their_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        write(&home.join("private/test.db"), "");
+        write(&home.join("private/run.py"), "");
+        let of = |program: &str, args: &[&str]| granted(&home, Path::new(program), args);
+        let database = "private/test.db";
+        for (program, args) in [
+            ("/usr/bin/uvx", ["--db", database]),
+            ("/usr/bin/shopify-mcp", ["serve", database]),
+            ("/usr/bin/python3", ["-m", database]),
+            ("/usr/bin/python3", ["srv", database]),
+        ] {
+            assert!(of(program, &args).is_empty(), "{program} {args:?}");
+        }
+        for (program, args) in [
+            ("/usr/bin/python3.12", ["-u", "private/run.py"]),
+            ("/usr/bin/uv", ["run", "private/run.py"]),
+        ] {
+            assert_eq!(of(program, &args), ["private"], "{program} {args:?}");
+        }
+        // A folder that has a `bin` is no installation yet.
+        write(&home.join("code/bin/server"), "");
+        assert_eq!(
+            granted(&home, &home.join("code/bin/server"), &[]),
+            ["code/bin/server"]
+        );
+        write(&home.join("node-v22/bin/node"), "");
+        fs::create_dir_all(home.join("node-v22/lib/node_modules")).unwrap();
+        assert_eq!(
+            granted(&home, &home.join("node-v22/bin/node"), &[]),
+            ["node-v22"]
+        );
+    }
+
+    #[test]
+    fn home_behind_a_link_is_no_part_of_a_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let real_home = dir.path().canonicalize().unwrap().join("data/me");
+        write(&real_home.join("bin/server"), "");
+        write(&real_home.join("pyvenv.cfg"), "");
+        let home = dir.path().canonicalize().unwrap().join("me");
+        symlink(&real_home, &home).unwrap();
+        let files = files_of(&home, &home.join("bin/server"), &[], (&[], &[]));
+        assert!(
+            files.read.iter().all(|path| path.ends_with("bin/server")),
+            "{files:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_server_may_write_does_not_lead_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        write(&home.join(".ssh/id"), "");
+        let project = [home.join("code")];
+        let escape = |program: &str, granted: &[PathBuf]| {
+            let files = files_of(&home, &home.join(program), &[], (granted, &project));
+            let reaches = files
+                .read
+                .iter()
+                .any(|path| path.starts_with(home.join(".ssh")));
+            assert_eq!(reaches, granted.len() == 1 && files.escape.is_none());
+            files.escape.map(|(_, to)| to)
+        };
+        // The base of a virtual environment, an interpreter, and a link.
+        let secret = home.join(".ssh");
+        write(&home.join("code/env/bin/server"), "");
+        write(
+            &home.join("code/env/pyvenv.cfg"),
+            &format!("home = {}/bin\n", secret.display()),
+        );
+        assert_eq!(escape("code/env/bin/server", &[]), Some(secret.clone()));
+        write(
+            &home.join("code/run"),
+            &format!("#!{}/id\n", secret.display()),
+        );
+        assert_eq!(escape("code/run", &[]), Some(secret.join("id")));
+        symlink(secret.join("id"), home.join("code/link")).unwrap();
+        assert_eq!(escape("code/link", &[]), Some(secret.join("id")));
+        // Unless the entry grants it.
+        assert_eq!(escape("code/link", &[secret.clone()]), None);
+        // A name is searched in PATH, which the server does not choose.
+        write(&home.join("code/named"), "#!/usr/bin/env ../.ssh/id\n");
+        assert_eq!(escape("code/named", &[]), None);
     }
 
     #[test]

@@ -12,12 +12,32 @@ use mux_lockdown::syscall_filters::{
 };
 use nix::libc;
 
+/// Shared memory, messages and semaphores of System V, which belong to a user and not to a process.
+const SYSTEM_V_CALLS: &[libc::c_long] = &[
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+];
+
+/// The bits of a socket's type that are no flags.
+const SOCKET_KIND_MASK: u64 = 0xf;
+
 #[derive(Clone, Copy)]
 pub(super) struct FilterTerms {
     /// IPv4, IPv6, and the kernel's list of interfaces.
     pub(super) internet: bool,
     /// Unix sockets.
     pub(super) unix: bool,
+    /// Whether the server has namespaces of its own, in which no process or shared memory of others is found.
+    pub(super) own_namespaces: bool,
 }
 
 /// The filters; `None` on an architecture that is not supported.
@@ -103,6 +123,25 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
         terminal.push(rule_with(&[int_equals(1, request)?])?);
     }
     rules.insert(libc::SYS_ioctl, terminal);
+    if !terms.own_namespaces {
+        rules.extend(SYSTEM_V_CALLS.iter().map(|call| (*call, Vec::new())));
+        // Limits of other processes.
+        let differs = SeccompCmpOp::Ne;
+        let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, differs, 0).ok()?;
+        rules.insert(libc::SYS_prlimit64, vec![rule_with(&[other])?]);
+    }
+    if !terms.unix {
+        // Datagrams of one end of a pair can be sent to any socket that has a path. A raw socket is a datagram one here.
+        let mut datagrams = Vec::new();
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+            let kind = u64::from(kind.unsigned_abs());
+            let is_kind = SeccompCmpOp::MaskedEq(SOCKET_KIND_MASK);
+            let condition =
+                SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, kind).ok()?;
+            datagrams.push(rule_with(&[condition])?);
+        }
+        rules.insert(libc::SYS_socketpair, datagrams);
+    }
     let mut families = Vec::new();
     if terms.internet {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
@@ -126,7 +165,12 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::UdpSocket, os::unix::net::UnixDatagram, process::Command, thread};
+    use std::{
+        net::UdpSocket,
+        os::unix::net::{UnixDatagram, UnixStream},
+        process::Command,
+        thread,
+    };
 
     use super::*;
     use mux_lockdown::syscall_filters::apply_filter;
@@ -159,6 +203,7 @@ mod tests {
         let terms = FilterTerms {
             internet: true,
             unix: true,
+            own_namespaces: true,
         };
         let worked = under(terms, || {
             [
@@ -178,6 +223,7 @@ mod tests {
         let terms = FilterTerms {
             internet: false,
             unix: false,
+            own_namespaces: false,
         };
         let denied = |error: std::io::Error| error.raw_os_error() == Some(libc::EPERM);
         let refused = under(terms, move || {
@@ -187,10 +233,13 @@ mod tests {
                 raw_call(libc::SYS_io_uring_setup, 1) == Some(libc::ENOSYS),
                 UdpSocket::bind("127.0.0.1:0").is_err_and(denied),
                 UnixDatagram::unbound().is_err_and(denied),
-                // A pair has no other end to reach.
-                UnixDatagram::pair().is_ok(),
+                UnixDatagram::pair().is_err_and(denied),
+                UnixStream::pair().is_ok(),
+                raw_call(libc::SYS_shmat, 0) == Some(libc::EPERM),
+                raw_call(libc::SYS_prlimit64, 1) == Some(libc::EPERM),
+                raw_call(libc::SYS_prlimit64, 0).is_none(),
             ]
         });
-        assert_eq!(refused, [true; 6]);
+        assert_eq!(refused, [true; 10]);
     }
 }

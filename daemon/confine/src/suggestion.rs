@@ -12,7 +12,7 @@ use std::{
 use super::{
     observation::{FileAccess, Observation},
     plan::SYSTEM_FILES,
-    program_files::may_be_granted,
+    program_files::is_home_or_top_level,
 };
 
 /// A sandbox with more paths of one kind than this is given folders above them, where there are some.
@@ -254,7 +254,7 @@ impl ObservedServer {
     }
 
     fn may_be_granted(&self, folder: &Path) -> bool {
-        may_be_granted(folder, &self.home)
+        !is_home_or_top_level(folder, &self.home)
             && !SHARED_FOLDERS
                 .iter()
                 .any(|shared| folder == self.home.join(shared))

@@ -61,7 +61,7 @@ impl GzipText {
     }
 
     /// The length of the text, from the end of the gzip data.
-    fn unpacked_bytes(&self) -> usize {
+    pub fn unpacked_bytes(&self) -> usize {
         let end = self.0.last_chunk::<4>().copied();
         end.map_or(0, |end| u32::from_le_bytes(end) as usize)
     }

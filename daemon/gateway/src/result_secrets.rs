@@ -4,17 +4,17 @@
 //! error.
 
 use mux_process::blocking_pool;
-use mux_secrets::{Masker, mask_value, value_has_secret};
+use mux_secrets::{is_searchable_within, mask_value, value_has_secret};
 use mux_settings::{SecretSearch, ServerEndpoint};
 use mux_text::json_weight::{self, is_light};
-use mux_upstream::{CallError, Server};
+use mux_upstream::{CallError, NoBackChannel, Server};
 use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
-use tracing::{debug, warn};
+use tracing::warn;
 
 use super::call_fault::fault_of_call_error;
 
-/// The most text and values of one result that are searched.
+/// The most text, without Base64, and the most values of one result that are searched.
 const MAX_SEARCHED_BYTES: usize = 4 << 20;
 const MAX_SEARCHED_VALUES: usize = json_weight::MAX_JSON_WEIGHT;
 
@@ -30,15 +30,8 @@ pub(super) async fn search_answer(
     let result = match answer {
         Ok(result) => result,
         Err(error) => {
-            let fault = fault_of_call_error(path, error).await;
-            return Err(match search {
-                SecretSearch::Mask => {
-                    let length = fault.details.as_ref().map_or(0, String::len);
-                    let is_large = length > json_weight::MIN_OFFLOAD_BYTES;
-                    blocking_pool::run_if(is_large, move || masked_fault(fault)).await
-                }
-                SecretSearch::Warn | SecretSearch::Off => fault,
-            });
+            let error = search_error(server, path, error, search).await;
+            return Err(fault_of_call_error(path, error).await);
         }
     };
     if search == SecretSearch::Off {
@@ -49,21 +42,29 @@ pub(super) async fn search_answer(
     let (result, verdict) = searched.await;
     match verdict {
         SearchVerdict::Clean => {}
-        SearchVerdict::HasSecret => {
-            if server.record_secret_result(path) {
-                let masked = search == SecretSearch::Mask;
-                warn!(
-                    tool = path,
-                    masked, "a result held what looks like a secret"
-                );
-            }
-        }
+        SearchVerdict::HasSecret => report_secret(server, path, search),
         SearchVerdict::TooMuch if search == SecretSearch::Mask => {
             return Err(too_long_fault(server, path));
         }
-        SearchVerdict::TooMuch => debug!(tool = path, "a result is too long to be searched"),
+        SearchVerdict::TooMuch => warn!(
+            tool = path,
+            max_bytes = MAX_SEARCHED_BYTES,
+            max_values = MAX_SEARCHED_VALUES,
+            "a result is too long to be searched for secrets, and was passed on"
+        ),
     }
     Ok(result)
+}
+
+/// Counts the result, and logs the first one of the path.
+fn report_secret(server: &Server, path: &str, search: SecretSearch) {
+    if server.record_secret_result(path) {
+        let masked = search == SecretSearch::Mask;
+        warn!(
+            tool = path,
+            masked, "a result held what looks like a secret"
+        );
+    }
 }
 
 enum SearchVerdict {
@@ -73,23 +74,81 @@ enum SearchVerdict {
 }
 
 fn search_result(mut result: Value, search: SecretSearch) -> (Value, SearchVerdict) {
-    if !json_weight::is_within(&result, MAX_SEARCHED_VALUES, MAX_SEARCHED_BYTES) {
+    if !is_searchable_within(&result, MAX_SEARCHED_VALUES, MAX_SEARCHED_BYTES) {
         return (result, SearchVerdict::TooMuch);
     }
-    if !value_has_secret(&result) {
-        return (result, SearchVerdict::Clean);
+    match search_value(&mut result, search) {
+        true => (result, SearchVerdict::HasSecret),
+        false => (result, SearchVerdict::Clean),
     }
-    if search == SecretSearch::Mask {
-        mask_value(&mut result);
-    }
-    (result, SearchVerdict::HasSecret)
 }
 
-fn masked_fault(mut fault: Fault) -> Fault {
-    let masker = Masker::default();
-    fault.message = masker.text(&fault.message);
-    fault.details = fault.details.map(|details| masker.json(&details));
-    fault
+/// Searches what a server said in an error, and masks it if the entry says so. This comes before the message is
+/// truncated: the first half of a secret is not recognised as one.
+async fn search_error(
+    server: &Server,
+    path: &str,
+    mut error: CallError,
+    search: SecretSearch,
+) -> CallError {
+    if search == SecretSearch::Off {
+        return error;
+    }
+    let (text, data) = server_words(&mut error);
+    let is_large = text.is_some_and(|text| text.len() > json_weight::MIN_OFFLOAD_BYTES)
+        || data.is_some_and(|data| !is_light(data));
+    let searched = blocking_pool::run_if(is_large, move || {
+        let (text, data) = server_words(&mut error);
+        let in_text = text.is_some_and(|text| search_text(text, search));
+        let in_data = data.is_some_and(|data| search_value(data, search));
+        (error, in_text || in_data)
+    });
+    let (error, has_secret) = searched.await;
+    if has_secret {
+        report_secret(server, path, search);
+    }
+    error
+}
+
+/// The text and the data of an error that a server may have written.
+fn server_words(error: &mut CallError) -> (Option<&mut String>, Option<&mut Value>) {
+    match error {
+        CallError::NotSent | CallError::TimedOut(_) | CallError::TooLong(_) => (None, None),
+        CallError::Unknown(text)
+        | CallError::Unfit(text)
+        | CallError::Declined(text)
+        | CallError::TooMuch(text)
+        | CallError::Protocol(text)
+        | CallError::Credential { why: text, .. }
+        | CallError::Forbidden { why: text, .. } => (Some(text), None),
+        CallError::SignIn(challenge) => (challenge.why.as_mut(), None),
+        CallError::Refused { message, data, .. } => (Some(message), data.as_mut()),
+        CallError::NoBackChannel(it) => {
+            let NoBackChannel {
+                message, details, ..
+            } = &mut **it;
+            (Some(message), Some(details))
+        }
+    }
+}
+
+/// Whether the text holds a secret, which is masked if the entry says so.
+fn search_text(text: &mut String, search: SecretSearch) -> bool {
+    let mut value = Value::String(std::mem::take(text));
+    let has_secret = search_value(&mut value, search);
+    if let Value::String(searched) = value {
+        *text = searched;
+    }
+    has_secret
+}
+
+/// Whether the value holds a secret, which is masked if the entry says so.
+fn search_value(value: &mut Value, search: SecretSearch) -> bool {
+    let has_secret = value_has_secret(value);
+    if has_secret && search == SecretSearch::Mask {
+        mask_value(value);
+    }
+    has_secret
 }
 
 fn too_long_fault(server: &Server, path: &str) -> Fault {

@@ -43,11 +43,10 @@ pub(crate) fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     if !DENIALS.iter().any(|words| fault.message.contains(words)) {
         return fault;
     }
-    let refused = server.view().sandbox.refused;
-    let refused: Vec<&str> = refused.iter().map(|it| it.target.as_str()).collect();
-    let denied = match refused.is_empty() {
-        true => String::new(),
-        false => format!("; it has denied connections to {}", refused.join(", ")),
+    // The server chose the names of hosts: they are not repeated where a model reads them as ours.
+    let denied = match server.view().sandbox.refused.len() {
+        0 => String::new(),
+        count => format!("; it has denied connections to {count} hosts, which `mux servers` lists"),
     };
     let name = server.name();
     fault.hint(format!(

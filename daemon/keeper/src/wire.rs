@@ -12,7 +12,8 @@ use thiserror::Error;
 use super::kept_child::{ExceededLimit, SpawnSpec, StopSignal, TreeLimits};
 
 /// Both sides are the same binary, except during an upgrade: then the versions may differ.
-pub const KEEPER_PROTOCOL_VERSION: u32 = 2;
+/// The version counts what a keeper must do, too: one that ignores `limits` would leave a sandbox without them.
+pub const KEEPER_PROTOCOL_VERSION: u32 = 3;
 
 /// The longest frame, without its length prefix. Linux allows at most 2 MiB of arguments and environment.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
@@ -207,6 +208,29 @@ mod tests {
                 "cut at {cut}"
             );
         }
+    }
+
+    #[test]
+    fn spawn_request_has_the_fields_of_its_version() {
+        let spec = SpawnSpec {
+            program: "/bin/true".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: "/".into(),
+            tag: String::new(),
+            limits: TreeLimits::default(),
+        };
+        let request = serde_json::to_value(SpawnRequest::new(1, spec)).unwrap();
+        let mut fields: Vec<&String> = request.as_object().unwrap().keys().collect();
+        fields.sort();
+        // A keeper of an earlier version ignores a new field: it needs a new version.
+        assert_eq!(
+            (KEEPER_PROTOCOL_VERSION, format!("{fields:?}").as_str()),
+            (
+                3,
+                r#"["args", "cwd", "env", "id", "limits", "program", "tag"]"#
+            )
+        );
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //!
 //! Base64 of images, audio and files is not text, and is left alone. So are the names of members.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::{masker::Masker, scan};
 
-/// Members that are base64 where `mimeType` is beside them.
+/// Members that may be Base64 where `mimeType` is beside them.
 const BINARY_MEMBERS: &[&str] = &["data", "blob"];
 
 /// Whether a string of the value holds a secret.
@@ -16,37 +17,70 @@ pub fn value_has_secret(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(value_has_secret),
         Value::Object(members) => members
             .iter()
-            .any(|(name, member)| !is_binary(members, name) && value_has_secret(member)),
+            .any(|(name, member)| !is_base64(members, name) && value_has_secret(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-/// Masks the secrets in the strings of the value. A string that is JSON text stays so.
+/// Masks the secrets in the strings of the value. A string that is JSON text stays so, unless a secret spans several of
+/// its strings.
 pub fn mask_value(value: &mut Value) {
     match value {
-        Value::String(text) if scan::finds(text) => {
-            let masker = Masker::default();
-            let is_json = text.trim_start().starts_with(['{', '[']);
-            *text = match is_json {
-                true => masker.json(text),
-                false => masker.text(text),
-            };
-        }
+        Value::String(text) if scan::finds(text) => *text = masked_string(text),
         Value::Array(items) => items.iter_mut().for_each(mask_value),
         Value::Object(members) => {
-            let has_type = members.contains_key("mimeType");
-            for (name, member) in members {
-                if !(has_type && BINARY_MEMBERS.contains(&name.as_str())) {
-                    mask_value(member);
-                }
+            let names = members.keys().filter(|name| !is_base64(members, name));
+            let names: Vec<String> = names.cloned().collect();
+            for name in names {
+                members.get_mut(&name).into_iter().for_each(mask_value);
             }
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn is_binary(members: &Map<String, Value>, name: &str) -> bool {
-    BINARY_MEMBERS.contains(&name) && members.contains_key("mimeType")
+/// Whether the value has at most `max_values` values and, without Base64, `max_bytes` bytes of text. Stops counting at
+/// the limits.
+pub fn is_searchable_within(value: &Value, max_values: usize, max_bytes: usize) -> bool {
+    fn left_of(value: &Value, (values, bytes): (usize, usize)) -> Option<(usize, usize)> {
+        let left = (values.checked_sub(1)?, bytes);
+        match value {
+            Value::String(text) => Some((left.0, bytes.checked_sub(text.len())?)),
+            Value::Array(items) => items
+                .iter()
+                .try_fold(left, |left, item| left_of(item, left)),
+            Value::Object(members) => members.iter().try_fold(left, |left, (name, member)| {
+                let left = (left.0, left.1.checked_sub(name.len())?);
+                match is_base64(members, name) {
+                    true => Some((left.0.checked_sub(1)?, left.1)),
+                    false => left_of(member, left),
+                }
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Some(left),
+        }
+    }
+    left_of(value, (max_values, max_bytes)).is_some()
+}
+
+/// A text that may be JSON with its secrets masked.
+fn masked_string(text: &str) -> String {
+    let masker = Masker::default();
+    let is_json = text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    match is_json {
+        // The second search finds what begins in one string of the JSON text and ends in another.
+        true => masker.text(&masker.json(text)),
+        false => masker.text(text),
+    }
+}
+
+/// Whether the member of this name is Base64 of a file: MCP has it beside `mimeType`, in the standard alphabet.
+/// Published formats of tokens have a character outside of this alphabet, or are too short for a file.
+fn is_base64(members: &Map<String, Value>, name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(&byte);
+    BINARY_MEMBERS.contains(&name)
+        && members.contains_key("mimeType")
+        && matches!(&members[name], Value::String(text) if text.bytes().all(fits))
 }
 
 #[cfg(test)]
@@ -55,10 +89,15 @@ mod tests {
 
     use super::*;
 
+    /// Concatenated, so that secret scanners do not report this file.
+    fn token() -> String {
+        let token = format!("{}_{}", "ghp", "k9Qz3VxB7mTr1HjW5nYc".repeat(2));
+        token[..40].to_owned()
+    }
+
     #[test]
     fn strings_are_masked_and_everything_else_is_kept() {
-        let token = format!("{}_{}", "ghp", "k9Qz3VxB7mTr1HjW5nYc".repeat(2));
-        let token = &token[..40];
+        let token = &*token();
         let given = |token: &str| {
             json!({
                 "content": [
@@ -74,10 +113,70 @@ mod tests {
         mask_value(&mut value);
         assert_eq!(value, given("***"));
         assert!(!value_has_secret(&value));
-        let image = json!({ "mimeType": "image/png", "data": token });
-        assert!(!value_has_secret(&image));
-        let mut masked = image.clone();
-        mask_value(&mut masked);
-        assert_eq!(masked, image);
+    }
+
+    #[test]
+    fn members_beside_a_mime_type_are_searched_unless_they_are_base64() {
+        let token = token();
+        for given in [
+            json!({ "mimeType": "text/plain", "data": format!("TOKEN={token}") }),
+            json!({ "mimeType": "text/plain", "blob": token }),
+            json!({ "mimeType": "x", "data": { "env": { "T": token } } }),
+            json!({ "mimeType": "x", "data": [token] }),
+        ] {
+            assert!(value_has_secret(&given), "{given}");
+            let mut masked = given.clone();
+            mask_value(&mut masked);
+            assert_eq!(
+                masked.to_string(),
+                given.to_string().replace(&token, "***"),
+                "{given}"
+            );
+        }
+        // The key of a cloud in the middle of an image.
+        let base64 = format!("iVBORw0KGgo+\n{}IOSFODNN7EXAMPLE+AA==", "AKIA");
+        assert!(value_has_secret(&json!(base64)));
+        for name in BINARY_MEMBERS {
+            let image = json!({ "mimeType": "image/png", *name: base64 });
+            assert!(!value_has_secret(&image));
+            let mut masked = image.clone();
+            mask_value(&mut masked);
+            assert_eq!(masked, image);
+        }
+    }
+
+    #[test]
+    fn secret_across_strings_of_json_text_is_masked() {
+        let token = token();
+        let (begin, end) = (
+            ["-----BEGIN ", "PRIVATE KEY-----"].concat(),
+            ["-----END ", "PRIVATE KEY-----"].concat(),
+        );
+        let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+        for text in [
+            json!([begin, key, end]).to_string(),
+            json!([token, begin, key, end]).to_string(),
+            format!("[note] \"{begin}\", \"{key}\", \"{end}\""),
+        ] {
+            let mut value = json!(text);
+            assert!(value_has_secret(&value), "{text}");
+            mask_value(&mut value);
+            let masked = value.as_str().unwrap();
+            assert!(
+                !masked.contains(key) && !masked.contains(&token),
+                "{masked}"
+            );
+        }
+    }
+
+    #[test]
+    fn base64_does_not_count_as_searched_text() {
+        let text = "A".repeat(100);
+        let image = json!({ "mimeType": "image/png", "data": text });
+        // The value, the type and the data; both names and the type.
+        assert!(is_searchable_within(&image, 3, 21));
+        assert!(!is_searchable_within(&image, 2, 21) && !is_searchable_within(&image, 3, 20));
+        let prose = json!({ "mimeType": "text/plain", "data": format!("{text}.") });
+        assert!(is_searchable_within(&prose, 3, 123) && !is_searchable_within(&prose, 3, 122));
     }
 }

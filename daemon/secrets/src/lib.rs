@@ -41,7 +41,7 @@ pub mod url;
 
 pub use self::{
     config_line::mask_config_line,
-    json_value::{mask_value, value_has_secret},
+    json_value::{is_searchable_within, mask_value, value_has_secret},
     known::{KnownSecrets, MIN_KNOWN_LEN},
     masker::{Masker, RecentTokens},
     names::{Suspicion, suspicion},

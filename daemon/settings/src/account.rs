@@ -5,16 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::{EntryError, RemoteServer, ServerEndpoint, ServerSettings};
-use mux_config::LineIndex;
-
-const MAX_ACCOUNT_CHARS: usize = 64;
+use mux_config::{LineIndex, MAX_ACCOUNT_CHARS, is_account_name};
 
 pub(super) fn parse_account(text: String) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
-    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.chars().all(is_plain)
-        && text.len() <= MAX_ACCOUNT_CHARS;
-    match is_name {
+    match is_account_name(&text) {
         true => Ok(text),
         false => Err(format!(
             "account = {text:?} is not a name: it is a letter or digit, and then at most {} more of letters, digits and \

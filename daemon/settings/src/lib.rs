@@ -70,7 +70,9 @@ pub use self::{
     remote::{NetworkSettings, NetworkVariable},
     results::{ResultSettings, SecretSearch},
     roots::RootsSetting,
-    sandbox::{HostPattern, SandboxMode, SandboxNetwork, SandboxSetting, ServerSandbox},
+    sandbox::{
+        HostPattern, SandboxGrant, SandboxMode, SandboxNetwork, SandboxSetting, ServerSandbox,
+    },
     server::{
         OauthSetting, ProcessServer, ProtocolEra, RemoteServer, RemoteTransport, ResultCheck,
         RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode, StartMode,
@@ -164,28 +166,6 @@ impl ServerSettings {
         problems.collect()
     }
 
-    /// The paths that its sandbox grants and that do not exist.
-    fn sandbox_problems(&self) -> Vec<ConfigProblem> {
-        let Ok(ServerDefinition {
-            link: ServerEndpoint::Process(process),
-            ..
-        }) = &self.definition
-        else {
-            return Vec::new();
-        };
-        let missing = process.sandbox.sandbox().into_iter();
-        let missing = missing.flat_map(ServerSandbox::missing_paths);
-        let problems = missing.map(|(key, path)| {
-            let message = format!(
-                "[servers.{}]: {} does not exist; create it or remove it from sandbox.{key}: the server does not start",
-                self.name,
-                path.display()
-            );
-            ConfigProblem::at(&["servers", &self.name, "sandbox", key], message)
-        });
-        problems.collect()
-    }
-
     /// The key in a form for file names, such as those of its log and its pins.
     pub fn identity(&self) -> String {
         let Some(root) = &self.project else {
@@ -214,16 +194,32 @@ pub struct ServerDefaults {
     pub sandbox_mode: SandboxMode,
 }
 
+impl ServerDefaults {
+    fn new(
+        limits: &LimitSettings,
+        on_change: OnChange,
+        results: ResultSettings,
+        sandbox_mode: SandboxMode,
+    ) -> Self {
+        Self {
+            calls_at_once: limits.calls_per_server,
+            ask: limits.ask,
+            on_change,
+            results,
+            sandbox_mode,
+        }
+    }
+}
+
 impl Settings {
     /// The defaults of entries.
     pub fn server_defaults(&self) -> ServerDefaults {
-        ServerDefaults {
-            calls_at_once: self.limits.calls_per_server,
-            ask: self.limits.ask,
-            on_change: self.on_change,
-            results: self.results,
-            sandbox_mode: self.sandbox_mode,
-        }
+        ServerDefaults::new(
+            &self.limits,
+            self.on_change,
+            self.results,
+            self.sandbox_mode,
+        )
     }
 
     /// Resolves a configuration. `home` is the default working directory of servers.
@@ -277,13 +273,7 @@ impl Settings {
         let audit = self::audit::resolve(&config.audit, &mut problems);
         let metrics = self::metrics::resolve(&config.metrics, &mut problems);
         let results = ResultSettings::resolve(&config.results, &mut problems);
-        let defaults = ServerDefaults {
-            calls_at_once: limits.calls_per_server,
-            ask: limits.ask,
-            on_change,
-            results,
-            sandbox_mode,
-        };
+        let defaults = ServerDefaults::new(&limits, on_change, results, sandbox_mode);
         let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
@@ -306,7 +296,6 @@ impl Settings {
                 definition,
             };
             problems.extend(server.override_problems("servers"));
-            problems.extend(server.sandbox_problems());
             servers.insert(name, server);
         }
         account::refuse_contradictions(&mut servers, &config.lines);
@@ -366,6 +355,20 @@ impl Settings {
 }
 
 impl Settings {
+    /// The paths that the sandboxes of servers grant. The caller looks whether they exist, since that may block.
+    pub fn sandbox_grants(&self) -> Vec<SandboxGrant> {
+        let grants = self.servers.values().flat_map(|server| {
+            let definition = server.definition.as_ref().ok();
+            let sandbox = definition.and_then(|definition| match &definition.link {
+                ServerEndpoint::Process(process) => process.sandbox.sandbox(),
+                ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => None,
+            });
+            let sandbox = sandbox.into_iter();
+            sandbox.flat_map(|sandbox| SandboxGrant::all_of(&server.name, sandbox))
+        });
+        grants.collect()
+    }
+
     /// Servers and sources that cannot be used, each with its section and why.
     pub fn unusable_servers(&self) -> impl Iterator<Item = (&str, ConfigProblem)> {
         self.servers.values().filter_map(|server| {

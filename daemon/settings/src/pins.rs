@@ -2,6 +2,8 @@
 
 use mux_config::{ConfigProblem, PinsEntry};
 
+use super::server::choice_word;
+
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnChange {
     /// Calls of the tool are refused until the user accepts the change.
@@ -21,10 +23,7 @@ impl OnChange {
     ];
 
     pub(super) fn word(self) -> &'static str {
-        let known = Self::ON_CHANGE_WORDS
-            .iter()
-            .find(|(_, meant)| *meant == self);
-        known.map_or("", |(word, _)| word)
+        choice_word(self, Self::ON_CHANGE_WORDS)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use mux_config::{ConfigProblem, ResultsEntry};
 
-use super::server::parse_choice;
+use super::server::{choice_word, parse_choice};
 
 /// How the results of a server are treated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,10 +41,7 @@ impl SecretSearch {
     ];
 
     pub(super) fn word(self) -> &'static str {
-        let known = Self::SECRET_SEARCH_WORDS
-            .iter()
-            .find(|(_, meant)| *meant == self);
-        known.map_or("", |(word, _)| word)
+        choice_word(self, Self::SECRET_SEARCH_WORDS)
     }
 }
 

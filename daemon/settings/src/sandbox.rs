@@ -16,7 +16,10 @@ use mux_config::{
     environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
 
-use super::workspace::resolve_path;
+use super::{
+    server::{choice_word, parse_choice},
+    workspace::resolve_path,
+};
 
 const MIB: u64 = 1 << 20;
 const DEFAULT_SANDBOX_PROCESSES: u32 = 256;
@@ -51,7 +54,8 @@ pub struct ServerSandbox {
     pub network: SandboxNetwork,
     /// In bytes, of all processes together.
     pub memory: Option<u64>,
-    pub processes: u32,
+    /// As the entry says; the limit is [`Self::max_processes`].
+    pub processes: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -80,25 +84,19 @@ impl SandboxMode {
     ];
 
     pub(super) fn word(self) -> &'static str {
-        let mut words = Self::SANDBOX_MODE_WORDS.iter();
-        let known = words.find(|(_, meant)| *meant == self);
-        known.map_or("", |(word, _)| word)
+        choice_word(self, Self::SANDBOX_MODE_WORDS)
     }
 
     /// A word that means nothing leaves the strictest mode in force: its user most likely meant to have one.
     pub(super) fn resolve(entry: &SandboxDefaultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
-        let Some(word) = entry.mode.as_deref() else {
-            return Self::default();
-        };
-        let mut words = Self::SANDBOX_MODE_WORDS.iter();
-        if let Some((_, mode)) = words.find(|(known, _)| *known == word) {
-            return *mode;
+        match parse_choice(entry.mode.as_deref(), "mode", Self::SANDBOX_MODE_WORDS) {
+            Ok(mode) => mode.unwrap_or_default(),
+            Err(problem) => {
+                let message = format!("[sandbox] {problem}; enforce applies until it is");
+                problems.push(ConfigProblem::at(&["sandbox", "mode"], message));
+                Self::Enforce
+            }
         }
-        let message = format!(
-            "[sandbox] mode = {word:?} is none of enforce, warn, off; enforce applies until it is"
-        );
-        problems.push(ConfigProblem::at(&["sandbox", "mode"], message));
-        Self::Enforce
     }
 }
 
@@ -150,8 +148,8 @@ impl ServerSandbox {
                 .map(|text| path(key, text, environment, home))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let processes = entry.processes.unwrap_or(DEFAULT_SANDBOX_PROCESSES);
-        if !(8..=65_536).contains(&processes) {
+        let processes = entry.processes;
+        if processes.is_some_and(|processes| !(8..=65_536).contains(&processes)) {
             return Err("sandbox.processes must be a number from 8 to 65536".into());
         }
         Ok(Self {
@@ -163,16 +161,67 @@ impl ServerSandbox {
         })
     }
 
-    /// The granted paths that do not exist, each with its key. Those in a workspace are not known yet.
-    pub fn missing_paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+    /// The processes and threads that the server may have at the same time.
+    pub fn max_processes(&self) -> u32 {
+        self.processes.unwrap_or(DEFAULT_SANDBOX_PROCESSES)
+    }
+
+    /// The granted paths, each with its key. Those in a workspace are not known yet.
+    fn known_paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let read = self.read.iter().map(|path| ("read", path));
         let write = self.write.iter().map(|path| ("write", path));
-        let known = read
-            .chain(write)
-            .filter(|(_, path)| !path.to_string_lossy().contains(WORKSPACE_PLACEHOLDER));
-        known
-            .filter(|(_, path)| !path.exists())
+        read.chain(write)
+            .filter(|(_, path)| !path.to_string_lossy().contains(WORKSPACE_PLACEHOLDER))
             .map(|(key, path)| (key, path.as_path()))
+    }
+
+    /// The granted paths that do not exist, each with its key. Blocks while a file system does not answer.
+    pub fn missing_paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.known_paths().filter(|(_, path)| !path.exists())
+    }
+}
+
+/// A path in the `sandbox` of a server, and what to report of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SandboxGrant {
+    server: String,
+    /// `read` or `write`.
+    key: &'static str,
+    pub path: PathBuf,
+}
+
+impl SandboxGrant {
+    pub(super) fn all_of<'a>(
+        server: &'a str,
+        sandbox: &'a ServerSandbox,
+    ) -> impl Iterator<Item = Self> {
+        sandbox.known_paths().map(|(key, path)| Self {
+            server: server.to_owned(),
+            key,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The path does not exist.
+    pub fn missing(&self) -> ConfigProblem {
+        let key = self.key;
+        self.problem(&format!(
+            "does not exist; create it or remove it from sandbox.{key}: the server does not start"
+        ))
+    }
+
+    /// The file system of the path does not answer.
+    pub fn unanswered(&self) -> ConfigProblem {
+        let key = self.key;
+        self.problem(&format!(
+            "does not answer; mount its file system again or remove it from sandbox.{key}: the server may not start"
+        ))
+    }
+
+    fn problem(&self, what: &str) -> ConfigProblem {
+        let Self { server, key, path } = self;
+        let message = format!("[servers.{server}]: {} {what}", path.display());
+        ConfigProblem::at(&["servers", server, "sandbox", key], message)
     }
 }
 
@@ -197,7 +246,8 @@ fn path(
         }
         None => environment.expand(text)?,
     };
-    if expanded.contains(['*', '?']) && !Path::new(&expanded).exists() {
+    // Whether such a path exists is not asked: its file system may not answer.
+    if expanded.contains(['*', '?']) {
         return Err(format!(
             "sandbox.{key} = {text:?} is no path: patterns are not supported, name the directory"
         )
@@ -379,7 +429,10 @@ mod tests {
         );
         assert_eq!(sandbox.write, [Path::new("/home/me/out")]);
         assert_eq!(sandbox.network.to_string(), "api.example.com:443, *.b.org");
-        assert_eq!((sandbox.memory, sandbox.processes), (Some(512 << 20), 64));
+        assert_eq!(
+            (sandbox.memory, sandbox.processes),
+            (Some(512 << 20), Some(64))
+        );
     }
 
     #[test]
@@ -407,7 +460,7 @@ mod tests {
     #[test]
     fn mistakes_disable_the_entry_and_name_the_fix() {
         for (sandbox, part) in [
-            ("1", "must be false or a table"),
+            ("1", "must be true, false or a table"),
             ("{ raed = [] }", "did you mean `sandbox.read`"),
             ("{ read = \"x\" }", "sandbox"),
             ("{ read = [\"\"] }", "empty path"),
@@ -433,15 +486,21 @@ mod tests {
     }
 
     #[test]
-    fn path_that_does_not_exist_is_a_problem_at_its_key() {
-        let (setting, problems) = resolved(
-            "[servers.a]\ncommand = \"x\"\nsandbox = { read = [\"/nonexistent/notes\", \"/\", \"${workspace}\"] }\n",
-        );
-        assert!(setting.is_ok());
-        assert_eq!(problems.len(), 1, "{problems:?}");
+    fn granted_paths_are_listed_for_a_check_and_not_looked_at() {
+        let config = "[servers.a]\ncommand = \"x\"\nsandbox = { read = [\"/nonexistent/notes\", \"${workspace}\"], write = [\"/\"] }\n";
+        let config = Config::parse(config, "c").unwrap();
+        let settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
+        assert_eq!(settings.problems, []);
+        let grants = settings.sandbox_grants();
+        let paths: Vec<_> = grants.iter().map(|grant| grant.path.as_path()).collect();
+        assert_eq!(paths, [Path::new("/nonexistent/notes"), Path::new("/")]);
+        let problem = grants[0].missing();
+        assert_eq!(problem.keys, ["servers", "a", "sandbox", "read"]);
         assert!(
-            problems[0].contains("/nonexistent/notes does not exist"),
-            "{problems:?}"
+            problem
+                .message
+                .contains("/nonexistent/notes does not exist"),
+            "{problem:?}"
         );
     }
 

@@ -570,6 +570,12 @@ fn expand_values(
         .collect()
 }
 
+/// The word of the configuration that means this value.
+pub(super) fn choice_word<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
+    let known = choices.iter().find(|(_, meant)| *meant == value);
+    known.map_or("", |(word, _)| word)
+}
+
 /// Parses a value that must be one of `choices`; `None` if the key is not set.
 pub(super) fn parse_choice<T: Copy>(
     text: Option<&str>,

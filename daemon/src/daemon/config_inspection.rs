@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use tokio::task::spawn_blocking;
 
-use super::Daemon;
+use super::{Daemon, sandbox_grants::grant_problems};
 use mux_config::{Config, ConfigProblem};
 use mux_policy::PolicySet;
 use mux_settings::{HostDefaults, SettingRow, Settings};
@@ -108,7 +108,8 @@ impl Daemon {
         let secrets = config.secrets().into_keys().collect();
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(secrets, false).await);
-        let settings = Settings::resolve(config, &environment, &self.paths.home);
+        let mut settings = Settings::resolve(config, &environment, &self.paths.home);
+        settings.problems.extend(grant_problems(&settings).await);
         let of_env = of_env.into_iter().map(ConfigProblem::of_file);
         let of_servers = settings.unusable_servers().map(|(_, problem)| problem);
         let problems = of_env

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 use super::{
     Daemon, DaemonProblem, ProblemCode,
     config_files::{ConfigFiles, LastGoodConfig, written},
+    sandbox_grants::grant_problems,
     telemetry::WantedTelemetry,
 };
 use mux_audit::AdminEvent;
@@ -198,7 +199,8 @@ impl Daemon {
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(wanted, trigger == LoadTrigger::Asked).await);
 
-        let settings = Settings::resolve(config, &environment, &self.paths.home);
+        let mut settings = Settings::resolve(config, &environment, &self.paths.home);
+        settings.problems.extend(grant_problems(&settings).await);
         let mut servers = settings.servers.clone();
         let taken: Vec<String> = servers
             .keys()

@@ -370,7 +370,7 @@ fn sandbox_info(server: &Server, state: SandboxState) -> Option<wire::SandboxInf
     let refused = state.refused.iter();
     Some(wire::SandboxInfo {
         state: wire::SandboxState::On,
-        layers: state.layers.iter().map(|&layer| layer.into()).collect(),
+        layers: state.layers,
         read: sandbox.read.iter().map(shown).collect(),
         write: sandbox.write.iter().map(shown).collect(),
         network: Some(sandbox.network.to_string()),

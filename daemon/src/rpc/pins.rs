@@ -12,6 +12,7 @@ use mux_catalog::{
     pins::{AcceptError, PinnedTool, readable_definition},
 };
 use mux_gateway::Gateway;
+use mux_process::blocking_pool;
 use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 pub(super) async fn list(
@@ -26,13 +27,17 @@ pub(super) async fn list(
     };
     let key = server.pin_key()?;
     let pinned = upstreams.pins().of(&key, &tools);
-    let mut budget = AnswerBudget::new();
-    let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
-        let info = pin_info(tool, pinned);
-        budget.take(&info).map(|()| info)
+    // Changed definitions are searched for instructions to a model.
+    let infos = blocking_pool::run(move || {
+        let mut budget = AnswerBudget::new();
+        let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
+            let info = pin_info(tool, pinned);
+            budget.take(&info).map(|()| info)
+        });
+        infos.collect::<Result<_, _>>()
     });
     Ok(wire::PinList {
-        tools: infos.collect::<Result<_, _>>()?,
+        tools: infos.await?,
         server: server.name().to_owned(),
     })
 }

@@ -33,7 +33,7 @@ pub(super) async fn profile(
     };
     let limits = match server.definition().as_ref().map(|known| &known.link) {
         Ok(ServerEndpoint::Process(process)) => match &process.sandbox {
-            SandboxSetting::On(sandbox) => Some((sandbox.memory, sandbox.processes)),
+            SandboxSetting::On(sandbox) => Some((sandbox.memory, sandbox.max_processes())),
             SandboxSetting::Off { .. } => None,
         },
         _ => None,

@@ -10,5 +10,6 @@ mod offers;
 mod pins;
 mod policy;
 mod programs;
+mod result_secrets;
 mod sharing;
 mod types;

@@ -147,8 +147,8 @@ pub use mux_confine::{
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
     link::{
-        LaunchError, LaunchedServer, ObservationError, ProcessLauncher, SandboxReport,
-        SandboxState, ServerLauncher,
+        LaunchError, LaunchedServer, ObservationError, ProcessLauncher, RunningSandbox,
+        SandboxReport, SandboxState, ServerLauncher,
     },
     listing::ListKind,
     server::{

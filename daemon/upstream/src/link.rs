@@ -45,7 +45,8 @@ use self::{
 pub use self::{
     process::ProcessLauncher,
     server_launcher::{
-        LaunchError, LaunchedServer, ObservationError, SandboxReport, SandboxState, ServerLauncher,
+        LaunchError, LaunchedServer, ObservationError, RunningSandbox, SandboxReport, SandboxState,
+        ServerLauncher,
     },
 };
 use mux_keeper::KeptChild;
@@ -70,6 +71,8 @@ pub(crate) enum LinkTransport {
 pub(crate) enum LinkEndpoint {
     Process {
         child: KeptChild,
+        /// Boxed, because most links have none.
+        sandbox: Box<RunningSandbox>,
         /// Resolves when the standard error is read to its end.
         stderr_ended: oneshot::Receiver<()>,
         stderr: StderrHandover<pipe::Receiver>,
@@ -114,8 +117,8 @@ impl ServerLink {
         log: (PathBuf, LogStamp),
     ) -> Result<Self, OpenError> {
         match launcher.launch(name, process, &log.0).await? {
-            LaunchedServer::Process(child) => {
-                Self::over_child(child, ResumedPipes::default(), process, log)
+            LaunchedServer::Process(child, sandbox) => {
+                Self::over_child((child, sandbox), ResumedPipes::default(), process, log)
             }
             LaunchedServer::Embedded { reader, writer } => {
                 let last_lines = LastLines::masking(&process.hidden);
@@ -137,7 +140,7 @@ impl ServerLink {
 
     /// The link to a running process, on whose pipes there may have been an earlier session.
     pub(crate) fn over_child(
-        mut child: KeptChild,
+        (mut child, sandbox): (KeptChild, RunningSandbox),
         resumed: ResumedPipes,
         process: &ProcessServer,
         (log, stamp): (PathBuf, LogStamp),
@@ -160,6 +163,7 @@ impl ServerLink {
         Ok(Self {
             endpoint: LinkEndpoint::Process {
                 child,
+                sandbox: Box::new(sandbox),
                 stderr_ended,
                 stderr,
                 pipes: transport.pipes_handover(),
@@ -261,6 +265,14 @@ impl LinkEndpoint {
         }
     }
 
+    /// The layers of the sandbox around the process; empty without one.
+    pub(crate) fn sandbox_layers(&self) -> &[String] {
+        match self {
+            Self::Process { sandbox, .. } => &sandbox.layers,
+            Self::Remote(_) => &[],
+        }
+    }
+
     /// Resolves when the link ends, with the reason as a sentence.
     pub(crate) async fn wait_for_end(&self) -> String {
         match self {
@@ -287,6 +299,7 @@ impl LinkEndpoint {
     ) -> Option<DetachedProcess> {
         let Self::Process {
             child,
+            sandbox,
             stderr,
             pipes,
             ..
@@ -299,6 +312,9 @@ impl LinkEndpoint {
         // The transport has ended, or it never will.
         let pipes = timeout(FINAL_OUTPUT_TIMEOUT, pipes).await;
         if let (Ok(Ok(pipes)), Some(stderr)) = (pipes, stderr.take_pipe().await) {
+            if let Some(egress) = sandbox.egress {
+                egress.hand_over();
+            }
             return Some(DetachedProcess {
                 child,
                 pipes,
@@ -314,10 +330,12 @@ impl LinkEndpoint {
         match self {
             Self::Process {
                 child,
+                sandbox,
                 stderr_ended,
                 ..
             } => {
                 child.stop(TERMINATION_GRACE_PERIOD).await;
+                drop(sandbox);
                 _ = timeout(FINAL_OUTPUT_TIMEOUT, stderr_ended).await;
             }
             Self::Remote(_) => {}

@@ -363,6 +363,13 @@ impl Server {
         }
     }
 
+    /// The server was removed, and its name may come to mean another one.
+    pub(crate) fn forget_sandbox(&self) {
+        if let Some(server_shared) = &self.server_shared {
+            server_shared.forget_sandbox();
+        }
+    }
+
     /// Ends all sessions now and waits for their end.
     pub(crate) async fn close(&self) {
         let slots = self.take_all_slots();

@@ -70,6 +70,8 @@ pub struct Session {
     router: Arc<NotificationRouter>,
     /// `None` for a server that is not a process.
     pub pid: Option<u32>,
+    /// The layers of the sandbox around its process; empty without one.
+    pub(crate) sandbox_layers: Vec<String>,
     pub transport: &'static str,
     health: SessionHealth,
     /// What the server calls itself, with its version.

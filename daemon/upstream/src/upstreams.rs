@@ -80,6 +80,7 @@ impl Upstreams {
             if !kept {
                 changes.removed.push(name.clone());
                 server.retire();
+                server.forget_sandbox();
             }
             kept
         });

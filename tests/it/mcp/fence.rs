@@ -94,6 +94,21 @@ fn text_of_servers_is_enclosed_for_models() {
         text(&read).starts_with("<untrusted data of a stored value "),
         "{read}"
     );
+    assert_eq!(read["_meta"]["muxd/untrusted"], json!(["stored value"]));
+    let detached = json!({ "code": code, "detach": true });
+    let detached = agent.call("run", detached);
+    let run = &detached["structuredContent"]["run"];
+    let resumed = agent.call("resume", json!({ "run": run }));
+    assert!(
+        text(&resumed).starts_with("<untrusted data of a stored value "),
+        "{resumed}"
+    );
+    let own = json!({ "code": format!("return {ATTACK:?}"), "detach": true });
+    let own = agent.call("run", own);
+    let run = &own["structuredContent"]["run"];
+    let resumed = agent.call("resume", json!({ "run": run }));
+    assert_eq!(result_text(&resumed), ATTACK);
+    assert!(resumed["_meta"].is_null(), "{resumed}");
     let failed = json!({ "code": format!("await mux.fix.fail({{ message: {ATTACK:?} }})") });
     let failed = agent.call("run", failed);
     let fenced_text = text(&failed);

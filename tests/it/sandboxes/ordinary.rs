@@ -88,6 +88,52 @@ fn listed_hosts_are_reached_through_the_proxy_and_refusals_are_shown() {
     assert_eq!(attempt(&env, "pid", ""), pid);
     assert_eq!(attempt(&env, "proxied", &url), "got through: hello");
     assert!(attempt(&env, "tcp", &address.to_string()).starts_with("refused"));
+    let shown = env.mux(["servers"]).ok().stdout;
+    assert!(shown.contains("in a sandbox (namespaces, "), "{shown}");
+
+    // The proxy ends with the server's last session.
+    let sockets = || {
+        let folders = fs::read_dir(env.dirs.runtime.join("egress"))
+            .into_iter()
+            .flatten();
+        folders.flatten().count()
+    };
+    assert_eq!(sockets(), 1);
+    env.write_config("");
+    env.mux(["reload"]).ok();
+    env.mux(["stop"]).ok();
+    assert_eq!(sockets(), 0);
+}
+
+#[test]
+fn layers_shown_are_those_around_the_running_server() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    let other = server("{}").replacen("box", "other", 1);
+    env.write_config(&format!("{}{other}", server("{}")));
+    // bubblewrap is installed while a server runs without it.
+    let path = env.path("bin");
+    fs::create_dir(&path).unwrap();
+    let mut start = env.command("mux");
+    start.env("PATH", &path).args(["servers"]);
+    assert!(start.status().unwrap().success());
+    attempt(&env, "pid", "");
+    let found = std::process::Command::new("sh")
+        .args(["-c", "command -v bwrap"])
+        .output();
+    let found = String::from_utf8(found.unwrap().stdout).unwrap();
+    std::os::unix::fs::symlink(found.trim_end(), path.join("bwrap")).unwrap();
+    env.mux(["call", "other.attempt", r#"{"what":"pid"}"#]).ok();
+    let servers = env.mux(["--json", "servers"]).ok().json();
+    let layers = |name: &str| {
+        let mut servers = servers.as_array().unwrap().iter();
+        let server = servers.find(|server| server["name"] == name).unwrap();
+        server["sandbox"]["layers"].to_string()
+    };
+    assert_eq!(layers("box"), r#"["landlock","seccomp"]"#);
+    assert!(layers("other").contains("namespaces"), "{servers}");
 }
 
 #[test]

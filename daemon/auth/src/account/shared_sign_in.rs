@@ -2,7 +2,7 @@
 //! issuer, client and account, and gets tokens with its server as their audience (RFC 8707).
 //!
 //! Invariant: such a token is used only if it is a JSON web token whose audiences include its own server and not the
-//! other one. Any other token is dropped unused: each server could use it at the other one.
+//! other one, nor a third server with a login. Any other token is dropped unused: each server could use it at another.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use super::{
 
 impl Account {
     /// The token of a shared sign-in, for a server without a login; `None` if there is no sign-in that it can share.
-    /// Concurrent callers share one attempt, and none is repeated until another login or a refresh could change its
-    /// outcome.
+    /// Concurrent callers share one attempt. A refused one is not repeated until another login or a refresh could change
+    /// its outcome; one that failed for another reason is repeated by the next caller.
     pub(super) async fn shared_sign_in(self: &Arc<Self>) -> Option<Secret> {
         let lenders = self.store.lenders(&self.key, self.issuer.as_deref());
         let joining = {
@@ -59,7 +59,9 @@ impl Account {
         held.joining = None;
         joined.unwrap_or_else(|error| {
             debug!(resource = self.key.resource, %error, "no sign-in can be shared");
-            held.unshared_with = lenders;
+            if matches!(error, AuthError::Denied(_) | AuthError::Unfit(_)) {
+                held.unshared_with = lenders;
+            }
             None
         })
     }
@@ -113,9 +115,10 @@ impl Account {
             ..lender.clone()
         };
         let mut secrets = LoginSecrets::default();
-        let grant = self.borrow_token(&record).await.map_err(|error| {
-            let (TokenRequestError::Rejected(why) | TokenRequestError::Failed(why)) = error;
-            AuthError::Denied(why)
+        let grant = self.borrow_token(&record).await;
+        let grant = grant.map_err(|error| match error {
+            TokenRequestError::Rejected(why) => AuthError::Denied(why),
+            TokenRequestError::Failed(why) => AuthError::Unavailable(why),
         })?;
         record.take(&mut secrets, grant, &lender.scopes);
         Ok(LoginCredentials { record, secrets })
@@ -131,7 +134,8 @@ impl Account {
         let lender = lender.ok_or_else(over)?;
         let account = self.accounts().ok_or_else(over)?.of_record(&lender, self);
         let grant = account.lend_token(record).await?;
-        match is_for_borrower(&grant.access_token, record, &lender) {
+        let known = self.store.all_records();
+        match is_for_borrower(&grant.access_token, record, &lender, &known) {
             true => Ok(grant),
             false => Err(TokenRequestError::Rejected(
                 "the authorization server issues no token for this server alone".into(),
@@ -143,7 +147,7 @@ impl Account {
     /// token is used.
     async fn lend_token(&self, borrower: &LoginRecord) -> Result<TokenResponse, TokenRequestError> {
         let failed = |why: &str| TokenRequestError::Failed(why.into());
-        let _turn = self.exchanging.acquire().await;
+        let _turn = self.shared.exchanging.acquire().await;
         let login = self.login().await;
         let login = login.filter(|login| Some(login.record.id()) == borrower.shares);
         let login = login.ok_or_else(|| failed("the sign-in that it shares has changed"))?;
@@ -200,7 +204,7 @@ impl Account {
     pub(crate) async fn end_borrowers(&self, id: &str) -> Result<(), AuthError> {
         for record in self.store.borrowers(id) {
             if let Some(accounts) = self.accounts() {
-                accounts.of_record(&record, self).forget();
+                accounts.forget(&record);
             }
             self.store.forget(&record).await?;
         }
@@ -208,8 +212,13 @@ impl Account {
     }
 }
 
-/// Whether a token is for the borrower, and of no use at the lender's server.
-fn is_for_borrower(token: &Secret, borrower: &LoginRecord, lender: &LoginRecord) -> bool {
+/// Whether a token is for the borrower, and of no use at the lender's server and the servers of the known logins.
+fn is_for_borrower(
+    token: &Secret,
+    borrower: &LoginRecord,
+    lender: &LoginRecord,
+    known: &[LoginRecord],
+) -> bool {
     let Some(claims) = identity::claims(token.expose()) else {
         return false;
     };
@@ -217,7 +226,18 @@ fn is_for_borrower(token: &Secret, borrower: &LoginRecord, lender: &LoginRecord)
         let resource = resource.trim_end_matches('/');
         identity::audiences(&claims).any(|audience| audience.trim_end_matches('/') == resource)
     };
-    names(&borrower.audience) && !names(&lender.audience) && !names(&lender.key.resource)
+    let is_of_borrower = |resource: &str| {
+        let resource = resource.trim_end_matches('/');
+        let own = [&borrower.audience, &borrower.key.resource];
+        own.iter().any(|own| own.trim_end_matches('/') == resource)
+    };
+    let resources = |login: &LoginRecord| [login.audience.clone(), login.key.resource.clone()];
+    let mut foreign = known
+        .iter()
+        .flat_map(resources)
+        .filter(|resource| !is_of_borrower(resource))
+        .chain(resources(lender));
+    names(&borrower.audience) && !foreign.any(|resource| names(&resource))
 }
 
 #[cfg(test)]
@@ -225,16 +245,40 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{identity::tests::web_token, login_record::tests::record};
+    use crate::{
+        identity::tests::web_token,
+        login_record::{LoginKey, tests::record},
+    };
 
     #[test]
     fn token_is_used_only_if_its_audience_is_the_borrower_alone() {
         let lender = record(None, 0);
         let borrower = LoginRecord {
+            key: LoginKey {
+                resource: "https://other.test/mcp".into(),
+                ..lender.key.clone()
+            },
             audience: "https://other.test/mcp".into(),
             ..lender.clone()
         };
-        let is_used = |token: &Secret| is_for_borrower(token, &borrower, &lender);
+        let third = LoginRecord {
+            key: LoginKey {
+                resource: "https://third.test/mcp".into(),
+                ..lender.key.clone()
+            },
+            audience: "https://third.test".into(),
+            ..lender.clone()
+        };
+        // Another account of the borrower's server.
+        let beside = LoginRecord {
+            key: LoginKey {
+                account: Some("work".into()),
+                ..borrower.key.clone()
+            },
+            ..borrower.clone()
+        };
+        let known = [lender.clone(), borrower.clone(), third, beside];
+        let is_used = |token: &Secret| is_for_borrower(token, &borrower, &lender, &known);
         for (audience, used) in [
             (json!("https://other.test/mcp"), true),
             (
@@ -244,6 +288,14 @@ mod tests {
             (json!("https://server.test/mcp"), false),
             (
                 json!(["https://other.test/mcp", "https://server.test/mcp"]),
+                false,
+            ),
+            (
+                json!(["https://other.test/mcp", "https://third.test/mcp"]),
+                false,
+            ),
+            (
+                json!(["https://other.test/mcp", "https://third.test/"]),
                 false,
             ),
             (json!("https://other.test"), false),

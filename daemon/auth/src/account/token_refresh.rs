@@ -50,7 +50,7 @@ impl Account {
 
     /// Runs the refresh and saves its result.
     async fn refresh(&self, login: &Arc<LoginCredentials>) -> Result<Secret, AuthError> {
-        let _turn = self.exchanging.acquire().await;
+        let _turn = self.shared.exchanging.acquire().await;
         let login = &self.latest(login);
         let mut next = LoginCredentials::clone(login);
         let outcome = self.exchange_refresh_token(login, &mut next).await;

@@ -113,8 +113,37 @@ async fn only_own_logins_of_the_same_client_and_account_are_shared_until_logout(
     }
     store.sign_out(&key).await.unwrap();
     assert_eq!(store.lenders(&key, None), []);
-    store.save(borrower, secrets("b")).await.unwrap();
+    let own = LoginRecord {
+        shares: None,
+        ..borrower
+    };
+    store.save(own, secrets("b")).await.unwrap();
     assert_eq!(store.lenders(&key, None), [lender]);
+}
+
+#[tokio::test]
+async fn refresh_that_ends_after_a_logout_does_not_sign_in_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CredentialStore::open(folder.path().join("credentials.json"), false);
+    let lender = record(Some(60), 0);
+    let mut shared = LoginRecord {
+        shares: Some(lender.id()),
+        ..lender.clone()
+    };
+    shared.key.resource = "https://other.test/mcp".into();
+    store.save(lender.clone(), secrets("r")).await.unwrap();
+    store.update(shared.clone(), secrets("b1")).await.unwrap();
+    let signing_out = store.sign_out(&shared.key);
+    let refreshed = store.update(shared.clone(), secrets("b2"));
+    let forgetting = store.forget(&shared);
+    signing_out.await.unwrap();
+    assert!(matches!(refreshed.await, Err(AuthError::Required(_))));
+    forgetting.await.unwrap();
+    assert_eq!(store.find(&shared.key, None), None);
+    assert_eq!(store.lenders(&shared.key, None), []);
+    // The lender has not signed out.
+    store.update(lender.clone(), secrets("r2")).await.unwrap();
+    assert_eq!(store.secrets(&lender).await, Ok(Some(secrets("r2"))));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_confine::{RefusedConnection, SandboxGrants, SuggestedSandbox};
+use mux_confine::{EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox};
 use mux_keeper::KeptChild;
 use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,14 +23,14 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>>;
 
-    /// Takes over what a running server needs of its daemon.
+    /// Takes over what a running server needs of its daemon, and returns what has to be kept as long as it runs.
     fn adopt<'a>(
         &'a self,
         _name: &'a str,
         _process: &'a ProcessServer,
         _log: &'a Path,
-    ) -> BoxFuture<'a, ()> {
-        async {}.boxed()
+    ) -> BoxFuture<'a, Option<EgressLease>> {
+        async { None }.boxed()
     }
 
     /// What a sandbox of the server grants in effect. For a server without one, what an empty one would.
@@ -65,17 +65,28 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         Ok(SuggestedSandbox::default())
     }
 
-    /// What is known of the sandboxes of the server with this log.
-    fn sandbox_state(&self, _log: &Path) -> SandboxState {
-        SandboxState::default()
+    /// The connections that the sandboxes of the server with this log have refused.
+    fn refused_connections(&self, _log: &Path) -> Vec<RefusedConnection> {
+        Vec::new()
     }
+
+    /// Forgets what is known of a server that is no longer configured.
+    fn forget(&self, _log: &Path) {}
+}
+
+/// What surrounds a running server, and has to be kept as long as it runs.
+#[derive(Debug, Default)]
+pub struct RunningSandbox {
+    /// The names of the layers; empty without a sandbox.
+    pub layers: Vec<String>,
+    pub egress: Option<EgressLease>,
 }
 
 /// What is known of the sandboxes of one server.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxState {
-    /// The layers in force; empty before a server was started in a sandbox.
-    pub layers: Vec<&'static str>,
+    /// The layers around the server that was started last; empty before one was started in a sandbox.
+    pub layers: Vec<String>,
     /// The connections that were refused.
     pub refused: Vec<RefusedConnection>,
 }
@@ -100,7 +111,7 @@ pub enum ObservationError {
 /// A running server.
 pub enum LaunchedServer {
     /// A process, with pipes to all three of its streams.
-    Process(KeptChild),
+    Process(KeptChild, RunningSandbox),
     /// A server inside another program, which owns it: it ends with its streams, and cannot be handed over.
     Embedded {
         reader: Box<dyn AsyncRead + Send + Unpin>,

@@ -55,8 +55,9 @@ impl ServerCatalogEntry {
     ) -> ToolSet {
         let entry = self.clone();
         let is_large = tools.len() > LARGE_TOOLS_LIST_LEN;
-        let set = blocking_pool::run(move || entry.judge_tools(tools)).await;
-        let set = set.saying(instructions);
+        let instructions = instructions.map(str::to_owned);
+        let judge = move || entry.judge_tools(tools, instructions.as_deref());
+        let set = blocking_pool::run(judge).await;
         let text = set.instructions().map(|text| &**text);
         if self.catalog.remember_instructions(&self.key, text) {
             warn!(
@@ -70,10 +71,11 @@ impl ServerCatalogEntry {
         set
     }
 
-    fn judge_tools(&self, tools: Vec<ToolDescription>) -> ToolSet {
+    fn judge_tools(&self, tools: Vec<ToolDescription>, instructions: Option<&str>) -> ToolSet {
         self.catalog.remember_tools(&self.key, &tools);
         let tools = self.pins.compare_with_pins(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude, &self.overrides);
+        let set = set.saying(instructions);
         for warning in set.warnings.iter().chain(&set.remarks()) {
             warn!(server = self.name, "{warning}");
         }

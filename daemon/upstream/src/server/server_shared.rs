@@ -50,6 +50,7 @@ pub(crate) struct ServerShared {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LatestSessionFacts {
     pub(super) transport: Option<&'static str>,
+    pub(super) sandbox_layers: Vec<String>,
     pub(crate) identity: Option<String>,
     pub(super) protocol: Option<String>,
     pub(super) start_time: Option<Duration>,
@@ -125,7 +126,15 @@ impl ServerShared {
     }
 
     pub(super) fn sandbox_state(&self) -> SandboxState {
-        self.context.launcher.sandbox_state(&self.log)
+        SandboxState {
+            layers: self.lock_facts().sandbox_layers.clone(),
+            refused: self.context.launcher.refused_connections(&self.log),
+        }
+    }
+
+    /// The server is no longer configured.
+    pub(super) fn forget_sandbox(&self) {
+        self.context.launcher.forget(&self.log);
     }
 
     /// The launcher and the log, by which it knows the server.
@@ -146,6 +155,7 @@ impl ServerShared {
         let changed = before != Some(tools);
         *facts = LatestSessionFacts {
             transport: Some(session.transport),
+            sandbox_layers: session.sandbox_layers.clone(),
             identity: session.identity.clone(),
             protocol: session.protocol.clone(),
             start_time: Some(session.start_time),

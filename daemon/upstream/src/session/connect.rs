@@ -26,7 +26,8 @@ use crate::{
     calls::InFlight,
     link::{
         AccountTokenProvider, FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp,
-        NoTokenProvider, OpenError, ResumedPipes, ServerLauncher, ServerLink, TokenProvider,
+        NoTokenProvider, OpenError, ResumedPipes, RunningSandbox, ServerLauncher, ServerLink,
+        TokenProvider,
     },
     listing::{ListExpiry, ListedTools, ServerCatalogEntry, list_tools},
     server_messages::{
@@ -73,10 +74,13 @@ impl Session {
             modern: state.modern,
         };
         let name = &inputs.catalog_entry.name;
-        inputs.launcher.adopt(name, process, inputs.log).await;
+        let sandbox = RunningSandbox {
+            layers: state.sandbox_layers,
+            egress: inputs.launcher.adopt(name, process, inputs.log).await,
+        };
         let in_flight = Arc::<InFlight>::default();
         let log = (inputs.log.to_owned(), LogStamp::of(&in_flight));
-        let link = ServerLink::over_child(handed.child, resumed, process, log)?;
+        let link = ServerLink::over_child((handed.child, sandbox), resumed, process, log)?;
         connector
             .establish_session(link, in_flight, mode)
             .await
@@ -417,6 +421,7 @@ impl<'a> SessionConnector<'a> {
             router,
             health: SessionHealth::default(),
             pid,
+            sandbox_layers: endpoint.sandbox_layers().to_vec(),
             transport,
             identity,
             protocol: peer_info.map(|info| info.protocol_version.to_string()),

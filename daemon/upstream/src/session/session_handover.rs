@@ -62,6 +62,9 @@ pub struct HandoverState {
     pub unread: Vec<u8>,
     /// Whether the server has asked for roots.
     pub asks_for_roots: bool,
+    /// The layers of the sandbox around its process. A daemon of an earlier version does not name them.
+    #[serde(default)]
+    pub sandbox_layers: Vec<String>,
 }
 
 /// A session that was handed over, with its process.

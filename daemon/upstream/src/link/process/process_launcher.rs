@@ -22,8 +22,9 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    ConfineError, ConfineInputs, ConfinedCommand, EgressHosts, EgressProxies, ObservedCommand,
-    SandboxDirs, SandboxSupport, SuggestedSandbox, confine, grants, observe, suggest_from,
+    ConfineError, ConfineInputs, ConfinedCommand, EgressLease, EgressProxies, ObservedCommand,
+    RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand, SuggestedSandbox, confine,
+    grants, observe,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
@@ -31,10 +32,12 @@ use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimi
 use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
 use crate::link::{
-    LaunchError, LaunchedServer, LogStamp, ObservationError, SandboxReport, SandboxState,
+    LaunchError, LaunchedServer, LogStamp, ObservationError, RunningSandbox, SandboxReport,
     ServerLauncher, ServerLog,
 };
 
+const OBSERVATION_ENDED: &str =
+    "its observation ended while it started; start it again with `mux servers restart`";
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum output of such a program; an environment is shorter.
@@ -64,8 +67,8 @@ struct LauncherInner {
 /// A server that is observed.
 struct ObservedServer {
     folder: PathBuf,
-    /// Its command, once it was started.
-    command: Option<Arc<ObservedCommand>>,
+    /// Its command and the proxy that records its targets, once it was started.
+    last: Option<(ObservedCommand, EgressLease)>,
 }
 
 enum KeeperSlot {
@@ -128,23 +131,26 @@ impl ProcessLauncher {
         name: &str,
         process: &ProcessServer,
         log: &Path,
-    ) -> Result<KeptChild, LaunchError> {
+    ) -> Result<(KeptChild, RunningSandbox), LaunchError> {
         let spec = self.spawn_spec(name, process).await?;
         let observed_in = {
             let observed = self.0.observed.lock();
             let own = observed.get(&identity_of(log));
             own.map(|observed| observed.folder.clone())
         };
-        let spec = match (observed_in, process.sandbox.sandbox()) {
-            (Some(folder), _) => self.observed(spec, log, folder).await?,
+        let (spec, sandbox) = match (observed_in, process.sandbox.sandbox()) {
+            (Some(folder), _) => {
+                let spec = self.observed(spec, log, folder).await?;
+                (spec, RunningSandbox::default())
+            }
             (None, Some(sandbox)) => self.confined(spec, sandbox, log).await?,
-            (None, None) => spec,
+            (None, None) => (spec, RunningSandbox::default()),
         };
         let keeper = self
             .keeper()
             .await
             .map_err(|error| LaunchError::Failed(full_error_text(error)))?;
-        keeper.spawn(spec).await.map_err(LaunchError::from)
+        Ok((keeper.spawn(spec).await?, sandbox))
     }
 
     /// The command of a server as it runs without a sandbox.
@@ -179,76 +185,90 @@ impl ProcessLauncher {
         })
     }
 
-    /// The command that runs a server in its sandbox. The proxy that it may need listens on return.
+    /// Plans the start of a server, for which the file system is read.
+    async fn planned<T: Send + 'static>(
+        &self,
+        spec: SpawnSpec,
+        log: &Path,
+        plan: impl FnOnce(ServerCommand<'_>) -> Result<T, ConfineError> + Send + 'static,
+    ) -> Result<T, LaunchError> {
+        let program = find_program(&spec).await?;
+        let (this, identity) = (self.clone(), identity_of(log));
+        let planned = spawn_blocking(move || {
+            plan(ServerCommand {
+                identity: &identity,
+                program,
+                args: spec.args,
+                env: spec.env,
+                cwd: &spec.cwd,
+                dirs: &this.0.sandboxes,
+                muxd: &this.0.program,
+            })
+        });
+        planned
+            .await
+            .map_err(|stopped| LaunchError::Failed(stopped.to_string()))?
+            .map_err(|error| LaunchError::Failed(error.to_string()))
+    }
+
+    /// The command that runs a server in its sandbox, and what that sandbox is. The proxy that it may need listens on
+    /// return.
     async fn confined(
         &self,
         spec: SpawnSpec,
         sandbox: &ServerSandbox,
         log: &Path,
-    ) -> Result<SpawnSpec, LaunchError> {
-        let program = find_program(&spec).await?;
-        let (this, sandbox, identity) = (self.clone(), sandbox.clone(), identity_of(log));
+    ) -> Result<(SpawnSpec, RunningSandbox), LaunchError> {
+        let (cwd, tag) = (spec.cwd.clone(), spec.tag.clone());
         let hosts = match &sandbox.network {
             SandboxNetwork::Hosts(hosts) => hosts.clone(),
             SandboxNetwork::None | SandboxNetwork::Any => Vec::new(),
         };
-        let server = identity.clone();
-        let support = self.sandbox_support().await;
-        let planned = spawn_blocking(move || {
-            let SpawnSpec {
-                args,
-                env,
-                cwd,
-                tag,
-                ..
-            } = spec;
-            let command = confine(ConfineInputs {
-                identity: &identity,
+        let support = self.sandbox_support().await?;
+        let layers = support.layers().into_iter().map(String::from).collect();
+        let sandbox = sandbox.clone();
+        let plan = move |command: ServerCommand<'_>| {
+            confine(ConfineInputs {
+                command,
                 sandbox: &sandbox,
-                program,
-                args,
-                env,
-                cwd: &cwd,
-                dirs: &this.0.sandboxes,
-                muxd: &this.0.program,
                 support: &support,
-            })?;
-            Ok((command, cwd, tag))
-        });
-        let failed = |problem: String| LaunchError::Failed(problem);
-        let planned: Result<_, mux_confine::ConfineError> = planned
-            .await
-            .map_err(|stopped| failed(stopped.to_string()))?;
-        let (command, cwd, tag) = planned.map_err(|error| failed(error.to_string()))?;
+            })
+        };
         let ConfinedCommand {
             program,
             args,
             env,
             limits,
             egress,
-        } = command;
+        } = self.planned(spec, log, plan).await?;
+        let mut sandbox = RunningSandbox {
+            layers,
+            egress: None,
+        };
         if let Some(folder) = egress {
+            let server = identity_of(log);
             let log = log.to_owned();
             let report = move |text: &str| {
                 let line = LogStamp::default().stamp_line(&format!("[muxd] sandbox: {text}"));
                 ServerLog::open(&log).write(&line);
             };
-            let hosts = EgressHosts::Listed(hosts);
             let listening = self.0.egress.listen((&server, &folder), hosts, report);
-            listening.map_err(|error| {
-                failed(format!(
+            let lease = listening.map_err(|error| {
+                LaunchError::Failed(format!(
                     "its sandbox needs a proxy, which cannot listen: {error}"
                 ))
             })?;
+            sandbox.egress = Some(lease);
         }
-        Ok(SpawnSpec {
+        let spec = SpawnSpec {
             program,
             args,
             env,
             cwd,
             tag,
             limits,
-        })
+        };
+        Ok((spec, sandbox))
     }
 
     /// The command that runs a server without a sandbox and records what it does.
@@ -258,59 +278,28 @@ impl ProcessLauncher {
         log: &Path,
         folder: PathBuf,
     ) -> Result<SpawnSpec, LaunchError> {
-        let failed = |problem: String| LaunchError::Failed(problem);
-        let program = find_program(&spec).await?;
-        let (this, identity, place) = (self.clone(), identity_of(log), folder.clone());
-        let server = identity.clone();
-        let support = self.sandbox_support().await;
-        let SpawnSpec {
-            args,
-            env,
-            cwd,
-            tag,
-            limits,
-            ..
-        } = spec;
-        let started_in = cwd.clone();
-        let planned = spawn_blocking(move || {
-            let inputs = ConfineInputs {
-                identity: &identity,
-                sandbox: &ServerSandbox::default(),
-                program,
-                args,
-                env,
-                cwd: &started_in,
-                dirs: &this.0.sandboxes,
-                muxd: &this.0.program,
-                support: &support,
-            };
-            observe(inputs, &place)
-        });
-        let command = planned
-            .await
-            .map_err(|stopped| failed(stopped.to_string()))?
-            .map_err(|error: ConfineError| failed(error.to_string()))?;
-        let listening =
-            self.0
-                .egress
-                .listen((&server, &folder), EgressHosts::Observed, |_: &str| {});
-        listening.map_err(|error| {
-            failed(format!(
+        let (cwd, tag, limits) = (spec.cwd.clone(), spec.tag.clone(), spec.limits);
+        let place = folder.clone();
+        let plan = move |command: ServerCommand<'_>| observe(command, &place);
+        let command = self.planned(spec, log, plan).await?;
+        let lease = self.0.egress.observe(&folder).map_err(|error| {
+            LaunchError::Failed(format!(
                 "it is observed, which needs a proxy, which cannot listen: {error}"
             ))
         })?;
-        let command = Arc::new(command);
-        if let Some(observed) = self.0.observed.lock().get_mut(&server) {
-            observed.command = Some(Arc::clone(&command));
-        }
-        Ok(SpawnSpec {
+        let spec = SpawnSpec {
             program: command.program.clone(),
             args: command.args.clone(),
             env: command.env.clone(),
             cwd,
             tag,
             limits,
-        })
+        };
+        match self.0.observed.lock().get_mut(&identity_of(log)) {
+            Some(observed) if observed.folder == folder => observed.last = Some((command, lease)),
+            _ => return Err(LaunchError::Failed(OBSERVATION_ENDED.into())),
+        }
+        Ok(spec)
     }
 
     /// What a sandbox of the server grants in effect.
@@ -319,60 +308,46 @@ impl ProcessLauncher {
         name: &str,
         process: &ProcessServer,
         log: &Path,
-    ) -> SandboxReport {
-        let support = self.sandbox_support().await;
+    ) -> Result<SandboxReport, LaunchError> {
+        let support = self.sandbox_support().await?;
         let layers = support.layers();
-        let granted = async {
-            let spec = self.spawn_spec(name, process).await?;
-            let program = find_program(&spec).await?;
-            let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
-            let (this, identity) = (self.clone(), identity_of(log));
-            let planned = spawn_blocking(move || {
-                grants(&ConfineInputs {
-                    identity: &identity,
-                    sandbox: &sandbox,
-                    program,
-                    args: spec.args,
-                    env: spec.env,
-                    cwd: &spec.cwd,
-                    dirs: &this.0.sandboxes,
-                    muxd: &this.0.program,
-                    support: &support,
-                })
-            });
-            let failed = |problem: String| LaunchError::Failed(problem);
-            planned
-                .await
-                .map_err(|stopped| failed(stopped.to_string()))?
-                .map_err(|error| failed(error.to_string()))
+        let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
+        let plan = move |command: ServerCommand<'_>| {
+            grants(&ConfineInputs {
+                command,
+                sandbox: &sandbox,
+                support: &support,
+            })
         };
-        SandboxReport {
+        let spec = self.spawn_spec(name, process).await?;
+        let grants = self.planned(spec, log, plan).await;
+        Ok(SandboxReport {
             layers,
-            grants: granted.await.map_err(|error| error.to_string()),
-        }
+            grants: grants.map_err(|error| error.to_string()),
+        })
     }
 
     /// Tries bubblewrap, unless it is known to work: the user may install it at any time.
-    async fn sandbox_support(&self) -> SandboxSupport {
+    async fn sandbox_support(&self) -> Result<SandboxSupport, LaunchError> {
         let known = self.0.support.lock().clone();
         if let Some(known) = known.filter(SandboxSupport::is_complete) {
-            return known;
+            return Ok(known);
         }
         let trial = spawn_blocking(SandboxSupport::bubblewrap_trial).await;
+        let trial = trial.map_err(|stopped| untried_bubblewrap(&stopped.to_string()))?;
         let mut bubblewrap = None;
-        if let Ok(Some(trial)) = trial {
+        if let Some(trial) = trial {
             let program = trial.program.clone();
             let tried = self.program_output_and_exit(
                 trial,
                 PROGRAM_OUTPUT_TIMEOUT,
                 MAX_PROGRAM_OUTPUT_BYTES,
             );
-            let works = tried.await.is_ok_and(|tried| tried.exit.code == Some(0));
-            bubblewrap = works.then_some(program);
+            bubblewrap = bubblewrap_works(tried.await)?.then_some(program);
         }
         let support = SandboxSupport::with_bubblewrap(bubblewrap);
         *self.0.support.lock() = Some(support.clone());
-        support
+        Ok(support)
     }
 
     /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
@@ -457,7 +432,8 @@ impl ServerLauncher for ProcessLauncher {
         log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
         let start = self.start_process(name, process, log);
-        start.map_ok(LaunchedServer::Process).boxed()
+        let launched = |(child, sandbox)| LaunchedServer::Process(child, sandbox);
+        start.map_ok(launched).boxed()
     }
 
     fn adopt<'a>(
@@ -465,18 +441,20 @@ impl ServerLauncher for ProcessLauncher {
         name: &'a str,
         process: &'a ProcessServer,
         log: &'a Path,
-    ) -> BoxFuture<'a, ()> {
+    ) -> BoxFuture<'a, Option<EgressLease>> {
         async move {
-            let Some(sandbox) = process.sandbox.sandbox() else {
-                return;
-            };
-            // For the proxy, whose place follows from the entry, and for what is known of this machine.
+            let sandbox = process.sandbox.sandbox()?;
+            // For the proxy, whose place follows from the entry.
             let adopted = async {
                 let spec = self.spawn_spec(name, process).await?;
                 self.confined(spec, sandbox, log).await
             };
-            if let Err(error) = adopted.await {
-                warn!(server = name, %error, "a running server has lost the way out of its sandbox");
+            match adopted.await {
+                Ok((_, sandbox)) => sandbox.egress,
+                Err(error) => {
+                    warn!(server = name, %error, "a running server has lost the way out of its sandbox");
+                    None
+                }
             }
         }
         .boxed()
@@ -488,7 +466,14 @@ impl ServerLauncher for ProcessLauncher {
         process: &'a ProcessServer,
         log: &'a Path,
     ) -> BoxFuture<'a, SandboxReport> {
-        self.report_sandbox(name, process, log).boxed()
+        async move {
+            let report = self.report_sandbox(name, process, log).await;
+            report.unwrap_or_else(|error| SandboxReport {
+                layers: Vec::new(),
+                grants: Err(error.to_string()),
+            })
+        }
+        .boxed()
     }
 
     fn begin_observation(&self, log: &Path) -> Result<(), ObservationError> {
@@ -514,10 +499,7 @@ impl ServerLauncher for ProcessLauncher {
             }
             _ => {}
         }
-        let server = ObservedServer {
-            folder,
-            command: None,
-        };
+        let server = ObservedServer { folder, last: None };
         observed.insert(identity, server);
         Ok(())
     }
@@ -530,26 +512,39 @@ impl ServerLauncher for ProcessLauncher {
         let Some(observed) = self.0.observed.lock().remove(&identity_of(log)) else {
             return Ok(SuggestedSandbox::default());
         };
-        let hosts = self.0.egress.stop_observing(&observed.folder);
-        let suggested = observed
-            .command
-            .map(|command| suggest_from(&command, &observed.folder, &hosts));
+        let suggested = match observed.last {
+            Some((command, lease)) => command.suggested_sandbox(&observed.folder, &lease.targets()),
+            None => Ok(SuggestedSandbox::default()),
+        };
         fs::remove_dir_all(&observed.folder).ok();
-        let suggested = suggested.transpose();
-        let suggested = suggested.map_err(|error| {
+        suggested.map_err(|error| {
             ObservationError::Impossible(format!("cannot read what was observed: {error}"))
-        })?;
-        Ok(suggested.unwrap_or_default())
+        })
     }
 
-    fn sandbox_state(&self, log: &Path) -> SandboxState {
-        let support = self.0.support.lock();
-        let layers = support.as_ref().map(SandboxSupport::layers);
-        SandboxState {
-            layers: layers.unwrap_or_default(),
-            refused: self.0.egress.refused(&identity_of(log)),
-        }
+    fn refused_connections(&self, log: &Path) -> Vec<RefusedConnection> {
+        self.0.egress.refused(&identity_of(log))
     }
+
+    fn forget(&self, log: &Path) {
+        self.0.egress.forget(&identity_of(log));
+    }
+}
+
+/// Whether bubblewrap works here. A trial that did not come to its end says nothing: a server that was started then
+/// would have fewer layers than this machine has.
+fn bubblewrap_works(tried: Result<CommandOutput, String>) -> Result<bool, LaunchError> {
+    let exit = tried.map_err(|problem| untried_bubblewrap(&problem))?.exit;
+    match exit.code {
+        Some(code) => Ok(code == 0),
+        None => Err(untried_bubblewrap(&exit.to_string())),
+    }
+}
+
+fn untried_bubblewrap(problem: &str) -> LaunchError {
+    LaunchError::Failed(format!(
+        "its sandbox cannot be planned: bubblewrap could not be tried: {problem}; try again"
+    ))
 }
 
 impl From<SpawnError> for LaunchError {
@@ -574,4 +569,40 @@ fn identity_of(log: &Path) -> String {
 /// The text of an error with its causes.
 fn full_error_text<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
     format!("{:#}", anyhow::Error::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_keeper::ChildExit;
+
+    use super::*;
+
+    #[test]
+    fn only_an_exit_code_says_that_bubblewrap_does_not_work() {
+        let exited = |code, signal| {
+            let exit = ChildExit {
+                code,
+                signal,
+                exceeded: None,
+            };
+            Ok(CommandOutput {
+                printed: Vec::new(),
+                exit,
+            })
+        };
+        assert!(bubblewrap_works(exited(Some(0), None)).unwrap());
+        assert!(!bubblewrap_works(exited(Some(1), None)).unwrap());
+        for untried in [
+            Err("it did not answer within 5s".to_owned()),
+            Err("start /usr/bin/bwrap: out of processes".to_owned()),
+            exited(None, Some(9)),
+            exited(None, None),
+        ] {
+            let error = bubblewrap_works(untried).unwrap_err().to_string();
+            assert!(
+                error.contains("bubblewrap could not be tried") && error.ends_with("try again"),
+                "{error}"
+            );
+        }
+    }
 }

@@ -68,6 +68,7 @@ impl Slot {
             next: pipes.next,
             unread: pipes.unread,
             asks_for_roots: self.server_shared.sharing.asks_for_roots(),
+            sandbox_layers: session.sandbox_layers.clone(),
         };
         Some((state, child, fds))
     }

@@ -1,0 +1,19 @@
+//! Names of accounts: words and mail addresses.
+
+pub const MAX_ACCOUNT_CHARS: usize = 64;
+/// What a name may contain besides letters and digits. In a character class, a `-` is itself at the end only.
+const ACCOUNT_MARKS: &str = "._@+-";
+
+/// Whether this names an account: a letter or digit, and then letters, digits and marks.
+pub fn is_account_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ACCOUNT_MARKS.contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(is_plain)
+        && text.len() <= MAX_ACCOUNT_CHARS
+}
+
+/// The same rule as a regular expression, for the schema.
+pub(super) fn account_pattern() -> String {
+    let more = MAX_ACCOUNT_CHARS - 1;
+    format!("^[A-Za-z0-9][A-Za-z0-9{ACCOUNT_MARKS}]{{0,{more}}}$")
+}
