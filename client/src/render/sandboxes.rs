@@ -54,7 +54,7 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
         line("network", sandbox.network.as_deref().unwrap_or("none"));
         let memory = profile
             .memory
-            .map_or("no limit".into(), |bytes| format!("{}", size_text(bytes)));
+            .map_or("no limit".into(), |bytes| size_text(bytes).to_string());
         let processes = profile
             .processes
             .map_or("no limit".into(), |count| count.to_string());

@@ -542,7 +542,7 @@ mod tests {
         symlink(secret.join("id"), home.join("code/link")).unwrap();
         assert_eq!(escape("code/link", &[]), Some(secret.join("id")));
         // Unless the entry grants it.
-        assert_eq!(escape("code/link", &[secret.clone()]), None);
+        assert_eq!(escape("code/link", std::slice::from_ref(&secret)), None);
         // A name is searched in PATH, which the server does not choose.
         write(&home.join("code/named"), "#!/usr/bin/env ../.ssh/id\n");
         assert_eq!(escape("code/named", &[]), None);

@@ -156,13 +156,32 @@ fn real_servers_work_in_the_sandbox_that_is_suggested() {
     let files = entry("files", &npm("mcp-server-filesystem"), &[&at("files")]);
     let memory = entry("memory", &npm("mcp-server-memory"), &[]);
     let git = entry("git", &pypi("mcp-server-git"), &[]);
+    let plain = [
+        entry("everything", &npm("mcp-server-everything"), &[]),
+        entry("thinking", &npm("mcp-server-sequential-thinking"), &[]),
+        entry("time", &pypi("mcp-server-time"), &[]),
+    ]
+    .concat();
     env.write_config(&format!(
         "[sandbox]\nmode = \"enforce\"\n{files}roots = \"none\"\n\
-         {memory}env = {{ MEMORY_FILE_PATH = {:?} }}\n{git}",
+         {memory}env = {{ MEMORY_FILE_PATH = {:?} }}\n{git}{plain}",
         at("graph/memory.jsonl")
     ));
     let entities = r#"{"entities":[{"name":"a","entityType":"b","observations":["c"]}]}"#;
+    let thought =
+        r#"{"thought":"a","nextThoughtNeeded":false,"thoughtNumber":1,"totalThoughts":1}"#;
     let calls = [
+        ("everything", "everything.echo", "message=a".to_owned()),
+        (
+            "thinking",
+            "thinking.sequentialthinking",
+            thought.to_owned(),
+        ),
+        (
+            "time",
+            "time.get_current_time",
+            "timezone=Europe/Berlin".to_owned(),
+        ),
         (
             "files",
             "files.read_text_file",
