@@ -50,7 +50,7 @@ pub(crate) use self::{
     secrets::{SecretsArgs, SecretsCommand},
     servers::{
         LoginArgs, ProjectArgs, ProjectCommand, SERVER_ADD_FORMS, ServerAddArgs, ServerChangeArgs,
-        ServersArgs, ServersCommand,
+        ServerSandboxArgs, ServersArgs, ServersCommand,
     },
     service::{ServiceArgs, ServiceCommand},
     shortcuts::ShortcutCommand,

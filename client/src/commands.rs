@@ -33,6 +33,7 @@ mod replay;
 mod run;
 mod runs;
 mod secrets;
+mod server_sandbox;
 mod servers;
 mod service;
 mod setup;

@@ -26,6 +26,7 @@ mod run_details;
 mod run_document;
 mod run_view;
 mod runs;
+mod sandboxes;
 mod screen_fit;
 mod secrets;
 mod server_edit;
@@ -53,6 +54,9 @@ use mux_proto::{Error, Explained, Forgotten, ReadPage, ServerInfo, Upgraded};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::sandboxes::{
+    observation_begins, sandbox_profile, sandbox_remarks_left, sandbox_suggestion,
+};
 pub(crate) use self::terminal::print_data;
 use self::terminal::{eprint, eprintln, print, println};
 

@@ -12,7 +12,7 @@ mod source_files;
 mod telemetry;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -87,6 +87,8 @@ pub struct Daemon {
     pub environment: watch::Receiver<Option<Environment>>,
     /// Exhausted resources of the host.
     pub host_conditions: HostConditions,
+    /// Servers that are observed, by what ends that before its time.
+    pub(crate) observations: Mutex<HashMap<String, CancellationToken>>,
     launcher: ProcessLauncher,
     loading: sync::Mutex<LoadState>,
     projects: Mutex<Projects>,
@@ -141,6 +143,7 @@ impl Daemon {
             former: Arc::default(),
             leaving: CancellationToken::new(),
             environment,
+            observations: Mutex::default(),
             launcher,
             loading: sync::Mutex::default(),
             projects: Mutex::new(projects),

@@ -61,6 +61,9 @@ fn main() -> ExitCode {
         // Started by the keeper, to become a server in a sandbox.
         #[cfg(target_os = "linux")]
         Some("confine") => mux_confine::run_confined(args),
+        // Started by the keeper, as the parent of a server that is observed.
+        #[cfg(target_os = "linux")]
+        Some("observe") => mux_confine::run_observed(args),
         #[cfg(target_os = "linux")]
         Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output the channel for the report.

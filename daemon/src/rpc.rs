@@ -24,6 +24,7 @@ mod request_frames;
 mod request_handler;
 mod resources_and_prompts;
 mod runs;
+mod sandboxes;
 mod secrets;
 mod settings;
 mod sources;

@@ -192,4 +192,16 @@ pub trait Mux {
 
     /// The daemon's metrics: counters since its start, and its present state.
     async fn metrics() -> Result<crate::MetricsText, Error>;
+
+    /// Everything that is known of a server's sandbox.
+    async fn sandbox(server: String) -> Result<crate::SandboxProfile, Error>;
+
+    /// Restarts a server without its sandbox, observes its sessions for a while, and answers with a sandbox in which
+    /// they would have worked. The observation ends with this connection, too.
+    async fn suggest_sandbox(
+        request: crate::SuggestSandboxRequest,
+    ) -> Result<crate::SandboxSuggestion, Error>;
+
+    /// Ends the observation of a server, whose `suggest_sandbox` then answers. It is no error if there is none.
+    async fn end_observation(server: String) -> Result<(), Error>;
 }

@@ -82,4 +82,7 @@ pub const FEATURES: &[&str] = &[
     "trace",
     "degraded",
     "config_text",
+    "sandbox",
+    "suggest_sandbox",
+    "end_observation",
 ];

@@ -4,6 +4,7 @@
 
 mod hostile;
 mod ordinary;
+mod suggested;
 mod unenforceable;
 
 use mux_tests::{

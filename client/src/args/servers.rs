@@ -1,10 +1,10 @@
 //! Arguments of `mux servers` and `mux project`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{AcceptArgs, LogLinesArgs, PinsArgs};
+use super::{AcceptArgs, LogLinesArgs, PinsArgs, timeout::parse_timeout};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServersArgs {
@@ -57,6 +57,14 @@ pub(crate) enum ServersCommand {
     /// Sign out: revoke the tokens and delete them
     #[command(after_help = "Example: mux servers logout docs")]
     Logout { server: String },
+    /// Show what a server's sandbox grants and denied, or suggest one
+    #[command(
+        after_help = "--suggest restarts the server without its sandbox and watches which files and hosts it uses while your\n\
+        clients call its tools. What it does not do meanwhile is not in the suggestion.\n\
+        Examples:\n  mux servers sandbox files\n  mux servers sandbox files --suggest --for 5m\n  \
+        mux servers sandbox files --suggest --write"
+    )]
+    Sandbox(ServerSandboxArgs),
     /// Show a server's standard error
     #[command(after_help = "Example: mux servers logs files -n 20")]
     Logs {
@@ -64,6 +72,20 @@ pub(crate) enum ServersCommand {
         #[command(flatten)]
         lines: LogLinesArgs,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServerSandboxArgs {
+    pub(crate) server: String,
+    /// Observe the server, and print a sandbox in which that would have worked; Enter ends it
+    #[arg(long)]
+    pub(crate) suggest: bool,
+    /// How long to observe at most, 1h at most [default: 1m]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_timeout, requires = "suggest")]
+    pub(crate) time: Option<Duration>,
+    /// Write the suggestion into the server's entry in config.toml
+    #[arg(long, requires = "suggest")]
+    pub(crate) write: bool,
 }
 
 #[derive(Debug, ClapArgs)]

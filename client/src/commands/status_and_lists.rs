@@ -11,7 +11,7 @@ use mux_typegen::names::spell;
 
 use super::{
     CommandFailure, CommandResult, connect_if_running, connect_or_start, login, logs, pins,
-    resolve_dirs, servers, tool_override,
+    resolve_dirs, server_sandbox, servers, tool_override,
 };
 use crate::{
     args::{self, ServersCommand, ToolsCommand},
@@ -208,6 +208,7 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
         Some(ServersCommand::Accept(args)) => pins::accept_pins(args, json).await,
         Some(ServersCommand::Login(args)) => login::login(args, json).await,
         Some(ServersCommand::Logout { server }) => login::logout(server, json).await,
+        Some(ServersCommand::Sandbox(args)) => server_sandbox::sandbox(args, json).await,
         Some(ServersCommand::Logs { server, lines }) => {
             logs::server_logs(&server, &lines, json).await
         }

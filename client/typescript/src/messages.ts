@@ -129,6 +129,15 @@ export interface Methods {
   upgrade: { params: { request: UpgradeRequest }; answer: Upgraded };
   /** The daemon's metrics: counters since its start, and its present state. */
   metrics: { params: Record<string, never>; answer: MetricsText };
+  /** Everything that is known of a server's sandbox. */
+  sandbox: { params: { server: string }; answer: SandboxProfile };
+  /**
+   * Restarts a server without its sandbox, observes its sessions for a while, and answers with a sandbox in which
+   * they would have worked. The observation ends with this connection, too.
+   */
+  suggest_sandbox: { params: { request: SuggestSandboxRequest }; answer: SandboxSuggestion };
+  /** Ends the observation of a server, whose `suggest_sandbox` then answers. It is no error if there is none. */
+  end_observation: { params: { server: string }; answer: null };
 }
 
 /** Pins tools as they are now. */
@@ -1341,6 +1350,29 @@ export interface SandboxInfo {
   denied?: string[];
 }
 
+/** Everything that is known of the sandbox of one server. */
+export interface SandboxProfile {
+  server: string;
+  /** What its entry says, and what it was denied. */
+  sandbox: SandboxInfo;
+  /** In bytes, of all its processes together. */
+  memory?: number;
+  /** The maximum number of processes and threads. */
+  processes?: number;
+  /** The layers that this machine enforces. */
+  enforceable?: string[];
+  /** Why it cannot be had here. For a server without a sandbox: why it could not have one. */
+  problem?: string;
+  /** Files of the system that a sandbox of this server contains. */
+  system?: string[];
+  /** Its program, with the package and the interpreter that it belongs to. */
+  program?: string[];
+  /** Directories of its own that it may write to, such as for the packages that it fetches. */
+  private?: string[];
+  /** Its home is an empty one, and gone when it ends. */
+  empty_home?: boolean;
+}
+
 export type SandboxState =
   /** It runs in a sandbox. */
   | "on"
@@ -1350,6 +1382,19 @@ export type SandboxState =
   | "bare"
   /** A value that only newer builds know. */
   | "other";
+
+/** The sandbox in which the observed sessions of a server would have worked. */
+export interface SandboxSuggestion {
+  server: string;
+  read?: string[];
+  write?: string[];
+  /** The hosts that it asked for, each with its port. */
+  hosts?: string[];
+  /** It needs the whole network: it connects without a proxy. */
+  any_network?: boolean;
+  /** What was left out, and what the user has to decide. */
+  remarks?: string[];
+}
 
 /** One page of results, the best first. The same tools come in the same order as long as no server's tools change. */
 export interface SearchPage {
@@ -1664,6 +1709,12 @@ export interface SubscribeRequest {
   server: string;
   uri: string;
   subscribe: boolean;
+}
+
+export interface SuggestSandboxRequest {
+  server: string;
+  /** For how many milliseconds at most its sessions are observed. */
+  observe_ms: number;
 }
 
 /** The state of the OpenTelemetry exporter, without which a daemon may be built. */

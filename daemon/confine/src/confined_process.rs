@@ -38,7 +38,7 @@ use super::{
 };
 
 /// The exit code of a server that could not be started, as of a shell.
-const CANNOT_START: u8 = 126;
+pub(super) const CANNOT_START: u8 = 126;
 
 /// Becomes the server. `args` are those after `confine`. Returns only if that fails.
 ///
@@ -138,7 +138,7 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
 }
 
 #[expect(unsafe_code, reason = "the disposition of a signal is global")]
-fn set_termination(handler: SigHandler) -> Result<(), String> {
+pub(super) fn set_termination(handler: SigHandler) -> Result<(), String> {
     // SAFETY: both dispositions that are set here run no code of this process.
     unsafe { signal(Signal::SIGTERM, handler) }
         .map(drop)
@@ -164,7 +164,7 @@ fn drop_capabilities() -> Result<(), String> {
 }
 
 #[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
-fn close_on_exec_above_standard() -> Result<(), String> {
+pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
     // SAFETY: the call takes three integers, and closes nothing now.
     let done = unsafe {
         libc::syscall(

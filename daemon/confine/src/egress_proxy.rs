@@ -5,7 +5,7 @@
 //! the list leads to no service of this machine. A proxy listens as long as a session holds its [`EgressLease`].
 
 use std::{
-    collections::{BTreeMap, HashMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     fs, io,
     net::{IpAddr, SocketAddr},
     os::unix::fs::MetadataExt as _,
@@ -56,6 +56,9 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of refused targets that are remembered of one server.
 const MAX_REFUSED_TARGETS: usize = 32;
 
+/// The number of targets that are remembered of an observed server.
+const MAX_OBSERVED_TARGETS: usize = 256;
+
 type ProxyBody = BoxBody<Bytes, hyper::Error>;
 /// Called with the reason for each refused target, the first time and for the first [`MAX_REFUSED_TARGETS`].
 type RefusalReport = Arc<dyn Fn(&str) + Send + Sync>;
@@ -91,8 +94,17 @@ struct ListeningSocket {
     inode: u64,
 }
 
+/// Which hosts a server may reach through its proxy.
+enum EgressHosts {
+    Listed(Vec<HostPattern>),
+    /// All of them; they are recorded, because the server is observed.
+    Observed,
+}
+
 struct EgressRules {
-    hosts: Vec<HostPattern>,
+    hosts: EgressHosts,
+    /// The targets that an observed server asked for.
+    asked_for: Mutex<BTreeSet<String>>,
     report: RefusalReport,
     refused: Mutex<BTreeMap<String, u64>>,
     /// The log says that there are too many connections.
@@ -115,6 +127,31 @@ impl EgressProxies {
         hosts: Vec<HostPattern>,
         report: impl Fn(&str) + Send + Sync + 'static,
     ) -> io::Result<EgressLease> {
+        self.lease(folder, |known| match known.latest.get(server) {
+            Some((latest, rules)) if latest == folder => Arc::clone(rules),
+            _ => {
+                let rules = EgressRules::new(EgressHosts::Listed(hosts), Arc::new(report));
+                let latest = (folder.to_owned(), Arc::clone(&rules));
+                known.latest.insert(server.to_owned(), latest);
+                rules
+            }
+        })
+    }
+
+    /// Lets everything through the socket in `folder` and records it ([`EgressLease::targets`]) until the last lease
+    /// is dropped.
+    pub fn observe(&self, folder: &Path) -> io::Result<EgressLease> {
+        self.lease(folder, |_| {
+            EgressRules::new(EgressHosts::Observed, Arc::new(|_: &str| {}))
+        })
+    }
+
+    /// A lease of the proxy in `folder`, which starts with these rules if it does not listen.
+    fn lease(
+        &self,
+        folder: &Path,
+        rules: impl FnOnce(&mut KnownProxies) -> Arc<EgressRules>,
+    ) -> io::Result<EgressLease> {
         // Dropped after the lock is released, which dropping the last one takes.
         let found;
         let mut known = self.0.lock();
@@ -125,24 +162,14 @@ impl EgressProxies {
             }
             return Ok(EgressLease(Arc::clone(proxy)));
         }
-        let rules = match known.latest.get(server) {
-            Some((latest, rules)) if latest == folder => Arc::clone(rules),
-            _ => Arc::new(EgressRules {
-                hosts,
-                report: Arc::new(report),
-                refused: Mutex::default(),
-                was_full: AtomicBool::new(false),
-            }),
-        };
+        let rules = rules(&mut known);
         let proxy = Arc::new(EgressProxy {
             proxies: self.clone(),
             folder: folder.to_owned(),
             listener: Mutex::new(ListeningSocket::bind(folder, &rules)?),
-            rules: Arc::clone(&rules),
+            rules,
             is_handed_over: AtomicBool::new(false),
         });
-        let latest = (folder.to_owned(), rules);
-        known.latest.insert(server.to_owned(), latest);
         let listening = Arc::downgrade(&proxy);
         known.listening.insert(folder.to_owned(), listening);
         Ok(EgressLease(proxy))
@@ -172,6 +199,11 @@ impl EgressLease {
     /// Leaves the folder to the next daemon, which listens there for the same sandbox.
     pub fn hand_over(self) {
         self.0.is_handed_over.store(true, Ordering::Relaxed);
+    }
+
+    /// The hosts with their ports that an observed server has asked for.
+    pub fn targets(&self) -> Vec<String> {
+        self.0.rules.asked_for.lock().iter().cloned().collect()
     }
 }
 
@@ -323,15 +355,32 @@ async fn serve_connection(connection: UnixStream, rules: Arc<EgressRules>) {
 type TunnelMark = Arc<Mutex<Option<tokio::sync::oneshot::Sender<()>>>>;
 
 impl EgressRules {
+    fn new(hosts: EgressHosts, report: RefusalReport) -> Arc<Self> {
+        Arc::new(Self {
+            hosts,
+            asked_for: Mutex::default(),
+            report,
+            refused: Mutex::default(),
+            was_full: AtomicBool::new(false),
+        })
+    }
+
     async fn answer(&self, request: Request<Incoming>, mark: TunnelMark) -> Response<ProxyBody> {
         let is_tunnel = request.method() == Method::CONNECT;
         let Some((host, port)) = target(request.uri(), is_tunnel) else {
             return reply(StatusCode::BAD_REQUEST, "muxd: this is a proxy".into());
         };
-        let Some(pattern) = self.hosts.iter().find(|it| it.matches(&host, port)) else {
-            return self.refuse(&host, port, "sandbox.network does not list it");
+        let may_be_local = match &self.hosts {
+            EgressHosts::Observed => {
+                self.record_asked_for(&host, port);
+                true
+            }
+            EgressHosts::Listed(hosts) => match hosts.iter().find(|it| it.matches(&host, port)) {
+                Some(pattern) => pattern.is_address_or_local(),
+                None => return self.refuse(&host, port, "sandbox.network does not list it"),
+            },
         };
-        let upstream = match connect(&host, port, pattern.is_address_or_local()).await {
+        let upstream = match connect(&host, port, may_be_local).await {
             Ok(Some(upstream)) => upstream,
             Ok(None) => {
                 return self.refuse(
@@ -365,6 +414,16 @@ impl EgressRules {
             (self.report)(&text);
         }
         reply(StatusCode::FORBIDDEN, format!("muxd: sandbox: {text}"))
+    }
+
+    fn record_asked_for(&self, host: &str, port: u16) {
+        let mut asked_for = self.asked_for.lock();
+        if asked_for.len() < MAX_OBSERVED_TARGETS {
+            asked_for.insert(match host.contains(':') {
+                true => format!("[{host}]:{port}"),
+                false => format!("{}:{port}", host.to_ascii_lowercase()),
+            });
+        }
     }
 
     /// Reports, the first time, that there are too many connections.
@@ -609,6 +668,27 @@ mod tests {
         let mut head = [0; 512];
         let count = connection.read(&mut head).await.unwrap();
         String::from_utf8_lossy(&head[..count]).into_owned()
+    }
+
+    #[tokio::test]
+    async fn observed_server_reaches_everything_and_each_observation_has_its_own_targets() {
+        let dir = tempfile::tempdir().unwrap();
+        let port = origin().await;
+        let proxies = EgressProxies::default();
+        let socket = dir.path().join(EGRESS_SOCKET);
+        let first = proxies.observe(dir.path()).unwrap();
+        // The server started again.
+        let again = proxies.observe(dir.path()).unwrap();
+        let plain = format!(
+            "GET http://127.0.0.1:{port}/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        );
+        let answer = ask(&socket, &plain, None).await;
+        assert!(answer.ends_with("GET /a HTTP/1.1"), "{answer}");
+        assert_eq!(first.targets(), [format!("127.0.0.1:{port}")]);
+        assert_eq!(again.targets(), first.targets());
+        drop((first, again));
+        assert!(!socket.exists());
+        assert!(proxies.observe(dir.path()).unwrap().targets().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

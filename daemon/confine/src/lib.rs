@@ -12,6 +12,8 @@
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
 //!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
 //!   (`activity_stream` tells it which connections are idle).
+//! - `observed_command` is how a server is started without a sandbox under `muxd observe` (`observed_process`), which
+//!   records what it does (`observation`); `suggestion` derives a sandbox from that.
 //!
 //! Invariants:
 //!
@@ -27,14 +29,26 @@ mod confined_process;
 mod egress_forwarder;
 mod egress_proxy;
 mod machine;
+mod observation;
+mod observed_command;
+#[cfg(target_os = "linux")]
+mod observed_process;
 mod plan;
 mod program_files;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod server_filter;
+mod suggestion;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use machine::SandboxSupport;
-pub use plan::{ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, confine};
+pub use observed_command::{ObservedCommand, observe};
+#[cfg(target_os = "linux")]
+pub use observed_process::run_observed;
+pub use plan::{
+    ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, SandboxGrants, ServerCommand,
+    confine, grants,
+};
+pub use suggestion::{SuggestedNetwork, SuggestedSandbox};

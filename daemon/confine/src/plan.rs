@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Files in /etc that programs need, and that hold no secret.
-const SYSTEM_FILES: &[&str] = &[
+pub(super) const SYSTEM_FILES: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/ca-certificates.conf",
@@ -83,11 +83,10 @@ pub struct SandboxDirs {
     pub protected: Vec<PathBuf>,
 }
 
-/// A server's command before it is confined.
-pub struct ConfineInputs<'a> {
+/// A server's command as its entry says, and what of the daemon concerns its start.
+pub struct ServerCommand<'a> {
     /// A name for the server's own files.
     pub identity: &'a str,
-    pub sandbox: &'a ServerSandbox,
     /// An absolute path.
     pub program: PathBuf,
     pub args: Vec<OsString>,
@@ -96,6 +95,51 @@ pub struct ConfineInputs<'a> {
     pub dirs: &'a SandboxDirs,
     /// The `muxd` program.
     pub muxd: &'a Path,
+}
+
+impl ServerCommand<'_> {
+    pub(super) fn home(&self) -> PathBuf {
+        variable(&self.env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
+    }
+
+    /// The files of its program, where a sandbox grants these folders.
+    pub(super) fn program_files(&self, granted: &[PathBuf], writable: &[PathBuf]) -> ProgramFiles {
+        let find = |name: &Path| find_program_blocking(name, &self.env, self.cwd).ok();
+        let place = ProgramPlace {
+            home: &self.home(),
+            cwd: self.cwd,
+            granted,
+            writable,
+        };
+        ProgramFiles::of(&self.program, &self.args, place, find)
+    }
+
+    /// Its own folder in muxd's directories. What a server keeps belongs to its command, too: another server under the
+    /// name of a removed one must not run what that one has fetched or changed.
+    pub(super) fn private_folder(&self) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        let program = std::iter::once(self.program.as_os_str());
+        for word in program.chain(self.args.iter().map(OsString::as_os_str)) {
+            let word = word.as_encoded_bytes();
+            hasher.update(&word.len().to_le_bytes()).update(word);
+        }
+        let key = hasher.finalize().to_hex();
+        self.dirs.private.join(self.identity).join(&key[..16])
+    }
+
+    /// Refuses a server that its command only asks somebody else to run.
+    pub(super) fn refuse_container_engine(&self) -> Result<(), ConfineError> {
+        match kind_of(&self.program) {
+            ProgramKind::Containers => Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into())),
+            ProgramKind::Npm | ProgramKind::Uv | ProgramKind::Other => Ok(()),
+        }
+    }
+}
+
+/// What decides about a sandbox.
+pub struct ConfineInputs<'a> {
+    pub command: ServerCommand<'a>,
+    pub sandbox: &'a ServerSandbox,
     pub support: &'a SandboxSupport,
 }
 
@@ -183,39 +227,99 @@ pub(super) enum SystemPath {
 /// The size of a private /tmp, if the entry has no smaller limit of memory.
 const PRIVATE_TMP_BYTES: u64 = 256 << 20;
 
+/// What a sandbox grants in effect.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SandboxGrants {
+    /// Files of the system.
+    pub system: Vec<PathBuf>,
+    /// The server's program, with the package and the interpreter that it belongs to.
+    pub program: Vec<PathBuf>,
+    /// Folders in muxd's directories that are this server's own, such as for the packages that it fetches.
+    pub private: Vec<PathBuf>,
+    /// Its home is an empty one, and gone when it ends.
+    pub has_empty_home: bool,
+}
+
+/// What a sandbox has besides what its entry says.
+struct PlannedFiles {
+    program: ProgramFiles,
+    hidden: Vec<PathBuf>,
+    /// The server's home, if nothing in it is granted as a whole: it is an empty one then.
+    empty_home: Option<PathBuf>,
+}
+
+impl PlannedFiles {
+    /// Fails if the sandbox cannot be had. Reads the file system.
+    fn of(inputs: &ConfineInputs<'_>) -> Result<Self, ConfineError> {
+        let ConfineInputs {
+            command,
+            sandbox,
+            support,
+        } = inputs;
+        command.refuse_container_engine()?;
+        refuse_unenforceable(sandbox, support)?;
+        refuse_unenforceable_limits(sandbox, support)?;
+        if let Some((key, path)) = sandbox.missing_paths().next() {
+            let path = path.display();
+            return Err(ConfineError::BadPath(format!(
+                "{path} does not exist; create it or remove it from sandbox.{key}"
+            )));
+        }
+        let program = command.program_files(&sandbox.read, &sandbox.write);
+        refuse_changeable_paths(sandbox, &program)?;
+        let home = command.home();
+        let granted = sandbox.read.iter().chain(&sandbox.write);
+        let is_in_home = |path: &PathBuf| home.starts_with(path);
+        let has_home = granted.chain(&program.read).any(is_in_home);
+        Ok(Self {
+            hidden: hidden_paths(sandbox, &program.read, command.dirs, support)?,
+            empty_home: (support.bubblewrap.is_some() && !has_home).then_some(home),
+            program,
+        })
+    }
+}
+
+/// What the sandbox of a server would grant, or why it cannot be had. Reads the file system.
+pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
+    let planned = PlannedFiles::of(inputs)?;
+    let private = inputs.command.private_folder();
+    let cache = package_cache(planned.program.kind).map(|cache| private.join(cache.folder));
+    let tmp = inputs
+        .support
+        .bubblewrap
+        .is_none()
+        .then(|| private.join("tmp"));
+    let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
+    Ok(SandboxGrants {
+        system: system.filter(|path| path.exists()).collect(),
+        program: planned.program.read,
+        private: cache.into_iter().chain(tmp).collect(),
+        has_empty_home: planned.empty_home.is_some(),
+    })
+}
+
 /// Turns a server's command into one that runs in its sandbox. Reads the file system, and creates the server's folders.
 pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineError> {
+    let PlannedFiles {
+        program: files,
+        hidden,
+        empty_home,
+    } = PlannedFiles::of(&inputs)?;
+    let private = inputs.command.private_folder();
     let ConfineInputs {
-        identity,
+        command,
         sandbox,
+        support,
+    } = inputs;
+    let ServerCommand {
+        identity,
         program,
         args,
         mut env,
         cwd,
         dirs,
         muxd,
-        support,
-    } = inputs;
-    let home = variable(&env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
-    refuse_unenforceable(sandbox, &program, support)?;
-    refuse_unenforceable_limits(sandbox, support)?;
-    if let Some((key, path)) = sandbox.missing_paths().next() {
-        let path = path.display();
-        return Err(ConfineError::BadPath(format!(
-            "{path} does not exist; create it or remove it from sandbox.{key}"
-        )));
-    }
-    let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
-    let place = ProgramPlace {
-        home: &home,
-        cwd,
-        granted: &sandbox.read,
-        writable: &sandbox.write,
-    };
-    let files = ProgramFiles::of(&program, &args, place, find);
-    refuse_changeable_paths(sandbox, &files)?;
-    let private = private_folder(dirs, identity, &program, &args);
-    let hidden = hidden_paths(sandbox, &files.read, dirs, support)?;
+    } = command;
     let egress = matches!(sandbox.network, SandboxNetwork::Hosts(_))
         .then(|| egress_folder(dirs, identity, sandbox));
     let mut read = files.read.clone();
@@ -259,14 +363,12 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     };
     match &support.bubblewrap {
         Some(bwrap) => {
-            let granted = || read.iter().chain(&write);
-            let empty_home = !granted().any(|path| home.starts_with(path));
             set(&mut env, "TMPDIR", "/tmp");
             let visible = VisibleFiles {
                 system: system_paths(),
                 read: read.clone(),
                 write: write.clone(),
-                empty_home: empty_home.then(|| home.clone()),
+                empty_home,
                 cwd: cwd.to_owned(),
                 hidden,
                 egress: egress
@@ -322,17 +424,13 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     })
 }
 
+const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
+
 fn refuse_unenforceable(
     sandbox: &ServerSandbox,
-    program: &Path,
     support: &SandboxSupport,
 ) -> Result<(), ConfineError> {
     let refused = |why: &str| Err(ConfineError::Unenforceable(why.to_owned()));
-    if kind_of(program) == ProgramKind::Containers {
-        return refused(
-            "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro",
-        );
-    }
     if support.seatbelt {
         return match sandbox.network {
             SandboxNetwork::Hosts(_) => {
@@ -423,23 +521,6 @@ fn max_tasks(sandbox: &ServerSandbox) -> u32 {
     sandbox.max_processes() + OWN_PROCESSES + forwarder
 }
 
-/// What a server keeps belongs to its command, too: another server under the name of a removed one must not run what
-/// that one has fetched or changed.
-fn private_folder(
-    dirs: &SandboxDirs,
-    identity: &str,
-    program: &Path,
-    args: &[OsString],
-) -> PathBuf {
-    let mut hasher = blake3::Hasher::new();
-    for word in std::iter::once(program.as_os_str()).chain(args.iter().map(OsString::as_os_str)) {
-        let word = word.as_encoded_bytes();
-        hasher.update(&word.len().to_le_bytes()).update(word);
-    }
-    let key = hasher.finalize().to_hex();
-    dirs.private.join(identity).join(&key[..16])
-}
-
 /// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
 fn hidden_paths(
     sandbox: &ServerSandbox,
@@ -496,6 +577,28 @@ fn hidden_paths(
     Ok(hidden.into_iter().collect())
 }
 
+/// Where a package manager keeps what it has fetched.
+struct PackageCache {
+    folder: &'static str,
+    /// Names the folder to it.
+    variable: &'static str,
+    /// Lets it use what it has, and its value.
+    offline: (&'static str, &'static str),
+}
+
+fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
+    let (folder, variable, offline) = match kind? {
+        ProgramKind::Npm => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
+        ProgramKind::Uv => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
+        ProgramKind::Containers | ProgramKind::Other => return None,
+    };
+    Some(PackageCache {
+        folder,
+        variable,
+        offline,
+    })
+}
+
 /// The folder to hide of muxd's own path, below a granted folder. A file is replaced when it is written, which would
 /// remove what covered it: its folder is hidden.
 fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineError> {
@@ -517,26 +620,24 @@ fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineEr
 
 /// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
 /// a network nothing is fetched, and what was fetched before is used.
-fn set_package_caches(
+pub(super) fn set_package_caches(
     kind: Option<ProgramKind>,
     sandbox: &ServerSandbox,
     private: &Path,
     env: &mut Vec<(OsString, OsString)>,
     write: &mut Vec<PathBuf>,
 ) -> Result<(), ConfineError> {
-    let (folder_name, variable, offline) = match kind {
-        Some(ProgramKind::Npm) => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
-        Some(ProgramKind::Uv) => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
-        _ => return Ok(()),
+    let Some(cache) = package_cache(kind) else {
+        return Ok(());
     };
-    let folder = private.join(folder_name);
+    let folder = private.join(cache.folder);
     create(&folder)?;
-    set(env, variable, &folder);
+    set(env, cache.variable, &folder);
     write.push(folder);
     if sandbox.network == SandboxNetwork::None {
-        set_default(env, offline.0, offline.1.as_ref());
+        set_default(env, cache.offline.0, cache.offline.1.as_ref());
     }
-    if folder_name == "npm" {
+    if kind == Some(ProgramKind::Npm) {
         // It asks for the latest version of npm, and writes about it into the server's log.
         set_default(env, "npm_config_update_notifier", "false".as_ref());
     }
@@ -544,10 +645,19 @@ fn set_package_caches(
 }
 
 fn set_proxies(env: &mut Vec<(OsString, OsString)>) {
-    let proxy = format!("http://127.0.0.1:{FORWARDER_PORT}");
-    for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
-        set(env, name, &proxy);
+    for (name, proxy) in proxy_variables(FORWARDER_PORT) {
+        set(env, name, proxy);
     }
+    set_proxy_rules(env);
+}
+
+/// The variables that name a proxy of this machine.
+pub(super) fn proxy_variables(port: u16) -> [(&'static str, String); 4] {
+    ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+        .map(|name| (name, format!("http://127.0.0.1:{port}")))
+}
+
+pub(super) fn set_proxy_rules(env: &mut Vec<(OsString, OsString)>) {
     for name in ["NO_PROXY", "no_proxy"] {
         set(env, name, "localhost,127.0.0.1,::1");
     }
@@ -588,7 +698,7 @@ fn system_paths() -> Vec<SystemPath> {
     paths
 }
 
-fn create(folder: &Path) -> Result<(), ConfineError> {
+pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let made = fs::DirBuilder::new()
         .recursive(true)
@@ -597,7 +707,7 @@ fn create(folder: &Path) -> Result<(), ConfineError> {
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 
-fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+pub(super) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
     let mut found = env.iter().rev().filter(|(known, _)| known == name);
     found.next().map(|(_, value)| value.as_os_str())
 }
@@ -638,9 +748,8 @@ mod tests {
             egress: home.join("run/egress"),
             protected: vec![home.join("state")],
         };
-        let inputs = ConfineInputs {
+        let command = ServerCommand {
             identity: "files",
-            sandbox,
             program: program.into(),
             args: vec!["--flag".into()],
             env: vec![
@@ -650,6 +759,10 @@ mod tests {
             cwd: home,
             dirs: &dirs,
             muxd: Path::new("/opt/muxd"),
+        };
+        let inputs = ConfineInputs {
+            command,
+            sandbox,
             support,
         };
         confine(inputs).map_err(|error| error.to_string())
@@ -884,8 +997,16 @@ mod tests {
             protected: Vec::new(),
         };
         let folder = |identity, program: &str, args: &[&str]| {
-            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-            private_folder(&dirs, identity, Path::new(program), &args)
+            let command = ServerCommand {
+                identity,
+                program: program.into(),
+                args: args.iter().map(OsString::from).collect(),
+                env: Vec::new(),
+                cwd: Path::new("/"),
+                dirs: &dirs,
+                muxd: Path::new("/opt/muxd"),
+            };
+            command.private_folder()
         };
         let own = folder("a", "/usr/bin/npx", &["-y", "good"]);
         assert!(own.starts_with("/cache/a"));

@@ -81,12 +81,7 @@ impl ProgramPlace<'_> {
     /// Whether `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level
     /// folder.
     fn may_be_granted(&self, folder: &Path) -> bool {
-        let homes = [Some(self.home.to_owned()), self.home.canonicalize().ok()];
-        let folders = [Some(folder.to_owned()), folder.canonicalize().ok()];
-        folders.iter().flatten().all(|folder| {
-            let is_above = homes.iter().flatten().any(|home| home.starts_with(folder));
-            folder.components().count() > 2 && !is_above
-        })
+        !is_home_or_top_level(folder, self.home)
     }
 
     /// The folder of a version manager in the home that holds `program`.
@@ -306,6 +301,16 @@ pub(super) const SYSTEM_FOLDERS: &[&str] = &[
 
 fn is_system(path: &Path) -> bool {
     SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Whether `folder` is the home or above it, or a top-level folder, by whichever path either is reached.
+pub(super) fn is_home_or_top_level(folder: &Path, home: &Path) -> bool {
+    let homes = [Some(home.to_owned()), home.canonicalize().ok()];
+    let folders = [Some(folder.to_owned()), folder.canonicalize().ok()];
+    folders.iter().flatten().any(|folder| {
+        let is_above = homes.iter().flatten().any(|home| home.starts_with(folder));
+        folder.components().count() <= 2 || is_above
+    })
 }
 
 /// Whether `prefix` is an installation of its own, such as a virtual environment or an unpacked Node.js.

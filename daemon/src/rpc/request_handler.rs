@@ -12,8 +12,8 @@ use tracing::{debug, info, trace};
 
 use super::{
     MAX_LONG_POLL, approvals, catalog, connection::ConnectionState, convert, discovery, login,
-    metrics, notices, pins, policy, program_steps, projects, resources_and_prompts, runs, secrets,
-    settings, sources, status, tool_call, upgrade,
+    metrics, notices, pins, policy, program_steps, projects, resources_and_prompts, runs,
+    sandboxes, secrets, settings, sources, status, tool_call, upgrade,
 };
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
@@ -516,5 +516,25 @@ impl wire::Mux for RequestHandler {
 
     async fn metrics(self, _: Context) -> Result<wire::MetricsText, wire::Error> {
         Ok(metrics::metrics_text(self.daemon()?).await)
+    }
+
+    async fn sandbox(
+        self,
+        _: Context,
+        server: String,
+    ) -> Result<wire::SandboxProfile, wire::Error> {
+        sandboxes::profile(self.configured().await?, &self.0, &server).await
+    }
+
+    async fn suggest_sandbox(
+        self,
+        _: Context,
+        request: wire::SuggestSandboxRequest,
+    ) -> Result<wire::SandboxSuggestion, wire::Error> {
+        sandboxes::suggest(self.configured().await?, &self.0, request).await
+    }
+
+    async fn end_observation(self, _: Context, server: String) -> Result<(), wire::Error> {
+        sandboxes::end_observation(self.configured().await?, &self.0, &server)
     }
 }

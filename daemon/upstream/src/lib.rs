@@ -140,12 +140,15 @@ mod session;
 mod sharing;
 mod upstreams;
 
-pub use mux_confine::{RefusedConnection, SandboxDirs};
+pub use mux_confine::{
+    RefusedConnection, SandboxDirs, SandboxGrants, SuggestedNetwork, SuggestedSandbox,
+};
 
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
     link::{
-        LaunchError, LaunchedServer, ProcessLauncher, RunningSandbox, SandboxState, ServerLauncher,
+        LaunchError, LaunchedServer, ObservationError, ProcessLauncher, RunningSandbox,
+        SandboxReport, SandboxState, ServerLauncher,
     },
     listing::ListKind,
     server::{

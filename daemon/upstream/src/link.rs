@@ -44,7 +44,10 @@ use self::{
 };
 pub use self::{
     process::ProcessLauncher,
-    server_launcher::{LaunchError, LaunchedServer, RunningSandbox, SandboxState, ServerLauncher},
+    server_launcher::{
+        LaunchError, LaunchedServer, ObservationError, RunningSandbox, SandboxReport, SandboxState,
+        ServerLauncher,
+    },
 };
 use mux_keeper::KeptChild;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};

@@ -7,6 +7,7 @@ mod circuit_breaker;
 mod secret_results;
 mod server_context;
 mod server_handover;
+mod server_observation;
 mod server_shared;
 mod server_view;
 mod slot;

@@ -5,6 +5,7 @@
 //!
 //! - `landlock_rules`: which files may be opened, and whether TCP may be used.
 //! - `syscall_filters`: seccomp programs, and the calls that neither a worker nor a server has any use for.
+//! - `syscall_notifications`: calls that another process learns of before they are made.
 //!
 //! Invariant: a restriction is either in force for the calling thread and everything that it starts, or the caller
 //! learns that it is not.
@@ -13,3 +14,5 @@
 pub mod landlock_rules;
 #[cfg(target_os = "linux")]
 pub mod syscall_filters;
+#[cfg(target_os = "linux")]
+pub mod syscall_notifications;

@@ -100,6 +100,9 @@ const METHODS: &[(&str, Whose)] = &[
     ("check_config", Pool),
     ("upgrade", Pool),
     ("metrics", Pool),
+    ("sandbox", Pool),
+    ("suggest_sandbox", End),
+    ("end_observation", End),
 ];
 
 const TOOLS: &[(&str, ToolRow)] = &[

@@ -109,6 +109,7 @@ const NOTHING: &[&str] = &[
     "approve_project",
     "retire",
     "stop",
+    "end_observation",
 ];
 
 /// Sends the recorded bytes and returns the answer, which must be one that a client can decode.
@@ -197,6 +198,8 @@ fn daemon_answers_recorded_requests_in_the_recorded_format() {
             "resume_run" => assert_eq!(answer["run"], run),
             "pins" => assert_eq!(answer["tools"][0]["standing"], "trusted"),
             "accept_pins" => assert_eq!(answer["tools"], 1),
+            "sandbox" => assert_eq!(answer["sandbox"]["state"], "bare"),
+            "suggest_sandbox" => assert_eq!(answer["server"], "fix"),
             "restart_server" => assert_eq!(answer["starts"], 2),
             "reload" => assert_eq!(answer["unchanged"], json!(["fix"])),
             "refresh" => assert_eq!(answer["unchanged"], json!(["fix"])),

@@ -8,6 +8,7 @@ mod pins;
 mod policy;
 mod programs;
 mod projects;
+mod sandboxes;
 mod secrets;
 mod sources;
 mod upgrade;
@@ -35,6 +36,7 @@ pub(crate) fn all() -> Vec<(&'static str, MuxRequest)> {
     all.extend(policy::all());
     all.extend(programs::all());
     all.extend(projects::all());
+    all.extend(sandboxes::all());
     all.extend(secrets::all());
     all.extend(metrics::all());
     all.extend(ends());

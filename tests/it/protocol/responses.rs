@@ -8,6 +8,7 @@ mod pins;
 mod policy;
 mod programs;
 mod projects;
+mod sandboxes;
 mod secrets;
 mod sources;
 mod upgrade;
@@ -36,6 +37,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     all.extend(policy::all());
     all.extend(programs::all());
     all.extend(projects::all());
+    all.extend(sandboxes::all());
     all.extend(secrets::all());
     all.extend(metrics::all());
     all

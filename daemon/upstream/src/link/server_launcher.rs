@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_confine::{EgressLease, RefusedConnection};
+use mux_confine::{EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox};
 use mux_keeper::KeptChild;
 use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -33,6 +33,38 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         async { None }.boxed()
     }
 
+    /// What a sandbox of the server grants in effect. For a server without one, what an empty one would.
+    fn sandbox_grants<'a>(
+        &'a self,
+        _name: &'a str,
+        _process: &'a ProcessServer,
+        _log: &'a Path,
+    ) -> BoxFuture<'a, SandboxReport> {
+        async {
+            SandboxReport {
+                layers: Vec::new(),
+                grants: Err("the server is not a process".into()),
+            }
+        }
+        .boxed()
+    }
+
+    /// From now on the server starts without a sandbox and is observed, until [`end_observation`](Self::end_observation).
+    fn begin_observation(&self, _log: &Path) -> Result<(), ObservationError> {
+        Err(ObservationError::Impossible(
+            "the server is not a process".into(),
+        ))
+    }
+
+    fn is_observed(&self, _log: &Path) -> bool {
+        false
+    }
+
+    /// The server starts as its entry says again. Returns the sandbox that would have sufficed.
+    fn end_observation(&self, _log: &Path) -> Result<SuggestedSandbox, ObservationError> {
+        Ok(SuggestedSandbox::default())
+    }
+
     /// The connections that the sandboxes of the server with this log have refused.
     fn refused_connections(&self, _log: &Path) -> Vec<RefusedConnection> {
         Vec::new()
@@ -57,6 +89,23 @@ pub struct SandboxState {
     pub layers: Vec<String>,
     /// The connections that were refused.
     pub refused: Vec<RefusedConnection>,
+}
+
+/// What this machine enforces, and what a sandbox grants there.
+#[derive(Clone, Debug)]
+pub struct SandboxReport {
+    pub layers: Vec<&'static str>,
+    /// The error says why the sandbox cannot be had.
+    pub grants: Result<SandboxGrants, String>,
+}
+
+/// Why a server cannot be observed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ObservationError {
+    #[error("it is observed already; end that first")]
+    AlreadyObserved,
+    #[error("{0}")]
+    Impossible(String),
 }
 
 /// A running server.

@@ -17,6 +17,11 @@ impl Server {
         let Some(server_shared) = &self.server_shared else {
             return Vec::new();
         };
+        let (launcher, log) = server_shared.launcher();
+        // It has no sandbox, and the next daemon would not know.
+        if launcher.is_observed(log) {
+            return Vec::new();
+        }
         let open = self
             .all_slots()
             .into_iter()

@@ -3,7 +3,7 @@
 //! Invariant: facts are known of the server as a whole; of several sessions the latest one counts.
 
 use std::{
-    path::{Display, PathBuf},
+    path::{Display, Path, PathBuf},
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
@@ -14,7 +14,10 @@ use super::{
     circuit_breaker::CircuitBreaker, secret_results::SecretResults, server_context::ServerContext,
 };
 use crate::{
-    calls::CallLimiter, link::SandboxState, listing::ServerCatalogEntry, session::Session,
+    calls::CallLimiter,
+    link::{SandboxState, ServerLauncher},
+    listing::ServerCatalogEntry,
+    session::Session,
     sharing::SessionSharing,
 };
 use mux_catalog::ToolSet;
@@ -132,6 +135,11 @@ impl ServerShared {
     /// The server is no longer configured.
     pub(super) fn forget_sandbox(&self) {
         self.context.launcher.forget(&self.log);
+    }
+
+    /// The launcher and the log, by which it knows the server.
+    pub(super) fn launcher(&self) -> (&dyn ServerLauncher, &Path) {
+        (&*self.context.launcher, &self.log)
     }
 
     /// The path of the server's log, if the server has written one.

@@ -3,7 +3,9 @@
 //! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -20,8 +22,9 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    ConfineInputs, ConfinedCommand, EgressLease, EgressProxies, RefusedConnection, SandboxDirs,
-    SandboxSupport, confine,
+    ConfineError, ConfineInputs, ConfinedCommand, EgressLease, EgressProxies, ObservedCommand,
+    RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand, SuggestedSandbox, confine,
+    grants, observe,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
@@ -29,9 +32,12 @@ use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimi
 use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
 use crate::link::{
-    LaunchError, LaunchedServer, LogStamp, RunningSandbox, ServerLauncher, ServerLog,
+    LaunchError, LaunchedServer, LogStamp, ObservationError, RunningSandbox, SandboxReport,
+    ServerLauncher, ServerLog,
 };
 
+const OBSERVATION_ENDED: &str =
+    "its observation ended while it started; start it again with `mux servers restart`";
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum output of such a program; an environment is shorter.
@@ -54,6 +60,15 @@ struct LauncherInner {
     /// What this machine can enforce, once a sandbox was needed.
     support: parking_lot::Mutex<Option<SandboxSupport>>,
     egress: EgressProxies,
+    /// The servers that are observed, by their identity.
+    observed: parking_lot::Mutex<HashMap<String, ObservedServer>>,
+}
+
+/// A server that is observed.
+struct ObservedServer {
+    folder: PathBuf,
+    /// Its command and the proxy that records its targets, once it was started.
+    last: Option<(ObservedCommand, EgressLease)>,
 }
 
 enum KeeperSlot {
@@ -80,6 +95,7 @@ impl ProcessLauncher {
             sandboxes,
             support: parking_lot::Mutex::default(),
             egress: EgressProxies::default(),
+            observed: parking_lot::Mutex::default(),
             program,
             lock,
             environment,
@@ -117,9 +133,18 @@ impl ProcessLauncher {
         log: &Path,
     ) -> Result<(KeptChild, RunningSandbox), LaunchError> {
         let spec = self.spawn_spec(name, process).await?;
-        let (spec, sandbox) = match process.sandbox.sandbox() {
-            Some(sandbox) => self.confined(spec, sandbox, log).await?,
-            None => (spec, RunningSandbox::default()),
+        let observed_in = {
+            let observed = self.0.observed.lock();
+            let own = observed.get(&identity_of(log));
+            own.map(|observed| observed.folder.clone())
+        };
+        let (spec, sandbox) = match (observed_in, process.sandbox.sandbox()) {
+            (Some(folder), _) => {
+                let spec = self.observed(spec, log, folder).await?;
+                (spec, RunningSandbox::default())
+            }
+            (None, Some(sandbox)) => self.confined(spec, sandbox, log).await?,
+            (None, None) => (spec, RunningSandbox::default()),
         };
         let keeper = self
             .keeper()
@@ -160,6 +185,32 @@ impl ProcessLauncher {
         })
     }
 
+    /// Plans the start of a server, for which the file system is read.
+    async fn planned<T: Send + 'static>(
+        &self,
+        spec: SpawnSpec,
+        log: &Path,
+        plan: impl FnOnce(ServerCommand<'_>) -> Result<T, ConfineError> + Send + 'static,
+    ) -> Result<T, LaunchError> {
+        let program = find_program(&spec).await?;
+        let (this, identity) = (self.clone(), identity_of(log));
+        let planned = spawn_blocking(move || {
+            plan(ServerCommand {
+                identity: &identity,
+                program,
+                args: spec.args,
+                env: spec.env,
+                cwd: &spec.cwd,
+                dirs: &this.0.sandboxes,
+                muxd: &this.0.program,
+            })
+        });
+        planned
+            .await
+            .map_err(|stopped| LaunchError::Failed(stopped.to_string()))?
+            .map_err(|error| LaunchError::Failed(error.to_string()))
+    }
+
     /// The command that runs a server in its sandbox, and what that sandbox is. The proxy that it may need listens on
     /// return.
     async fn confined(
@@ -168,53 +219,34 @@ impl ProcessLauncher {
         sandbox: &ServerSandbox,
         log: &Path,
     ) -> Result<(SpawnSpec, RunningSandbox), LaunchError> {
-        let program = find_program(&spec).await?;
-        let (this, sandbox, identity) = (self.clone(), sandbox.clone(), identity_of(log));
+        let (cwd, tag) = (spec.cwd.clone(), spec.tag.clone());
         let hosts = match &sandbox.network {
             SandboxNetwork::Hosts(hosts) => hosts.clone(),
             SandboxNetwork::None | SandboxNetwork::Any => Vec::new(),
         };
-        let server = identity.clone();
         let support = self.sandbox_support().await?;
         let layers = support.layers().into_iter().map(String::from).collect();
-        let planned = spawn_blocking(move || {
-            let SpawnSpec {
-                args,
-                env,
-                cwd,
-                tag,
-                ..
-            } = spec;
-            let command = confine(ConfineInputs {
-                identity: &identity,
+        let sandbox = sandbox.clone();
+        let plan = move |command: ServerCommand<'_>| {
+            confine(ConfineInputs {
+                command,
                 sandbox: &sandbox,
-                program,
-                args,
-                env,
-                cwd: &cwd,
-                dirs: &this.0.sandboxes,
-                muxd: &this.0.program,
                 support: &support,
-            })?;
-            Ok((command, cwd, tag))
-        });
-        let failed = |problem: String| LaunchError::Failed(problem);
-        let planned: Result<_, mux_confine::ConfineError> = planned
-            .await
-            .map_err(|stopped| failed(stopped.to_string()))?;
-        let (command, cwd, tag) = planned.map_err(|error| failed(error.to_string()))?;
+            })
+        };
         let ConfinedCommand {
             program,
             args,
             env,
             limits,
             egress,
-        } = command;
+        } = self.planned(spec, log, plan).await?;
         let mut sandbox = RunningSandbox {
             layers,
             egress: None,
         };
         if let Some(folder) = egress {
+            let server = identity_of(log);
             let log = log.to_owned();
             let report = move |text: &str| {
                 let line = LogStamp::default().stamp_line(&format!("[muxd] sandbox: {text}"));
@@ -222,7 +254,7 @@ impl ProcessLauncher {
             };
             let listening = self.0.egress.listen((&server, &folder), hosts, report);
             let lease = listening.map_err(|error| {
-                failed(format!(
+                LaunchError::Failed(format!(
                     "its sandbox needs a proxy, which cannot listen: {error}"
                 ))
             })?;
@@ -237,6 +269,62 @@ impl ProcessLauncher {
             limits,
         };
         Ok((spec, sandbox))
+    }
+
+    /// The command that runs a server without a sandbox and records what it does.
+    async fn observed(
+        &self,
+        spec: SpawnSpec,
+        log: &Path,
+        folder: PathBuf,
+    ) -> Result<SpawnSpec, LaunchError> {
+        let (cwd, tag, limits) = (spec.cwd.clone(), spec.tag.clone(), spec.limits);
+        let place = folder.clone();
+        let plan = move |command: ServerCommand<'_>| observe(command, &place);
+        let command = self.planned(spec, log, plan).await?;
+        let lease = self.0.egress.observe(&folder).map_err(|error| {
+            LaunchError::Failed(format!(
+                "it is observed, which needs a proxy, which cannot listen: {error}"
+            ))
+        })?;
+        let spec = SpawnSpec {
+            program: command.program.clone(),
+            args: command.args.clone(),
+            env: command.env.clone(),
+            cwd,
+            tag,
+            limits,
+        };
+        match self.0.observed.lock().get_mut(&identity_of(log)) {
+            Some(observed) if observed.folder == folder => observed.last = Some((command, lease)),
+            _ => return Err(LaunchError::Failed(OBSERVATION_ENDED.into())),
+        }
+        Ok(spec)
+    }
+
+    /// What a sandbox of the server grants in effect.
+    async fn report_sandbox(
+        &self,
+        name: &str,
+        process: &ProcessServer,
+        log: &Path,
+    ) -> Result<SandboxReport, LaunchError> {
+        let support = self.sandbox_support().await?;
+        let layers = support.layers();
+        let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
+        let plan = move |command: ServerCommand<'_>| {
+            grants(&ConfineInputs {
+                command,
+                sandbox: &sandbox,
+                support: &support,
+            })
+        };
+        let spec = self.spawn_spec(name, process).await?;
+        let grants = self.planned(spec, log, plan).await;
+        Ok(SandboxReport {
+            layers,
+            grants: grants.map_err(|error| error.to_string()),
+        })
     }
 
     /// Tries bubblewrap, unless it is known to work: the user may install it at any time.
@@ -370,6 +458,68 @@ impl ServerLauncher for ProcessLauncher {
             }
         }
         .boxed()
+    }
+
+    fn sandbox_grants<'a>(
+        &'a self,
+        name: &'a str,
+        process: &'a ProcessServer,
+        log: &'a Path,
+    ) -> BoxFuture<'a, SandboxReport> {
+        async move {
+            let report = self.report_sandbox(name, process, log).await;
+            report.unwrap_or_else(|error| SandboxReport {
+                layers: Vec::new(),
+                grants: Err(error.to_string()),
+            })
+        }
+        .boxed()
+    }
+
+    fn begin_observation(&self, log: &Path) -> Result<(), ObservationError> {
+        if cfg!(not(target_os = "linux")) {
+            return Err(ObservationError::Impossible(
+                "servers can only be observed on Linux; write the sandbox by hand".into(),
+            ));
+        }
+        let identity = identity_of(log);
+        let mut observed = self.0.observed.lock();
+        if observed.contains_key(&identity) {
+            return Err(ObservationError::AlreadyObserved);
+        }
+        // Short, because the path of a socket is limited.
+        let used: Vec<&PathBuf> = observed.values().map(|other| &other.folder).collect();
+        let name = |number: usize| self.0.sandboxes.egress.join(format!("observed-{number}"));
+        let free = (0..=used.len()).map(name).find(|it| !used.contains(&it));
+        let folder = free.unwrap_or_else(|| name(used.len()));
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let problem = format!("{}: {error}", folder.display());
+                return Err(ObservationError::Impossible(problem));
+            }
+            _ => {}
+        }
+        let server = ObservedServer { folder, last: None };
+        observed.insert(identity, server);
+        Ok(())
+    }
+
+    fn is_observed(&self, log: &Path) -> bool {
+        self.0.observed.lock().contains_key(&identity_of(log))
+    }
+
+    fn end_observation(&self, log: &Path) -> Result<SuggestedSandbox, ObservationError> {
+        let Some(observed) = self.0.observed.lock().remove(&identity_of(log)) else {
+            return Ok(SuggestedSandbox::default());
+        };
+        let suggested = match observed.last {
+            Some((command, lease)) => command.suggested_sandbox(&observed.folder, &lease.targets()),
+            None => Ok(SuggestedSandbox::default()),
+        };
+        fs::remove_dir_all(&observed.folder).ok();
+        suggested.map_err(|error| {
+            ObservationError::Impossible(format!("cannot read what was observed: {error}"))
+        })
     }
 
     fn refused_connections(&self, log: &Path) -> Vec<RefusedConnection> {

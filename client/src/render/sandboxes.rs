@@ -1,0 +1,160 @@
+//! Prints sandboxes of servers.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use mux_proto::{SandboxProfile, SandboxState, SandboxSuggestion};
+use serde_json::{Map, Value, json};
+
+use super::{
+    display_path,
+    human_units::size_text,
+    note, print_document,
+    style::escape_text,
+    terminal::{eprintln, println},
+};
+
+pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode {
+    if json {
+        print_document(profile);
+        return ExitCode::SUCCESS;
+    }
+    let (sandbox, server) = (&profile.sandbox, &profile.server);
+    let is_on = sandbox.state == SandboxState::On;
+    println!(
+        "{server} {}",
+        match sandbox.state {
+            SandboxState::On => "runs in a sandbox",
+            SandboxState::Off =>
+                "has no sandbox, as the configuration says: it has all of your rights",
+            SandboxState::Bare | SandboxState::Other => "has no sandbox: it has all of your rights",
+        }
+    );
+    let line = |name: &str, text: &str| println!("  {name:<9} {}", escape_text(text));
+    let layers = match sandbox.layers.is_empty() {
+        true => &profile.enforceable,
+        false => &sandbox.layers,
+    };
+    line(
+        "machine",
+        &match layers.is_empty() {
+            true => "enforces nothing".to_owned(),
+            false => format!("enforces {}", layers.join(", ")),
+        },
+    );
+    if let Some(problem) = &profile.problem {
+        line("problem", problem);
+    }
+    if is_on {
+        paths("read", &sandbox.read);
+        paths("write", &sandbox.write);
+        line("network", sandbox.network.as_deref().unwrap_or("none"));
+        let memory = profile
+            .memory
+            .map_or("no limit".into(), |bytes| size_text(bytes).to_string());
+        let processes = profile
+            .processes
+            .map_or("no limit".into(), |count| count.to_string());
+        line(
+            "limits",
+            &format!("memory: {memory}; processes and threads: {processes}"),
+        );
+    }
+    if profile.problem.is_none() {
+        if !is_on {
+            println!("a sandbox of it would contain, whatever its entry grants:");
+        }
+        paths("program", &profile.program);
+        paths("private", &profile.private);
+        let folders: Vec<&Path> = profile
+            .system
+            .iter()
+            .map(PathBuf::as_path)
+            .filter(|path| !path.starts_with("/etc"))
+            .collect();
+        let files = profile.system.len() - folders.len();
+        let folders: Vec<String> = folders.into_iter().map(display_path).collect();
+        line(
+            "system",
+            &format!("{}; {files} paths in /etc", folders.join(", ")),
+        );
+        if profile.empty_home {
+            line(
+                "home",
+                "an empty one, gone when the server ends; so is /tmp",
+            );
+        }
+    }
+    for denied in &sandbox.denied {
+        line("denied", denied);
+    }
+    if !is_on {
+        note(&format!(
+            "`mux servers sandbox {server} --suggest` suggests one"
+        ));
+    }
+    ExitCode::SUCCESS
+}
+
+fn paths(name: &str, paths: &[PathBuf]) {
+    for (number, path) in paths.iter().enumerate() {
+        let name = if number == 0 { name } else { "" };
+        println!("  {name:<9} {}", escape_text(&display_path(path)));
+    }
+}
+
+pub(crate) fn observation_begins(profile: &SandboxProfile, time: Duration) {
+    if profile.sandbox.state == SandboxState::On {
+        note(&format!(
+            "{} runs without its sandbox while it is observed",
+            profile.server
+        ));
+    }
+    eprintln!(
+        "observing {} for {} s: use its tools from any client; Enter ends it",
+        profile.server,
+        time.as_secs()
+    );
+}
+
+pub(crate) fn sandbox_suggestion(
+    name: &str,
+    entry: &Map<String, Value>,
+    suggestion: &SandboxSuggestion,
+    json: bool,
+) -> ExitCode {
+    if json {
+        print_document(&json!({
+            "server": name,
+            "sandbox": entry,
+            "remarks": suggestion.remarks,
+        }));
+        return ExitCode::SUCCESS;
+    }
+    sandbox_remarks_left(suggestion);
+    let keys = entry.iter();
+    // Lists and texts of JSON are those of TOML, too.
+    let keys: Vec<String> = keys
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    println!("[servers.{}]", toml_key(name));
+    println!("sandbox = {{ {} }}", keys.join(", "));
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn sandbox_remarks_left(suggestion: &SandboxSuggestion) {
+    for remark in &suggestion.remarks {
+        note(remark);
+    }
+}
+
+fn toml_key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.to_owned(),
+        false => Value::from(name).to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! What an observed server did: one line of JSON for each thing, the first time.
+//!
+//! Invariant: a line is written whole, by one write at the end of the file, because several processes share it.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// How many things are recorded of one process tree. A sandbox for more is not to be suggested anyway.
+const MAX_OBSERVATIONS: usize = 20_000;
+
+/// What `muxd observe` does.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct ObservationPlan {
+    /// The file that gets the observations.
+    pub(super) record: PathBuf,
+    /// The socket of the proxy that the server's requests are sent through.
+    pub(super) proxy: PathBuf,
+}
+
+/// Something that a server asked the kernel for.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Observation {
+    File {
+        access: FileAccess,
+        path: PathBuf,
+        is_folder: bool,
+    },
+    /// A Unix socket with a path.
+    Socket(PathBuf),
+    /// A TCP connection that was not made through the proxy.
+    Connect(SocketAddr),
+    /// A TCP port that it listens at itself.
+    Listen(u16),
+    /// A process whose memory could not be read.
+    Unreadable,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FileAccess {
+    /// Its name or attributes were asked for.
+    Look,
+    Read,
+    /// It existed and is changed or removed.
+    Write,
+    Create,
+}
+
+/// The file with the observations of a server.
+pub(super) struct ObservationFile {
+    file: File,
+    known: BTreeSet<Observation>,
+}
+
+impl ObservationFile {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self {
+            file,
+            known: BTreeSet::new(),
+        })
+    }
+
+    pub(super) fn add(&mut self, observation: Observation) {
+        if self.known.len() >= MAX_OBSERVATIONS || self.known.contains(&observation) {
+            return;
+        }
+        // A path that is not UTF-8 cannot be written into a configuration either.
+        if let Ok(mut line) = serde_json::to_string(&observation) {
+            line.push('\n');
+            self.file.write_all(line.as_bytes()).ok();
+        }
+        self.known.insert(observation);
+    }
+}
+
+/// The observations in a file. It may not exist: the server was not started.
+pub(super) fn read_observations(path: &Path) -> io::Result<BTreeSet<Observation>> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        text => text?,
+    };
+    // The last line may be incomplete.
+    let lines = text.lines();
+    Ok(lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
+}

@@ -1,0 +1,119 @@
+//! How a server is started without a sandbox in order to be observed, and what its observations suggest.
+//!
+//! Invariant: an observed server fetches packages into the cache that its sandbox will have.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+};
+
+use mux_settings::{SandboxNetwork, ServerSandbox, projects::lexical_path};
+
+use super::{
+    observation::{ObservationPlan, read_observations},
+    plan::{
+        ConfineError, EGRESS_SOCKET, ServerCommand, create, set_package_caches, set_proxy_rules,
+        variable,
+    },
+    suggestion::{ObservedServer, SuggestedSandbox, suggest},
+};
+
+/// The name of the file with what an observed server did.
+const OBSERVATION_FILE: &str = "observed.jsonl";
+/// Folders of which a sandbox has its own.
+const TEMPORARY_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// The command that starts a server without a sandbox and records what it does.
+#[derive(Debug)]
+pub struct ObservedCommand {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    pub env: Vec<(OsString, OsString)>,
+    /// What the suggestion needs besides the observations.
+    server: ObservedServer,
+}
+
+/// Turns a server's command into one that is observed in `folder`, where its proxy listens, too. Creates the server's
+/// folders.
+pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedCommand, ConfineError> {
+    if !cfg!(target_os = "linux") {
+        return Err(ConfineError::Unenforceable(
+            "servers can only be observed on Linux; write the sandbox by hand".into(),
+        ));
+    }
+    command.refuse_container_engine()?;
+    let files = command.program_files(&[], &[]);
+    let (home, private) = (command.home(), command.private_folder());
+    let ServerCommand {
+        program,
+        args,
+        mut env,
+        cwd,
+        dirs,
+        muxd,
+        ..
+    } = command;
+    let named = named_paths(&args, &env, cwd);
+    let mut temporary: Vec<PathBuf> = TEMPORARY_FOLDERS.map(PathBuf::from).into();
+    temporary.extend(variable(&env, "TMPDIR").map(PathBuf::from));
+    let anything = ServerSandbox {
+        network: SandboxNetwork::Any,
+        ..ServerSandbox::default()
+    };
+    set_package_caches(files.kind, &anything, &private, &mut env, &mut Vec::new())?;
+    env.retain(|(name, _)| name != "XDG_RUNTIME_DIR");
+    set_proxy_rules(&mut env);
+    create(folder)?;
+    let plan = ObservationPlan {
+        record: folder.join(OBSERVATION_FILE),
+        proxy: folder.join(EGRESS_SOCKET),
+    };
+    let plan =
+        serde_json::to_string(&plan).map_err(|error| ConfineError::Failed(error.to_string()))?;
+    let mut words: Vec<OsString> = vec!["observe".into(), plan.into(), program.into()];
+    words.extend(args);
+    Ok(ObservedCommand {
+        program: muxd.to_owned(),
+        args: words,
+        env,
+        server: ObservedServer {
+            home,
+            named,
+            program: files.read,
+            private,
+            protected: dirs.protected.clone(),
+            temporary,
+        },
+    })
+}
+
+impl ObservedCommand {
+    /// The sandbox in which the server would have worked. `folder` is that of [`observe`], and `hosts` those that its
+    /// proxy was asked for.
+    pub fn suggested_sandbox(
+        &self,
+        folder: &Path,
+        hosts: &[String],
+    ) -> io::Result<SuggestedSandbox> {
+        let observations = read_observations(&folder.join(OBSERVATION_FILE))?;
+        Ok(suggest(&observations, hosts, &self.server))
+    }
+}
+
+/// The existing absolute paths that an entry names: in its arguments, also after `=`, in its variables, and as its
+/// working directory.
+fn named_paths(args: &[OsString], env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
+    let values = env.iter().map(|(_, value)| value.as_os_str());
+    let words = args.iter().map(OsString::as_os_str).chain(values);
+    let words = words.filter_map(OsStr::to_str);
+    let words = words.flat_map(|word| [Some(word), word.split_once('=').map(|(_, value)| value)]);
+    let paths = words.flatten().map(Path::new).chain([cwd]);
+    let mut named: Vec<PathBuf> = paths
+        .filter(|path| path.is_absolute() && path.exists())
+        .map(lexical_path)
+        .collect();
+    named.sort();
+    named.dedup();
+    named
+}

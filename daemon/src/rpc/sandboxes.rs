@@ -1,0 +1,195 @@
+//! Sandboxes of servers: what they grant, and observed sessions from which one is suggested.
+//!
+//! Invariant: an observed session has no sandbox, and none of them outlives the request that began the observation.
+
+use std::{sync::Arc, time::Duration};
+
+use mux_catalog::Scope;
+use mux_proto::{self as wire, Kind};
+use mux_settings::{SandboxSetting, ServerEndpoint};
+use mux_upstream::{ObservationError, Server, SuggestedNetwork, SuggestedSandbox};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::{connection::ConnectionState, convert};
+use crate::daemon::Daemon;
+
+/// The longest observation.
+const MAX_OBSERVATION: Duration = Duration::from_secs(60 * 60);
+
+pub(super) async fn profile(
+    daemon: &Daemon,
+    connection: &ConnectionState,
+    name: &str,
+) -> Result<wire::SandboxProfile, wire::Error> {
+    let upstreams = daemon.gateway.upstreams();
+    let server = upstreams.find_visible(name, &connection.sight());
+    let server = server.map_err(convert::error)?;
+    let info = convert::server_info(upstreams, &server);
+    let (Some(sandbox), Some(report)) = (info.sandbox, server.sandbox_report().await) else {
+        let message = format!("`{}` has no sandbox: muxd does not start it", server.name());
+        return Err(wire::Error::new(Kind::Validation, message)
+            .hint("a sandbox is for a server with a `command`; `mux servers` says what each is"));
+    };
+    let limits = match server.definition().as_ref().map(|known| &known.link) {
+        Ok(ServerEndpoint::Process(process)) => match &process.sandbox {
+            SandboxSetting::On(sandbox) => Some((sandbox.memory, sandbox.max_processes())),
+            SandboxSetting::Off { .. } => None,
+        },
+        _ => None,
+    };
+    let (problem, grants) = match report.grants {
+        Ok(grants) => (None, grants),
+        Err(problem) => (Some(problem), Default::default()),
+    };
+    Ok(wire::SandboxProfile {
+        server: server.name().to_owned(),
+        sandbox,
+        memory: limits.and_then(|(memory, _)| memory),
+        processes: limits.map(|(_, processes)| processes),
+        enforceable: report.layers.into_iter().map(str::to_owned).collect(),
+        problem,
+        system: grants.system,
+        program: grants.program,
+        private: grants.private,
+        empty_home: grants.has_empty_home,
+    })
+}
+
+pub(super) async fn suggest(
+    daemon: &Arc<Daemon>,
+    connection: &ConnectionState,
+    request: wire::SuggestSandboxRequest,
+) -> Result<wire::SandboxSuggestion, wire::Error> {
+    let sight = connection.sight();
+    let server = daemon
+        .gateway
+        .upstreams()
+        .find_visible(&request.server, &sight)
+        .map_err(convert::error)?;
+    let failed = |error: ObservationError| {
+        let message = format!("`{}` cannot be observed: {error}", server.name());
+        wire::Error::new(Kind::Unavailable, message)
+    };
+    server.begin_observation().map_err(failed)?;
+    let observation = Observation {
+        daemon: Arc::clone(daemon),
+        server: Arc::clone(&server),
+        sight,
+        is_over: false,
+    };
+    let ended = CancellationToken::new();
+    let running = &daemon.observations;
+    running.lock().insert(key(&server), ended.clone());
+    // The tools are listed with the start, and the caller's session is one of those that are observed.
+    server
+        .restart(&connection.whose())
+        .await
+        .map_err(convert::error)?;
+    info!(
+        "observation of `{}` begins: its sessions have no sandbox",
+        server.name()
+    );
+    let time = Duration::from_millis(request.observe_ms).min(MAX_OBSERVATION);
+    tokio::select! {
+        () = ended.cancelled() => {}
+        () = tokio::time::sleep(time) => {}
+    }
+    let suggested = observation.end().await.map_err(failed)?;
+    Ok(suggestion(server.name(), suggested))
+}
+
+pub(super) fn end_observation(
+    daemon: &Daemon,
+    connection: &ConnectionState,
+    name: &str,
+) -> Result<(), wire::Error> {
+    let server = daemon
+        .gateway
+        .upstreams()
+        .find_visible(name, &connection.sight())
+        .map_err(convert::error)?;
+    if let Some(ended) = daemon.observations.lock().get(&key(&server)) {
+        ended.cancel();
+    }
+    Ok(())
+}
+
+fn key(server: &Server) -> String {
+    let project = server.project().unwrap_or(std::path::Path::new(""));
+    format!("{} {}", server.name(), project.display())
+}
+
+/// A server is observed while this exists.
+struct Observation {
+    daemon: Arc<Daemon>,
+    server: Arc<Server>,
+    sight: Arc<Scope>,
+    is_over: bool,
+}
+
+impl Observation {
+    async fn end(mut self) -> Result<SuggestedSandbox, ObservationError> {
+        self.is_over = true;
+        let suggested = self.stop();
+        // Dropping this future must not leave an observed session behind.
+        tokio::spawn(self.replaced_sessions()).await.ok();
+        suggested
+    }
+
+    fn stop(&self) -> Result<SuggestedSandbox, ObservationError> {
+        self.daemon.observations.lock().remove(&key(&self.server));
+        info!("observation of `{}` ends", self.server.name());
+        self.server.end_observation()
+    }
+
+    /// Its sessions start again, as the entry says. The definition may have been replaced meanwhile.
+    fn replaced_sessions(&self) -> impl Future<Output = ()> + use<> {
+        let upstreams = self.daemon.gateway.upstreams();
+        let now = upstreams.find_visible(self.server.name(), &self.sight).ok();
+        let mut all = vec![Arc::clone(&self.server)];
+        all.extend(now.filter(|now| !Arc::ptr_eq(now, &self.server)));
+        async move {
+            for server in all {
+                server.restart_open_sessions().await;
+            }
+        }
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        drop(self.stop());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(self.replaced_sessions());
+        }
+    }
+}
+
+fn suggestion(server: &str, suggested: SuggestedSandbox) -> wire::SandboxSuggestion {
+    let SuggestedSandbox {
+        read,
+        write,
+        network,
+        mut remarks,
+        observed,
+    } = suggested;
+    if !observed {
+        remarks.push("nothing was observed: the server did not start".into());
+    }
+    let any_network = network == SuggestedNetwork::Any;
+    wire::SandboxSuggestion {
+        server: server.to_owned(),
+        read,
+        write,
+        hosts: match network {
+            SuggestedNetwork::Hosts(hosts) => hosts,
+            SuggestedNetwork::None | SuggestedNetwork::Any => Vec::new(),
+        },
+        any_network,
+        remarks,
+    }
+}

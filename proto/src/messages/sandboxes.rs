@@ -1,0 +1,68 @@
+//! Sandboxes of servers, in detail.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SandboxInfo;
+
+/// Everything that is known of the sandbox of one server.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SandboxProfile {
+    pub server: String,
+    /// What its entry says, and what it was denied.
+    pub sandbox: SandboxInfo,
+    /// In bytes, of all its processes together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// The maximum number of processes and threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// The layers that this machine enforces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enforceable: Vec<String>,
+    /// Why it cannot be had here. For a server without a sandbox: why it could not have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Files of the system that a sandbox of this server contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system: Vec<PathBuf>,
+    /// Its program, with the package and the interpreter that it belongs to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<PathBuf>,
+    /// Directories of its own that it may write to, such as for the packages that it fetches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub private: Vec<PathBuf>,
+    /// Its home is an empty one, and gone when it ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub empty_home: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SuggestSandboxRequest {
+    pub server: String,
+    /// For how many milliseconds at most its sessions are observed.
+    pub observe_ms: u64,
+}
+
+/// The sandbox in which the observed sessions of a server would have worked.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SandboxSuggestion {
+    pub server: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathBuf>,
+    /// The hosts that it asked for, each with its port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// It needs the whole network: it connects without a proxy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_network: bool,
+    /// What was left out, and what the user has to decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}

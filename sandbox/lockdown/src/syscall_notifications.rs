@@ -1,0 +1,109 @@
+//! System calls that another process learns of before they are made: seccomp's user notifications.
+//!
+//! The calls are always continued. A notification says what a process asks for at that moment, and restricts nothing.
+//!
+//! Invariant: whoever holds the listener must answer every notification, or close it: the caller is stopped until then.
+
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd},
+};
+
+use nix::libc;
+use seccompiler::{BpfProgram, SeccompAction, SeccompRule};
+
+use super::syscall_filters::{compile_filter, without_x32};
+
+/// A call that waits to be continued.
+#[derive(Clone, Copy, Debug)]
+pub struct CallNotification {
+    id: u64,
+    /// The thread that makes it.
+    pub thread: u32,
+    pub call: i64,
+    pub arguments: [u64; 6],
+}
+
+/// A filter that notifies of these calls. `None` on an architecture that the crate does not support.
+pub fn notifying_filter(calls: &[i64]) -> Option<BpfProgram> {
+    const RETURN: u16 = 0x06;
+    let rules = calls.iter().map(|call| (*call, Vec::<SeccompRule>::new()));
+    // The library has no such action: its place is held by one that is used nowhere else.
+    let placeholder = SeccompAction::Trace(0);
+    let held = u32::from(placeholder.clone());
+    let mut program = compile_filter(rules.collect(), SeccompAction::Allow, placeholder)?;
+    for step in &mut program {
+        if step.code == RETURN && step.k == held {
+            step.k = libc::SECCOMP_RET_USER_NOTIF;
+        }
+    }
+    Some(without_x32(program))
+}
+
+/// Applies such a filter to the calling thread and everything that it starts. Returns the listener.
+#[expect(unsafe_code, reason = "no safe wrapper of seccomp is at hand")]
+pub fn apply_notifying_filter(program: &BpfProgram) -> io::Result<OwnedFd> {
+    // Signals that a program handles all the time, such as those of Go's scheduler, do not interrupt what waits.
+    const WAIT_KILLABLE_RECV: libc::c_ulong = 1 << 5;
+    let too_long = |_| io::Error::other("the filter is too long");
+    let filter = libc::sock_fprog {
+        len: program.len().try_into().map_err(too_long)?,
+        filter: program.as_ptr().cast_mut().cast(),
+    };
+    let apply = |flags: libc::c_ulong| {
+        // SAFETY: the filter is a valid program of this length, which the kernel copies and does not change.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | flags,
+                &raw const filter,
+            )
+        };
+        i32::try_from(fd)
+            .ok()
+            .filter(|fd| *fd >= 0)
+            .ok_or_else(io::Error::last_os_error)
+    };
+    // Linux 5.19 is the first to know the flag.
+    let fd = apply(WAIT_KILLABLE_RECV).or_else(|_| apply(0))?;
+    // SAFETY: the kernel has just made this descriptor for this process.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Waits for the next call. Fails with `ENOENT` if its process was killed meanwhile.
+#[expect(unsafe_code, reason = "the request has no safe wrapper")]
+pub fn receive_notification(listener: impl AsFd) -> io::Result<CallNotification> {
+    // SAFETY: all fields are integers, and the kernel insists on zeros.
+    let mut received: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    let listener = listener.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes one structure of this type.
+    let done = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut received) };
+    match done {
+        0 => Ok(CallNotification {
+            id: received.id,
+            thread: received.pid,
+            call: received.data.nr.into(),
+            arguments: received.data.args,
+        }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets the call be made. Fails if its process is gone, so that what was read of it may be another's.
+#[expect(unsafe_code, reason = "the request has no safe wrapper")]
+pub fn continue_call(listener: impl AsFd, notification: &CallNotification) -> io::Result<()> {
+    let mut answer = libc::seccomp_notif_resp {
+        id: notification.id,
+        val: 0,
+        error: 0,
+        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+    };
+    let listener = listener.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads one structure of this type.
+    let done = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

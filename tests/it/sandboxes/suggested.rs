@@ -1,0 +1,204 @@
+//! `mux servers sandbox`: what a sandbox grants, and one that an observed session suggests.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+};
+
+use mux_tests::{
+    TestEnv,
+    env::{binary, npm, pypi},
+};
+use serde_json::Value;
+
+use super::{attempt, has_bubblewrap, server};
+
+/// Observes a server while `used` uses it, and returns the document that `mux` prints.
+fn suggested(env: &TestEnv, name: &str, options: &[&str], used: impl FnOnce()) -> Value {
+    // The log is waited for, and it takes a daemon.
+    env.mux(["servers"]).ok();
+    let mut observing = env.command("mux");
+    observing
+        .args([
+            "--json",
+            "servers",
+            "sandbox",
+            name,
+            "--suggest",
+            "--for",
+            "1h",
+        ])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut observing = observing.spawn().unwrap();
+    env.until_logged(&format!("observation of `{name}` begins"));
+    used();
+    writeln!(observing.stdin.take().unwrap()).unwrap();
+    let output = observing.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:#?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn profile_names_what_a_sandbox_contains_and_what_it_denied() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    fs::create_dir(env.path("notes")).unwrap();
+    env.write_config(&server(
+        "{ read = [\"~/notes\"], network = [\"a.example:443\"], memory = \"64MiB\" }",
+    ));
+    assert!(attempt(&env, "proxied", "http://other.example/").contains("403"));
+    let shown = env.mux(["servers", "sandbox", "box"]).ok().stdout;
+    let program = binary("mux-fixture-server").display().to_string();
+    for part in [
+        "box runs in a sandbox",
+        "enforces namespaces, landlock, seccomp, limits",
+        "a.example:443",
+        "processes and threads: 256",
+        "a connection to other.example:80",
+        &program,
+    ] {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
+    let document = env.mux(["--json", "servers", "sandbox", "box"]).ok().json();
+    assert_eq!(document["memory"], 64 << 20);
+    assert_eq!(document["empty_home"], true);
+    env.mux(["servers", "sandbox", "nothing"])
+        .fails(1, &["nothing"]);
+}
+
+#[test]
+fn suggestion_names_folders_and_hosts_and_leaves_secrets_out() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    for folder in ["notes", "out", ".ssh"] {
+        fs::create_dir_all(env.path(folder)).unwrap();
+    }
+    fs::write(env.path("notes/a.txt"), "text").unwrap();
+    fs::write(env.path(".ssh/id"), "secret").unwrap();
+    // It has a sandbox, without which it is observed.
+    env.write_config(&server("{ memory = \"64MiB\" }"));
+    let at = |name: &str| env.path(name).display().to_string();
+    assert!(attempt(&env, "read", &at("notes/a.txt")).starts_with("refused"));
+    let document = suggested(&env, "box", &[], || {
+        let read = attempt(&env, "read", &at("notes/a.txt"));
+        assert_eq!(read, "got through: 4 bytes");
+        attempt(&env, "write", &at("out/b.txt"));
+        attempt(&env, "read", &at(".ssh/id"));
+        attempt(&env, "proxied", "http://host.invalid/");
+    });
+    let entry = &document["sandbox"];
+    assert_eq!(entry["read"], serde_json::json!(["~/notes"]), "{document}");
+    assert_eq!(entry["write"], serde_json::json!(["~/out"]), "{document}");
+    assert_eq!(
+        entry["network"],
+        serde_json::json!(["host.invalid:80"]),
+        "{document}"
+    );
+    assert_eq!(entry["memory"], "64MiB");
+    assert!(
+        document["remarks"].to_string().contains(".ssh"),
+        "{document}"
+    );
+    // It is in its sandbox again.
+    assert!(attempt(&env, "read", &at("notes/a.txt")).starts_with("refused"));
+}
+
+#[test]
+fn observation_ends_with_the_command() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    fs::write(env.path("a.txt"), "text").unwrap();
+    env.write_config(&server("{}"));
+    env.mux(["servers"]).ok();
+    let mut observing = env.command("mux");
+    observing
+        .args(["servers", "sandbox", "box", "--suggest", "--for", "1h"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut observing = observing.spawn().unwrap();
+    let mut said = BufReader::new(observing.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    env.until_logged("observation of `box` begins");
+    observing.kill().unwrap();
+    observing.wait().unwrap();
+    env.until_logged("observation of `box` ends");
+    let met = attempt(&env, "read", &env.path("a.txt").display().to_string());
+    assert!(met.starts_with("refused"), "{met}");
+}
+
+#[test]
+fn real_servers_work_in_the_sandbox_that_is_suggested() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    for folder in ["files", "graph", "repo"] {
+        fs::create_dir(env.path(folder)).unwrap();
+    }
+    fs::write(env.path("files/a.txt"), "granted").unwrap();
+    let git = std::process::Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(env.path("repo"))
+        .status();
+    assert!(git.unwrap().success());
+    let at = |name: &str| env.path(name).to_str().unwrap().to_owned();
+    let entry = mux_tests::env::server;
+    let files = entry("files", &npm("mcp-server-filesystem"), &[&at("files")]);
+    let memory = entry("memory", &npm("mcp-server-memory"), &[]);
+    let git = entry("git", &pypi("mcp-server-git"), &[]);
+    let plain = [
+        entry("everything", &npm("mcp-server-everything"), &[]),
+        entry("thinking", &npm("mcp-server-sequential-thinking"), &[]),
+        entry("time", &pypi("mcp-server-time"), &[]),
+    ]
+    .concat();
+    env.write_config(&format!(
+        "[sandbox]\nmode = \"enforce\"\n{files}roots = \"none\"\n\
+         {memory}env = {{ MEMORY_FILE_PATH = {:?} }}\n{git}{plain}",
+        at("graph/memory.jsonl")
+    ));
+    let entities = r#"{"entities":[{"name":"a","entityType":"b","observations":["c"]}]}"#;
+    let thought =
+        r#"{"thought":"a","nextThoughtNeeded":false,"thoughtNumber":1,"totalThoughts":1}"#;
+    let calls = [
+        ("everything", "everything.echo", "message=a".to_owned()),
+        (
+            "thinking",
+            "thinking.sequentialthinking",
+            thought.to_owned(),
+        ),
+        (
+            "time",
+            "time.get_current_time",
+            "timezone=Europe/Berlin".to_owned(),
+        ),
+        (
+            "files",
+            "files.read_text_file",
+            format!("path={}", at("files/a.txt")),
+        ),
+        ("memory", "memory.create_entities", entities.to_owned()),
+        ("git", "git.git_status", format!("repo_path={}", at("repo"))),
+    ];
+    for (name, tool, arguments) in &calls {
+        suggested(&env, name, &["--write"], || {
+            env.mux(["call", tool, arguments]).ok();
+        });
+        let shown = env.mux(["--json", "servers", "sandbox", name]).ok().json();
+        assert_eq!(shown["sandbox"]["state"], "on", "{shown}");
+        assert_eq!(shown["sandbox"]["network"], "none", "{shown}");
+        env.mux(["call", tool, arguments]).ok();
+    }
+    // What it wrote is there, and not in the empty home.
+    assert!(env.path("graph/memory.jsonl").exists());
+}
