@@ -28,7 +28,7 @@ fn has_bubblewrap() -> bool {
     works
 }
 
-/// A server named `box` that tries what it is told, with this `sandbox`.
+/// A server named `box` with this `sandbox`; its tool makes the attempts that tests ask for.
 fn server(sandbox: &str) -> String {
     let entry = env::server("box", &binary("mux-fixture-server"), &["--attempts"]);
     format!("{entry}sandbox = {sandbox}\n")

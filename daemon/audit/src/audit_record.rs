@@ -67,6 +67,8 @@ pub enum AdminEvent {
     SecretSet,
     SecretRemoved,
     ServerRestarted,
+    /// The sessions of a server run without its sandbox from now on, in order to suggest one.
+    ServerObserved,
     /// The policy rules changed.
     PolicyLoaded,
     /// The configured servers changed.

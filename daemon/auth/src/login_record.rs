@@ -36,7 +36,7 @@ impl LoginKey {
         self.client.is_some() || self.proof.is_some()
     }
 
-    /// The key of the client that the user registered, whoever signs in with it.
+    /// The key of the client that the user registered; accounts of several users share it.
     pub(super) fn of_client(&self) -> Self {
         Self {
             account: None,

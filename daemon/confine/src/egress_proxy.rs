@@ -51,7 +51,7 @@ const EGRESS_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest name that DNS has.
 const MAX_HOST_NAME_BYTES: usize = 253;
-/// The timeout of a connection that is only told that there are too many.
+/// The timeout of a connection over the limit, which gets an error response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of refused targets that are remembered of one server.
 const MAX_REFUSED_TARGETS: usize = 32;

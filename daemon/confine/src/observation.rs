@@ -27,7 +27,7 @@ pub(super) struct ObservationPlan {
 /// Something that a server asked the kernel for.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Observation {
+pub(super) enum ObservedAction {
     File {
         access: FileAccess,
         path: PathBuf,
@@ -57,7 +57,7 @@ pub(super) enum FileAccess {
 /// The file with the observations of a server.
 pub(super) struct ObservationFile {
     file: File,
-    known: BTreeSet<Observation>,
+    known: BTreeSet<ObservedAction>,
 }
 
 impl ObservationFile {
@@ -69,7 +69,7 @@ impl ObservationFile {
         })
     }
 
-    pub(super) fn add(&mut self, observation: Observation) {
+    pub(super) fn add(&mut self, observation: ObservedAction) {
         if self.known.len() >= MAX_OBSERVATIONS || self.known.contains(&observation) {
             return;
         }
@@ -83,7 +83,7 @@ impl ObservationFile {
 }
 
 /// The observations in a file. It may not exist: the server was not started.
-pub(super) fn read_observations(path: &Path) -> io::Result<BTreeSet<Observation>> {
+pub(super) fn read_observations(path: &Path) -> io::Result<BTreeSet<ObservedAction>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         text => text?,

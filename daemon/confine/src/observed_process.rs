@@ -48,7 +48,7 @@ use nix::{
 use super::{
     confined_process::{CANNOT_START, close_on_exec_above_standard, set_termination},
     egress_forwarder,
-    observation::{FileAccess, Observation, ObservationFile, ObservationPlan},
+    observation::{FileAccess, ObservationFile, ObservationPlan, ObservedAction},
     plan::proxy_variables,
     program_files::SYSTEM_FOLDERS,
 };
@@ -194,7 +194,7 @@ use PathAt::{Cwd, Dir};
 
 /// How a call accesses a path.
 #[derive(Clone, Copy)]
-enum Does {
+enum CallAccess {
     Look,
     Read,
     /// Changes what exists.
@@ -207,61 +207,61 @@ enum Does {
 }
 
 /// The calls with paths.
-const PATH_CALLS: &[(c_long, PathAt, Does)] = &[
-    (libc::SYS_openat, Dir(1), Does::Open(2)),
-    (libc::SYS_openat2, Dir(1), Does::OpenHow(2)),
-    (libc::SYS_newfstatat, Dir(1), Does::Look),
-    (libc::SYS_statx, Dir(1), Does::Look),
-    (libc::SYS_faccessat, Dir(1), Does::Look),
-    (libc::SYS_faccessat2, Dir(1), Does::Look),
-    (libc::SYS_readlinkat, Dir(1), Does::Look),
-    (libc::SYS_statfs, Cwd(0), Does::Look),
-    (libc::SYS_chdir, Cwd(0), Does::Look),
-    (libc::SYS_inotify_add_watch, Cwd(1), Does::Look),
-    (libc::SYS_execve, Cwd(0), Does::Read),
-    (libc::SYS_execveat, Dir(1), Does::Read),
-    (libc::SYS_mkdirat, Dir(1), Does::Create),
-    (libc::SYS_mknodat, Dir(1), Does::Create),
-    (libc::SYS_symlinkat, Dir(2), Does::Create),
-    (libc::SYS_unlinkat, Dir(1), Does::Change),
-    (libc::SYS_renameat2, Dir(1), Does::Change),
-    (libc::SYS_renameat2, Dir(3), Does::Create),
-    (libc::SYS_linkat, Dir(1), Does::Read),
-    (libc::SYS_linkat, Dir(3), Does::Create),
-    (libc::SYS_truncate, Cwd(0), Does::Change),
-    (libc::SYS_fchmodat, Dir(1), Does::Change),
-    (libc::SYS_fchownat, Dir(1), Does::Change),
-    (libc::SYS_utimensat, Dir(1), Does::Change),
+const PATH_CALLS: &[(c_long, PathAt, CallAccess)] = &[
+    (libc::SYS_openat, Dir(1), CallAccess::Open(2)),
+    (libc::SYS_openat2, Dir(1), CallAccess::OpenHow(2)),
+    (libc::SYS_newfstatat, Dir(1), CallAccess::Look),
+    (libc::SYS_statx, Dir(1), CallAccess::Look),
+    (libc::SYS_faccessat, Dir(1), CallAccess::Look),
+    (libc::SYS_faccessat2, Dir(1), CallAccess::Look),
+    (libc::SYS_readlinkat, Dir(1), CallAccess::Look),
+    (libc::SYS_statfs, Cwd(0), CallAccess::Look),
+    (libc::SYS_chdir, Cwd(0), CallAccess::Look),
+    (libc::SYS_inotify_add_watch, Cwd(1), CallAccess::Look),
+    (libc::SYS_execve, Cwd(0), CallAccess::Read),
+    (libc::SYS_execveat, Dir(1), CallAccess::Read),
+    (libc::SYS_mkdirat, Dir(1), CallAccess::Create),
+    (libc::SYS_mknodat, Dir(1), CallAccess::Create),
+    (libc::SYS_symlinkat, Dir(2), CallAccess::Create),
+    (libc::SYS_unlinkat, Dir(1), CallAccess::Change),
+    (libc::SYS_renameat2, Dir(1), CallAccess::Change),
+    (libc::SYS_renameat2, Dir(3), CallAccess::Create),
+    (libc::SYS_linkat, Dir(1), CallAccess::Read),
+    (libc::SYS_linkat, Dir(3), CallAccess::Create),
+    (libc::SYS_truncate, Cwd(0), CallAccess::Change),
+    (libc::SYS_fchmodat, Dir(1), CallAccess::Change),
+    (libc::SYS_fchownat, Dir(1), CallAccess::Change),
+    (libc::SYS_utimensat, Dir(1), CallAccess::Change),
 ];
 
 /// Those that newer processors do without.
 #[cfg(target_arch = "x86_64")]
-const OLD_PATH_CALLS: &[(c_long, PathAt, Does)] = &[
-    (libc::SYS_open, Cwd(0), Does::Open(1)),
-    (libc::SYS_creat, Cwd(0), Does::Create),
-    (libc::SYS_stat, Cwd(0), Does::Look),
-    (libc::SYS_lstat, Cwd(0), Does::Look),
-    (libc::SYS_access, Cwd(0), Does::Look),
-    (libc::SYS_readlink, Cwd(0), Does::Look),
-    (libc::SYS_mkdir, Cwd(0), Does::Create),
-    (libc::SYS_mknod, Cwd(0), Does::Create),
-    (libc::SYS_symlink, Cwd(1), Does::Create),
-    (libc::SYS_rmdir, Cwd(0), Does::Change),
-    (libc::SYS_unlink, Cwd(0), Does::Change),
-    (libc::SYS_rename, Cwd(0), Does::Change),
-    (libc::SYS_rename, Cwd(1), Does::Create),
-    (libc::SYS_renameat, Dir(1), Does::Change),
-    (libc::SYS_renameat, Dir(3), Does::Create),
-    (libc::SYS_link, Cwd(0), Does::Read),
-    (libc::SYS_link, Cwd(1), Does::Create),
-    (libc::SYS_chmod, Cwd(0), Does::Change),
-    (libc::SYS_chown, Cwd(0), Does::Change),
-    (libc::SYS_lchown, Cwd(0), Does::Change),
-    (libc::SYS_utime, Cwd(0), Does::Change),
-    (libc::SYS_utimes, Cwd(0), Does::Change),
+const OLD_PATH_CALLS: &[(c_long, PathAt, CallAccess)] = &[
+    (libc::SYS_open, Cwd(0), CallAccess::Open(1)),
+    (libc::SYS_creat, Cwd(0), CallAccess::Create),
+    (libc::SYS_stat, Cwd(0), CallAccess::Look),
+    (libc::SYS_lstat, Cwd(0), CallAccess::Look),
+    (libc::SYS_access, Cwd(0), CallAccess::Look),
+    (libc::SYS_readlink, Cwd(0), CallAccess::Look),
+    (libc::SYS_mkdir, Cwd(0), CallAccess::Create),
+    (libc::SYS_mknod, Cwd(0), CallAccess::Create),
+    (libc::SYS_symlink, Cwd(1), CallAccess::Create),
+    (libc::SYS_rmdir, Cwd(0), CallAccess::Change),
+    (libc::SYS_unlink, Cwd(0), CallAccess::Change),
+    (libc::SYS_rename, Cwd(0), CallAccess::Change),
+    (libc::SYS_rename, Cwd(1), CallAccess::Create),
+    (libc::SYS_renameat, Dir(1), CallAccess::Change),
+    (libc::SYS_renameat, Dir(3), CallAccess::Create),
+    (libc::SYS_link, Cwd(0), CallAccess::Read),
+    (libc::SYS_link, Cwd(1), CallAccess::Create),
+    (libc::SYS_chmod, Cwd(0), CallAccess::Change),
+    (libc::SYS_chown, Cwd(0), CallAccess::Change),
+    (libc::SYS_lchown, Cwd(0), CallAccess::Change),
+    (libc::SYS_utime, Cwd(0), CallAccess::Change),
+    (libc::SYS_utimes, Cwd(0), CallAccess::Change),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_PATH_CALLS: &[(c_long, PathAt, Does)] = &[];
+const OLD_PATH_CALLS: &[(c_long, PathAt, CallAccess)] = &[];
 
 fn observed_calls() -> Vec<i64> {
     let paths = PATH_CALLS.iter().chain(OLD_PATH_CALLS);
@@ -289,7 +289,7 @@ fn record_calls(listener: &OwnedFd, proxy_port: u16, mut record: ObservationFile
         for observation in observed {
             let is_proxy =
                 |address: &SocketAddr| address.ip().is_loopback() && address.port() == proxy_port;
-            if !matches!(&observation, Observation::Connect(address) if is_proxy(address)) {
+            if !matches!(&observation, ObservedAction::Connect(address) if is_proxy(address)) {
                 record.add(observation);
             }
         }
@@ -307,7 +307,7 @@ fn has_ended(listener: &OwnedFd) -> bool {
             .is_some_and(|found| found.intersects(PollFlags::POLLHUP | PollFlags::POLLNVAL))
 }
 
-fn observe_call(call: &CallNotification) -> Vec<Observation> {
+fn observe_call(call: &CallNotification) -> Vec<ObservedAction> {
     let number = c_long::from(call.call);
     let argument = |index: usize| call.arguments.get(index).copied().unwrap_or_default();
     match number {
@@ -315,7 +315,7 @@ fn observe_call(call: &CallNotification) -> Vec<Observation> {
             let length = usize::try_from(argument(2)).unwrap_or(0);
             let address = read_memory(call.thread, argument(1), length.min(MAX_ADDRESS_BYTES));
             let Some(address) = address else {
-                return vec![Observation::Unreadable];
+                return vec![ObservedAction::Unreadable];
             };
             let is_bind = number == libc::SYS_bind;
             observe_address(call, &address, is_bind)
@@ -326,7 +326,7 @@ fn observe_call(call: &CallNotification) -> Vec<Observation> {
             // The address of a Unix socket is not one of this kind.
             let address =
                 own_socket(call).and_then(|socket| TcpListener::from(socket).local_addr().ok());
-            let port = address.map(|address| Observation::Listen(address.port()));
+            let port = address.map(|address| ObservedAction::Listen(address.port()));
             port.into_iter().collect()
         }
         _ => {
@@ -339,7 +339,11 @@ fn observe_call(call: &CallNotification) -> Vec<Observation> {
     }
 }
 
-fn observe_path(call: &CallNotification, at: PathAt, does: Does) -> Option<Vec<Observation>> {
+fn observe_path(
+    call: &CallNotification,
+    at: PathAt,
+    does: CallAccess,
+) -> Option<Vec<ObservedAction>> {
     let argument = |index: usize| call.arguments.get(index).copied().unwrap_or_default();
     let (path_at, base) = match at {
         Cwd(index) => (index, None),
@@ -351,7 +355,7 @@ fn observe_path(call: &CallNotification, at: PathAt, does: Does) -> Option<Vec<O
         return None;
     }
     let Some(text) = read_text(call.thread, pointer) else {
-        return Some(vec![Observation::Unreadable]);
+        return Some(vec![ObservedAction::Unreadable]);
     };
     // The descriptor itself is meant.
     if text.is_empty() {
@@ -393,13 +397,13 @@ fn observe_path(call: &CallNotification, at: PathAt, does: Does) -> Option<Vec<O
         && real != path
         && !is_ignored(&real)
     {
-        observed.push(Observation::File {
+        observed.push(ObservedAction::File {
             access,
             path: real,
             is_folder,
         });
     }
-    observed.push(Observation::File {
+    observed.push(ObservedAction::File {
         access,
         path,
         is_folder,
@@ -407,15 +411,15 @@ fn observe_path(call: &CallNotification, at: PathAt, does: Does) -> Option<Vec<O
     Some(observed)
 }
 
-fn wanted_access(call: &CallNotification, does: Does) -> Option<FileAccess> {
+fn wanted_access(call: &CallNotification, does: CallAccess) -> Option<FileAccess> {
     let argument = |index: usize| call.arguments.get(index).copied().unwrap_or_default();
     let flags = match does {
-        Does::Look => return Some(FileAccess::Look),
-        Does::Read => return Some(FileAccess::Read),
-        Does::Change => return Some(FileAccess::Write),
-        Does::Create => return Some(FileAccess::Create),
-        Does::Open(index) => argument(index) as i32,
-        Does::OpenHow(index) => {
+        CallAccess::Look => return Some(FileAccess::Look),
+        CallAccess::Read => return Some(FileAccess::Read),
+        CallAccess::Change => return Some(FileAccess::Write),
+        CallAccess::Create => return Some(FileAccess::Create),
+        CallAccess::Open(index) => argument(index) as i32,
+        CallAccess::OpenHow(index) => {
             let flags = read_memory(call.thread, argument(index), 8)?;
             u64::from_ne_bytes(flags.try_into().ok()?) as i32
         }
@@ -431,7 +435,11 @@ fn wanted_access(call: &CallNotification, does: Does) -> Option<FileAccess> {
     })
 }
 
-fn observe_address(call: &CallNotification, address: &[u8], is_bind: bool) -> Option<Observation> {
+fn observe_address(
+    call: &CallNotification,
+    address: &[u8],
+    is_bind: bool,
+) -> Option<ObservedAction> {
     let (family, rest) = address.split_first_chunk()?;
     let (port, tail) = rest.split_first_chunk()?;
     let port = u16::from_be_bytes(*port);
@@ -454,12 +462,12 @@ fn observe_address(call: &CallNotification, address: &[u8], is_bind: bool) -> Op
             };
             let path = lexical_path(&path);
             return match is_bind {
-                true => Some(Observation::File {
+                true => Some(ObservedAction::File {
                     access: FileAccess::Create,
                     path,
                     is_folder: false,
                 }),
-                false => path.exists().then_some(Observation::Socket(path)),
+                false => path.exists().then_some(ObservedAction::Socket(path)),
             };
         }
         _ => return None,
@@ -471,7 +479,7 @@ fn observe_address(call: &CallNotification, address: &[u8], is_bind: bool) -> Op
         })
     };
     (!is_bind && is_stream())
-        .then(|| Observation::Connect(SocketAddr::new(ip.to_canonical(), port)))
+        .then(|| ObservedAction::Connect(SocketAddr::new(ip.to_canonical(), port)))
 }
 
 /// A copy of the socket that a call is made with.

@@ -127,7 +127,7 @@ impl ServerCommand<'_> {
         self.dirs.private.join(self.identity).join(&key[..16])
     }
 
-    /// Refuses a server that its command only asks somebody else to run.
+    /// Refuses a server that a container engine runs outside of this process tree.
     pub(super) fn refuse_container_engine(&self) -> Result<(), ConfineError> {
         match kind_of(&self.program) {
             ProgramKind::Containers => Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into())),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    observation::{FileAccess, Observation},
+    observation::{FileAccess, ObservedAction},
     plan::SYSTEM_FILES,
     program_files::is_home_or_top_level,
 };
@@ -100,14 +100,14 @@ pub enum SuggestedNetwork {
 }
 
 /// One path that has to be visible.
-struct Grant {
+struct SuggestedGrant {
     path: PathBuf,
     is_write: bool,
 }
 
 /// Derives a sandbox from what a server did, and from the hosts that it reached through the proxy.
 pub(super) fn suggest(
-    observations: &BTreeSet<Observation>,
+    observations: &BTreeSet<ObservedAction>,
     reached: &[String],
     server: &ObservedServer,
 ) -> SuggestedSandbox {
@@ -139,14 +139,14 @@ pub(super) fn suggest(
     let mut read = paths_of(&grants, false);
     read.retain(|path| !write.iter().any(|above| path.starts_with(above)));
     let read = reduce(read, server);
-    if observations.contains(&Observation::Unreadable) {
+    if observations.contains(&ObservedAction::Unreadable) {
         remarks
             .insert("some of its calls could not be read, so that this may lack something".into());
     }
     for observation in observations {
-        if let Observation::Socket(path) = observation {
+        if let ObservedAction::Socket(path) = observation {
             remarks.insert(format!(
-                "it connects to the socket {}: whoever may use it may do what its owner does, so it is not granted",
+                "it connects to the socket {}, which is not granted: a program that may use a socket has the rights of the process that serves it",
                 path.display()
             ));
         }
@@ -165,13 +165,13 @@ type AccessedFiles = BTreeMap<PathBuf, (FileAccess, bool)>;
 
 /// The files that a sandbox has only if its entry grants them, each with the strongest access.
 fn relevant_files(
-    observations: &BTreeSet<Observation>,
+    observations: &BTreeSet<ObservedAction>,
     server: &ObservedServer,
     remarks: &mut BTreeSet<String>,
 ) -> AccessedFiles {
     let mut accessed = AccessedFiles::new();
     for observation in observations {
-        let Observation::File {
+        let ObservedAction::File {
             access,
             path,
             is_folder,
@@ -288,10 +288,10 @@ impl ObservedServer {
         (folder != path && self.may_be_granted(&folder)).then_some(folder)
     }
 
-    fn grant(&self, path: &Path, access: FileAccess, is_folder: bool) -> Option<Grant> {
+    fn grant(&self, path: &Path, access: FileAccess, is_folder: bool) -> Option<SuggestedGrant> {
         let is_write = access >= FileAccess::Write;
         let grant = |path: &Path| {
-            Some(Grant {
+            Some(SuggestedGrant {
                 path: path.to_owned(),
                 is_write,
             })
@@ -329,7 +329,7 @@ fn is_any_above(folders: &[PathBuf], path: &Path) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-fn paths_of(grants: &[Grant], is_write: bool) -> Vec<PathBuf> {
+fn paths_of(grants: &[SuggestedGrant], is_write: bool) -> Vec<PathBuf> {
     let own = grants.iter().filter(|grant| grant.is_write == is_write);
     own.map(|grant| grant.path.clone()).collect()
 }
@@ -364,17 +364,17 @@ fn reduce(paths: Vec<PathBuf>, server: &ObservedServer) -> Vec<PathBuf> {
 }
 
 fn network(
-    observations: &BTreeSet<Observation>,
+    observations: &BTreeSet<ObservedAction>,
     reached: &[String],
     remarks: &mut BTreeSet<String>,
 ) -> SuggestedNetwork {
     let listens_at = |address: &SocketAddr| {
-        address.ip().is_loopback() && observations.contains(&Observation::Listen(address.port()))
+        address.ip().is_loopback() && observations.contains(&ObservedAction::Listen(address.port()))
     };
     let direct: Vec<&SocketAddr> = observations
         .iter()
         .filter_map(|observation| match observation {
-            Observation::Connect(address) if !listens_at(address) => Some(address),
+            ObservedAction::Connect(address) if !listens_at(address) => Some(address),
             _ => None,
         })
         .collect();
@@ -400,8 +400,8 @@ mod tests {
 
     use super::*;
 
-    fn file(access: FileAccess, path: &Path) -> Observation {
-        Observation::File {
+    fn file(access: FileAccess, path: &Path) -> ObservedAction {
+        ObservedAction::File {
             access,
             path: path.to_owned(),
             is_folder: path.is_dir(),
@@ -485,7 +485,7 @@ mod tests {
             ".config/gh/hosts.yml",
             ".config",
         ];
-        let mut observations: BTreeSet<Observation> = paths
+        let mut observations: BTreeSet<ObservedAction> = paths
             .iter()
             .map(|path| {
                 file(
@@ -513,8 +513,8 @@ mod tests {
 
     #[test]
     fn direct_connections_need_the_network_unless_the_server_listens_there_itself() {
-        let connect = |text: &str| Observation::Connect(text.parse().unwrap());
-        let own = BTreeSet::from([connect("127.0.0.1:81"), Observation::Listen(81)]);
+        let connect = |text: &str| ObservedAction::Connect(text.parse().unwrap());
+        let own = BTreeSet::from([connect("127.0.0.1:81"), ObservedAction::Listen(81)]);
         let nowhere = server(Path::new("/home/me"));
         assert_eq!(suggest(&own, &[], &nowhere).network, SuggestedNetwork::None);
         let direct = BTreeSet::from([connect("192.0.2.1:443")]);

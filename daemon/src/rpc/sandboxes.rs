@@ -4,6 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use mux_audit::AdminEvent;
 use mux_catalog::Scope;
 use mux_proto::{self as wire, Kind};
 use mux_settings::{SandboxSetting, ServerEndpoint};
@@ -61,6 +62,13 @@ pub(super) async fn suggest(
     connection: &ConnectionState,
     request: wire::SuggestSandboxRequest,
 ) -> Result<wire::SandboxSuggestion, wire::Error> {
+    if !connection.access().is_user() {
+        let message = "a client for agents cannot take a server out of its sandbox";
+        return Err(wire::Error::new(Kind::Denied, message).hint(format!(
+            "the user runs `mux servers sandbox {} --suggest`",
+            request.server
+        )));
+    }
     let sight = connection.sight();
     let server = daemon
         .gateway
@@ -72,7 +80,7 @@ pub(super) async fn suggest(
         wire::Error::new(Kind::Unavailable, message)
     };
     server.begin_observation().map_err(failed)?;
-    let observation = Observation {
+    let observation = RunningObservation {
         daemon: Arc::clone(daemon),
         server: Arc::clone(&server),
         sight,
@@ -89,6 +97,12 @@ pub(super) async fn suggest(
     info!(
         "observation of `{}` begins: its sessions have no sandbox",
         server.name()
+    );
+    let audit = daemon.gateway.audit();
+    audit.record_admin_event(
+        AdminEvent::ServerObserved,
+        server.name(),
+        &connection.origin(),
     );
     let time = Duration::from_millis(request.observe_ms).min(MAX_OBSERVATION);
     tokio::select! {
@@ -121,14 +135,14 @@ fn key(server: &Server) -> String {
 }
 
 /// A server is observed while this exists.
-struct Observation {
+struct RunningObservation {
     daemon: Arc<Daemon>,
     server: Arc<Server>,
     sight: Arc<Scope>,
     is_over: bool,
 }
 
-impl Observation {
+impl RunningObservation {
     async fn end(mut self) -> Result<SuggestedSandbox, ObservationError> {
         self.is_over = true;
         let suggested = self.stop();
@@ -157,7 +171,7 @@ impl Observation {
     }
 }
 
-impl Drop for Observation {
+impl Drop for RunningObservation {
     fn drop(&mut self) {
         if self.is_over {
             return;

@@ -2,7 +2,8 @@
 //!
 //! The calls are always continued. A notification says what a process asks for at that moment, and restricts nothing.
 //!
-//! Invariant: whoever holds the listener must answer every notification, or close it: the caller is stopped until then.
+//! Invariant: the holder of the listener answers every notification or closes the listener: the calling thread waits
+//! until then.
 
 use std::{
     io,

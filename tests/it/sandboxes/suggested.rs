@@ -6,6 +6,8 @@ use std::{
     process::Stdio,
 };
 
+use mux_client::{ClientIdentity, within_seconds};
+use mux_proto::{Kind, SuggestSandboxRequest};
 use mux_tests::{
     TestEnv,
     env::{binary, npm, pypi},
@@ -109,6 +111,27 @@ fn suggestion_names_folders_and_hosts_and_leaves_secrets_out() {
     );
     // It is in its sandbox again.
     assert!(attempt(&env, "read", &at("notes/a.txt")).starts_with("refused"));
+    // The log has all lines when the daemon has ended.
+    env.stop();
+    let audit = env.mux(["--json", "audit"]).ok().stdout;
+    assert!(audit.contains("server_observed"), "{audit}");
+}
+
+#[tokio::test]
+async fn client_for_agents_cannot_take_a_server_out_of_its_sandbox() {
+    let env = TestEnv::new();
+    env.write_config(&server("true"));
+    let identity = ClientIdentity::new("some-agent", "0");
+    let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &identity);
+    let session = session.await.unwrap();
+    let request = SuggestSandboxRequest {
+        server: "box".into(),
+        observe_ms: 60_000,
+    };
+    let suggested = session.client.suggest_sandbox(within_seconds(60), request);
+    let error = suggested.await.unwrap().unwrap_err();
+    assert_eq!(error.kind, Kind::Denied);
+    assert!(error.hint.unwrap().contains("--suggest"));
 }
 
 #[test]
