@@ -7,7 +7,8 @@
 //! `sandbox-exec` with a generated profile.
 //!
 //! - `plan` decides what a server gets from its entry, its program and the machine; `program_files` which files its
-//!   program and the interpreters of it consist of; `machine` what this machine can enforce.
+//!   program and the interpreters of it consist of; `machine` what this machine can enforce. `enforceable` refuses what
+//!   it cannot, `hidden_paths` what a server must not reach or could replace; `server_environment` sets its variables.
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
 //!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
@@ -28,6 +29,8 @@ mod confined_process;
 #[cfg(target_os = "linux")]
 mod egress_forwarder;
 mod egress_proxy;
+mod enforceable;
+mod hidden_paths;
 mod machine;
 mod observation;
 mod observed_command;
@@ -36,6 +39,7 @@ mod observed_process;
 mod plan;
 mod program_files;
 mod seatbelt;
+mod server_environment;
 #[cfg(target_os = "linux")]
 mod server_filter;
 mod suggestion;

@@ -11,11 +11,10 @@ use std::{
 use mux_settings::{SandboxNetwork, ServerSandbox, projects::lexical_path};
 
 use super::{
+    enforceable::refuse_container_engine,
     observation::{ObservationPlan, read_observations},
-    plan::{
-        ConfineError, EGRESS_SOCKET, ServerCommand, create, set_package_caches, set_proxy_rules,
-        variable,
-    },
+    plan::{ConfineError, EGRESS_SOCKET, ServerCommand, create},
+    server_environment::{set_package_caches, set_proxy_rules, variable},
     suggestion::{ObservedServer, SuggestedSandbox, suggest},
 };
 
@@ -42,7 +41,7 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
             "servers can only be observed on Linux; write the sandbox by hand".into(),
         ));
     }
-    command.refuse_container_engine()?;
+    refuse_container_engine(&command.program)?;
     let files = command.program_files(&[], &[]);
     let (home, private) = (command.home(), command.private_folder());
     let ServerCommand {

@@ -49,8 +49,8 @@ use super::{
     confined_process::{CANNOT_START, close_on_exec_above_standard, set_termination},
     egress_forwarder,
     observation::{FileAccess, ObservationFile, ObservationPlan, ObservedAction},
-    plan::proxy_variables,
     program_files::SYSTEM_FOLDERS,
+    server_environment::proxy_variables,
 };
 
 /// The longest path that the kernel takes.

@@ -1,8 +1,7 @@
 //! What one server gets: decided from its entry, its program and the machine, before it starts.
 
 use std::{
-    collections::BTreeSet,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -13,9 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bubblewrap,
+    enforceable::{
+        LANDLOCK_WITH_SCOPES, refuse_container_engine, refuse_unenforceable,
+        refuse_unenforceable_limits,
+    },
+    hidden_paths::{hidden_paths, refuse_changeable_paths},
     machine::SandboxSupport,
-    program_files::{ProgramFiles, ProgramKind, ProgramPlace, SYSTEM_FOLDERS, kind_of},
+    program_files::{ProgramFiles, ProgramPlace, SYSTEM_FOLDERS},
     seatbelt,
+    server_environment::{package_cache, set, set_package_caches, set_proxies, variable},
 };
 
 /// Files in /etc that programs need, and that hold no secret.
@@ -59,8 +64,6 @@ const INNER_EGRESS_FOLDER: &str = "/dev/mux-egress";
 pub(super) const EGRESS_SOCKET: &str = "proxy.sock";
 /// The port of the forwarder to it, inside the sandbox.
 pub(super) const FORWARDER_PORT: u16 = 3128;
-/// The first version of Landlock that covers signals and abstract sockets (Linux 6.12).
-const LANDLOCK_WITH_SCOPES: u32 = 6;
 /// The maximum number of connections of one server through its egress proxy.
 pub(super) const MAX_EGRESS_CONNECTIONS: u32 = 64;
 /// The maximum number of further connections that are answered with that limit.
@@ -125,14 +128,6 @@ impl ServerCommand<'_> {
         }
         let key = hasher.finalize().to_hex();
         self.dirs.private.join(self.identity).join(&key[..16])
-    }
-
-    /// Refuses a server that a container engine runs outside of this process tree.
-    pub(super) fn refuse_container_engine(&self) -> Result<(), ConfineError> {
-        match kind_of(&self.program) {
-            ProgramKind::Containers => Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into())),
-            ProgramKind::Npm | ProgramKind::Uv | ProgramKind::Other => Ok(()),
-        }
     }
 }
 
@@ -256,7 +251,7 @@ impl PlannedFiles {
             sandbox,
             support,
         } = inputs;
-        command.refuse_container_engine()?;
+        refuse_container_engine(&command.program)?;
         refuse_unenforceable(sandbox, support)?;
         refuse_unenforceable_limits(sandbox, support)?;
         if let Some((key, path)) = sandbox.missing_paths().next() {
@@ -424,94 +419,6 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     })
 }
 
-const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
-
-fn refuse_unenforceable(
-    sandbox: &ServerSandbox,
-    support: &SandboxSupport,
-) -> Result<(), ConfineError> {
-    let refused = |why: &str| Err(ConfineError::Unenforceable(why.to_owned()));
-    if support.seatbelt {
-        return match sandbox.network {
-            SandboxNetwork::Hosts(_) => {
-                refused("lists of hosts need Linux; set sandbox.network to \"none\" or \"any\"")
-            }
-            _ => Ok(()),
-        };
-    }
-    if !cfg!(target_os = "linux") {
-        return refused("this system has no sandbox that muxd can use; set sandbox = false");
-    }
-    if support.bubblewrap.is_some() {
-        return Ok(());
-    }
-    if matches!(sandbox.network, SandboxNetwork::Hosts(_)) {
-        return refused(
-            "a list of hosts needs bubblewrap with user namespaces; install bubblewrap, or set sandbox.network to \"none\" or \"any\"",
-        );
-    }
-    match support.landlock {
-        LANDLOCK_WITH_SCOPES.. => Ok(()),
-        _ => refused(
-            "there is neither bubblewrap with user namespaces nor Landlock 6 (Linux 6.12); install bubblewrap",
-        ),
-    }
-}
-
-/// Refuses what the server could turn into access to other files before its next start, by changing a file or a link
-/// that decides what it is granted.
-fn refuse_changeable_paths(
-    sandbox: &ServerSandbox,
-    files: &ProgramFiles,
-) -> Result<(), ConfineError> {
-    if let Some((from, to)) = &files.escape {
-        return Err(ConfineError::BadPath(format!(
-            "{} leads to {}, and the server may change where it leads; add {} to sandbox.read, or keep the program out of sandbox.write",
-            from.display(),
-            to.display(),
-            to.display()
-        )));
-    }
-    for folder in &sandbox.write {
-        let real_folder = real(folder);
-        for granted in sandbox.read.iter().chain(&sandbox.write) {
-            if granted.starts_with(folder) && !real(granted).starts_with(&real_folder) {
-                return Err(ConfineError::BadPath(format!(
-                    "{} is a link out of {}, which the server may change; grant {} instead",
-                    granted.display(),
-                    folder.display(),
-                    real(granted).display()
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// Without a list of processes of its own, a server can leave its process tree and is measured no more.
-fn refuse_unenforceable_limits(
-    sandbox: &ServerSandbox,
-    support: &SandboxSupport,
-) -> Result<(), ConfineError> {
-    let key = match (sandbox.memory, sandbox.processes) {
-        _ if support.bubblewrap.is_some() => return Ok(()),
-        (Some(_), _) => "memory",
-        (None, Some(_)) => "processes",
-        (None, None) => return Ok(()),
-    };
-    let fix = match support.seatbelt {
-        true => format!("needs Linux; remove sandbox.{key}"),
-        false => format!(
-            "needs bubblewrap with user namespaces; install bubblewrap, or remove sandbox.{key}"
-        ),
-    };
-    Err(ConfineError::Unenforceable(format!("sandbox.{key} {fix}")))
-}
-
 /// The processes and threads of a whole sandbox.
 fn max_tasks(sandbox: &ServerSandbox) -> u32 {
     let forwarder = match sandbox.network {
@@ -519,150 +426,6 @@ fn max_tasks(sandbox: &ServerSandbox) -> u32 {
         SandboxNetwork::None | SandboxNetwork::Any => 0,
     };
     sandbox.max_processes() + OWN_PROCESSES + forwarder
-}
-
-/// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
-fn hidden_paths(
-    sandbox: &ServerSandbox,
-    program: &[PathBuf],
-    dirs: &SandboxDirs,
-    support: &SandboxSupport,
-) -> Result<Vec<PathBuf>, ConfineError> {
-    let mut hidden = BTreeSet::new();
-    let system: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).collect();
-    for own in &dirs.protected {
-        let own_paths = BTreeSet::from([own.clone(), real(own)]);
-        for granted in sandbox.read.iter().chain(&sandbox.write).chain(program) {
-            let granted_paths = [granted.clone(), real(granted)];
-            let is_inside = |path: &PathBuf| own_paths.iter().any(|own| path.starts_with(own));
-            if granted_paths.iter().any(is_inside) {
-                return Err(ConfineError::BadPath(format!(
-                    "its sandbox cannot contain {}, which is muxd's own",
-                    granted.display()
-                )));
-            }
-        }
-        let is_above = |granted: &PathBuf| {
-            let granted = [granted.clone(), real(granted)];
-            let mut pairs = granted.iter().flat_map(|granted| {
-                let own_paths = own_paths.iter();
-                own_paths.map(move |own| own.starts_with(granted))
-            });
-            pairs.any(|is_above| is_above)
-        };
-        // A mount protects itself, and not the folders above it, which the server could move away.
-        if let Some(granted) = sandbox.write.iter().find(|granted| is_above(granted)) {
-            return Err(ConfineError::BadPath(format!(
-                "{} contains {}, which is muxd's own: the server could replace it; grant folders beside it in sandbox.write",
-                granted.display(),
-                own.display()
-            )));
-        }
-        let around = sandbox.read.iter().chain(program).chain(&system);
-        for granted in around.filter(|granted| is_above(granted)) {
-            if support.bubblewrap.is_none() {
-                let fix = match support.seatbelt {
-                    true => "on Linux; grant folders beside it",
-                    false => "with bubblewrap; install bubblewrap, or grant folders beside it",
-                };
-                return Err(ConfineError::Unenforceable(format!(
-                    "{} contains {}, which is muxd's own and can only be hidden {fix}",
-                    granted.display(),
-                    own.display()
-                )));
-            }
-            hidden.extend(hidden_below(granted, &real(own))?);
-        }
-    }
-    Ok(hidden.into_iter().collect())
-}
-
-/// Where a package manager keeps what it has fetched.
-struct PackageCache {
-    folder: &'static str,
-    /// Names the folder to it.
-    variable: &'static str,
-    /// Lets it use what it has, and its value.
-    offline: (&'static str, &'static str),
-}
-
-fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
-    let (folder, variable, offline) = match kind? {
-        ProgramKind::Npm => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
-        ProgramKind::Uv => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
-        ProgramKind::Containers | ProgramKind::Other => return None,
-    };
-    Some(PackageCache {
-        folder,
-        variable,
-        offline,
-    })
-}
-
-/// The folder to hide of muxd's own path, below a granted folder. A file is replaced when it is written, which would
-/// remove what covered it: its folder is hidden.
-fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineError> {
-    let folder = match own.is_dir() {
-        true => own,
-        false => own.parent().unwrap_or(own),
-    };
-    match folder.strip_prefix(real(granted)) {
-        Ok(below) if below.as_os_str().is_empty() => Err(ConfineError::BadPath(format!(
-            "{} contains {}, which is muxd's own and cannot be hidden there; grant folders beside it",
-            granted.display(),
-            own.display()
-        ))),
-        Ok(below) => Ok(Some(granted.join(below))),
-        // The folder contains the granted path, which does not contain the file.
-        Err(_) => Ok(None),
-    }
-}
-
-/// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
-/// a network nothing is fetched, and what was fetched before is used.
-pub(super) fn set_package_caches(
-    kind: Option<ProgramKind>,
-    sandbox: &ServerSandbox,
-    private: &Path,
-    env: &mut Vec<(OsString, OsString)>,
-    write: &mut Vec<PathBuf>,
-) -> Result<(), ConfineError> {
-    let Some(cache) = package_cache(kind) else {
-        return Ok(());
-    };
-    let folder = private.join(cache.folder);
-    create(&folder)?;
-    set(env, cache.variable, &folder);
-    write.push(folder);
-    if sandbox.network == SandboxNetwork::None {
-        set_default(env, cache.offline.0, cache.offline.1.as_ref());
-    }
-    if kind == Some(ProgramKind::Npm) {
-        // It asks for the latest version of npm, and writes about it into the server's log.
-        set_default(env, "npm_config_update_notifier", "false".as_ref());
-    }
-    Ok(())
-}
-
-fn set_proxies(env: &mut Vec<(OsString, OsString)>) {
-    for (name, proxy) in proxy_variables(FORWARDER_PORT) {
-        set(env, name, proxy);
-    }
-    set_proxy_rules(env);
-}
-
-/// The variables that name a proxy of this machine.
-pub(super) fn proxy_variables(port: u16) -> [(&'static str, String); 4] {
-    ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
-        .map(|name| (name, format!("http://127.0.0.1:{port}")))
-}
-
-pub(super) fn set_proxy_rules(env: &mut Vec<(OsString, OsString)>) {
-    for name in ["NO_PROXY", "no_proxy"] {
-        set(env, name, "localhost,127.0.0.1,::1");
-    }
-    // Node.js ignores these variables otherwise.
-    set_default(env, "NODE_USE_ENV_PROXY", "1".as_ref());
 }
 
 /// The folder is the same for all sessions of a server with these hosts, and for the next daemon.
@@ -705,23 +468,6 @@ pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
         .mode(0o700)
         .create(folder);
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
-}
-
-pub(super) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
-    let mut found = env.iter().rev().filter(|(known, _)| known == name);
-    found.next().map(|(_, value)| value.as_os_str())
-}
-
-fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>) {
-    env.retain(|(known, _)| known != name);
-    env.push((name.into(), value.as_ref().into()));
-}
-
-/// Sets a variable that the entry does not set.
-fn set_default(env: &mut Vec<(OsString, OsString)>, name: &str, value: &OsStr) {
-    if variable(env, name).is_none() {
-        env.push((name.into(), value.into()));
-    }
 }
 
 #[cfg(test)]
@@ -881,33 +627,6 @@ mod tests {
             let sandbox = writing(&[&home.join(folder)]);
             hidden_paths(&sandbox, &[], &dirs, &support()).unwrap_err();
         }
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn folder_of_a_single_file_is_hidden() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = dir.path().canonicalize().unwrap();
-        fs::create_dir(home.join("mux")).unwrap();
-        fs::write(home.join("mux/config.toml"), "").unwrap();
-        let dirs = SandboxDirs {
-            private: home.join("cache"),
-            egress: home.join("run"),
-            protected: vec![home.join("mux/config.toml")],
-        };
-        let reading = |path: &Path| ServerSandbox {
-            read: vec![path.to_owned()],
-            ..ServerSandbox::default()
-        };
-        let hidden = hidden_paths(&reading(&home), &[], &dirs, &support()).unwrap();
-        assert_eq!(hidden, [home.join("mux")]);
-        hidden_paths(&reading(&home.join("mux")), &[], &dirs, &support()).unwrap_err();
-        let beside = reading(&home.join("other"));
-        assert!(
-            hidden_paths(&beside, &[], &dirs, &support())
-                .unwrap()
-                .is_empty()
-        );
     }
 
     #[test]

@@ -1,0 +1,76 @@
+//! Refuses the sandboxes that this machine cannot enforce. Each error names the fix.
+
+use std::path::Path;
+
+use mux_settings::{SandboxNetwork, ServerSandbox};
+
+use super::{
+    machine::SandboxSupport,
+    plan::ConfineError,
+    program_files::{ProgramKind, kind_of},
+};
+
+/// The first version of Landlock that covers signals and abstract sockets (Linux 6.12).
+pub(super) const LANDLOCK_WITH_SCOPES: u32 = 6;
+const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
+
+/// Refuses a server that a container engine runs outside of this process tree.
+pub(super) fn refuse_container_engine(program: &Path) -> Result<(), ConfineError> {
+    match kind_of(program) {
+        ProgramKind::Containers => Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into())),
+        ProgramKind::Npm | ProgramKind::Uv | ProgramKind::Other => Ok(()),
+    }
+}
+
+/// Refuses a sandbox of which no layer can be had, or not its list of hosts.
+pub(super) fn refuse_unenforceable(
+    sandbox: &ServerSandbox,
+    support: &SandboxSupport,
+) -> Result<(), ConfineError> {
+    let refused = |why: &str| Err(ConfineError::Unenforceable(why.to_owned()));
+    if support.seatbelt {
+        return match sandbox.network {
+            SandboxNetwork::Hosts(_) => {
+                refused("lists of hosts need Linux; set sandbox.network to \"none\" or \"any\"")
+            }
+            _ => Ok(()),
+        };
+    }
+    if !cfg!(target_os = "linux") {
+        return refused("this system has no sandbox that muxd can use; set sandbox = false");
+    }
+    if support.bubblewrap.is_some() {
+        return Ok(());
+    }
+    if matches!(sandbox.network, SandboxNetwork::Hosts(_)) {
+        return refused(
+            "a list of hosts needs bubblewrap with user namespaces; install bubblewrap, or set sandbox.network to \"none\" or \"any\"",
+        );
+    }
+    match support.landlock {
+        LANDLOCK_WITH_SCOPES.. => Ok(()),
+        _ => refused(
+            "there is neither bubblewrap with user namespaces nor Landlock 6 (Linux 6.12); install bubblewrap",
+        ),
+    }
+}
+
+/// Without a list of processes of its own, a server can leave its process tree and is measured no more.
+pub(super) fn refuse_unenforceable_limits(
+    sandbox: &ServerSandbox,
+    support: &SandboxSupport,
+) -> Result<(), ConfineError> {
+    let key = match (sandbox.memory, sandbox.processes) {
+        _ if support.bubblewrap.is_some() => return Ok(()),
+        (Some(_), _) => "memory",
+        (None, Some(_)) => "processes",
+        (None, None) => return Ok(()),
+    };
+    let fix = match support.seatbelt {
+        true => format!("needs Linux; remove sandbox.{key}"),
+        false => format!(
+            "needs bubblewrap with user namespaces; install bubblewrap, or remove sandbox.{key}"
+        ),
+    };
+    Err(ConfineError::Unenforceable(format!("sandbox.{key} {fix}")))
+}

@@ -1,0 +1,99 @@
+//! The variables of a server in its sandbox: where its package manager keeps what it fetches, and the proxy.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use mux_settings::{SandboxNetwork, ServerSandbox};
+
+use super::{
+    plan::{ConfineError, FORWARDER_PORT, create},
+    program_files::ProgramKind,
+};
+
+/// Where a package manager keeps what it has fetched.
+pub(super) struct PackageCache {
+    pub(super) folder: &'static str,
+    /// Names the folder to it.
+    variable: &'static str,
+    /// Lets it use what it has, and its value.
+    offline: (&'static str, &'static str),
+}
+
+pub(super) fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
+    let (folder, variable, offline) = match kind? {
+        ProgramKind::Npm => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
+        ProgramKind::Uv => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
+        ProgramKind::Containers | ProgramKind::Other => return None,
+    };
+    Some(PackageCache {
+        folder,
+        variable,
+        offline,
+    })
+}
+
+/// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
+/// a network nothing is fetched, and what was fetched before is used.
+pub(super) fn set_package_caches(
+    kind: Option<ProgramKind>,
+    sandbox: &ServerSandbox,
+    private: &Path,
+    env: &mut Vec<(OsString, OsString)>,
+    write: &mut Vec<PathBuf>,
+) -> Result<(), ConfineError> {
+    let Some(cache) = package_cache(kind) else {
+        return Ok(());
+    };
+    let folder = private.join(cache.folder);
+    create(&folder)?;
+    set(env, cache.variable, &folder);
+    write.push(folder);
+    if sandbox.network == SandboxNetwork::None {
+        set_default(env, cache.offline.0, cache.offline.1.as_ref());
+    }
+    if kind == Some(ProgramKind::Npm) {
+        // It asks for the latest version of npm, and writes about it into the server's log.
+        set_default(env, "npm_config_update_notifier", "false".as_ref());
+    }
+    Ok(())
+}
+
+pub(super) fn set_proxies(env: &mut Vec<(OsString, OsString)>) {
+    for (name, proxy) in proxy_variables(FORWARDER_PORT) {
+        set(env, name, proxy);
+    }
+    set_proxy_rules(env);
+}
+
+/// The variables that name a proxy of this machine.
+pub(super) fn proxy_variables(port: u16) -> [(&'static str, String); 4] {
+    ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+        .map(|name| (name, format!("http://127.0.0.1:{port}")))
+}
+
+pub(super) fn set_proxy_rules(env: &mut Vec<(OsString, OsString)>) {
+    for name in ["NO_PROXY", "no_proxy"] {
+        set(env, name, "localhost,127.0.0.1,::1");
+    }
+    // Node.js ignores these variables otherwise.
+    set_default(env, "NODE_USE_ENV_PROXY", "1".as_ref());
+}
+
+pub(super) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    let mut found = env.iter().rev().filter(|(known, _)| known == name);
+    found.next().map(|(_, value)| value.as_os_str())
+}
+
+pub(super) fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>) {
+    env.retain(|(known, _)| known != name);
+    env.push((name.into(), value.as_ref().into()));
+}
+
+/// Sets a variable that the entry does not set.
+fn set_default(env: &mut Vec<(OsString, OsString)>, name: &str, value: &OsStr) {
+    if variable(env, name).is_none() {
+        env.push((name.into(), value.into()));
+    }
+}
