@@ -47,8 +47,9 @@ fn guest_programs_replay_with_the_same_outcome() {
 
 fn home() -> TestEnv {
     let env = TestEnv::new();
+    // A busy machine gives a program that much before its wall time is over.
     env.write_config(&format!(
-        "{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
+        "[limits]\ncpu = \"5s\"\n{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
         env.fixture("fix", &[]),
         env.fixture("my-server", &[]),
         env.fixture("zoo", &["--dotted"]),

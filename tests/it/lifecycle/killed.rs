@@ -1,6 +1,6 @@
 //! `kill -9` of the daemon: the next client works at once, and no process of the old daemon is left.
 
-use std::{fs, os::unix::fs::PermissionsExt, thread};
+use std::{fs, os::unix::fs::PermissionsExt, sync::mpsc, thread};
 
 use mux_tests::{
     TestEnv,
@@ -146,12 +146,12 @@ fn daemon_killed_at_any_moment_gives_right_answers_or_unknown_outcome() {
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
     let (rounds, clients) = (12, 4);
+    let (answered, answers) = mpsc::channel();
     thread::scope(|scope| {
         let works: Vec<_> = (0..clients)
             .map(|client| {
-                let env = &env;
+                let (env, answered) = (&env, answered.clone());
                 scope.spawn(move || {
-                    let mut right = 0;
                     for round in 0..rounds {
                         let code = format!(
                             "return (await mux.fix.add({{ a: {client}, b: {round} }})).sum"
@@ -161,28 +161,35 @@ fn daemon_killed_at_any_moment_gives_right_answers_or_unknown_outcome() {
                         match output.code {
                             0 => {
                                 assert_eq!(answer["result"], client + round);
-                                right += 1;
+                                answered.send(()).unwrap();
                             }
                             6 => assert_eq!(answer["error"]["kind"], "unknown_outcome"),
                             _ => panic!("{output:#?}"),
                         }
                     }
-                    right
                 })
             })
             .collect();
-        // Some daemons live for a few runs, some for none.
+        drop(answered);
+        // Some daemons live for a few runs, some for none, and each fifth until a call is answered.
         let mut killed = Vec::new();
+        let mut right = 0;
         while works.iter().any(|work| !work.is_finished()) {
             for _ in 0..killed.len() % 5 {
                 drop(env.mux(["run", "-e", "return 1"]));
+            }
+            if killed.len() % 5 == 4 {
+                right += answers.try_iter().count();
+                // Without another answer, all clients have ended.
+                right += answers.recv().map_or(0, |()| 1);
             }
             if let Some(daemon) = env.daemon().filter(|pid| !killed.contains(pid)) {
                 process::kill(daemon);
                 killed.push(daemon);
             }
         }
-        let right: i32 = works.into_iter().map(|work| work.join().unwrap()).sum();
+        works.into_iter().for_each(|work| work.join().unwrap());
+        right += answers.try_iter().count();
         assert!(
             right > 0 && !killed.is_empty(),
             "{right} of {}",
