@@ -119,8 +119,8 @@ mod tests {
             process::{Command, Stdio},
         };
         let mut shell = Command::new("sh")
-            // Without `<&0` a background process reads /dev/null, and ends at once.
-            .args(["-c", "cat <&0 & echo $!; wait"])
+            // Standard input of a background process is /dev/null, with which it would end at once.
+            .args(["-c", "exec 3<&0; cat <&3 & echo $!; wait"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
