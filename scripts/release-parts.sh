@@ -20,13 +20,15 @@ check_key() {
 
 # Keeps the paths of this machine out of programs and symbols, so that two checkouts give the same bytes.
 hide_paths() {
-  local from to cargo=${CARGO_HOME:-$HOME/.cargo}
+  local from to cargo=${CARGO_HOME:-$HOME/.cargo} target_dir=${CARGO_TARGET_DIR:-target}
+  # A folder that is not there yet has no path to hide, and cargo creates it.
+  mkdir -p "$target_dir"
   while IFS='|' read -r from to; do
     RUSTFLAGS+=" --remap-path-prefix=$from=$to"
     CFLAGS+=" -ffile-prefix-map=$from=$to"
   done <<PATHS
 $PWD|muxd
-$(cd "${CARGO_TARGET_DIR:-target}" 2>/dev/null && pwd || echo "$PWD/target")|target
+$(cd "$target_dir" && pwd)|target
 $cargo/registry/src|crates
 $(rustc --print sysroot)|rust
 PATHS
