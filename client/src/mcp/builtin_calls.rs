@@ -79,7 +79,7 @@ async fn execute_builtin(
             execute_run_program(access, builtins::parse_tool_args(name, arguments)?, job).await
         }
         "search" => execute_search(link, builtins::parse_tool_args(name, arguments)?).await,
-        "describe" => execute_describe(link, builtins::parse_tool_args(name, arguments)?).await,
+        "describe" => execute_describe(access, builtins::parse_tool_args(name, arguments)?).await,
         "call" => {
             let builtins::CallToolArgs {
                 path,
@@ -392,9 +392,11 @@ fn no_match_message(words: &str, server: Option<&str>) -> String {
 }
 
 async fn execute_describe(
-    link: &DaemonLink,
+    access: &DaemonAccess,
     asked: builtins::DescribeToolArgs,
 ) -> Result<CallToolResult, Error> {
+    let mut origin = DataOrigin::default();
+    asked.paths.iter().for_each(|path| origin.add_path(path));
     let request = DescribeRequest {
         paths: asked.paths,
         ..DescribeRequest::default()
@@ -402,14 +404,17 @@ async fn execute_describe(
     let send = |client: MuxClient, request| async move {
         client.describe(within_seconds(120), request).await
     };
-    let described = link.request("describe", request, send).await?;
+    let described = access.link.request("describe", request, send).await?;
     let instructions = described.instructions.iter();
     let mut texts: Vec<String> = instructions
         .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))
         .collect();
     let tools = described.tools.iter();
     texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));
-    texts.extend(described.missing.iter().map(tool_results::render_error));
+    // A server that does not start says so in its own words.
+    let fence = origin.fence(&access.fences);
+    let missing = described.missing.iter();
+    texts.extend(missing.map(|error| tool_results::render_fenced_error(error, fence.as_ref())));
     let text = texts.join("\n\n");
     let nothing = described.tools.is_empty() && described.instructions.is_empty();
     if nothing && !described.missing.is_empty() {

@@ -89,7 +89,7 @@ use self::{
 };
 pub use self::{
     description::ToolDescription,
-    injection_signs::InjectionSign,
+    injection_signs::{InjectionSign, warnings_of_list},
     learned_shapes::LearnedShapes,
     lookalikes::imitations,
     pin_status::{DefinitionChange, PinStatus},

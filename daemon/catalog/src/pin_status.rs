@@ -6,7 +6,7 @@
 use mux_wire::{Fault, FaultKind};
 use serde_json::json;
 
-use super::{InjectionSign, Tool, ToolSet};
+use super::{Tool, ToolSet, injection_signs::listed_signs};
 use mux_text::digest::DigestKey;
 
 /// The maximum number of names in a warning.
@@ -160,11 +160,6 @@ fn listed(names: &[String]) -> String {
         }
         _ => names.join(", "),
     }
-}
-
-fn listed_signs(signs: &[InjectionSign]) -> String {
-    let signs: Vec<String> = signs.iter().map(InjectionSign::to_string).collect();
-    signs.join(", ")
 }
 
 fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {

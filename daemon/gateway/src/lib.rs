@@ -363,7 +363,10 @@ impl Gateway {
             }
             Err(fault) => Err(fault),
         };
-        let outcome = outcome.map_err(|fault| add_sandbox_hint(&server, fault));
+        let outcome = match outcome {
+            Err(fault) => Err(add_sandbox_hint(&server, fault).await),
+            ok => ok,
+        };
         span.in_scope(|| match &outcome {
             Ok(_) => debug!(?took, "call ended"),
             Err(fault) => info!(?took, kind = %fault.kind, "call failed"),

@@ -1,4 +1,4 @@
-//! Says of an error that a server's sandbox may have caused that there is one.
+//! Says of an error that a server's sandbox may have caused that there is one, and records the files that it names.
 
 use mux_settings::ServerEndpoint;
 use mux_upstream::Server;
@@ -26,7 +26,7 @@ const DENIALS: &[&str] = &[
 ];
 
 /// Adds the hint to an error without one, if the server runs in a sandbox and its words are those of a denial.
-pub(crate) fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
+pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     let is_of_server = matches!(
         fault.kind,
         FaultKind::Tool | FaultKind::Unavailable | FaultKind::UnknownOutcome
@@ -43,10 +43,26 @@ pub(crate) fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     if !DENIALS.iter().any(|words| fault.message.contains(words)) {
         return fault;
     }
-    // The server chose the names of hosts: they are not repeated where a model reads them as ours.
-    let denied = match server.view().sandbox.refused.len() {
-        0 => String::new(),
-        count => format!("; it has denied connections to {count} hosts, which `mux servers` lists"),
+    server.record_denied_files(&fault.message).await;
+    // The server chose the names of hosts and files: they are not repeated where a model reads them as ours.
+    let sandbox = server.view().sandbox;
+    let counts = [
+        (sandbox.refused.len(), "connections to", "host"),
+        (sandbox.denied_files.len(), "access to", "file"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, what, of)| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{what} {count} {of}{plural}")
+        })
+        .collect();
+    let denied = match counts.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; it has denied {}, which `mux servers` lists",
+            counts.join(" and ")
+        ),
     };
     let name = server.name();
     fault.hint(format!(

@@ -367,19 +367,22 @@ fn sandbox_info(server: &Server, state: SandboxState) -> Option<wire::SandboxInf
         let text = path.to_string_lossy();
         PathBuf::from(text.replace(WORKSPACE_PLACEHOLDER, "${workspace}"))
     };
-    let refused = state.refused.iter();
+    let refused = state.refused.iter().map(|refused| match refused.count {
+        1 => format!("a connection to {}", refused.target),
+        count => format!("{count} connections to {}", refused.target),
+    });
+    // The sandbox itself is silent about files.
+    let files = state.denied_files.iter().map(|file| match file.count {
+        1 => format!("{}, which an error names", file.path.display()),
+        count => format!("{}, which {count} errors name", file.path.display()),
+    });
     Some(wire::SandboxInfo {
         state: wire::SandboxState::On,
         layers: state.layers,
         read: sandbox.read.iter().map(shown).collect(),
         write: sandbox.write.iter().map(shown).collect(),
         network: Some(sandbox.network.to_string()),
-        denied: refused
-            .map(|refused| match refused.count {
-                1 => format!("a connection to {}", refused.target),
-                count => format!("{count} connections to {}", refused.target),
-            })
-            .collect(),
+        denied: refused.chain(files).collect(),
     })
 }
 

@@ -89,11 +89,6 @@ pub(super) async fn suggest(
     let ended = CancellationToken::new();
     let running = &daemon.observations;
     running.lock().insert(key(&server), ended.clone());
-    // The tools are listed with the start, and the caller's session is one of those that are observed.
-    server
-        .restart(&connection.whose())
-        .await
-        .map_err(convert::error)?;
     info!(
         "observation of `{}` begins: its sessions have no sandbox",
         server.name()
@@ -104,12 +99,21 @@ pub(super) async fn suggest(
         server.name(),
         &connection.origin(),
     );
+    // The tools are listed with the start, and the caller's session is one of those that are observed.
+    server
+        .restart(&connection.whose())
+        .await
+        .map_err(convert::error)?;
     let time = Duration::from_millis(request.observe_ms).min(MAX_OBSERVATION);
     tokio::select! {
         () = ended.cancelled() => {}
         () = tokio::time::sleep(time) => {}
     }
-    let suggested = observation.end().await.map_err(failed)?;
+    let mut suggested = observation.end().await.map_err(failed)?;
+    if let Some(problem) = server.problem_of_sandbox(&suggested).await {
+        let problem = format!("with this sandbox it does not start: {problem}");
+        suggested.remarks.push(problem);
+    }
     Ok(suggestion(server.name(), suggested))
 }
 
@@ -153,7 +157,6 @@ impl RunningObservation {
 
     fn stop(&self) -> Result<SuggestedSandbox, ObservationError> {
         self.daemon.observations.lock().remove(&key(&self.server));
-        info!("observation of `{}` ends", self.server.name());
         self.server.end_observation()
     }
 
@@ -163,10 +166,12 @@ impl RunningObservation {
         let now = upstreams.find_visible(self.server.name(), &self.sight).ok();
         let mut all = vec![Arc::clone(&self.server)];
         all.extend(now.filter(|now| !Arc::ptr_eq(now, &self.server)));
+        let name = self.server.name().to_owned();
         async move {
             for server in all {
-                server.restart_open_sessions().await;
+                server.replace_open_sessions().await;
             }
+            info!("observation of `{name}` ends: its sessions were replaced");
         }
     }
 }

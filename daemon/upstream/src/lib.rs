@@ -152,8 +152,8 @@ pub use self::{
     },
     listing::ListKind,
     server::{
-        CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,
-        SlotView, StartLimiter, UnavailableCause, UpstreamState,
+        CallInFlight, DeniedFile, HeldSession, OutgoingSession, Server, ServerContext, ServerView,
+        Slot, SlotView, StartLimiter, UnavailableCause, UpstreamState,
     },
     server_messages::{RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy},
     session::{

@@ -10,7 +10,7 @@ mod tools_refresh;
 
 pub use self::list_kind::ListKind;
 pub(crate) use self::{
-    list_cache::{ListCaches, ListedItems},
+    list_cache::{FetchedList, ListCaches},
     list_expiry::{ListExpiry, shorter_ttl},
     server_catalog_entry::ServerCatalogEntry,
     tools_list::{ListPage, ListedTools, list_tools},

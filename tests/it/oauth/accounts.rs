@@ -11,6 +11,8 @@ use mux_tests::{
 };
 use serde_json::{Value, json};
 
+use crate::ui::page::drive;
+
 use super::{PATIENCE, begin_at, client, home, outcome, runtime, sign_in_at};
 
 const ADA: &str = "ada@example.com";
@@ -70,6 +72,7 @@ fn oauth_two_accounts_at_one_address_have_two_logins_and_who_shows_both() {
         let line = format!("{name}: used as {shown}");
         env.mux(["doctor"]).fails(0, &[&line]);
     }
+    drive("account", &env);
     // Each keeps its login and its own list across a restart.
     env.stop();
     for (name, user) in [("ours", ADA), ("mine", BOB)] {

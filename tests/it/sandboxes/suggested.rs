@@ -15,6 +15,7 @@ use mux_tests::{
 use serde_json::Value;
 
 use super::{attempt, has_bubblewrap, server};
+use crate::ui::page::drive;
 
 /// Observes a server while `used` uses it, and returns the document that `mux` prints.
 fn suggested(env: &TestEnv, name: &str, options: &[&str], used: impl FnOnce()) -> Value {
@@ -72,6 +73,64 @@ fn profile_names_what_a_sandbox_contains_and_what_it_denied() {
     assert_eq!(document["empty_home"], true);
     env.mux(["servers", "sandbox", "nothing"])
         .fails(1, &["nothing"]);
+}
+
+#[test]
+fn files_that_errors_name_are_listed_as_denied() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    for folder in ["notes", "private"] {
+        fs::create_dir(env.path(folder)).unwrap();
+        fs::write(env.path(folder).join("a.txt"), "text").unwrap();
+    }
+    let notes = env.path("notes");
+    env.write_config(&server(&format!("{{ read = [{notes:?}] }}")));
+    let at = |name: &str| env.path(name).display().to_string();
+    let (private, granted, missing) = (at("private/a.txt"), at("notes/a.txt"), at("none"));
+    let message = format!("ENOENT: open '{private}' or {granted} or {missing}");
+    let arguments = serde_json::json!({ "message": message }).to_string();
+    for _ in 0..2 {
+        let failed = env.mux(["call", "box.fail", &arguments]);
+        failed.fails(1, &["denied access to 1 file, which `mux servers` lists"]);
+    }
+    let shown = env.mux(["servers", "sandbox", "box"]).ok().stdout;
+    assert!(
+        shown.contains(&format!("{private}, which 2 errors name")),
+        "{shown}"
+    );
+    assert!(!shown.contains(&format!("{granted}, which")), "{shown}");
+    assert!(!shown.contains(&missing), "{shown}");
+    drive("sandbox", &env);
+    let log = env.mux(["servers", "logs", "box"]).ok().stdout;
+    let logged = format!("an error names {private}, which it does not contain");
+    assert_eq!(log.matches(&logged).count(), 1, "{log}");
+}
+
+#[test]
+fn suggestion_that_would_be_refused_says_so() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    env.write_config(&server("{}"));
+    // The daemon finds no bubblewrap, which a list of hosts needs.
+    let path = env.path("bin");
+    fs::create_dir(&path).unwrap();
+    let mut start = env.command("mux");
+    start.env("PATH", &path).args(["servers"]);
+    assert!(start.status().unwrap().success());
+    let document = suggested(&env, "box", &[], || {
+        attempt(&env, "proxied", "http://host.invalid/");
+    });
+    assert_eq!(
+        document["sandbox"]["network"],
+        serde_json::json!(["host.invalid:80"])
+    );
+    let remarks = document["remarks"].to_string();
+    assert!(remarks.contains("does not start"), "{document}");
+    assert!(remarks.contains("install bubblewrap"), "{document}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// Runs a file of browser tests in this home, or skips it without a browser.
 #[track_caller]
-fn drive(file: &str, env: &TestEnv) {
+pub(crate) fn drive(file: &str, env: &TestEnv) {
     match Browser::here() {
         Ok(browser) => browser.tests(file, env, &Page::serve(env)),
         Err(why) => left_out(&format!("the page of mux ui, {file}"), &why),
@@ -17,12 +17,14 @@ fn drive(file: &str, env: &TestEnv) {
 #[test]
 fn every_file_of_browser_tests_is_run() {
     let files = [
+        "account",
         "approvals",
         "crowd",
         "hostile",
         "live",
         "pool",
         "restart",
+        "sandbox",
         "tools",
     ];
     assert_eq!(browser::files(), files);

@@ -20,10 +20,21 @@ function facts(server) {
     ["Sign-in", server.auth?.replace("_", " ")],
     ["Signed in as", server.who && foreign(server.who, 80)],
     ["Account", server.account],
+    ["Sandbox", sandbox(server.sandbox)],
     ["Next try", server.retry_in_ms !== undefined && `in ${span(server.retry_in_ms)}`],
     ["Project", server.project && foreign(server.project, 120)],
   ];
   return h("dl", { class: "facts" }, told.filter(([, value]) => value).map(([name, value]) => fact(name, value)));
+}
+
+// What surrounds the server; absent for one that muxd does not start.
+function sandbox(found) {
+  if (!found) return undefined;
+  if (found.state !== "on") return found.state === "off" ? "off" : "none: it has all of your rights";
+  return [
+    `${(found.layers ?? []).join(", ") || "on"}; network: ${found.network ?? "none"}`,
+    (found.denied ?? []).map((denied) => h("small", { key: denied }, "denied: ", foreign(denied, 300))),
+  ];
 }
 
 function advice(server) {

@@ -12,6 +12,7 @@ use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::OpenError;
+use crate::server::DeniedFile;
 
 /// Starts servers.
 pub trait ServerLauncher: fmt::Debug + Send + Sync {
@@ -89,6 +90,8 @@ pub struct SandboxState {
     pub layers: Vec<String>,
     /// The connections that were refused.
     pub refused: Vec<RefusedConnection>,
+    /// The files that its errors name and the sandbox does not contain.
+    pub denied_files: Vec<DeniedFile>,
 }
 
 /// What this machine enforces, and what a sandbox grants there.

@@ -21,8 +21,24 @@ pub(crate) struct ListCaches {
     prompts: ListCache,
 }
 
+/// A list that a server answered.
+#[derive(Debug, Default)]
+pub(crate) struct FetchedList {
+    pub(crate) items: ListedItems,
+    pub(crate) ttl: Option<Duration>,
+    /// For the user, about its texts.
+    pub(crate) warnings: Vec<String>,
+}
+
+#[derive(Debug)]
+struct CachedList {
+    items: ListedItems,
+    expiry: ListExpiry,
+    warnings: Vec<String>,
+}
+
 /// All waiters for a list share its outcome, so that none of them repeats a request that has just failed.
-type ListCell = Arc<OnceCell<Result<(ListedItems, ListExpiry), CallError>>>;
+type ListCell = Arc<OnceCell<Result<CachedList, CallError>>>;
 
 /// Caches one list. The cell is replaced after a change (a list that was in flight is not kept), after a failure, and
 /// when the list expires.
@@ -36,8 +52,8 @@ impl ListCache {
 
     fn cell(&self) -> ListCell {
         let mut current = self.lock();
-        if let Some(Ok((_, expiry))) = current.get()
-            && expiry.claim_expired()
+        if let Some(Ok(list)) = current.get()
+            && list.expiry.claim_expired()
         {
             *current = Arc::default();
         }
@@ -48,15 +64,28 @@ impl ListCache {
         *self.lock() = Arc::default();
     }
 
-    /// The cached list; otherwise one of the callers runs `list`, which also returns the TTL.
+    fn warnings(&self) -> Vec<String> {
+        match self.lock().get() {
+            Some(Ok(list)) => list.warnings.clone(),
+            Some(Err(_)) | None => Vec::new(),
+        }
+    }
+
+    /// The cached list; otherwise one of the callers runs `list`.
     pub(crate) async fn get(
         &self,
-        list: impl Future<Output = Result<(ListedItems, Option<Duration>), CallError>>,
+        list: impl Future<Output = Result<FetchedList, CallError>>,
     ) -> Result<ListedItems, CallError> {
         let cell = self.cell();
-        let listed = async { list.await.map(|(list, ttl)| (list, ListExpiry::new(ttl))) };
+        let listed = async {
+            list.await.map(|list| CachedList {
+                items: list.items,
+                expiry: ListExpiry::new(list.ttl),
+                warnings: list.warnings,
+            })
+        };
         match cell.get_or_init(|| listed).await {
-            Ok((list, _)) => Ok(Arc::clone(list)),
+            Ok(list) => Ok(Arc::clone(&list.items)),
             Err(error) => {
                 let mut current = self.lock();
                 if Arc::ptr_eq(&current, &cell) {
@@ -80,6 +109,12 @@ impl ListCaches {
 
     pub(crate) fn forget_prompts(&self) {
         self.prompts.forget();
+    }
+
+    /// Warnings for the user about the lists that are known.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let all = [&self.resources, &self.templates, &self.prompts];
+        all.into_iter().flat_map(ListCache::warnings).collect()
     }
 
     pub(crate) fn cache_for(&self, kind: ListKind) -> &ListCache {
@@ -118,7 +153,7 @@ mod tests {
         let mut next = std::pin::pin!(waiter());
         assert!(next.as_mut().now_or_never().is_none());
         let second = tries.lock().remove(0);
-        second.send(Ok((ListedItems::default(), None))).unwrap();
+        second.send(Ok(FetchedList::default())).unwrap();
         assert!(next.now_or_never().unwrap().is_ok());
         assert!(shelf.cell().initialized());
     }

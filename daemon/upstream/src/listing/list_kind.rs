@@ -20,6 +20,15 @@ impl ListKind {
         }
     }
 
+    /// The name of one item.
+    pub(crate) fn item_name(self) -> &'static str {
+        match self {
+            Self::Resources => "resource",
+            Self::ResourceTemplates => "resource template",
+            Self::Prompts => "prompt",
+        }
+    }
+
     /// The MCP method.
     pub fn method(self) -> &'static str {
         match self {

@@ -1,11 +1,15 @@
-//! What a server's sandbox grants, and sessions without one that are observed in order to suggest one.
+//! What a server's sandbox grants and denied, and sessions without one that are observed in order to suggest one.
+
+use std::path::PathBuf;
 
 use futures::future::join_all;
-use mux_confine::SuggestedSandbox;
-use mux_settings::ServerEndpoint;
+use mux_config::environment::WORKSPACE_PLACEHOLDER;
+use mux_confine::{SuggestedNetwork, SuggestedSandbox};
+use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
+use tokio::task::spawn_blocking;
 
-use super::Server;
-use crate::link::{ObservationError, SandboxReport};
+use super::{Server, denied_files::denied_paths};
+use crate::link::{LogStamp, ObservationError, SandboxReport, ServerLog};
 
 impl Server {
     /// What this machine enforces, and what the server's sandbox grants in effect. `None` for a server that is not a
@@ -16,6 +20,92 @@ impl Server {
             return None;
         };
         Some(launcher.sandbox_grants(&self.name, process, log).await)
+    }
+
+    /// Why the server could not start in this sandbox; `None` if it could.
+    pub async fn problem_of_sandbox(&self, suggested: &SuggestedSandbox) -> Option<String> {
+        let (launcher, log) = self.server_shared.as_ref()?.launcher();
+        let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
+            return None;
+        };
+        let network = match &suggested.network {
+            SuggestedNetwork::None => SandboxNetwork::None,
+            SuggestedNetwork::Any => SandboxNetwork::Any,
+            SuggestedNetwork::Hosts(hosts) => {
+                let hosts = hosts.iter().map(|host| host.parse());
+                match hosts.collect() {
+                    Ok(hosts) => SandboxNetwork::Hosts(hosts),
+                    Err(problem) => return Some(format!("sandbox.network: {problem}")),
+                }
+            }
+        };
+        let confined = ProcessServer {
+            sandbox: SandboxSetting::On(ServerSandbox {
+                read: suggested.read.clone(),
+                write: suggested.write.clone(),
+                network,
+                memory: None,
+                processes: None,
+            }),
+            ..process.clone()
+        };
+        let report = launcher.sandbox_grants(&self.name, &confined, log).await;
+        report.grants.err()
+    }
+
+    /// Records the files that an error of the server names and that its sandbox does not contain, and writes those
+    /// that were not known into the server's log.
+    pub async fn record_denied_files(&self, error: &str) {
+        let Some(shared) = &self.server_shared else {
+            return;
+        };
+        let definition = self.definition.as_ref().ok().map(|known| &known.link);
+        let Some(ServerEndpoint::Process(process)) = definition else {
+            return;
+        };
+        let Some(sandbox) = process.sandbox.sandbox() else {
+            return;
+        };
+        // What these grant is known of a session, and not of the server.
+        let is_of_workspace = |path: &PathBuf| {
+            let path = path.to_string_lossy();
+            path.contains(WORKSPACE_PLACEHOLDER)
+        };
+        if sandbox
+            .read
+            .iter()
+            .chain(&sandbox.write)
+            .any(is_of_workspace)
+        {
+            return;
+        }
+        let Some(SandboxReport {
+            grants: Ok(grants), ..
+        }) = self.sandbox_report().await
+        else {
+            return;
+        };
+        let mut denied = denied_paths(error, sandbox, &grants).await;
+        denied.retain(|path| shared.denied_files.record(path.clone()));
+        if !denied.is_empty() {
+            let log = shared.log.clone();
+            let lines: Vec<String> = denied
+                .iter()
+                .map(|path| {
+                    format!(
+                        "[muxd] sandbox: an error names {}, which it does not contain",
+                        path.display()
+                    )
+                })
+                .map(|line| LogStamp::default().stamp_line(&line))
+                .collect();
+            let written = spawn_blocking(move || {
+                let mut log = ServerLog::open(&log);
+                lines.iter().for_each(|line| log.write(line));
+            });
+            // At the end of the runtime there may be nobody to write it.
+            written.await.ok();
+        }
     }
 
     /// Sessions that are opened from now on run without a sandbox and are observed, until
@@ -35,7 +125,7 @@ impl Server {
     }
 
     /// Sessions that are opened from now on run as the entry says. Those that were observed have to be replaced
-    /// ([`restart_open_sessions`](Self::restart_open_sessions)). Returns the sandbox in which they would have worked.
+    /// ([`replace_open_sessions`](Self::replace_open_sessions)). Returns the sandbox in which they would have worked.
     pub fn end_observation(&self) -> Result<SuggestedSandbox, ObservationError> {
         match &self.server_shared {
             Some(shared) => {
@@ -46,10 +136,10 @@ impl Server {
         }
     }
 
-    pub async fn restart_open_sessions(&self) {
+    /// Replaces the open sessions, and those that are being opened.
+    pub async fn replace_open_sessions(&self) {
         let mut open = self.all_slots();
         open.retain(|slot| slot.is_up() || slot.has_failed() || slot.open_session().is_some());
-        // One that fails says so itself.
-        drop(join_all(open.iter().map(|slot| slot.restart())).await);
+        join_all(open.iter().map(|slot| slot.replace_session())).await;
     }
 }

@@ -11,7 +11,8 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
-    circuit_breaker::CircuitBreaker, secret_results::SecretResults, server_context::ServerContext,
+    circuit_breaker::CircuitBreaker, denied_files::DeniedFiles, secret_results::SecretResults,
+    server_context::ServerContext,
 };
 use crate::{
     calls::CallLimiter,
@@ -44,6 +45,7 @@ pub(crate) struct ServerShared {
     pub(super) calls: AtomicU64,
     pub(crate) in_flight: AtomicU64,
     pub(super) secret_results: SecretResults,
+    pub(super) denied_files: DeniedFiles,
 }
 
 /// Facts from the latest session.
@@ -98,6 +100,7 @@ impl ServerShared {
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
             secret_results: SecretResults::default(),
+            denied_files: DeniedFiles::default(),
         });
         if in_background {
             server_shared.recall_tools_in_background();
@@ -129,6 +132,7 @@ impl ServerShared {
         SandboxState {
             layers: self.lock_facts().sandbox_layers.clone(),
             refused: self.context.launcher.refused_connections(&self.log),
+            denied_files: self.denied_files.list(),
         }
     }
 
@@ -186,6 +190,12 @@ impl ServerShared {
             tools: facts.current_tools(),
             ..facts.clone()
         }
+    }
+
+    /// Warnings for the user about the lists of the latest session.
+    pub(super) fn list_warnings(&self) -> Vec<String> {
+        let latest = self.lock_facts().latest.clone();
+        latest.map_or_else(Vec::new, |session| session.list_warnings())
     }
 
     pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {

@@ -129,6 +129,7 @@ impl Server {
                 .sharing_warning()
                 .into_iter()
                 .chain(eager_note.filter(|_| slots.is_empty()))
+                .chain(server_shared.list_warnings())
                 .chain(
                     server_shared
                         .secret_results

@@ -294,6 +294,20 @@ impl Slot {
         )
     }
 
+    fn is_starting(&self) -> bool {
+        self.lock_status().state == UpstreamState::Starting
+    }
+
+    /// Replaces the session by one that starts from now on: a restart alone joins a start that has begun.
+    pub(super) async fn replace_session(&self) {
+        let had_begun = self.is_starting();
+        let restarted = self.restart().await;
+        // One that fails says so itself.
+        if had_begun && matches!(restarted, Ok(Ok(_))) {
+            drop(self.restart().await);
+        }
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         matches!(
             self.lock_status().state,
@@ -304,7 +318,7 @@ impl Slot {
     /// Since when the slot is unused; `None` if it is in use.
     pub(super) fn unused_since(&self) -> Option<Instant> {
         let followed = self.slot_shared.subscribers.has_subscribers();
-        let starting = self.lock_status().state == UpstreamState::Starting;
+        let starting = self.is_starting();
         self.usage.idle_since().filter(|_| !followed && !starting)
     }
 

@@ -27,9 +27,11 @@ use super::{
 use crate::{
     calls::CallError,
     link::raw_message,
-    listing::{ListKind, ListPage, ListedItems, shorter_ttl},
+    listing::{FetchedList, ListKind, ListPage, shorter_ttl},
     sharing::SlotShared,
 };
+use mux_catalog::warnings_of_list;
+use mux_process::blocking_pool;
 use mux_text::json_length;
 
 const MAX_LIST_ITEMS: usize = 10_000;
@@ -47,7 +49,22 @@ impl Session {
         options: &RequestOptions<'_>,
     ) -> Result<Arc<Vec<Value>>, CallError> {
         let cache = self.router.list_caches.cache_for(kind);
-        cache.get(self.fetch_list(kind, options)).await
+        let fetched = async {
+            let (items, ttl) = self.fetch_list(kind, options).await?;
+            let searched = Arc::clone(&items);
+            let search = move || warnings_of_list(kind.item_name(), &searched);
+            Ok(FetchedList {
+                warnings: blocking_pool::run_if(!items.is_empty(), search).await,
+                items,
+                ttl,
+            })
+        };
+        cache.get(fetched).await
+    }
+
+    /// Warnings for the user about the lists that were fetched.
+    pub(crate) fn list_warnings(&self) -> Vec<String> {
+        self.router.list_caches.warnings()
     }
 
     /// Whether the list was fetched before and has not changed since.
@@ -72,10 +89,10 @@ impl Session {
         &self,
         kind: ListKind,
         options: &RequestOptions<'_>,
-    ) -> Result<(ListedItems, Option<Duration>), CallError> {
+    ) -> Result<(Arc<Vec<Value>>, Option<Duration>), CallError> {
         let info = self.peer.peer_info();
         if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
-            return Ok((ListedItems::default(), None));
+            return Ok((Arc::default(), None));
         }
         let (started, mut ttl) = (Instant::now(), None);
         let (mut items, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
