@@ -21,7 +21,7 @@ check_key() {
 # Keeps the paths of this machine out of programs and symbols, so that two checkouts give the same bytes.
 hide_paths() {
   local from to cargo=${CARGO_HOME:-$HOME/.cargo} target_dir=${CARGO_TARGET_DIR:-target}
-  # A folder that is not there yet has no path to hide, and cargo creates it.
+  # It has to exist, so that its path can be resolved.
   mkdir -p "$target_dir"
   while IFS='|' read -r from to; do
     RUSTFLAGS+=" --remap-path-prefix=$from=$to"

@@ -47,7 +47,7 @@ fn guest_programs_replay_with_the_same_outcome() {
 
 fn home() -> TestEnv {
     let env = TestEnv::new();
-    // A busy machine gives a program that much before its wall time is over.
+    // Little enough to be used up within the wall time on a busy machine.
     env.write_config(&format!(
         "[limits]\ncpu = \"5s\"\n{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
         env.fixture("fix", &[]),

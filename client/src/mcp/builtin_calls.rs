@@ -411,7 +411,7 @@ async fn execute_describe(
         .collect();
     let tools = described.tools.iter();
     texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));
-    // A server that does not start says so in its own words.
+    // The error of a server that does not start contains text of the server.
     let fence = origin.fence(&access.fences);
     let missing = described.missing.iter();
     texts.extend(missing.map(|error| tool_results::render_fenced_error(error, fence.as_ref())));

@@ -121,14 +121,7 @@ impl fmt::Display for InjectionSign {
 
 /// The signs in a complete MCP `Tool`.
 pub(super) fn signs_of_definition(definition: &Value) -> Vec<InjectionSign> {
-    let mut search = SignSearch::default();
-    let mut texts = TextCollector::new(&mut search);
-    for (name, member) in definition.as_object().into_iter().flatten() {
-        if !OTHER_MEMBERS.contains(&name.as_str()) {
-            texts.add_value(member);
-        }
-    }
-    texts.signs()
+    SignSearch::default().of_definition(definition)
 }
 
 /// The signs in a server's instructions; `None` if they are too long to be searched.
@@ -149,13 +142,7 @@ pub fn warnings_of_list(kind: &str, items: &[Value]) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut more = 0_usize;
     for item in items {
-        let mut texts = TextCollector::new(&mut search);
-        for (name, member) in item.as_object().into_iter().flatten() {
-            if !OTHER_MEMBERS.contains(&name.as_str()) {
-                texts.add_value(member);
-            }
-        }
-        let signs = texts.signs();
+        let signs = search.of_definition(item);
         if signs.is_empty() {
             continue;
         }
@@ -211,6 +198,17 @@ impl Default for SignSearch {
 }
 
 impl SignSearch {
+    /// The signs in the definition of a tool, a prompt or a resource.
+    fn of_definition(&mut self, definition: &Value) -> Vec<InjectionSign> {
+        let mut texts = TextCollector::new(self);
+        for (name, member) in definition.as_object().into_iter().flatten() {
+            if !OTHER_MEMBERS.contains(&name.as_str()) {
+                texts.add_value(member);
+            }
+        }
+        texts.signs()
+    }
+
     /// The signs in a definition, before its texts are cleaned. A text that several schemas have counts for the first.
     pub(super) fn of_tool(&mut self, tool: &ToolDescription) -> Vec<InjectionSign> {
         let mut texts = TextCollector::new(self);

@@ -1,4 +1,5 @@
-//! Files that a server's sandbox has denied it, as far as the server's errors name them: the kernel tells nobody.
+//! Files that a server's sandbox has denied it, as far as the server's errors name them: the kernel does not
+//! report such accesses.
 //!
 //! Invariant: a path counts only if it exists outside of the sandbox and is not granted. A server could name any such
 //! path, so that they are listed to the user and passed on to no model.
@@ -63,9 +64,9 @@ impl DeniedFiles {
     }
 }
 
-/// The paths in an error that exist and that the sandbox does not contain.
+/// Those of the paths that exist and that the sandbox does not contain.
 pub(super) async fn denied_paths(
-    error: &str,
+    mut paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
     grants: &SandboxGrants,
 ) -> Vec<PathBuf> {
@@ -80,7 +81,6 @@ pub(super) async fn denied_paths(
         let mut granted = granted.into_iter().flatten();
         granted.any(|granted| path.starts_with(granted))
     };
-    let mut paths = named_paths(error);
     paths.retain(|path| !is_granted(path));
     if paths.is_empty() {
         return paths;
@@ -97,7 +97,7 @@ pub(super) async fn denied_paths(
 }
 
 /// The absolute paths in a text, each once.
-fn named_paths(text: &str) -> Vec<PathBuf> {
+pub(super) fn named_paths(text: &str) -> Vec<PathBuf> {
     let is_delimiter = |c: char| c.is_whitespace() || "'\"`<>()[]{}|,;=:".contains(c);
     let searched = &text[..text.floor_char_boundary(MAX_SEARCHED_BYTES)];
     let mut paths = Vec::new();
@@ -162,7 +162,7 @@ mod tests {
         };
         let named = ["granted", "secret", "package", "missing"].map(at);
         let error = format!("ENOENT: {named:?}");
-        let denied = denied_paths(&error, &sandbox, &grants).await;
+        let denied = denied_paths(named_paths(&error), &sandbox, &grants).await;
         assert_eq!(denied, [at("secret")]);
     }
 

@@ -8,7 +8,10 @@ use mux_confine::{SuggestedNetwork, SuggestedSandbox};
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
 use tokio::task::spawn_blocking;
 
-use super::{Server, denied_files::denied_paths};
+use super::{
+    Server,
+    denied_files::{denied_paths, named_paths},
+};
 use crate::link::{LogStamp, ObservationError, SandboxReport, ServerLog};
 
 impl Server {
@@ -22,7 +25,7 @@ impl Server {
         Some(launcher.sandbox_grants(&self.name, process, log).await)
     }
 
-    /// Why the server could not start in this sandbox; `None` if it could.
+    /// Why the server could not start in this sandbox with the limits of its entry; `None` if it could.
     pub async fn problem_of_sandbox(&self, suggested: &SuggestedSandbox) -> Option<String> {
         let (launcher, log) = self.server_shared.as_ref()?.launcher();
         let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
@@ -39,13 +42,14 @@ impl Server {
                 }
             }
         };
+        let present = process.sandbox.sandbox();
         let confined = ProcessServer {
             sandbox: SandboxSetting::On(ServerSandbox {
                 read: suggested.read.clone(),
                 write: suggested.write.clone(),
                 network,
-                memory: None,
-                processes: None,
+                memory: present.and_then(|sandbox| sandbox.memory),
+                processes: present.and_then(|sandbox| sandbox.processes),
             }),
             ..process.clone()
         };
@@ -66,6 +70,10 @@ impl Server {
         let Some(sandbox) = process.sandbox.sandbox() else {
             return;
         };
+        let named = named_paths(error);
+        if named.is_empty() {
+            return;
+        }
         // What these grant is known of a session, and not of the server.
         let is_of_workspace = |path: &PathBuf| {
             let path = path.to_string_lossy();
@@ -85,7 +93,7 @@ impl Server {
         else {
             return;
         };
-        let mut denied = denied_paths(error, sandbox, &grants).await;
+        let mut denied = denied_paths(named, sandbox, &grants).await;
         denied.retain(|path| shared.denied_files.record(path.clone()));
         if !denied.is_empty() {
             let log = shared.log.clone();
@@ -103,7 +111,7 @@ impl Server {
                 let mut log = ServerLog::open(&log);
                 lines.iter().for_each(|line| log.write(line));
             });
-            // At the end of the runtime there may be nobody to write it.
+            // The blocking pool may have shut down.
             written.await.ok();
         }
     }
