@@ -5,7 +5,7 @@
 //! the list leads to no service of this machine. A proxy listens as long as a session holds its [`EgressLease`].
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
+    collections::{BTreeSet, HashMap},
     fs, io,
     net::{IpAddr, SocketAddr},
     os::unix::fs::MetadataExt as _,
@@ -39,6 +39,7 @@ use tracing::debug;
 
 use super::{
     activity_stream::ActivityStream,
+    denial_counts::DenialCounts,
     plan::{EGRESS_SOCKET, MAX_EGRESS_CONNECTIONS, MAX_EGRESS_REFUSALS},
 };
 
@@ -53,14 +54,11 @@ const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_HOST_NAME_BYTES: usize = 253;
 /// The timeout of a connection over the limit, which gets an error response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of refused targets that are remembered of one server.
-const MAX_REFUSED_TARGETS: usize = 32;
-
 /// The number of targets that are remembered of an observed server.
 const MAX_OBSERVED_TARGETS: usize = 256;
 
 type ProxyBody = BoxBody<Bytes, hyper::Error>;
-/// Called with the reason for each refused target, the first time and for the first [`MAX_REFUSED_TARGETS`].
+/// Called with the reason for each refused target, the first time, if it is one that [`DenialCounts`] remembers.
 type RefusalReport = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The proxies of a daemon; cheap to clone.
@@ -106,7 +104,7 @@ struct EgressRules {
     /// The targets that an observed server asked for.
     asked_for: Mutex<BTreeSet<String>>,
     report: RefusalReport,
-    refused: Mutex<BTreeMap<String, u64>>,
+    refused: DenialCounts<String>,
     /// The log says that there are too many connections.
     was_full: AtomicBool,
 }
@@ -181,12 +179,10 @@ impl EgressProxies {
         let Some((_, rules)) = known.latest.get(server) else {
             return Vec::new();
         };
-        let refused = rules.refused.lock();
-        let refused = refused.iter().map(|(target, count)| RefusedConnection {
-            target: target.clone(),
-            count: *count,
-        });
-        refused.collect()
+        let refused = rules.refused.list().into_iter();
+        refused
+            .map(|(target, count)| RefusedConnection { target, count })
+            .collect()
     }
 
     /// Forgets what was refused to a server that is no longer configured.
@@ -360,7 +356,7 @@ impl EgressRules {
             hosts,
             asked_for: Mutex::default(),
             report,
-            refused: Mutex::default(),
+            refused: DenialCounts::default(),
             was_full: AtomicBool::new(false),
         })
     }
@@ -410,7 +406,7 @@ impl EgressRules {
     fn refuse(&self, host: &str, port: u16, why: &str) -> Response<ProxyBody> {
         let target = format!("{host}:{port}");
         let text = format!("refused a connection to {target}: {why}");
-        if self.count_refused(target) {
+        if self.refused.record(target) {
             (self.report)(&text);
         }
         reply(StatusCode::FORBIDDEN, format!("muxd: sandbox: {text}"))
@@ -431,21 +427,6 @@ impl EgressRules {
         if !self.was_full.swap(true, Ordering::Relaxed) {
             (self.report)(&format!("refused a connection: {}", too_many_connections()));
         }
-    }
-
-    /// Returns whether the target is remembered now and was not before.
-    fn count_refused(&self, target: String) -> bool {
-        let mut refused = self.refused.lock();
-        let has_room = refused.len() < MAX_REFUSED_TARGETS;
-        match refused.entry(target) {
-            Entry::Occupied(mut known) => *known.get_mut() += 1,
-            Entry::Vacant(new) if has_room => {
-                new.insert(1);
-                return true;
-            }
-            Entry::Vacant(_) => {}
-        }
-        false
     }
 }
 

@@ -12,7 +12,8 @@
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
 //!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
-//!   (`activity_stream` tells it which connections are idle).
+//!   (`activity_stream` tells it which connections are idle). `denied_files` are those that a server's
+//!   errors name; `denial_counts` remembers what was denied, of either kind.
 //! - `observed_command` is how a server is started without a sandbox under `muxd observe` (`observed_process`), which
 //!   records what it does (`observation`); `suggestion` derives a sandbox from that.
 //!
@@ -26,6 +27,8 @@ mod activity_stream;
 mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod confined_process;
+mod denial_counts;
+mod denied_files;
 #[cfg(target_os = "linux")]
 mod egress_forwarder;
 mod egress_proxy;
@@ -46,6 +49,7 @@ mod suggestion;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
+pub use denied_files::{DeniedFile, DeniedFiles, denied_paths, named_paths};
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use machine::SandboxSupport;
 pub use observed_command::{ObservedCommand, observe};

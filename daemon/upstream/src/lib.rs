@@ -141,7 +141,7 @@ mod sharing;
 mod upstreams;
 
 pub use mux_confine::{
-    RefusedConnection, SandboxDirs, SandboxGrants, SuggestedNetwork, SuggestedSandbox,
+    DeniedFile, RefusedConnection, SandboxDirs, SandboxGrants, SuggestedNetwork, SuggestedSandbox,
 };
 
 pub use self::{
@@ -152,8 +152,8 @@ pub use self::{
     },
     listing::ListKind,
     server::{
-        CallInFlight, DeniedFile, HeldSession, OutgoingSession, Server, ServerContext, ServerView,
-        Slot, SlotView, StartLimiter, UnavailableCause, UpstreamState,
+        CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,
+        SlotView, StartLimiter, UnavailableCause, UpstreamState,
     },
     server_messages::{RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy},
     session::{

@@ -4,7 +4,6 @@
 //! turned out to depend on the workspace, serves no other key from that moment on.
 
 mod circuit_breaker;
-mod denied_files;
 mod secret_results;
 mod server_context;
 mod server_handover;
@@ -27,7 +26,6 @@ use mux_wire::Fault;
 use parking_lot::{Mutex, MutexGuard};
 
 pub use self::{
-    denied_files::DeniedFile,
     server_context::ServerContext,
     server_view::{ServerView, UnavailableCause},
     slot::{CallInFlight, OutgoingSession, Slot, SlotView, UpstreamState},

@@ -6,13 +6,12 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_confine::{EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox};
+use mux_confine::{DeniedFile, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox};
 use mux_keeper::KeptChild;
 use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::OpenError;
-use crate::server::DeniedFile;
 
 /// Starts servers.
 pub trait ServerLauncher: fmt::Debug + Send + Sync {

@@ -4,14 +4,11 @@ use std::path::PathBuf;
 
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
-use mux_confine::{SuggestedNetwork, SuggestedSandbox};
+use mux_confine::{SuggestedNetwork, SuggestedSandbox, denied_paths, named_paths};
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
 use tokio::task::spawn_blocking;
 
-use super::{
-    Server,
-    denied_files::{denied_paths, named_paths},
-};
+use super::Server;
 use crate::link::{LogStamp, ObservationError, SandboxReport, ServerLog};
 
 impl Server {

@@ -11,8 +11,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
-    circuit_breaker::CircuitBreaker, denied_files::DeniedFiles, secret_results::SecretResults,
-    server_context::ServerContext,
+    circuit_breaker::CircuitBreaker, secret_results::SecretResults, server_context::ServerContext,
 };
 use crate::{
     calls::CallLimiter,
@@ -22,6 +21,7 @@ use crate::{
     sharing::SessionSharing,
 };
 use mux_catalog::ToolSet;
+use mux_confine::DeniedFiles;
 use mux_settings::{ServerDefinition, ServerEndpoint};
 use mux_telemetry::metrics::ServerMeters;
 

@@ -5,19 +5,15 @@
 //! path, so that they are listed to the user and passed on to no model.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use mux_settings::ServerSandbox;
 use tokio::{task::spawn_blocking, time::timeout};
 
-use mux_confine::SandboxGrants;
-use mux_settings::ServerSandbox;
+use super::{denial_counts::DenialCounts, plan::SandboxGrants};
 
-/// The maximum number of files that are remembered of one server.
-const MAX_DENIED_FILES: usize = 32;
 /// How much of an error is searched for paths, in bytes.
 const MAX_SEARCHED_BYTES: usize = 16 << 10;
 /// The maximum number of paths of one error.
@@ -27,45 +23,35 @@ const EXISTENCE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A sandbox has its own instead, which an entry cannot grant.
 const OWN_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The files, and how many errors named each.
+/// The files that were denied to one server.
 #[derive(Debug, Default)]
-pub(super) struct DeniedFiles(Mutex<BTreeMap<PathBuf, u64>>);
+pub struct DeniedFiles(DenialCounts<PathBuf>);
 
 /// A file that a server's errors name and its sandbox does not contain.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeniedFile {
     pub path: PathBuf,
+    /// The number of errors that named it.
     pub count: u64,
 }
 
 impl DeniedFiles {
-    /// Counts a file; returns whether it is remembered now and was not before.
-    pub(super) fn record(&self, path: PathBuf) -> bool {
-        let mut known = self.0.lock();
-        let has_room = known.len() < MAX_DENIED_FILES;
-        match known.entry(path) {
-            Entry::Occupied(mut known) => *known.get_mut() += 1,
-            Entry::Vacant(new) if has_room => {
-                new.insert(1);
-                return true;
-            }
-            Entry::Vacant(_) => {}
-        }
-        false
+    /// Counts a file; returns whether it is listed now and was not before.
+    pub fn record(&self, path: PathBuf) -> bool {
+        self.0.record(path)
     }
 
-    pub(super) fn list(&self) -> Vec<DeniedFile> {
-        let known = self.0.lock();
-        let files = known.iter().map(|(path, count)| DeniedFile {
-            path: path.clone(),
-            count: *count,
-        });
-        files.collect()
+    /// The files that were denied, of which a limited number is remembered.
+    pub fn list(&self) -> Vec<DeniedFile> {
+        let files = self.0.list().into_iter();
+        files
+            .map(|(path, count)| DeniedFile { path, count })
+            .collect()
     }
 }
 
 /// Those of the paths that exist and that the sandbox does not contain.
-pub(super) async fn denied_paths(
+pub async fn denied_paths(
     mut paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
     grants: &SandboxGrants,
@@ -77,16 +63,23 @@ pub(super) async fn denied_paths(
         &grants.program,
         &grants.private,
     ];
-    let is_granted = |path: &Path| {
-        let mut granted = granted.into_iter().flatten();
-        granted.any(|granted| path.starts_with(granted))
+    let granted: Vec<PathBuf> = granted.into_iter().flatten().cloned().collect();
+    let is_below = |path: &Path, folders: &[PathBuf]| {
+        let mut folders = folders.iter();
+        folders.any(|folder| path.starts_with(folder))
     };
-    paths.retain(|path| !is_granted(path));
+    paths.retain(|path| !is_below(path, &granted));
     if paths.is_empty() {
         return paths;
     }
     let existing = spawn_blocking(move || {
-        paths.retain(|path| path.symlink_metadata().is_ok());
+        // An error may name the file that a granted link leads to.
+        let real = |path: &PathBuf| path.canonicalize().ok();
+        let granted: Vec<PathBuf> = granted.iter().filter_map(real).collect();
+        paths.retain(|path| {
+            let is_granted = real(path).is_some_and(|path| is_below(&path, &granted));
+            path.symlink_metadata().is_ok() && !is_granted
+        });
         paths
     });
     match timeout(EXISTENCE_TIMEOUT, existing).await {
@@ -97,7 +90,7 @@ pub(super) async fn denied_paths(
 }
 
 /// The absolute paths in a text, each once.
-pub(super) fn named_paths(text: &str) -> Vec<PathBuf> {
+pub fn named_paths(text: &str) -> Vec<PathBuf> {
     let is_delimiter = |c: char| c.is_whitespace() || "'\"`<>()[]{}|,;=:".contains(c);
     let searched = &text[..text.floor_char_boundary(MAX_SEARCHED_BYTES)];
     let mut paths = Vec::new();
@@ -152,30 +145,20 @@ mod tests {
         for name in ["granted", "secret", "package"] {
             std::fs::write(at(name), "").unwrap();
         }
+        std::fs::create_dir(at("real")).unwrap();
+        std::fs::write(at("real").join("file"), "").unwrap();
+        std::os::unix::fs::symlink(at("real"), at("link")).unwrap();
         let sandbox = ServerSandbox {
-            read: vec![at("granted")],
+            read: vec![at("granted"), at("link")],
             ..ServerSandbox::default()
         };
         let grants = SandboxGrants {
             program: vec![at("package")],
             ..SandboxGrants::default()
         };
-        let named = ["granted", "secret", "package", "missing"].map(at);
+        let named = ["granted", "secret", "package", "missing", "real/file"].map(at);
         let error = format!("ENOENT: {named:?}");
         let denied = denied_paths(named_paths(&error), &sandbox, &grants).await;
         assert_eq!(denied, [at("secret")]);
-    }
-
-    #[test]
-    fn number_of_remembered_files_is_limited() {
-        let files = DeniedFiles::default();
-        for number in 0..=MAX_DENIED_FILES {
-            let path = PathBuf::from(format!("/{number}"));
-            assert_eq!(files.record(path), number < MAX_DENIED_FILES);
-        }
-        assert!(!files.record("/0".into()));
-        let listed = files.list();
-        assert_eq!(listed.len(), MAX_DENIED_FILES);
-        assert_eq!((&*listed[0].path, listed[0].count), (Path::new("/0"), 2));
     }
 }
