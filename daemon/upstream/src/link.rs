@@ -33,7 +33,7 @@ use tokio::{
 pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
     link_error::{AuthChallenge, LinkError, OpenError},
-    process::LastLines,
+    process::{LastLines, without_output},
     server_log::{ActiveRuns, LogStamp, ServerLog},
 };
 use self::{

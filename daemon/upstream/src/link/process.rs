@@ -7,7 +7,7 @@ mod stdio_transport;
 mod write_order;
 
 pub use self::process_launcher::ProcessLauncher;
-pub(crate) use self::stderr::LastLines;
+pub(crate) use self::stderr::{LastLines, without_output};
 pub(super) use self::{
     stderr::{StderrHandover, drain_stderr},
     stdio_transport::{PipesHandover, StdioTransport, TransportPipes},

@@ -12,7 +12,10 @@ use super::{
     circuit_breaker::{FAILURE_THRESHOLD, FAILURE_WINDOW},
     server_shared::ServerShared,
 };
-use crate::{link::OpenError, sharing::share_name};
+use crate::{
+    link::{OpenError, without_output},
+    sharing::share_name,
+};
 use mux_settings::ServerEndpoint;
 
 /// The session cannot be started. `link` is the endpoint of this session.
@@ -49,7 +52,9 @@ pub(super) fn start_failed_fault(
                     .map(|log| format!("its log: {log}; "));
                 format!("{}its command: {}", log.unwrap_or_default(), link.shown())
             };
-            let hint = resource_remedies::remedy_in(why).map_or_else(usual, str::to_owned);
+            // What the server says of its own resources, perhaps in a sandbox, is no error of muxd.
+            let remedy = resource_remedies::remedy_in(without_output(why));
+            let hint = remedy.map_or_else(usual, str::to_owned);
             fault(FaultKind::Unavailable).hint(hint)
         }
     }

@@ -112,9 +112,10 @@ impl Session {
                 return Err(CallError::TimedOut(options.within));
             }
             () = in_flight.clock.wait_until_elapsed(started, options.whole) => {
-                // Both limits of a short call may pass at the same moment: without any progress it was silent.
+                // Both limits of a short call may pass at the same moment: without any progress it was silent. The total
+                // may be what earlier rounds have left.
                 return Err(match in_flight.meter.last_activity().is_none() && options.within >= options.whole {
-                    true => CallError::TimedOut(options.whole),
+                    true => CallError::TimedOut(options.within),
                     false => CallError::TooLong(options.whole),
                 });
             }

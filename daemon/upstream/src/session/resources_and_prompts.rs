@@ -97,16 +97,17 @@ impl Session {
         let (started, mut ttl) = (Instant::now(), None);
         let (mut items, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
         for _ in 0..MAX_LIST_PAGES {
-            let options = RequestOptions {
+            let remaining = RequestOptions {
                 within: options.within.saturating_sub(started.elapsed()),
                 ..*options
             };
-            let page = match self.fetch_list_page(kind, cursor, &options).await {
+            let page = match self.fetch_list_page(kind, cursor, &remaining).await {
                 Ok(page) => page,
                 // A server without items need not know the method.
                 Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
                     return Ok((Arc::new(items), ttl));
                 }
+                Err(CallError::TimedOut(_)) => return Err(CallError::TimedOut(options.within)),
                 Err(error) => return Err(error),
             };
             ttl = shorter_ttl(ttl, page.ttl);

@@ -20,6 +20,16 @@ const MAX_SHOWN_STDERR_BYTES: usize = 4 << 10;
 /// The maximum number of bytes of one line in an error.
 const MAX_SHOWN_LINE_BYTES: usize = 1 << 10;
 
+/// Separates the problem of a server from what it wrote itself.
+const LAST_OUTPUT: &str = "; its last output:\n  ";
+
+/// The part of a problem that is not the server's own output.
+pub(crate) fn without_output(problem: &str) -> &str {
+    problem
+        .split_once(LAST_OUTPUT)
+        .map_or(problem, |(own, _)| own)
+}
+
 /// The last output lines of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastLines {
@@ -67,7 +77,7 @@ impl LastLines {
         if shown.is_empty() {
             problem
         } else {
-            format!("{problem}; its last output:\n  {}", shown.join("\n  "))
+            format!("{problem}{LAST_OUTPUT}{}", shown.join("\n  "))
         }
     }
 
