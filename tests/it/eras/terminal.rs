@@ -204,14 +204,22 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
 #[test]
 fn output_does_not_overwrite_a_question_of_a_server() {
     let (env, log) = home(MODERN, &[]);
-    let code = "const asked = mux.fix.elicit({ message: 'who?' });\n\
-                for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
+    // It prints from before the question until after the answer.
+    let code = "let waits = true;\n\
+                const asked = mux.fix.elicit({ message: 'who?' }).then((answer) => { waits = false; return answer; });\n\
+                while (waits) {\n\
+                    await mux.fix.echo({ text: 'x' });\n\
+                    console.log('tick');\n\
+                    await new Promise((then) => setTimeout(then, 20));\n\
+                }\n\
                 return (await asked).content.name";
     let mut terminal = TestTerminal::start(&env, &["run", "--no-check", "-e", code]);
     terminal.wait_for("\u{2502} who?");
     terminal.wait_for("1 of 1 text, optional: ");
-    // Time for the spinner to start, and for the output of the program to arrive.
-    env.until_called(&log, "echo", 20, "fix.pid");
+    // Time for the spinner to start, and for output of the program to arrive after the question.
+    let before = fs::read_to_string(&log).unwrap();
+    let before = before.matches("\"tool\":\"echo\"").count();
+    env.until_called(&log, "echo", before + 20, "fix.pid");
     terminal.type_line("Ada");
     terminal.wait_for(SUBMIT);
     let lines = terminal.lines();
@@ -229,7 +237,7 @@ fn output_does_not_overwrite_a_question_of_a_server() {
     );
     terminal.type_line("a");
     // Output that arrived meanwhile follows the answer.
-    terminal.wait_for("tick 19");
+    terminal.wait_for("tick");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "Ada\n"), "{shown}");
 }
