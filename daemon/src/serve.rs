@@ -142,6 +142,7 @@ pub async fn serve(
                 launcher.warm_up().await;
                 if prestarts {
                     daemon.prestart_servers();
+                    launcher.delete_unused_files().await;
                 }
                 daemon.runs.inspector().warm_checker().await;
                 tool_discovery::keep_index_built(&daemon.gateway).await;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: every attempt succeeds for the same server without a sandbox, so that a refusal is the sandbox's.
 
+mod fetched;
 mod hostile;
 mod ordinary;
 mod suggested;
@@ -14,7 +15,7 @@ use mux_tests::{
 };
 
 /// Whether bubblewrap is here and works. Without it the tests of namespaces are left out.
-fn has_bubblewrap() -> bool {
+pub(crate) fn has_bubblewrap() -> bool {
     let probe = std::process::Command::new("bwrap")
         .args(["--unshare-all", "--ro-bind", "/", "/", "--", "/bin/true"])
         .status();
@@ -29,7 +30,7 @@ fn has_bubblewrap() -> bool {
 }
 
 /// A server named `box` with this `sandbox`; its tool makes the attempts that tests ask for.
-fn server(sandbox: &str) -> String {
+pub(crate) fn server(sandbox: &str) -> String {
     let entry = env::server("box", &binary("mux-fixture-server"), &["--attempts"]);
     format!("{entry}sandbox = {sandbox}\n")
 }

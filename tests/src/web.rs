@@ -1,6 +1,10 @@
 //! A web server for a test. Its thread ends when the value is dropped.
 
-use std::{future::IntoFuture, net::TcpListener, thread::JoinHandle};
+use std::{
+    future::IntoFuture,
+    net::{Ipv4Addr, TcpListener},
+    thread::JoinHandle,
+};
 
 use axum::Router;
 use tokio::sync::oneshot;
@@ -14,7 +18,12 @@ pub struct Web {
 
 impl Web {
     pub fn open(routes: Router) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::open_at(Ipv4Addr::LOCALHOST, routes)
+    }
+
+    /// Listens at this address of the machine.
+    pub fn open_at(address: Ipv4Addr, routes: Router) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (end, ended) = oneshot::channel::<()>();

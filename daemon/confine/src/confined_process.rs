@@ -35,6 +35,7 @@ use super::{
     egress_forwarder,
     plan::{ConfinementPlan, FORWARDER_PORT, PlannedNetwork},
     server_filter::{FilterTerms, filter_programs},
+    user_scope::RUNTIME_DIR_VARIABLE,
 };
 
 /// The exit code of a server that could not be started, as of a shell.
@@ -62,7 +63,13 @@ fn become_server(mut args: impl Iterator<Item = OsString>) -> Result<Infallible,
         None => {
             restrict(&plan)?;
             let program = Path::new(&program);
-            let error = Command::new(program).args(args).exec();
+            let mut command = Command::new(program);
+            if plan.runtime_dir.is_some() {
+                // They were for the scope.
+                command.env_remove(RUNTIME_DIR_VARIABLE);
+                command.env_remove("INVOCATION_ID");
+            }
+            let error = command.args(args).exec();
             return Err(format!("cannot start {}: {error}", program.display()));
         }
     };
@@ -76,7 +83,6 @@ fn enter_namespaces(
     program: OsString,
     args: impl Iterator<Item = OsString>,
 ) -> Result<io::Error, String> {
-    let plan = serde_json::to_string(plan).map_err(|error| error.to_string())?;
     // The file need not be visible inside, and may have been replaced by an update.
     let own = File::open("/proc/self/exe").map_err(|error| format!("cannot open muxd: {error}"))?;
     fcntl(&own, FcntlArg::F_SETFD(FdFlag::empty()))
@@ -85,7 +91,12 @@ fn enter_namespaces(
     // back below.
     set_termination(SigHandler::SigIgn)?;
     let (bubblewrap, words) = words.split_first().ok_or("the plan names no bubblewrap")?;
-    Ok(Command::new(bubblewrap)
+    let mut command = Command::new(bubblewrap);
+    if let Some(runtime_dir) = &plan.runtime_dir {
+        command.env(RUNTIME_DIR_VARIABLE, runtime_dir);
+    }
+    let plan = serde_json::to_string(plan).map_err(|error| error.to_string())?;
+    Ok(command
         .args(words)
         .arg("--")
         .arg(format!("/proc/self/fd/{}", own.as_raw_fd()))

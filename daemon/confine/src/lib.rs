@@ -8,8 +8,10 @@
 //!
 //! - `plan` decides what a server gets from its entry, its program and the machine; `program_files` which files its
 //!   program and the interpreters of it consist of; `machine` what this machine can enforce. `enforceable` refuses what
-//!   it cannot, `hidden_paths` what a server must not reach or could replace; `server_environment` sets its variables.
-//! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
+//!   it cannot, `hidden_paths` what a server must not reach or could replace; `server_environment` sets its variables,
+//!   `private_folders` are those in which it keeps what it fetches.
+//! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure. `user_scope` asks the user's
+//!   systemd for limits by control groups.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
 //!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
 //!   (`activity_stream` tells it which connections are idle). `denied_files` are those that a server's
@@ -40,12 +42,14 @@ mod observed_command;
 #[cfg(target_os = "linux")]
 mod observed_process;
 mod plan;
+mod private_folders;
 mod program_files;
 mod seatbelt;
 mod server_environment;
 #[cfg(target_os = "linux")]
 mod server_filter;
 mod suggestion;
+mod user_scope;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
@@ -59,4 +63,6 @@ pub use plan::{
     ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, SandboxGrants, ServerCommand,
     confine, grants,
 };
+pub use private_folders::delete_unused_private_folders;
 pub use suggestion::{SuggestedNetwork, SuggestedSandbox};
+pub use user_scope::UserScopes;

@@ -8,11 +8,15 @@ use std::{
 
 use mux_keeper::{SpawnSpec, TreeLimits};
 
+use super::user_scope::UserScopes;
+
 /// The layers that can be had here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SandboxSupport {
     /// bubblewrap, if it is installed and can create namespaces.
     pub bubblewrap: Option<PathBuf>,
+    /// The user's systemd, if it can limit what it starts.
+    pub scopes: Option<UserScopes>,
     /// The version of Landlock; 0 if there is none.
     pub landlock: u32,
     /// Limits on the number of processes count: the kernel exempts root.
@@ -42,10 +46,19 @@ impl SandboxSupport {
         })
     }
 
-    /// `bubblewrap` is the one that works, if any.
-    pub fn with_bubblewrap(bubblewrap: Option<PathBuf>) -> Self {
+    /// The user's systemd, whose [`UserScopes::trial`] tells whether it can limit what it starts.
+    pub fn find_scopes() -> Option<UserScopes> {
+        match cfg!(target_os = "linux") {
+            true => UserScopes::find(&search_path()),
+            false => None,
+        }
+    }
+
+    /// `bubblewrap` and `scopes` are those that work, if any.
+    pub fn of(bubblewrap: Option<PathBuf>, scopes: Option<UserScopes>) -> Self {
         Self {
             bubblewrap,
+            scopes,
             #[cfg(target_os = "linux")]
             landlock: mux_lockdown::landlock_rules::supported_version(),
             #[cfg(not(target_os = "linux"))]
@@ -58,6 +71,11 @@ impl SandboxSupport {
     /// Whether nothing is missing that the user might install.
     pub fn is_complete(&self) -> bool {
         self.bubblewrap.is_some() || self.seatbelt
+    }
+
+    /// The user's systemd, unless it has ended since it was tried.
+    pub(super) fn running_scopes(&self) -> Option<&UserScopes> {
+        self.scopes.as_ref().filter(|scopes| scopes.is_running())
     }
 
     /// The names of the layers around a server in a sandbox, the strongest first.
@@ -78,6 +96,9 @@ impl SandboxSupport {
         // A server that sees other processes can leave the tree that is measured.
         if self.bubblewrap.is_some() {
             layers.push("limits");
+            if self.running_scopes().is_some() {
+                layers.push("cgroup");
+            }
         }
         layers
     }

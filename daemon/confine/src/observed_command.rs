@@ -16,6 +16,7 @@ use super::{
     plan::{ConfineError, EGRESS_SOCKET, ServerCommand, create},
     server_environment::{set_package_caches, set_proxy_rules, variable},
     suggestion::{ObservedServer, SuggestedSandbox, suggest},
+    user_scope::RUNTIME_DIR_VARIABLE,
 };
 
 /// The name of the file with what an observed server did.
@@ -61,7 +62,7 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
         ..ServerSandbox::default()
     };
     set_package_caches(files.kind, &anything, &private, &mut env, &mut Vec::new())?;
-    env.retain(|(name, _)| name != "XDG_RUNTIME_DIR");
+    env.retain(|(name, _)| name != RUNTIME_DIR_VARIABLE);
     set_proxy_rules(&mut env);
     create(folder)?;
     let plan = ObservationPlan {

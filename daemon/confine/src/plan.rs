@@ -18,9 +18,11 @@ use super::{
     },
     hidden_paths::{hidden_paths, refuse_changeable_paths},
     machine::SandboxSupport,
+    private_folders::folder_of_command,
     program_files::{ProgramFiles, ProgramPlace, SYSTEM_FOLDERS},
     seatbelt,
     server_environment::{package_cache, set, set_package_caches, set_proxies, variable},
+    user_scope::RUNTIME_DIR_VARIABLE,
 };
 
 /// Files in /etc that programs need, and that hold no secret.
@@ -163,8 +165,11 @@ pub enum ConfineError {
 /// What `muxd confine` does before it becomes the server.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct ConfinementPlan {
-    /// bubblewrap and its arguments: the process starts itself once more inside.
+    /// bubblewrap and its arguments, perhaps in a scope of the user's systemd: the process starts itself once more
+    /// inside.
     pub(super) bubblewrap: Option<Vec<String>>,
+    /// Where the user's systemd is found, if it is asked for a scope.
+    pub(super) runtime_dir: Option<PathBuf>,
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
     pub(super) network: PlannedNetwork,
@@ -321,7 +326,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     read.extend(sandbox.read.iter().cloned());
     let mut write = sandbox.write.clone();
     set_package_caches(files.kind, sandbox, &private, &mut env, &mut write)?;
-    env.retain(|(name, _)| name != "XDG_RUNTIME_DIR");
+    env.retain(|(name, _)| name != RUNTIME_DIR_VARIABLE);
     if egress.is_some() {
         set_proxies(&mut env);
     }
@@ -330,8 +335,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         tasks: Some(max_tasks(sandbox)),
     };
     if support.seatbelt {
-        let tmp = private.join("tmp");
-        create(&tmp)?;
+        let tmp = folder_of_command(&private, "tmp")?;
         set(&mut env, "TMPDIR", &tmp);
         write.push(tmp);
         let profile = seatbelt::profile(&read, &write, &sandbox.network);
@@ -372,7 +376,13 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
                 has_network: plan.network == PlannedNetwork::Any,
                 tmp_size: sandbox.memory.unwrap_or(u64::MAX).min(PRIVATE_TMP_BYTES),
             };
-            let mut words = vec![bwrap.clone().into_os_string()];
+            let mut words = Vec::new();
+            if let Some(scopes) = support.running_scopes() {
+                words.push(scopes.program.clone().into_os_string());
+                words.extend(scopes.words(limits));
+                plan.runtime_dir = Some(scopes.runtime_dir.clone());
+            }
+            words.push(bwrap.clone().into_os_string());
             words.extend(bubblewrap::arguments(&visible));
             let words = words.into_iter().map(OsString::into_string);
             plan.bubblewrap = Some(words.collect::<Result<_, _>>().map_err(|word| {
@@ -391,8 +401,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
         }
         None => {
-            let tmp = private.join("tmp");
-            create(&tmp)?;
+            let tmp = folder_of_command(&private, "tmp")?;
             set(&mut env, "TMPDIR", &tmp);
             plan.read = SYSTEM_FOLDERS
                 .iter()
@@ -477,6 +486,7 @@ mod tests {
     fn support() -> SandboxSupport {
         SandboxSupport {
             bubblewrap: Some("/usr/bin/bwrap".into()),
+            scopes: None,
             landlock: 6,
             counts_processes: true,
             seatbelt: false,
@@ -704,8 +714,11 @@ mod tests {
             env_of("/usr/bin/npx", &online, "npm_config_cache"),
             own("npx", "npm")
         );
-        let cache = env_of("/usr/bin/uvx", &online, "UV_CACHE_DIR");
-        assert_eq!(cache, own("uvx", "uv"));
+        for (name, part) in [("UV_CACHE_DIR", "cache"), ("UV_TOOL_DIR", "tools")] {
+            let folder = env_of("/usr/bin/uvx", &online, name);
+            let uv = own("uvx", "uv").unwrap();
+            assert_eq!(folder, Some(format!("{uv}/{part}")));
+        }
     }
 
     #[test]

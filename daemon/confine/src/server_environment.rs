@@ -8,30 +8,35 @@ use std::{
 use mux_settings::{SandboxNetwork, ServerSandbox};
 
 use super::{
-    plan::{ConfineError, FORWARDER_PORT, create},
+    plan::{ConfineError, FORWARDER_PORT},
+    private_folders::folder_of_command,
     program_files::ProgramKind,
 };
 
 /// Where a package manager keeps what it has fetched.
 pub(super) struct PackageCache {
     pub(super) folder: &'static str,
-    /// Names the folder to it.
-    variable: &'static str,
+    /// The variables that name the folder to it, or a folder within.
+    variables: &'static [(&'static str, &'static str)],
     /// Lets it use what it has, and its value.
     offline: (&'static str, &'static str),
 }
 
 pub(super) fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
-    let (folder, variable, offline) = match kind? {
-        ProgramKind::Npm => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
-        ProgramKind::Uv => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
-        ProgramKind::Containers | ProgramKind::Other => return None,
-    };
-    Some(PackageCache {
-        folder,
-        variable,
-        offline,
-    })
+    match kind? {
+        ProgramKind::Npm => Some(PackageCache {
+            folder: "npm",
+            variables: &[("npm_config_cache", "")],
+            offline: ("npm_config_offline", "true"),
+        }),
+        ProgramKind::Uv => Some(PackageCache {
+            folder: "uv",
+            // It locks the folder of its tools, also if none is installed there.
+            variables: &[("UV_CACHE_DIR", "cache"), ("UV_TOOL_DIR", "tools")],
+            offline: ("UV_OFFLINE", "1"),
+        }),
+        ProgramKind::Containers | ProgramKind::Other => None,
+    }
 }
 
 /// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
@@ -46,9 +51,15 @@ pub(super) fn set_package_caches(
     let Some(cache) = package_cache(kind) else {
         return Ok(());
     };
-    let folder = private.join(cache.folder);
-    create(&folder)?;
-    set(env, cache.variable, &folder);
+    let folder = folder_of_command(private, cache.folder)?;
+    for (name, part) in cache.variables {
+        // An empty part would add a slash.
+        let folder = match *part {
+            "" => folder.clone(),
+            part => folder.join(part),
+        };
+        set(env, name, folder);
+    }
     write.push(folder);
     if sandbox.network == SandboxNetwork::None {
         set_default(env, cache.offline.0, cache.offline.1.as_ref());

@@ -18,7 +18,7 @@ use super::{attempt, has_bubblewrap, server};
 use crate::ui::page::drive;
 
 /// Observes a server while `used` uses it, and returns the document that `mux` prints.
-fn suggested(env: &TestEnv, name: &str, options: &[&str], used: impl FnOnce()) -> Value {
+pub(super) fn suggested(env: &TestEnv, name: &str, options: &[&str], used: impl FnOnce()) -> Value {
     // The log is waited for, and it takes a daemon.
     env.mux(["servers"]).ok();
     let mut observing = env.command("mux");

@@ -217,6 +217,82 @@ fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     assert_eq!(systemd.status()["started"]["by"], "client");
 }
 
+/// The kernel's limits of the control group of a process: of memory in bytes, and of the number of tasks.
+fn kernel_limits(pid: i32) -> (String, String) {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let group = group.unwrap();
+    let read = |places: [String; 2]| {
+        let mut found = places
+            .iter()
+            .filter_map(|place| fs::read_to_string(place).ok());
+        found.next().unwrap_or_default().trim().to_owned()
+    };
+    let root = "/sys/fs/cgroup";
+    (
+        read([
+            format!("{root}{group}/memory.max"),
+            format!("{root}/memory{group}/memory.limit_in_bytes"),
+        ]),
+        read([
+            format!("{root}{group}/pids.max"),
+            format!("{root}/pids{group}/pids.max"),
+        ]),
+    )
+}
+
+#[test]
+fn kernel_limits_servers_in_a_sandbox_where_the_user_manager_may() {
+    if !crate::sandboxes::has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    env.write_config(&crate::sandboxes::server(
+        "{ memory = \"64MiB\", processes = 40 }",
+    ));
+    let Some(mut systemd) = user_manager(&env) else {
+        return;
+    };
+    let attempt = |systemd: &Manager<'_>, what: &str| {
+        let arguments = format!("{{\"what\":\"{what}\"}}");
+        let output = systemd.mux(&["call", "box.attempt", &arguments]);
+        format!("{}{}", output.stdout, output.stderr)
+    };
+    attempt(&systemd, "pid");
+    let servers = systemd.mux(&["--json", "servers"]).ok().json();
+    let layers = servers[0]["sandbox"]["layers"].to_string();
+    let below_daemon = process::descendants(env.daemon().unwrap());
+    let name = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let server = below_daemon
+        .iter()
+        .copied()
+        .find(|pid| name(*pid).trim() == "bwrap");
+    let limits = kernel_limits(server.unwrap());
+    let expected = ((72 << 20).to_string(), "48".to_owned());
+    if limits == expected {
+        assert!(layers.contains("cgroup"), "{layers}");
+        let met = attempt(&systemd, "fork");
+        assert!(!met.contains("got through"), "{met}");
+    } else {
+        // The manager of a user has no controllers here, and nothing is claimed.
+        assert!(!layers.contains("cgroup"), "{layers} with {limits:?}");
+    }
+    // Without the manager the server starts as before, with the keeper's limits alone.
+    let running = systemd.systemd.take().unwrap();
+    running.signal(Signal::SIGKILL);
+    assert!(process::wait_for_end(running.pid(), HANG));
+    fs::remove_dir_all(systemd.runtime.join("systemd")).unwrap();
+    systemd.mux(&["servers", "restart", "box"]).ok();
+    let met = attempt(&systemd, "pid");
+    assert!(!met.contains("error"), "{met}");
+    let servers = systemd.mux(&["--json", "servers"]).ok().json();
+    let layers = servers[0]["sandbox"]["layers"].to_string();
+    assert!(
+        layers.contains("limits") && !layers.contains("cgroup"),
+        "{layers}"
+    );
+}
+
 #[test]
 fn init_installs_the_service_in_systemd_and_its_undo_command_removes_it() {
     let env = TestEnv::new();

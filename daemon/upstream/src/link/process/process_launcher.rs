@@ -24,7 +24,7 @@ use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
     ConfineError, ConfineInputs, ConfinedCommand, EgressLease, EgressProxies, ObservedCommand,
     RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand, SuggestedSandbox, confine,
-    grants, observe,
+    delete_unused_private_folders, grants, observe,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
@@ -123,6 +123,14 @@ impl ProcessLauncher {
         if let Err(error) = self.keeper().await {
             warn!(%error, "cannot start the keeper of the server processes");
         }
+    }
+
+    /// Deletes what servers in a sandbox have fetched and not used for long. For a daemon that takes over no servers.
+    pub async fn delete_unused_files(&self) {
+        let sandboxes = self.0.sandboxes.clone();
+        let deleted = spawn_blocking(move || delete_unused_private_folders(&sandboxes));
+        // The blocking pool may have shut down.
+        deleted.await.ok();
     }
 
     /// Starts the process of a server, with pipes to all three of its streams.
@@ -327,27 +335,46 @@ impl ProcessLauncher {
         })
     }
 
-    /// Tries bubblewrap, unless it is known to work: the user may install it at any time.
+    /// Tries bubblewrap and the user's systemd, unless bubblewrap is known to work: the user may install it at any time.
     async fn sandbox_support(&self) -> Result<SandboxSupport, LaunchError> {
         let known = self.0.support.lock().clone();
         if let Some(known) = known.filter(SandboxSupport::is_complete) {
             return Ok(known);
         }
-        let trial = spawn_blocking(SandboxSupport::bubblewrap_trial).await;
-        let trial = trial.map_err(|stopped| untried_bubblewrap(&stopped.to_string()))?;
+        let found = spawn_blocking(|| {
+            (
+                SandboxSupport::bubblewrap_trial(),
+                SandboxSupport::find_scopes(),
+            )
+        });
+        let (trial, mut scopes) = found
+            .await
+            .map_err(|stopped| untried_bubblewrap(&stopped.to_string()))?;
         let mut bubblewrap = None;
         if let Some(trial) = trial {
             let program = trial.program.clone();
-            let tried = self.program_output_and_exit(
-                trial,
-                PROGRAM_OUTPUT_TIMEOUT,
-                MAX_PROGRAM_OUTPUT_BYTES,
-            );
-            bubblewrap = bubblewrap_works(tried.await)?.then_some(program);
+            let works = bubblewrap_works(self.tried(trial).await)?;
+            bubblewrap = works.then_some(program);
         }
-        let support = SandboxSupport::with_bubblewrap(bubblewrap);
+        if let Some(found) = &scopes {
+            let tried = self.tried(found.trial()).await;
+            match tried.map(|output| output.exit.code) {
+                Ok(Some(0)) => {}
+                Ok(_) => scopes = None,
+                Err(problem) => {
+                    warn!(%problem, "the user's systemd could not be asked for limits of memory and processes; muxd alone enforces them until it starts again");
+                    scopes = None;
+                }
+            }
+        }
+        let support = SandboxSupport::of(bubblewrap, scopes);
         *self.0.support.lock() = Some(support.clone());
         Ok(support)
+    }
+
+    async fn tried(&self, trial: SpawnSpec) -> Result<CommandOutput, String> {
+        self.program_output_and_exit(trial, PROGRAM_OUTPUT_TIMEOUT, MAX_PROGRAM_OUTPUT_BYTES)
+            .await
     }
 
     /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
