@@ -54,11 +54,21 @@ impl Wire {
         self.answer().unwrap()
     }
 
+    /// Like [`call`](Self::call); `None` if the daemon closes the connection instead.
+    pub fn try_call(&mut self, message: &Value) -> Option<Value> {
+        self.try_ask(message).ok()?;
+        self.answer().ok()
+    }
+
     /// Sends one request.
     pub fn ask(&mut self, message: &Value) {
+        self.try_ask(message).unwrap();
+    }
+
+    fn try_ask(&mut self, message: &Value) -> io::Result<()> {
         let request = request(self.next, message);
         self.next += 1;
-        self.send(request.to_string().as_bytes()).unwrap();
+        self.send(request.to_string().as_bytes())
     }
 
     /// Sends one frame, preceded by its length.

@@ -375,6 +375,7 @@ impl ServerHandler for MuxMcpServer {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        self.audience.accept_subscription();
         Some(requested.clone())
     }
 
@@ -383,7 +384,7 @@ impl ServerHandler for MuxMcpServer {
         self.on_first_request(asked.client_info(), asked.client_capabilities());
         let uris = context.accepted().resource_subscriptions.clone();
         let uris = uris.unwrap_or_default();
-        let subscribed = self.audience.subscribe(context.sink().clone());
+        let subscribed = self.audience.subscribe(context.sink().clone()).await;
         let holder = ResourceSubscriber::Subscription(subscribed.number);
         let mut refused = Ok(());
         for uri in &uris {

@@ -1,9 +1,12 @@
 //! The receivers of notifications that belong to no request: the agent in the legacy era, and subscriptions in the
 //! modern era.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::{Mutex, MutexGuard};
@@ -28,6 +31,10 @@ const LOG_LEVELS: &[&str] = &[
     "emergency",
 ];
 
+/// How many subscriptions may be between their acceptance and their first notification. Above it, the newest one may
+/// miss what changes in that time.
+const MAX_ACCEPTED: usize = 64;
+
 /// The receivers of notifications. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct NotificationReceivers(Arc<Mutex<NotificationReceiversInner>>);
@@ -38,6 +45,8 @@ struct NotificationReceiversInner {
     /// The minimum level of log messages for the agent.
     level: usize,
     sinks: Vec<(u64, SubscriptionSink)>,
+    /// What each subscription that was accepted and does not receive yet has missed, the oldest first.
+    accepted: VecDeque<ListChanges>,
 }
 
 impl Default for NotificationReceiversInner {
@@ -46,7 +55,30 @@ impl Default for NotificationReceiversInner {
             agent: None,
             level: level_rank("info"),
             sinks: Vec::new(),
+            accepted: VecDeque::new(),
         }
+    }
+}
+
+impl NotificationReceiversInner {
+    fn accept_subscription(&mut self) {
+        self.accepted.truncate(MAX_ACCEPTED - 1);
+        self.accepted.push_back(ListChanges::default());
+    }
+
+    fn remember_changes(&mut self, changed: ListChanges) {
+        for missed in &mut self.accepted {
+            missed.merge(changed);
+        }
+    }
+
+    fn take_missed_changes(&mut self) -> ListChanges {
+        self.accepted.pop_front().unwrap_or_default()
+    }
+
+    fn all_receivers(&self) -> (Option<Peer<RoleServer>>, Vec<SubscriptionSink>) {
+        let sinks = self.sinks.iter().map(|(_, sink)| sink.clone()).collect();
+        (self.agent.clone(), sinks)
     }
 }
 
@@ -56,6 +88,14 @@ pub(super) struct ListChanges {
     pub(super) tools: bool,
     pub(super) resources: bool,
     pub(super) prompts: bool,
+}
+
+impl ListChanges {
+    fn merge(&mut self, other: Self) {
+        self.tools |= other.tools;
+        self.resources |= other.resources;
+        self.prompts |= other.prompts;
+    }
 }
 
 /// A guard: while it lives, the subscription receives notifications.
@@ -80,12 +120,24 @@ impl NotificationReceivers {
         self.inner().agent = Some(agent);
     }
 
-    pub(super) fn subscribe(&self, sink: SubscriptionSink) -> SubscriptionGuard {
+    /// A subscription will be acknowledged. What changes until [`subscribe`](Self::subscribe) is announced then.
+    pub(super) fn accept_subscription(&self) {
+        self.inner().accept_subscription();
+    }
+
+    /// Adds an acknowledged subscription, and announces what it missed since it was accepted.
+    pub(super) async fn subscribe(&self, sink: SubscriptionSink) -> SubscriptionGuard {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.inner().sinks.push((number, sink));
         let audience = self.clone();
-        SubscriptionGuard { audience, number }
+        let guard = SubscriptionGuard { audience, number };
+        let missed = {
+            let mut inner = self.inner();
+            inner.sinks.push((number, sink.clone()));
+            inner.take_missed_changes()
+        };
+        notify_subscription(&sink, missed).await;
+        guard
     }
 
     pub(super) fn set_level(&self, level: &str) {
@@ -94,7 +146,11 @@ impl NotificationReceivers {
 
     /// Announces changed lists. A receiver that is gone is skipped.
     pub(super) async fn notify_lists_changed(&self, changed: ListChanges) {
-        let (agent, sinks) = self.all_receivers();
+        let (agent, sinks) = {
+            let mut inner = self.inner();
+            inner.remember_changes(changed);
+            inner.all_receivers()
+        };
         if let Some(agent) = agent {
             if changed.tools {
                 drop(agent.notify_tool_list_changed().await);
@@ -107,21 +163,13 @@ impl NotificationReceivers {
             }
         }
         for sink in sinks {
-            if changed.tools {
-                drop(sink.notify_tool_list_changed().await);
-            }
-            if changed.resources {
-                drop(sink.notify_resource_list_changed().await);
-            }
-            if changed.prompts {
-                drop(sink.notify_prompt_list_changed().await);
-            }
+            notify_subscription(&sink, changed).await;
         }
     }
 
     /// Tells the agent that a URL elicitation is complete. The modern era has no notification for that.
     pub(super) async fn notify_elicitation_complete(&self, id: &str) {
-        let (agent, _) = self.all_receivers();
+        let (agent, _) = self.inner().all_receivers();
         if let Some(agent) = agent {
             let params = json!({ "elicitationId": id });
             let method = "notifications/elicitation/complete";
@@ -133,7 +181,7 @@ impl NotificationReceivers {
 
     /// Announces a changed resource. A subscription is sent the uris that it named.
     pub(super) async fn send_resource_updated(&self, update: &ResourceUpdate) {
-        let (agent, sinks) = self.all_receivers();
+        let (agent, sinks) = self.inner().all_receivers();
         if let Some(agent) = agent {
             let params = ResourceUpdatedNotificationParam::new(update.uri.as_str());
             drop(agent.notify_resource_updated(params).await);
@@ -157,14 +205,21 @@ impl NotificationReceivers {
         }
     }
 
-    fn all_receivers(&self) -> (Option<Peer<RoleServer>>, Vec<SubscriptionSink>) {
-        let inner = self.inner();
-        let sinks = inner.sinks.iter().map(|(_, sink)| sink.clone()).collect();
-        (inner.agent.clone(), sinks)
-    }
-
     fn inner(&self) -> MutexGuard<'_, NotificationReceiversInner> {
         self.0.lock()
+    }
+}
+
+/// Announces changed lists. A receiver that is gone is skipped, and a list that was not subscribed to is not sent.
+async fn notify_subscription(sink: &SubscriptionSink, changed: ListChanges) {
+    if changed.tools {
+        drop(sink.notify_tool_list_changed().await);
+    }
+    if changed.resources {
+        drop(sink.notify_resource_list_changed().await);
+    }
+    if changed.prompts {
+        drop(sink.notify_prompt_list_changed().await);
     }
 }
 
@@ -188,4 +243,48 @@ pub(super) async fn notify_log(agent: &Peer<RoleServer>, level: &str, logger: &s
 fn level_rank(level: &str) -> usize {
     let known = LOG_LEVELS.iter().position(|known| *known == level);
     known.unwrap_or(LOG_LEVELS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOLS: ListChanges = ListChanges {
+        tools: true,
+        resources: false,
+        prompts: false,
+    };
+
+    #[test]
+    fn changes_after_the_acceptance_are_kept_for_the_subscription() {
+        let mut inner = NotificationReceiversInner::default();
+        inner.remember_changes(TOOLS);
+        inner.accept_subscription();
+        assert_eq!(inner.take_missed_changes(), ListChanges::default());
+
+        let prompts = ListChanges {
+            prompts: true,
+            ..ListChanges::default()
+        };
+        inner.accept_subscription();
+        inner.remember_changes(TOOLS);
+        inner.accept_subscription();
+        inner.remember_changes(prompts);
+        let both = ListChanges {
+            prompts: true,
+            ..TOOLS
+        };
+        assert_eq!(inner.take_missed_changes(), both);
+        assert_eq!(inner.take_missed_changes(), prompts);
+        assert_eq!(inner.take_missed_changes(), ListChanges::default());
+    }
+
+    #[test]
+    fn subscriptions_that_never_receive_are_bounded() {
+        let mut inner = NotificationReceiversInner::default();
+        for _ in 0..MAX_ACCEPTED * 2 {
+            inner.accept_subscription();
+        }
+        assert_eq!(inner.accepted.len(), MAX_ACCEPTED);
+    }
 }

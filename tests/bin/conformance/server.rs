@@ -50,6 +50,8 @@ pub(crate) struct Server {
     level: Mutex<LoggingLevel>,
     /// For those who listen; clients of the old era are told without having asked.
     changes: broadcast::Sender<List>,
+    /// Of the listeners that were accepted and do not listen yet.
+    accepted: Mutex<Vec<broadcast::Receiver<List>>>,
     seal: RandomState,
     journal: Option<PathBuf>,
 }
@@ -61,6 +63,7 @@ impl Server {
             extra_prompt: AtomicBool::new(false),
             level: Mutex::new(LoggingLevel::Debug),
             changes: broadcast::channel(16).0,
+            accepted: Mutex::default(),
             seal: RandomState::new(),
             journal,
         }
@@ -256,11 +259,15 @@ impl ServerHandler for Server {
         &self,
         wanted: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        // The acknowledgement follows at once, and a change may follow that before `listen` is polled.
+        let changes = self.changes.subscribe();
+        self.accepted.lock().unwrap().push(changes);
         Some(wanted.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.changes.subscribe();
+        let accepted = self.accepted.lock().unwrap().pop();
+        let mut changes = accepted.unwrap_or_else(|| self.changes.subscribe());
         loop {
             let list = tokio::select! {
                 () = context.cancelled() => return Ok(()),
