@@ -19,7 +19,9 @@ use tokio::time::timeout;
 use crate::{
     ConnectError,
     feature_gate::{FeatureGate, ListedFeatures},
-    lock_holder, spawn, wait_for_exit,
+    lock_holder,
+    process_state::is_process_stopped,
+    spawn, wait_for_exit,
 };
 
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
@@ -202,14 +204,6 @@ pub(crate) async fn dial_and_greet(
         }),
         Err(error) => Err(ConnectError::Lost(error.to_string())),
     }
-}
-
-/// Whether a process is stopped by a signal or a debugger, if the system can tell.
-fn is_process_stopped(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The process name before the state may contain any characters.
-    let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
-    state.starts_with(['T', 't'])
 }
 
 /// Fails if another user owns the other end: credentials may be sent over this socket.

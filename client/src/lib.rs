@@ -19,7 +19,8 @@
 //!
 //! - `connect` dials the socket, sends `hello`, and waits for a successor; `spawn` starts a daemon under the startup
 //!   lock and reads its one-line report; `error` has the reasons why there is no connection; `feature_gate` rejects
-//!   methods that the `hello` response did not list; `daemon_exit` waits for a daemon that was asked to stop.
+//!   methods that the `hello` response did not list; `daemon_exit` waits for a daemon that was asked to stop;
+//!   `process_state` recognizes one that is stopped.
 //! - `run` starts a run and follows its events by long poll; `value_pages` reads a stored value page by page.
 //!
 //! # The `mux` command
@@ -95,6 +96,7 @@ mod connect;
 mod daemon_exit;
 mod error;
 mod feature_gate;
+mod process_state;
 mod run;
 mod spawn;
 mod value_pages;

@@ -6,7 +6,11 @@
 //! Invariant: the daemon that serves holds the [`InstanceLock`], and readiness is reported, never polled.
 
 mod daemon_setup;
+#[cfg(target_os = "macos")]
+mod launchd;
 mod lock;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod no_service_manager;
 mod passed_socket;
 mod predecessor_runs;
 mod retire_request;

@@ -49,7 +49,6 @@ that it is passed, and reports its status; `mux service install` sets that up.";
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    #[cfg(target_os = "linux")]
     mux_process::core_dumps::forbid_core_dumps();
     let mut args = env::args_os().skip(1);
     let first = args.next();

@@ -15,6 +15,7 @@ mod login;
 mod long_value;
 mod metrics;
 mod notices;
+mod peer_pid;
 mod pins;
 mod policy;
 mod program_steps;
@@ -48,10 +49,9 @@ use interprocess::local_socket::{
 };
 use mux_proto::Mux;
 use tarpc::server::{BaseChannel, Channel, Config};
-#[cfg(target_os = "linux")]
-use tokio::net::UnixStream;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
+    net::UnixStream,
     sync::watch,
     time::timeout,
 };
@@ -63,6 +63,7 @@ use self::{
     connection::{ConnectionState, PeerIds, SUCCESSOR_CONNECTION},
     descriptor_reserve::{DescriptorPermit, DescriptorReserve},
     disconnect_watch::DisconnectWatch,
+    peer_pid::peer_pid,
     request_frames::RequestFrames,
     request_handler::RequestHandler,
 };
@@ -202,7 +203,6 @@ pub(crate) fn serve_stream<S>(
 }
 
 /// Serves a connection of the successor, which answers its own clients about the runs that continue here.
-#[cfg(target_os = "linux")]
 pub(crate) fn serve_successor(
     stream: UnixStream,
     daemon: Arc<Daemon>,
@@ -311,8 +311,7 @@ fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
     let me = nix::unistd::geteuid().as_raw();
     match stream.peer_creds() {
         Ok(creds) if creds.euid().is_none_or(|uid| uid == me) => {
-            let pid = creds.pid().and_then(|pid| u32::try_from(pid).ok());
-            Some((pid, creds.euid()))
+            Some((peer_pid(stream, &creds), creds.euid()))
         }
         Ok(_) => None,
         Err(error) => {

@@ -17,9 +17,11 @@ mod case;
 mod crowd;
 mod killed;
 mod limits;
+#[cfg(target_os = "linux")]
 mod process;
 mod realm;
 mod rogue;
+#[cfg(target_os = "linux")]
 mod strace;
 mod vitals;
 

@@ -8,6 +8,7 @@ mod drain;
 mod files;
 mod killed;
 mod leaving;
+#[cfg(target_os = "linux")]
 mod undumpable;
 
 use std::time::Duration;

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 #[cfg(target_os = "linux")]
 mod bad_days;
+#[cfg(target_os = "linux")]
 mod canaries;
 mod check;
 mod commands;
@@ -28,6 +29,7 @@ mod oauth;
 mod offers;
 mod once;
 mod openapi;
+#[cfg(target_os = "linux")]
 mod orphans;
 mod ownership;
 mod packages;
@@ -44,6 +46,7 @@ mod runs;
 #[cfg(target_os = "linux")]
 mod sandboxes;
 mod secrets;
+#[cfg(target_os = "linux")]
 mod service;
 mod sharing;
 mod smoke;
@@ -55,4 +58,5 @@ mod tool_overrides;
 mod traces;
 mod types;
 mod ui;
+#[cfg(target_os = "linux")]
 mod upgrade;

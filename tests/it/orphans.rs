@@ -10,8 +10,6 @@
 
 mod endings;
 mod shapes;
-
-#[cfg(target_os = "linux")]
 mod wrappers;
 
 use std::{

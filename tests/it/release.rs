@@ -10,7 +10,7 @@ use std::{
 use mux_tests::{
     Running, TestEnv, editors,
     env::{binary, output},
-    fake_programs::{self, fake_program, fake_programs},
+    fake_programs::{fake_program, fake_programs},
     left_out,
 };
 use serde_json::Value;
@@ -196,7 +196,7 @@ fn programs_of_another_platform_are_released_and_packaged_for_it() {
         }
     }
     let env = TestEnv::new();
-    fake_programs::cross_compiled_programs(compiler, &env.path("programs"), BUILD);
+    mux_tests::fake_programs::cross_compiled_programs(compiler, &env.path("programs"), BUILD);
     let mut command = script("release");
     command.args(["--target", "aarch64-unknown-linux-gnu", "--binaries"]);
     command.arg(env.path("programs"));

@@ -2,14 +2,10 @@
 //!
 //! Invariant: there is one daemon, and every request is answered, whether systemd or a client starts the daemon.
 
-#[cfg(target_os = "linux")]
 mod activation;
-#[cfg(target_os = "linux")]
 mod real;
-#[cfg(target_os = "linux")]
 mod takeover;
 mod units;
-#[cfg(target_os = "linux")]
 mod words;
 
 use std::{

@@ -1,27 +1,27 @@
-//! Inspection of processes from outside.
+//! Inspection of processes from outside, by `/proc` or by macOS's libproc.
 
-use std::{
-    fs,
-    os::fd::{AsFd, FromRawFd, OwnedFd},
-    time::{Duration, Instant},
-};
+#[cfg(target_os = "macos")]
+mod libproc;
+#[cfg(not(target_os = "macos"))]
+mod procfs;
+
+use std::time::{Duration, Instant};
 
 use nix::{
-    poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::{self, Signal},
     unistd::Pid,
 };
 
+#[cfg(target_os = "macos")]
+use libproc as system;
+#[cfg(not(target_os = "macos"))]
+use procfs as system;
+
+use self::system::ExitWatch;
+
 /// Whether a process runs. A zombie does not.
 pub fn is_alive(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|stat| {
-            stat.rsplit(')')
-                .next()
-                .map(|rest| !rest.trim_start().starts_with('Z'))
-        })
-        .unwrap_or(false)
+    system::is_alive(pid)
 }
 
 /// Sends `SIGKILL`. Ignores a process that is gone already.
@@ -35,41 +35,16 @@ pub fn send(pid: i32, signal: Signal) {
 
 /// Waits for the end of any process, not only of a child. Returns false if it still runs after the time.
 pub fn wait_for_end(pid: i32, within: Duration) -> bool {
-    pidfd(pid).is_none_or(|fd| ends(&fd, within))
-}
-
-fn ends(process: &OwnedFd, within: Duration) -> bool {
-    let mut fds = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(within).unwrap_or(PollTimeout::MAX);
-    matches!(poll(&mut fds, timeout), Ok(n) if n > 0)
-}
-
-/// A descriptor that becomes readable when the process ends.
-#[expect(unsafe_code, reason = "no safe wrapper of pidfd_open is at hand")]
-fn pidfd(pid: i32) -> Option<OwnedFd> {
-    // SAFETY: the call takes two integers and returns a new descriptor, or -1.
-    let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
-    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
-    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+    ExitWatch::of(pid).is_none_or(|watch| watch.ends(within))
 }
 
 /// Every process whose environment or command line contains a text.
 pub fn mentioning(text: &str) -> Vec<i32> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else {
-            continue;
-        };
-        let holds = |file| {
-            fs::read(entry.path().join(file))
-                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
-        };
-        if (holds("environ") || holds("cmdline")) && is_alive(pid) {
-            found.push(pid);
-        }
-    }
-    found
+    let holds = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).contains(text);
+    let found = system::pids().into_iter().filter(|pid| {
+        (holds(system::environment(*pid)) || holds(system::words(*pid))) && is_alive(*pid)
+    });
+    found.collect()
 }
 
 /// The direct and indirect children of a process.
@@ -77,17 +52,8 @@ pub fn descendants(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut parents = vec![pid];
     while let Some(parent) = parents.pop() {
-        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Ok(child) = entry.file_name().to_string_lossy().parse::<i32>() else {
-                continue;
-            };
-            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            let after_name = stat.rsplit(')').next().unwrap_or_default();
-            let ppid = after_name
-                .split_whitespace()
-                .nth(1)
-                .and_then(|p| p.parse::<i32>().ok());
-            if ppid == Some(parent) && is_alive(child) {
+        for child in system::pids() {
+            if system::parent(child) == Some(parent) && is_alive(child) {
                 found.push(child);
                 parents.push(child);
             }
@@ -96,8 +62,8 @@ pub fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
-/// Processes that are watched through pidfds, so that reused pids do not matter.
-pub struct Tree(Vec<(i32, OwnedFd)>);
+/// Processes that are watched by the kernel, so that reused pids do not matter.
+pub struct Tree(Vec<(i32, ExitWatch)>);
 
 impl Tree {
     /// A process and its descendants.
@@ -106,7 +72,9 @@ impl Tree {
     }
 
     pub fn watch(pids: impl IntoIterator<Item = i32>) -> Self {
-        let watched = pids.into_iter().filter_map(|pid| Some((pid, pidfd(pid)?)));
+        let watched = pids
+            .into_iter()
+            .filter_map(|pid| Some((pid, ExitWatch::of(pid)?)));
         Self(watched.collect())
     }
 
@@ -119,7 +87,7 @@ impl Tree {
         let until = Instant::now() + within;
         self.0
             .iter()
-            .filter(|(_, fd)| !ends(fd, until.saturating_duration_since(Instant::now())))
+            .filter(|(_, watch)| !watch.ends(until.saturating_duration_since(Instant::now())))
             .map(|(pid, _)| format!("{pid} {}", command_line(*pid)))
             .collect()
     }
@@ -127,45 +95,28 @@ impl Tree {
 
 /// The command line of a process.
 pub fn command_line(pid: i32) -> String {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = system::words(pid);
     String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
 /// Resident memory in bytes.
 pub fn resident_bytes(pid: i32) -> u64 {
-    memory(pid, "VmRSS:")
+    system::resident_bytes(pid)
 }
 
 /// Peak resident memory in bytes.
 pub fn peak_bytes(pid: i32) -> u64 {
-    memory(pid, "VmHWM:")
-}
-
-fn memory(pid: i32, field: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with(field));
-    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1));
-    kibibytes.unwrap().parse::<u64>().unwrap() * 1024
+    system::peak_bytes(pid)
 }
 
 /// The CPU time of a process.
 pub fn cpu_time(pid: i32) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let words: Vec<&str> = after_name.split_whitespace().collect();
-    // User and kernel time, in hundredths of a second.
-    let ticks = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
-    Duration::from_millis(10 * (ticks(11).unwrap_or(0) + ticks(12).unwrap_or(0)))
+    system::cpu_time(pid)
 }
 
 /// The parent of a process, its parent, and so on up to the first process.
 pub fn ancestors(pid: i32) -> Vec<i32> {
-    let parent = |pid: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let (_, rest) = stat.rsplit_once(')')?;
-        let parent: i32 = rest.split_whitespace().nth(1)?.parse().ok()?;
-        (parent > 0).then_some(parent)
-    };
+    let parent = |pid: &i32| system::parent(*pid).filter(|parent| *parent > 0);
     std::iter::successors(parent(&pid), parent).collect()
 }
 

@@ -2,14 +2,27 @@
 //!
 //! Invariant: a notification names tools but no arguments, and errors go only to the log. One notification is shown at
 //! a time: those that come while the desktop does not respond are merged into one that gives their number.
+//!
+//! - `notification_service` shows it on a desktop that has the notification service of freedesktop.org.
+//! - `osascript` shows it on macOS.
+
+#[cfg(not(target_os = "macos"))]
+mod notification_service;
+// Compiled for tests on every system, so that it does not break unnoticed on macOS.
+#[cfg(any(target_os = "macos", test))]
+mod osascript;
 
 use std::{sync::Arc, thread};
 
-use notify_rust::{Notification, Timeout};
 use parking_lot::{Mutex, MutexGuard};
 use tracing::debug;
 
 use mux_caller::ApprovalRequest;
+
+#[cfg(not(target_os = "macos"))]
+use notification_service as desktop;
+#[cfg(target_os = "macos")]
+use osascript as desktop;
 
 /// The text of a notification.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,12 +51,7 @@ struct NotifierState {
 
 impl Default for DesktopNotifier {
     fn default() -> Self {
-        Self::new(|word| {
-            let mut note = Notification::new();
-            note.appname("mux").summary(&word.summary).body(&word.body);
-            let shown = note.timeout(Timeout::Default).show();
-            shown.map(drop).map_err(|error| error.to_string())
-        })
+        Self::new(desktop::show)
     }
 }
 

@@ -122,14 +122,13 @@ fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineEr
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
 
     use super::*;
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn folder_of_a_single_file_is_hidden() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();

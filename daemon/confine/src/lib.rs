@@ -17,7 +17,7 @@
 //!   (`activity_stream` tells it which connections are idle). `denied_files` are those that a server's
 //!   errors name; `denial_counts` remembers what was denied, of either kind.
 //! - `observed_command` is how a server is started without a sandbox under `muxd observe` (`observed_process`), which
-//!   records what it does (`observation`); `suggestion` derives a sandbox from that.
+//!   records what it does (`observation`, in an `observation_file`); `suggestion` derives a sandbox from that.
 //!
 //! Invariants:
 //!
@@ -38,6 +38,8 @@ mod enforceable;
 mod hidden_paths;
 mod machine;
 mod observation;
+#[cfg(target_os = "linux")]
+mod observation_file;
 mod observed_command;
 #[cfg(target_os = "linux")]
 mod observed_process;

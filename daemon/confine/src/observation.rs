@@ -1,19 +1,13 @@
 //! What an observed server did: one line of JSON for each thing, the first time.
-//!
-//! Invariant: a line is written whole, by one write at the end of the file, because several processes share it.
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
-
-/// How many things are recorded of one process tree. A sandbox for more is not to be suggested anyway.
-const MAX_OBSERVATIONS: usize = 20_000;
 
 /// What `muxd observe` does.
 #[derive(Debug, Deserialize, Serialize)]
@@ -52,34 +46,6 @@ pub(super) enum FileAccess {
     /// It existed and is changed or removed.
     Write,
     Create,
-}
-
-/// The file with the observations of a server.
-pub(super) struct ObservationFile {
-    file: File,
-    known: BTreeSet<ObservedAction>,
-}
-
-impl ObservationFile {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self {
-            file,
-            known: BTreeSet::new(),
-        })
-    }
-
-    pub(super) fn add(&mut self, observation: ObservedAction) {
-        if self.known.len() >= MAX_OBSERVATIONS || self.known.contains(&observation) {
-            return;
-        }
-        // A path that is not UTF-8 cannot be written into a configuration either.
-        if let Ok(mut line) = serde_json::to_string(&observation) {
-            line.push('\n');
-            self.file.write_all(line.as_bytes()).ok();
-        }
-        self.known.insert(observation);
-    }
 }
 
 /// The observations in a file. It may not exist: the server was not started.

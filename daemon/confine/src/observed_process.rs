@@ -48,7 +48,8 @@ use nix::{
 use super::{
     confined_process::{CANNOT_START, close_on_exec_above_standard, set_termination},
     egress_forwarder,
-    observation::{FileAccess, ObservationFile, ObservationPlan, ObservedAction},
+    observation::{FileAccess, ObservationPlan, ObservedAction},
+    observation_file::ObservationFile,
     program_files::SYSTEM_FOLDERS,
     server_environment::proxy_variables,
 };

@@ -483,6 +483,77 @@ pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn private_folder_is_not_that_of_another_command_of_the_same_name() {
+        let dirs = SandboxDirs {
+            private: "/cache".into(),
+            egress: "/run".into(),
+            protected: Vec::new(),
+        };
+        let folder = |identity, program: &str, args: &[&str]| {
+            let command = ServerCommand {
+                identity,
+                program: program.into(),
+                args: args.iter().map(OsString::from).collect(),
+                env: Vec::new(),
+                cwd: Path::new("/"),
+                dirs: &dirs,
+                muxd: Path::new("/opt/muxd"),
+            };
+            command.private_folder()
+        };
+        let own = folder("a", "/usr/bin/npx", &["-y", "good"]);
+        assert!(own.starts_with("/cache/a"));
+        assert_eq!(own, folder("a", "/usr/bin/npx", &["-y", "good"]));
+        for other in [
+            folder("b", "/usr/bin/npx", &["-y", "good"]),
+            folder("a", "/usr/bin/npx", &["-y", "bad"]),
+            folder("a", "/usr/bin/npx", &["-ygood"]),
+            folder("a", "/usr/bin/uvx", &["-y", "good"]),
+        ] {
+            assert_ne!(own, other);
+        }
+    }
+
+    #[test]
+    fn fixes_name_what_works_on_that_system() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("state")).unwrap();
+        let dirs = SandboxDirs {
+            private: dir.path().join("cache"),
+            egress: dir.path().join("run"),
+            protected: vec![dir.path().join("state")],
+        };
+        let sandbox = ServerSandbox {
+            read: vec![dir.path().to_owned()],
+            processes: Some(64),
+            ..ServerSandbox::default()
+        };
+        for (seatbelt, names_bubblewrap) in [(true, false), (false, true)] {
+            let support = SandboxSupport {
+                seatbelt,
+                ..SandboxSupport::default()
+            };
+            let errors = [
+                hidden_paths(&sandbox, &[], &dirs, &support).unwrap_err(),
+                refuse_unenforceable_limits(&sandbox, &support).unwrap_err(),
+            ];
+            for error in errors {
+                let text = error.to_string();
+                assert_eq!(
+                    text.contains("install bubblewrap"),
+                    names_bubblewrap,
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod linux_tests {
+    use super::*;
+
     fn support() -> SandboxSupport {
         SandboxSupport {
             bubblewrap: Some("/usr/bin/bwrap".into()),
@@ -529,7 +600,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn what_cannot_be_enforced_does_not_start_and_names_the_fix() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path();
@@ -599,7 +669,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn paths_that_a_server_could_replace_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
@@ -640,7 +709,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn plan_grants_what_the_entry_says_and_hides_what_is_muxds() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
@@ -682,7 +750,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn package_managers_fetch_into_a_cache_of_the_servers_own() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
@@ -722,73 +789,6 @@ mod tests {
     }
 
     #[test]
-    fn private_folder_is_not_that_of_another_command_of_the_same_name() {
-        let dirs = SandboxDirs {
-            private: "/cache".into(),
-            egress: "/run".into(),
-            protected: Vec::new(),
-        };
-        let folder = |identity, program: &str, args: &[&str]| {
-            let command = ServerCommand {
-                identity,
-                program: program.into(),
-                args: args.iter().map(OsString::from).collect(),
-                env: Vec::new(),
-                cwd: Path::new("/"),
-                dirs: &dirs,
-                muxd: Path::new("/opt/muxd"),
-            };
-            command.private_folder()
-        };
-        let own = folder("a", "/usr/bin/npx", &["-y", "good"]);
-        assert!(own.starts_with("/cache/a"));
-        assert_eq!(own, folder("a", "/usr/bin/npx", &["-y", "good"]));
-        for other in [
-            folder("b", "/usr/bin/npx", &["-y", "good"]),
-            folder("a", "/usr/bin/npx", &["-y", "bad"]),
-            folder("a", "/usr/bin/npx", &["-ygood"]),
-            folder("a", "/usr/bin/uvx", &["-y", "good"]),
-        ] {
-            assert_ne!(own, other);
-        }
-    }
-
-    #[test]
-    fn fixes_name_what_works_on_that_system() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("state")).unwrap();
-        let dirs = SandboxDirs {
-            private: dir.path().join("cache"),
-            egress: dir.path().join("run"),
-            protected: vec![dir.path().join("state")],
-        };
-        let sandbox = ServerSandbox {
-            read: vec![dir.path().to_owned()],
-            processes: Some(64),
-            ..ServerSandbox::default()
-        };
-        for (seatbelt, names_bubblewrap) in [(true, false), (false, true)] {
-            let support = SandboxSupport {
-                seatbelt,
-                ..SandboxSupport::default()
-            };
-            let errors = [
-                hidden_paths(&sandbox, &[], &dirs, &support).unwrap_err(),
-                refuse_unenforceable_limits(&sandbox, &support).unwrap_err(),
-            ];
-            for error in errors {
-                let text = error.to_string();
-                assert_eq!(
-                    text.contains("install bubblewrap"),
-                    names_bubblewrap,
-                    "{text}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
     fn list_of_hosts_leads_through_a_proxy_in_an_empty_network() {
         let dir = tempfile::tempdir().unwrap();
         let sandbox = ServerSandbox {

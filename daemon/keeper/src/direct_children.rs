@@ -1,7 +1,7 @@
-//! Child processes without a keeper, for systems other than Linux.
+//! Child processes of the daemon itself, for systems other than Linux. A guard process ends them if it cannot.
 //!
-//! Invariant: while the daemon lives, the guarantees are those of the keeper. If it is killed, its servers get a closed
-//! stdin, but those that ignore it keep running, and processes that left their process group are never found.
+//! Invariant: while the daemon lives, the guarantees are those of the keeper, without the limits of a tree. If it is
+//! killed, the guard ends the process groups of its servers; processes that left their group are never found.
 
 use std::{
     collections::HashMap,
@@ -23,8 +23,13 @@ use tokio::{
     time::sleep,
 };
 
+use tracing::warn;
+
+use mux_process::{core_dumps, descriptor_limits};
+
 use super::{
     error::{KeeperError, SpawnError},
+    group_guard::GroupGuard,
     kept_child::{ChildExit, KeeperCall, SpawnSpec, StartedChild, StopSignal},
 };
 
@@ -36,32 +41,38 @@ const DIRECT_TERM_DELAY: Duration = Duration::from_millis(300);
 const DIRECT_KILL_DELAY: Duration = Duration::from_millis(900);
 const DIRECT_WAIT_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// There is no keeper process on this system.
-#[cfg(not(target_os = "linux"))]
-pub fn run_keeper(_lock: &Path) -> std::process::ExitCode {
-    std::process::ExitCode::FAILURE
-}
-
-/// Returns the daemon's own pid: it is its own keeper, and needs neither binary nor lock.
+/// Starts the guard, which is `exe` with the argument `keeper`. Returns its pid.
 pub(super) async fn start(
-    _exe: &Path,
-    _lock: &Path,
+    exe: &Path,
+    lock: &Path,
     calls: mpsc::UnboundedReceiver<KeeperCall>,
     alive: watch::Sender<()>,
 ) -> Result<u32, KeeperError> {
-    tokio::spawn(serve(calls, alive));
-    Ok(std::process::id())
+    let guard = GroupGuard::start(exe, lock).await?;
+    let pid = guard.pid().ok_or(KeeperError::Gone)?;
+    tokio::spawn(serve(guard, calls, alive));
+    Ok(pid)
 }
 
-async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sender<()>) {
+async fn serve(
+    mut guard: GroupGuard,
+    mut calls: mpsc::UnboundedReceiver<KeeperCall>,
+    alive: watch::Sender<()>,
+) {
     let mut groups: HashMap<u64, Pid> = HashMap::new();
     let mut children = JoinSet::new();
     loop {
         let call = tokio::select! {
             call = calls.recv() => call,
             Some(Ok(id)) = children.join_next() => {
-                groups.remove(&id);
+                if let Some(group) = groups.remove(&id) {
+                    guard.remove(group).await;
+                }
                 continue;
+            }
+            () = guard.exited() => {
+                warn!("the guard of the server processes has exited; a new one is needed");
+                break;
             }
         };
         match call {
@@ -73,6 +84,7 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sen
             }) => match spawn(&spec) {
                 Ok((child, started)) => {
                     let group = Pid::from_raw(started.pid.cast_signed());
+                    guard.add(group).await;
                     groups.insert(id, group);
                     children.spawn(watch_child(id, child, group, exit));
                     reply.send(Ok(started)).ok();
@@ -84,13 +96,14 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sen
                     killpg(*group, Signal::from(signal)).ok();
                 }
             }
-            // There is no keeper process to share.
-            Some(
-                KeeperCall::Admit { .. }
-                | KeeperCall::Give { .. }
-                | KeeperCall::Claim { .. }
-                | KeeperCall::EndUnclaimed,
-            ) => {}
+            // There is no other daemon that could own the child, and without an owner it must not stay.
+            Some(KeeperCall::Give { id }) => {
+                if let Some(group) = groups.get(&id) {
+                    killpg(*group, Signal::SIGKILL).ok();
+                }
+            }
+            #[cfg(target_os = "linux")]
+            Some(KeeperCall::Share(_)) => {}
             Some(KeeperCall::Close) | None => break,
         }
     }
@@ -109,6 +122,7 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sen
             killpg(*group, ending.map(Signal::from)).ok();
         }
     }
+    guard.close().await;
     drop(alive);
 }
 
@@ -124,7 +138,8 @@ fn spawn(spec: &SpawnSpec) -> Result<(Child, StartedChild), SpawnError> {
         reason: error.to_string(),
         errno: error.raw_os_error(),
     };
-    let mut child = Command::new(&spec.program)
+    let mut command = Command::new(&spec.program);
+    command
         .args(&spec.args)
         .env_clear()
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
@@ -132,9 +147,10 @@ fn spawn(spec: &SpawnSpec) -> Result<(Child, StartedChild), SpawnError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(failed)?;
+        .process_group(0);
+    descriptor_limits::give_back(&mut command);
+    core_dumps::restore_for_child(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
     let started = pipes(&mut child).map_err(failed)?;
     Ok((child, started))
 }
@@ -182,16 +198,23 @@ impl From<ExitStatus> for ChildExit {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
     use crate::Keeper;
 
-    async fn keeper() -> Keeper {
+    /// A keeper whose guard only records what it is told.
+    async fn keeper(folder: &Path) -> Keeper {
         let (calls, requested) = mpsc::unbounded_channel();
         let (alive, gone) = watch::channel(());
-        let nowhere = Path::new("/");
-        let pid = start(nowhere, nowhere, requested, alive).await.unwrap();
+        let guard = folder.join("guard");
+        fs::write(&guard, "#!/bin/sh\necho ready\nexec cat >\"$2\"\n").unwrap();
+        fs::set_permissions(&guard, fs::Permissions::from_mode(0o700)).unwrap();
+        let pid = start(&guard, &folder.join("told"), requested, alive)
+            .await
+            .unwrap();
         Keeper::new(pid, 0, calls, gone)
     }
 
@@ -208,7 +231,8 @@ mod tests {
 
     #[tokio::test]
     async fn child_echoes_and_its_exit_is_reported() {
-        let keeper = keeper().await;
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = keeper(folder.path()).await;
         let mut child = keeper.spawn(shell("cat; exit 3")).await.unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"over").await.unwrap();
@@ -218,12 +242,16 @@ mod tests {
         stdout.read_to_string(&mut said).await.unwrap();
         assert_eq!(said, "over");
         assert_eq!(child.wait().await.to_string(), "exit code 3");
+        let pid = child.pid;
         keeper.close().await;
+        let told = fs::read_to_string(folder.path().join("told")).unwrap();
+        assert!(told.starts_with(&format!("+{pid}\n")), "{told}");
     }
 
     #[tokio::test]
     async fn close_kills_a_child_that_ignores_sigterm() {
-        let keeper = keeper().await;
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = keeper(folder.path()).await;
         let child = keeper.spawn(shell("trap '' TERM; echo ready; while :; do read x; done"));
         let mut child = child.await.unwrap();
         let mut ready = [0; 6];

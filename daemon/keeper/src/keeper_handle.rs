@@ -35,7 +35,7 @@ use super::direct_children as backend;
 #[cfg(target_os = "linux")]
 use super::keeper_owner as backend;
 #[cfg(target_os = "linux")]
-use super::kept_child::StartedChild;
+use super::kept_child::{ShareCall, StartedChild};
 
 /// How long [`Keeper::spawn`] waits for the keeper's answer. The longest legitimate wait is for the lock of an old
 /// keeper.
@@ -152,7 +152,7 @@ impl Keeper {
         let (far, near) = UnixStream::pair().map_err(KeeperError::Socket)?;
         let (done, queued) = oneshot::channel();
         let socket = OwnedFd::from(far);
-        let admit = KeeperCall::Admit { socket, done };
+        let admit = KeeperCall::Share(ShareCall::Admit { socket, done });
         self.calls.send(admit).map_err(|_| KeeperError::Gone)?;
         match timeout(SPAWN_TIMEOUT, queued).await {
             Ok(Ok(())) => Ok(KeeperOffer {
@@ -183,7 +183,7 @@ impl Keeper {
         let leash = self.leash(id);
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         self.calls
-            .send(KeeperCall::Claim { id, pid, exit })
+            .send(KeeperCall::Share(ShareCall::Claim { id, pid, exit }))
             .map_err(gone)?;
         let started = StartedChild {
             pid,
@@ -197,7 +197,8 @@ impl Keeper {
     /// Ends the children that were given to this daemon and not claimed.
     pub fn end_unclaimed(&self) {
         // An error means that the keeper is gone already.
-        self.calls.send(KeeperCall::EndUnclaimed).ok();
+        let end = KeeperCall::Share(ShareCall::EndUnclaimed);
+        self.calls.send(end).ok();
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     time::{Duration, Instant},
 };
@@ -23,7 +23,7 @@ pub(super) enum KeeperLock {
         until: Instant,
     },
     /// Kept open: closing it would release the lock.
-    Held(File),
+    Held(#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only kept open"))] File),
     /// The wait failed. The keeper continues without the lock: a duplicate server for a moment is better than none.
     Missed,
 }
@@ -76,21 +76,25 @@ impl KeeperLock {
         None
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) fn is_held(&self) -> bool {
         matches!(self, KeeperLock::Held(_))
     }
 
     /// Identifies the lock file by device and inode: the same for all keepers of one home.
+    #[cfg(target_os = "linux")]
     pub(super) fn home(&self) -> String {
         let (KeeperLock::Waiting { file, .. } | KeeperLock::Held(file)) = self else {
             return "none".to_owned();
         };
+        use std::os::unix::fs::MetadataExt as _;
         file.metadata().map_or_else(
             |_| "none".to_owned(),
             |file| format!("{:x}-{:x}", file.dev(), file.ino()),
         )
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) fn is_settled(&self) -> bool {
         !matches!(self, KeeperLock::Waiting { .. })
     }
@@ -115,7 +119,7 @@ mod tests {
             second.wait(start, silent),
             Some(start + LOCK_RETRY_INTERVAL)
         );
-        assert!(!second.is_settled());
+        assert!(matches!(second, KeeperLock::Waiting { .. }));
         drop(first);
         assert_eq!(second.wait(start, silent), None);
         assert!(matches!(second, KeeperLock::Held(_)));

@@ -24,7 +24,7 @@ use super::{
     child_entry::ChildEntry,
     error::{KeeperError, SpawnError},
     keeper_link::KeeperLink,
-    kept_child::{ChildExit, KeeperCall, SpawnSpec, StartedChild, StopSignal},
+    kept_child::{ChildExit, KeeperCall, ShareCall, SpawnSpec, StartedChild, StopSignal},
     sweep_dead_keeper::sweep,
     wire::{KEEPER_PROTOCOL_VERSION, KeeperEvent, KeeperRequest, SpawnFailure, SpawnRequest},
 };
@@ -163,7 +163,7 @@ impl KeeperOwner {
                         self.link.queue(&KeeperRequest::Signal { id, signal }).ok();
                     }
                     Some(KeeperCall::Signal { .. }) => {}
-                    Some(KeeperCall::Admit { socket, done }) => {
+                    Some(KeeperCall::Share(ShareCall::Admit { socket, done })) => {
                         if self.link.queue_with(&KeeperRequest::Admit {}, vec![socket]).is_ok() {
                             self.shared = true;
                             // The receiver may have been dropped.
@@ -177,13 +177,13 @@ impl KeeperOwner {
                             entry.lost();
                         }
                     }
-                    Some(KeeperCall::Claim { id, pid, exit }) => {
+                    Some(KeeperCall::Share(ShareCall::Claim { id, pid, exit })) => {
                         let before = self.children.remove(&id);
                         if let Some(entry) = ChildEntry::claimed(before, pid, exit) {
                             self.children.insert(id, entry);
                         }
                     }
-                    Some(KeeperCall::EndUnclaimed) => self.end_unclaimed(),
+                    Some(KeeperCall::Share(ShareCall::EndUnclaimed)) => self.end_unclaimed(),
                     Some(KeeperCall::Close) | None => break,
                 },
                 turned = self.link.turn() => if let Err(error) = turned.and_then(|()| self.hear()) {

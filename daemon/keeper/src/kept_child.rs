@@ -93,14 +93,22 @@ pub(super) enum KeeperCall {
         id: u64,
         signal: StopSignal,
     },
+    /// The child belongs to the daemon that shares the keeper from now on.
+    Give {
+        id: u64,
+    },
+    #[cfg(target_os = "linux")]
+    Share(ShareCall),
+    Close,
+}
+
+/// Requests that concern another daemon which shares the keeper.
+#[cfg(target_os = "linux")]
+pub(super) enum ShareCall {
     /// The keeper is to serve another daemon, too, over this socket.
     Admit {
         socket: OwnedFd,
         done: oneshot::Sender<()>,
-    },
-    /// The child belongs to that daemon from now on.
-    Give {
-        id: u64,
     },
     /// Claims a child that another daemon gives to this one.
     Claim {
@@ -110,7 +118,6 @@ pub(super) enum KeeperCall {
     },
     /// Ends the children that were given to this daemon and not claimed.
     EndUnclaimed,
-    Close,
 }
 
 pub(super) struct StartedChild {

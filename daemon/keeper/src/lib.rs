@@ -8,7 +8,8 @@
 //! servers to the daemon, and ends the trees when the daemon's end of their socket closes. Above the keeper is its
 //! guard, forked from it before it has a child: the next subreaper, which ends what a killed keeper leaves behind. If
 //! the daemon, the keeper and the guard are all killed, the next keeper ends the remaining processes. On other systems
-//! `direct_children` replaces the keeper, with weaker guarantees (process groups only).
+//! `direct_children` replaces the keeper, with weaker guarantees (process groups only): the daemon starts its servers
+//! itself, and `muxd keeper` is a guard (`group_guard`) that ends their process groups if the daemon is killed.
 //!
 //! - The daemon's side is [`Keeper`] (`keeper_handle`) and [`KeptChild`] (`kept_child`). `keeper_owner` is the task
 //!   that owns the keeper process and the table of its children (`child_entry`), `keeper_link` its end of the socket,
@@ -47,7 +48,6 @@ pub mod descriptor_passing;
 mod keeper_guard;
 #[cfg(target_os = "linux")]
 mod keeper_link;
-#[cfg(target_os = "linux")]
 mod keeper_lock;
 #[cfg(target_os = "linux")]
 mod keeper_owner;
@@ -68,13 +68,15 @@ mod sweep_dead_keeper;
 #[cfg(target_os = "linux")]
 pub mod wire;
 
-// Compiled for tests on every system, so that it does not break unnoticed on Linux.
+// Compiled for tests on every system, so that they do not break unnoticed on Linux.
 #[cfg(any(not(target_os = "linux"), test))]
 mod direct_children;
+#[cfg(any(not(target_os = "linux"), test))]
+mod group_guard;
 
-#[cfg(not(target_os = "linux"))]
-pub use direct_children::run_keeper;
 pub use error::{KeeperError, SpawnError};
+#[cfg(not(target_os = "linux"))]
+pub use group_guard::run_keeper;
 #[cfg(target_os = "linux")]
 pub use keeper_handle::KeeperOffer;
 pub use keeper_handle::{Keeper, find_program, find_program_blocking};

@@ -6,14 +6,13 @@
 //! always inspect itself (`/proc/self/fd`, `/proc/self/exe`). A process that may trace all others (root) is not kept
 //! out.
 //!
+//! Other systems than Linux have no such setting: there, only core files are prevented.
+//!
 //! Invariant: servers inherit the core limit that muxd itself was started with. Their exec makes them dumpable again.
 
 use std::sync::OnceLock;
 
-use nix::sys::{
-    prctl,
-    resource::{Resource, getrlimit, rlim_t, setrlimit},
-};
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 /// The soft and hard core file limits at startup.
 static CORE_LIMIT_AT_START: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
@@ -21,7 +20,10 @@ static CORE_LIMIT_AT_START: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 /// Must be called before any secret is read and before any process is started. Forks inherit the setting.
 pub fn forbid_core_dumps() {
     // Neither can fail: lowering them needs no privilege.
-    _ = prctl::set_dumpable(false);
+    #[cfg(target_os = "linux")]
+    {
+        _ = nix::sys::prctl::set_dumpable(false);
+    }
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_CORE) else {
         return;
     };

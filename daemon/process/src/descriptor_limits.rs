@@ -11,6 +11,12 @@ const WANTED_DESCRIPTORS: rlim_t = 65_536;
 /// Below this a usual pool does not fit: the daemon itself uses two dozen, a server four, a worker three.
 pub const MIN_DESCRIPTORS: rlim_t = 256;
 
+/// The directory in which the system lists the descriptors of the process that looks.
+const OPEN_DESCRIPTORS: &str = match cfg!(target_os = "macos") {
+    true => "/dev/fd",
+    false => "/proc/self/fd",
+};
+
 /// The soft and hard limits at startup.
 static NOFILE_LIMIT_AT_START: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
@@ -37,7 +43,7 @@ pub fn allowed() -> Option<rlim_t> {
 /// The number of open descriptors, where the system reports it. An error can mean that no descriptor is left to look
 /// with.
 pub fn in_use() -> io::Result<rlim_t> {
-    let own = std::fs::read_dir("/proc/self/fd")?;
+    let own = std::fs::read_dir(OPEN_DESCRIPTORS)?;
     // Does not count the descriptor of the listing itself.
     Ok((own.count() as rlim_t).saturating_sub(1))
 }

@@ -8,7 +8,7 @@
 //! - `blocking_pool` runs long computations outside the runtime's threads.
 //! - `descriptor_limits` raises the limit of open files, for the daemon only; `core_dumps` makes muxd, the keeper and
 //!   its guard not dumpable; `malloc_trim` returns freed memory to the system; `monotonic_age` measures ages;
-//!   `process_stats` reads what a process and its tree take.
+//!   `process_stats` reads what a process and its tree take, from `/proc` or macOS's libproc.
 //!
 //! Invariants:
 //!
@@ -17,7 +17,6 @@
 //!   and `core_dumps::restore_for_child`, dumpability by their exec.
 
 pub mod blocking_pool;
-#[cfg(target_os = "linux")]
 pub mod core_dumps;
 pub mod descriptor_limits;
 pub mod malloc_trim;

@@ -1,13 +1,34 @@
 //! Statistics of the daemon's process, and memory of process trees.
 //!
+//! - `libproc` reads them on macOS.
+//! - `procfs` reads them from `/proc` on other systems.
+//!
 //! Invariant: a value that the system does not provide is `None`, never zero.
 
+#[cfg(target_os = "macos")]
+mod libproc;
+#[cfg(not(target_os = "macos"))]
+mod procfs;
+
 use nix::sys::resource::{UsageWho, getrusage};
+
+#[cfg(target_os = "macos")]
+use libproc as system;
+#[cfg(not(target_os = "macos"))]
+use procfs as system;
 
 use super::descriptor_limits;
 
 /// The maximum number of processes that are counted in one tree.
 const MAX_TREE_PROCESSES: usize = 1_000;
+
+/// What the system knows of one process.
+#[derive(Default)]
+struct TaskStats {
+    resident_bytes: Option<u64>,
+    virtual_bytes: Option<u64>,
+    threads: Option<u64>,
+}
 
 /// Statistics of this process.
 #[derive(Clone, Debug, Default)]
@@ -21,38 +42,28 @@ pub struct ProcessStats {
 }
 
 impl ProcessStats {
-    /// Reads the statistics from a few short files.
+    /// Takes a few short files or system calls.
     pub fn now() -> Self {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
         let seconds = |time: nix::sys::time::TimeVal| {
             time.tv_sec() as f64 + time.tv_usec() as f64 / 1_000_000.0
         };
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let task = system::own_stats();
         Self {
             cpu_seconds: usage
                 .map(|usage| seconds(usage.user_time()) + seconds(usage.system_time())),
-            resident_bytes: kibibytes(&status, "VmRSS:"),
-            virtual_bytes: kibibytes(&status, "VmSize:"),
+            resident_bytes: task.resident_bytes,
+            virtual_bytes: task.virtual_bytes,
             open_fds: descriptor_limits::in_use().ok(),
             max_fds: descriptor_limits::allowed(),
-            threads: field(&status, "Threads:"),
+            threads: task.threads,
         }
     }
 }
 
 /// Resident memory of a process.
 pub fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    kibibytes(&status, "VmRSS:")
-}
-
-fn kibibytes(status: &str, name: &str) -> Option<u64> {
-    field(status, name).map(|kibibytes| kibibytes * 1_024)
-}
-
-fn field(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find(|line| line.starts_with(name))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    system::task_stats(pid)?.resident_bytes
 }
 
 /// Resident memory of a process and its descendants; shared pages count for each. `None` if the process has ended, or
@@ -72,7 +83,7 @@ fn process_tree(root: u32) -> Vec<u32> {
     let mut next = 0;
     while let Some(pid) = tree.get(next).copied() {
         next += 1;
-        for child in children(pid) {
+        for child in system::children(pid) {
             // Process IDs are reused.
             if tree.len() < MAX_TREE_PROCESSES && !tree.contains(&child) {
                 tree.push(child);
@@ -82,22 +93,7 @@ fn process_tree(root: u32) -> Vec<u32> {
     tree
 }
 
-/// The children of all threads of a process.
-fn children(pid: u32) -> Vec<u32> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
-    let threads = threads.into_iter().flatten().flatten();
-    let children = threads.filter_map(|thread| {
-        let text = std::fs::read_to_string(thread.path().join("children")).ok()?;
-        Some(
-            text.split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<u32>>(),
-        )
-    });
-    children.flatten().collect()
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
 mod tests {
     use super::*;
 

@@ -48,6 +48,7 @@ impl Predecessor {
     }
 }
 
+#[expect(dead_code, reason = "an upgrade is refused, whatever it asks for")]
 #[derive(Clone, Debug)]
 pub(crate) struct UpgradeTarget {
     pub(crate) binary: PathBuf,
@@ -68,6 +69,7 @@ impl Successor {
 pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
 pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
 
+#[expect(dead_code, reason = "nothing is handed over")]
 pub(crate) struct HandoverSource<'a> {
     pub(crate) listener: &'a Listener,
     pub(crate) lock: &'a InstanceLock,

@@ -3,17 +3,18 @@
 //! Invariant: its environment variables are used only if they name this very process. A client that runs in a unit of
 //! its own passes its environment on.
 
-use std::{
-    sync::{Arc, mpsc::SyncSender},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "macos")]
+use super::launchd as system;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+use super::no_service_manager as system;
 use super::passed_socket::{PassedSocket, PassedSocketError};
 #[cfg(target_os = "linux")]
-use super::systemd;
+use super::systemd as system;
 
 /// The label of the launchd agent that `mux service install` writes, and the prefix of the labels of other homes.
 const LAUNCHD_LABEL: &str = "muxd";
@@ -33,14 +34,32 @@ pub struct ServiceManager(Arc<ServiceManagerInner>);
 
 #[derive(Debug)]
 struct ServiceManagerInner {
-    starter: StartOrigin,
-    name: Option<String>,
-    passed: Option<PassedSocket>,
-    watchdog: Option<Duration>,
-    /// The queue to the notifier thread, if systemd listens. Sends do not wait.
-    heard: Option<SyncSender<String>>,
+    service: DetectedService,
     /// The last status text, which is not sent twice.
     said: Mutex<String>,
+}
+
+/// What is known of the service manager that started this process.
+#[derive(Debug)]
+pub(super) struct DetectedService {
+    pub(super) starter: StartOrigin,
+    pub(super) name: Option<String>,
+    pub(super) passed: Option<PassedSocket>,
+    pub(super) watchdog: Option<Duration>,
+    /// What sends notifications, if the service manager receives them.
+    pub(super) notifier: Option<system::Notifier>,
+}
+
+impl DetectedService {
+    pub(super) fn new(starter: StartOrigin, name: Option<String>) -> Self {
+        Self {
+            starter,
+            name,
+            passed: None,
+            watchdog: None,
+            notifier: None,
+        }
+    }
 }
 
 /// What a successor needs to know of the service manager.
@@ -57,33 +76,23 @@ pub struct InheritedService {
 impl ServiceManager {
     /// For a daemon that a client started: no service manager.
     pub fn none() -> Self {
-        Self::new(StartOrigin::Client, None)
+        Self::from(DetectedService::new(StartOrigin::Client, None))
     }
 
     /// The service manager of this process, detected from its environment, which `variable` reads.
     pub fn of_this_process(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, PassedSocketError> {
-        let me = std::process::id().to_string();
-        let is_me = |name: &str| variable(name).is_some_and(|pid| pid == me);
         let label = variable("XPC_SERVICE_NAME").filter(|label| is_label(label));
-        if label.is_some() {
-            return Ok(Self::new(StartOrigin::Launchd, label));
-        }
-        #[cfg(target_os = "linux")]
-        if is_me("SYSTEMD_EXEC_PID") || is_me("LISTEN_PID") {
-            return Ok(Self(Arc::new(ServiceManagerInner {
-                starter: StartOrigin::Systemd,
-                name: systemd::current_unit(),
-                passed: systemd::passed_listener()?,
-                watchdog: systemd::watchdog_timeout(),
-                heard: variable("NOTIFY_SOCKET").and_then(|_| systemd::start_notifier()),
-                said: Mutex::default(),
-            })));
-        }
-        #[cfg(not(target_os = "linux"))]
-        drop(is_me("LISTEN_PID"));
-        Ok(Self::new(StartOrigin::Hand, None))
+        let service = match label {
+            Some(label) => DetectedService {
+                passed: system::launchd_listener()?,
+                ..DetectedService::new(StartOrigin::Launchd, Some(label))
+            },
+            None => system::detect(variable)?
+                .unwrap_or_else(|| DetectedService::new(StartOrigin::Hand, None)),
+        };
+        Ok(Self::from(service))
     }
 
     /// The predecessor's service manager, and the listening socket if the service manager owns it.
@@ -96,70 +105,55 @@ impl ServiceManager {
             .listens
             .then(|| PassedSocket::new(socket))
             .transpose()?;
-        Ok(Self(Arc::new(ServiceManagerInner {
+        Ok(Self::from(DetectedService {
             starter: legacy.starter,
             name: legacy.name,
             passed,
             watchdog: legacy.watchdog,
-            heard: legacy.heard.then(systemd::start_notifier).flatten(),
-            said: Mutex::default(),
-        })))
+            notifier: legacy.heard.then(system::Notifier::start).flatten(),
+        }))
     }
 
     pub fn legacy(&self) -> InheritedService {
         InheritedService {
             starter: self.starter(),
-            name: self.0.name.clone(),
-            listens: self.0.passed.is_some(),
-            watchdog: self.0.watchdog,
+            name: self.0.service.name.clone(),
+            listens: self.0.service.passed.is_some(),
+            watchdog: self.0.service.watchdog,
             heard: self.is_heard(),
         }
     }
 
-    /// Tells systemd that `pid` is the main process now: it accepts notifications from that process only. Returns when
-    /// the message was sent.
+    /// Tells the service manager that `pid` is the main process now: systemd accepts notifications from that process
+    /// only. Returns when the message was sent.
     pub async fn succeeded_by(&self, pid: u32) {
-        #[cfg(target_os = "linux")]
-        if self.is_heard() {
-            systemd::set_main_pid(pid).await;
+        if let Some(notifier) = &self.0.service.notifier {
+            notifier.set_main_pid(pid).await;
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = pid;
-    }
-
-    fn new(starter: StartOrigin, name: Option<String>) -> Self {
-        Self(Arc::new(ServiceManagerInner {
-            starter,
-            name,
-            passed: None,
-            watchdog: None,
-            heard: None,
-            said: Mutex::default(),
-        }))
     }
 
     pub fn starter(&self) -> StartOrigin {
-        self.0.starter
+        self.0.service.starter
     }
 
     /// The unit of systemd, or the label of launchd.
     pub fn name(&self) -> Option<&str> {
-        self.0.name.as_deref()
+        self.0.service.name.as_deref()
     }
 
     /// The listening socket that the service manager has passed.
     pub fn passed(&self) -> Option<&PassedSocket> {
-        self.0.passed.as_ref()
+        self.0.service.passed.as_ref()
     }
 
     /// The watchdog timeout: how long the service manager waits for a notification.
     pub fn watchdog(&self) -> Option<Duration> {
-        self.0.watchdog
+        self.0.service.watchdog
     }
 
     /// Whether the service manager receives notifications.
     pub fn is_heard(&self) -> bool {
-        self.0.heard.is_some()
+        self.0.service.notifier.is_some()
     }
 
     /// Sets the status text.
@@ -180,13 +174,8 @@ impl ServiceManager {
     /// Notifies the watchdog. Repeats the status text, since the one of a daemon that has just taken over may have been
     /// ignored.
     pub fn alive(&self) {
-        #[cfg(target_os = "linux")]
-        {
-            let said = self.0.said.lock();
-            let text = systemd::notification_text(ServiceState::Alive, &said);
-            drop(said);
-            self.say(text);
-        }
+        let said = self.0.said.lock().clone();
+        self.send(ServiceState::Alive, &said);
     }
 
     fn tell(&self, word: ServiceState, words: &str) {
@@ -197,20 +186,26 @@ impl ServiceManager {
             }
             words.clone_into(&mut said);
         }
-        #[cfg(target_os = "linux")]
-        self.say(systemd::notification_text(word, words));
+        self.send(word, words);
     }
 
-    #[cfg(target_os = "linux")]
-    fn say(&self, text: String) {
-        if let Some(heard) = &self.0.heard {
-            // If the queue is full, the message is dropped.
-            drop(heard.try_send(text));
+    fn send(&self, word: ServiceState, words: &str) {
+        if let Some(notifier) = &self.0.service.notifier {
+            notifier.send(word, words);
         }
     }
 }
 
-/// The state that a notification reports to systemd.
+impl From<DetectedService> for ServiceManager {
+    fn from(service: DetectedService) -> Self {
+        Self(Arc::new(ServiceManagerInner {
+            service,
+            said: Mutex::default(),
+        }))
+    }
+}
+
+/// The state that a notification reports.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ServiceState {
     Nothing,

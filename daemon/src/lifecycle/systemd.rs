@@ -1,4 +1,4 @@
-//! systemd's protocol: the descriptors that it passes, and the notifications that it receives.
+//! Linux's service manager. systemd's protocol: the descriptors that it passes, and the notifications that it receives.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tracing::{debug, warn};
 
 use super::{
     passed_socket::{PassedSocket, PassedSocketError},
-    service_manager::ServiceState,
+    service_manager::{DetectedService, ServiceState, StartOrigin},
 };
 
 /// How long systemd may take to read the pid of the main process.
@@ -22,8 +22,31 @@ const MAIN_PID_NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of notifications that systemd has not read yet; further ones are dropped.
 const MAX_UNREAD_NOTIFICATIONS: usize = 64;
 
+/// systemd, if it started this process.
+pub(super) fn detect(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<DetectedService>, PassedSocketError> {
+    let me = std::process::id().to_string();
+    let is_me = |name: &str| variable(name).is_some_and(|pid| pid == me);
+    if !is_me("SYSTEMD_EXEC_PID") && !is_me("LISTEN_PID") {
+        return Ok(None);
+    }
+    Ok(Some(DetectedService {
+        starter: StartOrigin::Systemd,
+        name: current_unit(),
+        passed: passed_listener()?,
+        watchdog: watchdog_timeout(),
+        notifier: variable("NOTIFY_SOCKET").and_then(|_| Notifier::start()),
+    }))
+}
+
+/// There is no launchd here.
+pub(super) fn launchd_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
+    Ok(None)
+}
+
 /// The listening socket, if systemd passed one. Other passed descriptors are closed.
-pub(super) fn passed_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
+fn passed_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
     let numbers = sd_notify::listen_fds().map_err(PassedSocketError::Variables)?;
     let mut refused = None;
     let mut found = None;
@@ -47,12 +70,12 @@ fn owned_fd(number: i32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-pub(super) fn watchdog_timeout() -> Option<Duration> {
+fn watchdog_timeout() -> Option<Duration> {
     sd_notify::watchdog_enabled().filter(|patience| !patience.is_zero())
 }
 
 /// The unit of this process, by its control group.
-pub(super) fn current_unit() -> Option<String> {
+fn current_unit() -> Option<String> {
     unit_of_cgroups(&fs::read_to_string("/proc/self/cgroup").ok()?)
 }
 
@@ -62,39 +85,49 @@ fn unit_of_cgroups(groups: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Starts a thread that sends each text to systemd: its socket buffers only a few, and then blocks until systemd has
-/// read them.
-pub(super) fn start_notifier() -> Option<SyncSender<String>> {
-    let (sender, texts) = sync_channel::<String>(MAX_UNREAD_NOTIFICATIONS);
-    let speak = move || {
-        for text in texts {
-            // If systemd does not receive them, its watchdog ends this daemon.
-            if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&text)]) {
-                debug!(%error, "cannot notify systemd");
+/// The queue to a thread that sends each text to systemd: its socket buffers only a few, and then blocks until systemd
+/// has read them.
+#[derive(Debug)]
+pub(super) struct Notifier(SyncSender<String>);
+
+impl Notifier {
+    pub(super) fn start() -> Option<Self> {
+        let (sender, texts) = sync_channel::<String>(MAX_UNREAD_NOTIFICATIONS);
+        let speak = move || {
+            for text in texts {
+                // If systemd does not receive them, its watchdog ends this daemon.
+                if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&text)]) {
+                    debug!(%error, "cannot notify systemd");
+                }
             }
+        };
+        let thread = thread::Builder::new().name("mux-notify".into());
+        thread.spawn(speak).is_ok().then_some(Self(sender))
+    }
+
+    /// Does not wait: if the queue is full, the message is dropped.
+    pub(super) fn send(&self, word: ServiceState, words: &str) {
+        drop(self.0.try_send(notification_text(word, words)));
+    }
+
+    /// Tells systemd the unit's new main process: it accepts notifications from that process only.
+    pub(super) async fn set_main_pid(&self, pid: u32) {
+        let say = move || sd_notify::notify(&[NotifyState::MainPid(pid)]);
+        match timeout(MAIN_PID_NOTIFY_TIMEOUT, tokio::task::spawn_blocking(say)).await {
+            Ok(Ok(Ok(()))) => {}
+            // systemd considers the unit ended with this process, and starts it again; the successor then retires.
+            other => warn!(?other, "cannot tell systemd which process serves"),
         }
-    };
-    let thread = thread::Builder::new().name("mux-notify".into());
-    thread.spawn(speak).is_ok().then_some(sender)
+    }
 }
 
-pub(super) fn notification_text(word: ServiceState, words: &str) -> String {
+fn notification_text(word: ServiceState, words: &str) -> String {
     let status = NotifyState::Status(words);
     match word {
         ServiceState::Nothing => status.to_string(),
         ServiceState::Ready => format!("{}\n{status}", NotifyState::Ready),
         ServiceState::Alive => format!("{}\n{status}", NotifyState::Watchdog),
         ServiceState::Stopping => format!("{}\n{status}", NotifyState::Stopping),
-    }
-}
-
-/// Tells systemd the unit's new main process: it accepts notifications from that process only.
-pub(super) async fn set_main_pid(pid: u32) {
-    let say = move || sd_notify::notify(&[NotifyState::MainPid(pid)]);
-    match timeout(MAIN_PID_NOTIFY_TIMEOUT, tokio::task::spawn_blocking(say)).await {
-        Ok(Ok(Ok(()))) => {}
-        // systemd considers the unit ended with this process, and starts it again; the successor then retires.
-        other => warn!(?other, "cannot tell systemd which process serves"),
     }
 }
 

@@ -6,11 +6,8 @@ use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use interprocess::local_socket::tokio::Listener;
-#[cfg(target_os = "linux")]
-use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::{net::UnixStream, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-#[cfg(target_os = "linux")]
 use tracing::warn;
 
 use super::LAST_FLUSH_TIMEOUT;
@@ -113,7 +110,6 @@ pub(super) async fn open(
 }
 
 /// A connection to this daemon for its successor, which serves its clients the runs that continue here.
-#[cfg(target_os = "linux")]
 fn connection(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd> {
     let paired = UnixStream::pair().and_then(|(near, far)| Ok((near, far.into_std()?)));
     match paired {
@@ -126,11 +122,6 @@ fn connection(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<O
             None
         }
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn connection(_: &Arc<Daemon>, _: &ClientConnections) -> Option<OwnedFd> {
-    None
 }
 
 /// Where a service manager keeps listening, clients that connect meanwhile would wait without a reason: until the

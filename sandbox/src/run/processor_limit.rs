@@ -3,9 +3,23 @@
 //! Invariant: a run that waits is polled rarely. The next poll comes when the process could have used up the rest of
 //! its budget at the earliest: with all processors of the machine.
 
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod none;
+
 use std::{future::pending, thread::available_parallelism, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
+
+#[cfg(target_os = "linux")]
+use self::linux::processor_time_used;
+#[cfg(target_os = "macos")]
+use self::macos::processor_time_used;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+use self::none::processor_time_used;
 
 /// The minimum interval between two polls.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -60,15 +74,21 @@ fn shortest_time_to_use(left: Duration) -> Duration {
     (left / threads).max(MIN_POLL_INTERVAL)
 }
 
-/// The processor time that a process has used so far.
-#[cfg(target_os = "linux")]
-fn processor_time_used(pid: u32) -> Option<Duration> {
-    use nix::{time, unistd::Pid};
-    let clock = time::clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
-    time::clock_gettime(clock).ok().map(Duration::from)
-}
+#[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
+mod tests {
+    use std::hint::black_box;
 
-#[cfg(not(target_os = "linux"))]
-fn processor_time_used(_pid: u32) -> Option<Duration> {
-    None
+    use super::*;
+
+    #[test]
+    fn time_of_a_process_grows_with_its_work_until_it_has_ended() {
+        let used = || processor_time_used(std::process::id()).unwrap();
+        let begin = used();
+        while used() < begin + Duration::from_millis(20) {
+            black_box(());
+        }
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        assert_eq!(processor_time_used(ended.id()), None);
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) use self::macos::Lockdown;
 pub(crate) use self::none::Lockdown;
 use crate::memory::IsolateMemory;
 
-/// The lockdown of a system, in two steps. [`Walls::before_programs`] returns the names of the active layers.
+/// The lockdown of a system, in two steps. [`LockdownSteps::before_programs`] returns the names of the active layers.
 pub(crate) trait LockdownSteps: Sized {
     /// Called first, while there is one thread.
     fn before_engine() -> Self;

@@ -3,6 +3,8 @@
 //! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`MAX_CPU_TIME_AFTER_END`] of processor
 //! time, by [`MAX_WALL_TIME_AFTER_END`] at most, and cannot change it. While no program has ended, the thread sleeps.
 
+mod thread_clock;
+
 use std::{
     io,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -11,6 +13,8 @@ use std::{
 };
 
 use deno_core::v8::IsolateHandle;
+
+use self::thread_clock::ThreadClock;
 
 /// Processor time that the engine gets to report rejected promises after the program has ended. On a busy machine this
 /// takes more wall time.
@@ -64,38 +68,6 @@ impl EndedProgram {
         MAX_CPU_TIME_AFTER_END
             .saturating_sub(computed)
             .min(MAX_WALL_TIME_AFTER_END.saturating_sub(waited))
-    }
-}
-
-/// The processor clock of one thread, on systems that have one per thread.
-#[derive(Clone, Copy)]
-struct ThreadClock(#[cfg(target_os = "linux")] nix::time::ClockId);
-
-impl ThreadClock {
-    #[cfg(target_os = "linux")]
-    fn of_this() -> Self {
-        // The clock id that `pthread_getcpuclockid` returns: per thread, by the scheduler's count.
-        const CPUCLOCK_PER_THREAD: i32 = 4;
-        const CPUCLOCK_SCHED: i32 = 2;
-        let thread = nix::unistd::gettid().as_raw();
-        Self(nix::time::ClockId::from_raw(
-            (!thread) << 3 | CPUCLOCK_PER_THREAD | CPUCLOCK_SCHED,
-        ))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of_this() -> Self {
-        Self()
-    }
-
-    #[cfg(target_os = "linux")]
-    fn now(self) -> Option<Duration> {
-        nix::time::clock_gettime(self.0).ok().map(Duration::from)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn now(self) -> Option<Duration> {
-        None
     }
 }
 

@@ -20,7 +20,6 @@ fn written(env: &TestEnv) -> Vec<PathBuf> {
     written.collect()
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn the_units_name_this_home_and_this_muxd() {
     let env = TestEnv::new();
@@ -44,7 +43,6 @@ fn the_units_name_this_home_and_this_muxd() {
     assert!(!env.path(".config").exists());
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn systemd_finds_nothing_wrong_with_the_units() {
     let env = TestEnv::new();

@@ -20,7 +20,6 @@ const LOW_DISK_BYTES: u64 = 200 << 20;
 const FULL_DISK_BYTES: u64 = 1 << 20;
 /// A typical set of servers needs more file descriptors.
 const MIN_OPEN_FILES: u64 = 256;
-const MIN_PROCESSES: u64 = 128;
 /// Timestamps on network file systems may be ahead by less.
 const MAX_TIMESTAMP_LEAD: Duration = Duration::from_secs(5 * 60);
 
@@ -105,6 +104,15 @@ fn check_resource_limits(group: &mut CheckGroup) {
         );
     }
     #[cfg(target_os = "linux")]
+    check_process_limit(group);
+}
+
+/// Linux counts threads against this limit, too.
+#[cfg(target_os = "linux")]
+fn check_process_limit(group: &mut CheckGroup) {
+    use nix::sys::resource::{Resource, getrlimit};
+
+    const MIN_PROCESSES: u64 = 128;
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NPROC)
         && soft < MIN_PROCESSES
     {

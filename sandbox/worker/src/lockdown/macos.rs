@@ -11,46 +11,46 @@ use nix::sys::{
     stat::{Mode, umask},
 };
 
-use super::{Walls, time_zone};
-use crate::memory::Memory;
+use super::{LockdownSteps, time_zone};
+use crate::memory::IsolateMemory;
 
 /// Processor time of all runs of one process in seconds, as on Linux.
-const PROCESSOR_SECONDS: u64 = 3600;
+const MAX_PROCESSOR_SECONDS: u64 = 3600;
 /// The number of descriptors: standard input, output and error. Those that are open already stay open.
-const DESCRIPTORS: u64 = 3;
+const MAX_DESCRIPTORS: u64 = 3;
 
 /// The state between the two steps: the names of the active layers.
 pub(crate) struct Lockdown(Vec<String>);
 
-impl Walls for Lockdown {
+impl LockdownSteps for Lockdown {
     fn before_engine() -> Self {
         umask(Mode::from_bits_truncate(0o777));
-        time_zone::load();
+        time_zone::load_time_zone();
         let core = setrlimit(Resource::RLIMIT_CORE, 0, 0);
         let sizes = setrlimit(Resource::RLIMIT_FSIZE, 0, 0);
         let mut this = Self(Vec::new());
-        this.note("no_core", core.is_ok() && sizes.is_ok());
+        this.record_layer("no_core", core.is_ok() && sizes.is_ok());
         this
     }
 
-    fn before_programs(mut self, memory: Memory) -> Vec<String> {
-        self.note("memory", watch::start(memory.process_bytes()));
+    fn before_programs(mut self, memory: IsolateMemory) -> Vec<String> {
+        self.record_layer("memory", watch::start(memory.process_bytes()));
         let cpu = setrlimit(
             Resource::RLIMIT_CPU,
-            PROCESSOR_SECONDS,
-            PROCESSOR_SECONDS + 5,
+            MAX_PROCESSOR_SECONDS,
+            MAX_PROCESSOR_SECONDS + 5,
         );
-        self.note("processor", cpu.is_ok());
-        let none_more = setrlimit(Resource::RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS);
-        self.note("descriptors", none_more.is_ok());
+        self.record_layer("processor", cpu.is_ok());
+        let none_more = setrlimit(Resource::RLIMIT_NOFILE, MAX_DESCRIPTORS, MAX_DESCRIPTORS);
+        self.record_layer("descriptors", none_more.is_ok());
         // Last, because the sandbox refuses the calls above.
-        self.note("sandbox", profile::apply());
+        self.record_layer("sandbox", profile::apply());
         self.0
     }
 }
 
 impl Lockdown {
-    fn note(&mut self, layer: &str, holds: bool) {
+    fn record_layer(&mut self, layer: &str, holds: bool) {
         if holds {
             self.0.push(layer.into());
         }

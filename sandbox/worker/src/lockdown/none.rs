@@ -3,17 +3,17 @@
 //!
 //! Invariant: no layer is reported.
 
-use super::Walls;
-use crate::memory::Memory;
+use super::LockdownSteps;
+use crate::memory::IsolateMemory;
 
 pub(crate) struct Lockdown;
 
-impl Walls for Lockdown {
+impl LockdownSteps for Lockdown {
     fn before_engine() -> Self {
         Self
     }
 
-    fn before_programs(self, _memory: Memory) -> Vec<String> {
+    fn before_programs(self, _memory: IsolateMemory) -> Vec<String> {
         Vec::new()
     }
 }

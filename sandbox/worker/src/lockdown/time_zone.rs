@@ -1,6 +1,6 @@
 //! Loads the time zone, which libraries otherwise read from files when they format the first date, after the lockdown.
 //!
-//! Invariant: after [`load`] no date opens a file. The variable that is set never leaves the process and does not show
+//! Invariant: after [`load_time_zone`] no date opens a file. The variable that is set never leaves the process and does not show
 //! in `/proc/<pid>/environ`, which has the environment at the start.
 
 use std::{fs, path::Path};

@@ -8,7 +8,7 @@ use std::{mem::MaybeUninit, process, thread, time::Duration};
 use nix::libc;
 
 /// The polling interval.
-const PERIOD: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Starts the thread. From now on the process may grow by `budget` bytes.
 pub(super) fn start(budget: usize) -> bool {
@@ -18,9 +18,9 @@ pub(super) fn start(budget: usize) -> bool {
     let most = now.saturating_add(budget as u64);
     let watch = move || {
         while footprint().is_none_or(|bytes| bytes <= most) {
-            thread::sleep(PERIOD);
+            thread::sleep(POLL_INTERVAL);
         }
-        crate::lockdown::out_of_memory()
+        crate::lockdown::exit_out_of_memory()
     };
     let started = thread::Builder::new()
         .name("mux-memory".into())
