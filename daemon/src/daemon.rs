@@ -8,6 +8,7 @@ mod config_inspection;
 mod config_loading;
 mod projects;
 mod sandbox_grants;
+mod sandbox_hosts;
 mod source_files;
 mod telemetry;
 

@@ -118,6 +118,25 @@ fn mistake_in_an_override_withholds_that_tool_and_names_line_and_fix() {
         env.mux(["call", tool, "a=1"]).fails(1, &["no tool"]);
     }
     env.mux(["call", "fix.sleep", "ms=0"]).ok();
+    // The server's tools are known now.
+    let line = format!("config.toml:{}: ", lines + 3);
+    env.mux(["config", "check"]).fails(
+        1,
+        &[
+            &line,
+            "[servers.fix.override.add]: `fixed.b` must be of the type number",
+        ],
+    );
+    env.write_config(&format!(
+        "{server}[servers.fix.override.echoo]\nname = \"say\"\n[servers.fix.override.add]\nname = \"sleep\"\n"
+    ));
+    env.mux(["config", "check"]).fails(
+        1,
+        &[
+            "the server lists no such tool (did you mean \"echo\"?)",
+            "another tool that is called \"sleep\"",
+        ],
+    );
 }
 
 #[test]

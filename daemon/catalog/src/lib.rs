@@ -96,7 +96,7 @@ pub use self::{
     scope::{Scope, Scopes},
     tool::Tool,
     tool_list_store::ListKey,
-    tool_overrides::OverriddenTool,
+    tool_overrides::{OverriddenTool, OverrideMistake},
     tool_results::{contents_of, value_of},
     tool_set::ToolSet,
     type_declarations::{KnownServer, TypeTextAudience},

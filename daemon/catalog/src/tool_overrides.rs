@@ -92,19 +92,46 @@ impl Tool {
     }
 }
 
-/// The tools with their overrides, and warnings for the user.
+/// An override that cannot be applied to the tools that a server lists.
+#[derive(Debug, PartialEq)]
+pub struct OverrideMistake {
+    /// The name of its tool, as the configuration has it.
+    pub written: String,
+    /// The name of the tool of the server, if it lists one.
+    tool: Option<String>,
+    /// The mistake is known without the server's list, too.
+    pub is_of_entry: bool,
+    problem: String,
+}
+
+impl OverrideMistake {
+    /// What is wrong and, if the server has the tool, what follows.
+    pub fn message(&self) -> String {
+        match self.tool {
+            Some(_) => format!(
+                "{}; the tool is not offered until this is mended",
+                self.problem
+            ),
+            None => self.problem.clone(),
+        }
+    }
+
+    /// A warning for the user.
+    pub(super) fn warning(&self, server: &str) -> String {
+        let tool = self.tool.as_ref().unwrap_or(&self.written);
+        format!("the override of {server}.{tool}: {}", self.message())
+    }
+}
+
+/// The tools with their overrides, and the overrides that could not be applied.
 pub(super) fn apply(
-    server: &str,
     tools: Vec<ToolDescription>,
     overrides: &ToolOverrides,
-) -> (Vec<ToolDescription>, Vec<String>) {
+) -> (Vec<ToolDescription>, Vec<OverrideMistake>) {
     if overrides.is_empty() {
         return (tools, Vec::new());
     }
-    let mut warnings = Vec::new();
-    let mut warn = |tool: &str, mistake: &str, end: &str| {
-        warnings.push(format!("the override of {server}.{tool}: {mistake}{end}"));
-    };
+    let mut mistakes = Vec::new();
     let mut meant = Vec::new();
     for (written, read) in overrides.iter() {
         let exact = tools.iter().position(|tool| tool.name == written);
@@ -114,13 +141,17 @@ pub(super) fn apply(
                 .position(|tool| spell(&tool.name) == spell(written))
         };
         match exact.or_else(spelled) {
-            Some(place) => meant.push((place, read)),
+            Some(place) => meant.push((place, written, read)),
             None => {
                 let names = tools.iter().map(|tool| tool.name.as_str());
                 let near = nearest(written, names);
                 let near = near.map(|near| format!(" (did you mean {near:?}?)"));
-                let end = near.unwrap_or_default();
-                warn(written, "the server lists no such tool", &end);
+                mistakes.push(OverrideMistake {
+                    written: written.to_owned(),
+                    tool: None,
+                    is_of_entry: false,
+                    problem: format!("the server lists no such tool{}", near.unwrap_or_default()),
+                });
             }
         }
     }
@@ -130,11 +161,11 @@ pub(super) fn apply(
         .collect();
     let renamed: HashSet<usize> = meant
         .iter()
-        .filter(|(_, read)| read.is_ok_and(|read| read.name.is_some()))
-        .map(|(place, _)| *place)
+        .filter(|(_, _, read)| read.is_ok_and(|read| read.name.is_some()))
+        .map(|(place, _, _)| *place)
         .collect();
     let mut tools: Vec<Option<ToolDescription>> = tools.into_iter().map(Some).collect();
-    for (place, read) in meant {
+    for (place, written, read) in meant {
         // A second override of the tool is a mistake of its own.
         let Some(tool) = tools[place].take() else {
             continue;
@@ -156,14 +187,15 @@ pub(super) fn apply(
         });
         match applied {
             Ok(tool) => tools[place] = Some(tool),
-            Err(mistake) => warn(
-                &own,
-                &mistake,
-                "; the tool is not offered until this is mended",
-            ),
+            Err(problem) => mistakes.push(OverrideMistake {
+                written: written.to_owned(),
+                tool: Some(own),
+                is_of_entry: read.is_err(),
+                problem,
+            }),
         }
     }
-    (tools.into_iter().flatten().collect(), warnings)
+    (tools.into_iter().flatten().collect(), mistakes)
 }
 
 /// The tool with its override, or why that cannot be.

@@ -15,7 +15,7 @@ use super::{
     injection_signs::signs_of_instructions,
     tool_drafts::ToolDrafts,
     tool_names::{self, ToolNames},
-    tool_overrides,
+    tool_overrides::{self, OverrideMistake},
 };
 use mux_settings::ToolOverrides;
 use mux_text::did_you_mean::nearest_few;
@@ -47,6 +47,12 @@ pub struct ToolSet {
     outline: OnceLock<Box<str>>,
 }
 
+fn is_excluded(tool: &ToolDescription, exclude: &[String]) -> bool {
+    let spellings = tool_spellings(&tool.name);
+    let mut patterns = exclude.iter();
+    patterns.any(|pattern| spellings.iter().any(|name| glob(pattern, name)))
+}
+
 impl ToolSet {
     /// `exclude` holds globs of tool names in any spelling, the server's and those of overrides.
     pub fn new(
@@ -55,22 +61,20 @@ impl ToolSet {
         exclude: &[String],
         overrides: &ToolOverrides,
     ) -> Self {
-        let is_excluded = |tool: &ToolDescription| {
-            let spellings = tool_spellings(&tool.name);
-            let mut patterns = exclude.iter();
-            patterns.any(|pattern| spellings.iter().any(|name| glob(pattern, name)))
-        };
         let mut described = described;
-        described.retain(|tool| !is_excluded(tool));
-        let (described, warnings) = tool_overrides::apply(server, described, overrides);
-        let server: Arc<str> = server.into();
+        described.retain(|tool| !is_excluded(tool, exclude));
+        let (described, mistakes) = tool_overrides::apply(described, overrides);
         let mut set = Self {
-            warnings,
+            warnings: mistakes
+                .iter()
+                .map(|mistake| mistake.warning(server))
+                .collect(),
             ..Self::default()
         };
+        let server: Arc<str> = server.into();
         let (mut known, mut drafts) = (HashSet::new(), ToolDrafts::default());
         for description in described {
-            if description.overridden.is_some() && is_excluded(&description) {
+            if description.overridden.is_some() && is_excluded(&description, exclude) {
                 continue;
             }
             if !known.insert(description.name.clone()) {
@@ -90,6 +94,16 @@ impl ToolSet {
         set.tools = drafts.finish(&server);
         set.finish(&server);
         set
+    }
+
+    /// The overrides that cannot be applied to these tools. Parameters as in [`Self::new`].
+    pub fn override_mistakes(
+        mut described: Vec<ToolDescription>,
+        exclude: &[String],
+        overrides: &ToolOverrides,
+    ) -> Vec<OverrideMistake> {
+        described.retain(|tool| !is_excluded(tool, exclude));
+        tool_overrides::apply(described, overrides).1
     }
 
     /// Adds the server's instructions.

@@ -66,12 +66,81 @@ mod tests {
              (allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n"
         );
         assert!(!profile(&[], &[], &SandboxNetwork::None).contains("network"));
-        // Every parenthesis is closed.
-        let depth = text.chars().fold(0_i32, |depth, c| match c {
-            '(' => depth + 1,
-            ')' => depth - 1,
-            _ => depth,
-        });
-        assert_eq!(depth, 0);
+    }
+
+    /// Operations and filters of the profile language that the profile may use.
+    const OPERATIONS: &[&str] = &[
+        "default",
+        "file-read*",
+        "file-read-metadata",
+        "file-write*",
+        "mach-lookup",
+        "network*",
+        "network-outbound",
+        "process-exec",
+        "process-fork",
+        "process-info*",
+        "signal",
+        "sysctl-read",
+        "system-socket",
+    ];
+    const FILTERS: &[&str] = &["global-name", "literal", "subpath", "target"];
+
+    /// Reads a profile as the language's S-expressions, and returns the paths of all `subpath` filters.
+    fn check_syntax(profile: &str) -> Vec<String> {
+        let mut paths = Vec::new();
+        let mut forms = lexpr::Parser::from_str(profile);
+        let mut heads = Vec::new();
+        while let Some(form) = forms.next_value().unwrap() {
+            let form = form.to_vec().unwrap();
+            let (head, rest) = form.split_first().unwrap();
+            let head = head.as_symbol().unwrap();
+            heads.push(head.to_owned());
+            match head {
+                "version" => assert_eq!(rest, [lexpr::Value::from(1)]),
+                "import" => assert_eq!(rest[0].as_str(), Some("system.sb")),
+                "allow" | "deny" => {
+                    assert!(rest[0].is_symbol(), "{rest:?}");
+                    for part in rest {
+                        if let Some(operation) = part.as_symbol() {
+                            assert!(OPERATIONS.contains(&operation), "{operation}");
+                            continue;
+                        }
+                        let filter = part.to_vec().unwrap();
+                        let name = filter[0].as_symbol().unwrap();
+                        assert!(FILTERS.contains(&name) && filter.len() == 2, "{part}");
+                        if name == "subpath" {
+                            paths.push(filter[1].as_str().unwrap().to_owned());
+                        }
+                    }
+                }
+                _ => panic!("{head} is no form of a profile"),
+            }
+        }
+        assert_eq!(heads[..2], ["version", "deny"]);
+        paths
+    }
+
+    #[test]
+    fn profile_is_valid_whatever_a_path_is_called() {
+        let hostile = [
+            "/Users/me/a) (allow default) (b",
+            "/Users/me/\" (allow default) \"",
+            "/Users/me/\\",
+            "/Users/me/\\\")(allow default)",
+            "/Users/me/; comment",
+            "/Users/me/line\nbreak",
+            "/Users/me/#|x|#",
+        ];
+        for network in [SandboxNetwork::None, SandboxNetwork::Any] {
+            for path in hostile {
+                let text = profile(&[path.into()], &["/Users/me/out".into()], &network);
+                let paths = check_syntax(&text);
+                assert!(paths.iter().any(|found| found == path), "{path:?}: {text}");
+                assert!(paths.iter().any(|found| found == "/Users/me/out"));
+                let plain = profile(&["/Users/me/x".into()], &["/Users/me/out".into()], &network);
+                assert_eq!(paths.len(), check_syntax(&plain).len(), "{path:?}");
+            }
+        }
     }
 }

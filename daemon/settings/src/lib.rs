@@ -357,16 +357,38 @@ impl Settings {
 impl Settings {
     /// The paths that the sandboxes of servers grant. The caller looks whether they exist, since that may block.
     pub fn sandbox_grants(&self) -> Vec<SandboxGrant> {
-        let grants = self.servers.values().flat_map(|server| {
-            let definition = server.definition.as_ref().ok();
-            let sandbox = definition.and_then(|definition| match &definition.link {
+        let grants = self
+            .sandboxes()
+            .flat_map(|(server, sandbox)| SandboxGrant::all_of(server, sandbox));
+        grants.collect()
+    }
+
+    /// The host names that sandboxes list, each with the name of the server. Patterns and addresses are left out.
+    pub fn sandbox_hosts(&self) -> Vec<(String, String)> {
+        let hosts = self.sandboxes().flat_map(|(server, sandbox)| {
+            let hosts = sandbox.network.host_names();
+            hosts.map(move |host| (server.to_owned(), host.to_owned()))
+        });
+        hosts.collect()
+    }
+
+    fn sandboxes(&self) -> impl Iterator<Item = (&str, &ServerSandbox)> {
+        self.servers.values().filter_map(|server| {
+            let definition = server.definition.as_ref().ok()?;
+            let sandbox = match &definition.link {
                 ServerEndpoint::Process(process) => process.sandbox.sandbox(),
                 ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => None,
-            });
-            let sandbox = sandbox.into_iter();
-            sandbox.flat_map(|sandbox| SandboxGrant::all_of(&server.name, sandbox))
-        });
-        grants.collect()
+            };
+            Some((server.name.as_str(), sandbox?))
+        })
+    }
+
+    /// The section that has the entry of a server or source.
+    pub fn section_of(&self, name: &str) -> &'static str {
+        match self.sources.contains(name) {
+            true => "sources",
+            false => "servers",
+        }
     }
 
     /// Servers and sources that cannot be used, each with its section and why.
@@ -374,10 +396,7 @@ impl Settings {
         self.servers.values().filter_map(|server| {
             let problem = server.definition.as_ref().err()?;
             let name = server.name.as_str();
-            let section = match self.sources.contains(name) {
-                true => "sources",
-                false => "servers",
-            };
+            let section = self.section_of(name);
             let message = format!("[{section}.{name}]: {problem}");
             Some((name, ConfigProblem::at(&[section, name], message)))
         })

@@ -270,6 +270,18 @@ fn memory(written: &SizeEntry) -> Result<u64, String> {
 }
 
 impl SandboxNetwork {
+    /// The listed hosts that have to be resolved: no patterns and no addresses.
+    pub(super) fn host_names(&self) -> impl Iterator<Item = &str> {
+        let hosts = match self {
+            Self::Hosts(hosts) => hosts.as_slice(),
+            Self::None | Self::Any => &[],
+        };
+        let names = hosts.iter().filter(|pattern| !pattern.below);
+        names
+            .map(|pattern| pattern.host.as_str())
+            .filter(|host| host.parse::<IpAddr>().is_err())
+    }
+
     fn resolve(written: Option<&NetworkEntry>) -> Result<Self, String> {
         match written {
             None => Ok(Self::None),

@@ -1,10 +1,11 @@
 //! Reports the configuration in force, and checks a configuration without applying it.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use tokio::task::spawn_blocking;
 
-use super::{Daemon, sandbox_grants::grant_problems};
+use super::{Daemon, sandbox_grants::grant_problems, sandbox_hosts::host_problems};
+use mux_catalog::{ListKey, ToolSet};
 use mux_config::{Config, ConfigProblem};
 use mux_policy::PolicySet;
 use mux_settings::{HostDefaults, SettingRow, Settings};
@@ -110,6 +111,10 @@ impl Daemon {
         environment.set_secrets(auth.answers(secrets, false).await);
         let mut settings = Settings::resolve(config, &environment, &self.paths.home);
         settings.problems.extend(grant_problems(&settings).await);
+        settings.problems.extend(host_problems(&settings).await);
+        settings
+            .problems
+            .extend(self.override_problems(&settings).await);
         let of_env = of_env.into_iter().map(ConfigProblem::of_file);
         let of_servers = settings.unusable_servers().map(|(_, problem)| problem);
         let problems = of_env
@@ -128,5 +133,36 @@ impl Daemon {
             mistakes,
             servers: settings.servers.len() + settings.disabled.len(),
         })
+    }
+
+    /// The overrides that do not fit the tools which their server listed when it was last connected.
+    async fn override_problems(&self, settings: &Settings) -> Vec<ConfigProblem> {
+        let mut problems = Vec::new();
+        for server in settings.servers.values() {
+            let Ok(definition) = &server.definition else {
+                continue;
+            };
+            if definition.overrides.is_empty() {
+                continue;
+            }
+            let key = ListKey::of(&server.identity(), definition);
+            let catalog = Arc::clone(self.gateway.upstreams().catalog());
+            let (exclude, overrides) = (definition.exclude.clone(), definition.overrides.clone());
+            // A list can be long.
+            let found = spawn_blocking(move || {
+                let tools = catalog.recall_tools(&key);
+                tools.map(|tools| ToolSet::override_mistakes(tools, &exclude, &overrides))
+            });
+            let mistakes = found.await.ok().flatten().into_iter().flatten();
+            let (section, name) = (settings.section_of(&server.name), &server.name);
+            // What is wrong with an entry alone is known already.
+            let new = mistakes.filter(|mistake| !mistake.is_of_entry);
+            problems.extend(new.map(|mistake| {
+                let tool = &mistake.written;
+                let message = format!("[{section}.{name}.override.{tool}]: {}", mistake.message());
+                ConfigProblem::at(&[section, name, "override", tool], message)
+            }));
+        }
+        problems
     }
 }
