@@ -7,8 +7,10 @@ mod completion;
 mod content_part;
 mod elicitation;
 mod exit;
+mod fetched_package;
 #[cfg(test)]
 mod hinted_commands;
+mod known_sandboxes;
 mod log_line;
 mod mcp;
 mod prior_calls;

@@ -55,7 +55,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::sandboxes::{
-    observation_begins, sandbox_profile, sandbox_remarks_left, sandbox_suggestion,
+    inline_table, observation_begins, sandbox_profile, sandbox_remarks_left, sandbox_suggestion,
 };
 pub(crate) use self::terminal::print_data;
 use self::terminal::{eprint, eprintln, print, println};

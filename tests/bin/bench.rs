@@ -13,6 +13,8 @@ mod bare;
 mod cold;
 #[path = "bench/commands.rs"]
 mod commands;
+#[path = "bench/confined.rs"]
+mod confined;
 #[path = "bench/crowd.rs"]
 mod crowd;
 #[path = "bench/discovery.rs"]
@@ -80,7 +82,7 @@ struct Args {
     /// How long an idle daemon is watched, for the part `idle`
     #[arg(long, default_value_t = 1)]
     minutes: u64,
-    /// Only these parts; without, all but `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd` and `cold`
+    /// Only these parts; without, all but `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd`, `cold` and `confined`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -107,6 +109,7 @@ enum Part {
     Idle,
     Crowd,
     Cold,
+    Confined,
 }
 
 impl Part {
@@ -121,6 +124,7 @@ impl Part {
                 | Self::Idle
                 | Self::Crowd
                 | Self::Cold
+                | Self::Confined
         )
     }
 }
@@ -216,6 +220,10 @@ fn main() -> anyhow::Result<()> {
             Part::Cold => {
                 figures::title("from no daemon to the result of a call");
                 cold::measure(&place, args.node.as_deref())?;
+            }
+            Part::Confined => {
+                figures::title("servers in a sandbox");
+                confined::measure(args.rounds)?;
             }
             Part::Sharing => {
                 figures::title("memory of clients with ten servers each");

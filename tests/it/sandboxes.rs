@@ -5,6 +5,7 @@
 mod fetched;
 mod hostile;
 mod ordinary;
+mod proposed;
 mod suggested;
 mod unenforceable;
 

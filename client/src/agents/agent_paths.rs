@@ -115,6 +115,15 @@ impl AgentPaths {
         }
     }
 
+    /// The path that `~` or `~/…` stands for; any other text as it is.
+    pub(crate) fn expand_tilde(&self, text: &str) -> PathBuf {
+        match text.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
+            _ => PathBuf::from(text),
+        }
+    }
+
     /// A path for users, with `~` for the home directory.
     pub(crate) fn tilde_path(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {

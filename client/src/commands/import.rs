@@ -97,7 +97,7 @@ pub(super) async fn run_import(
     let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
     let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
     let servers = sources.iter().flat_map(|source| &source.servers);
-    let mut merged = merge_servers(servers, config, known, args.replace)
+    let mut merged = merge_servers(servers, config, known, args.replace, &places)
         .map_err(|error| config_failure(&error, &dirs.config_file()))?;
 
     let old = String::from_utf8_lossy(file.bytes()).into_owned();

@@ -16,6 +16,7 @@ use super::{
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
+    install::agent_places,
     status_and_lists::SERVER_START_TIMEOUT,
     usage_error,
 };
@@ -64,6 +65,10 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
     files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
     files.set_secrets(&secrets)?;
     let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
+    let written = files.config.find_section_entry(SERVERS_SECTION, &name);
+    if written.is_none_or(|entry| entry.get("sandbox").is_none()) {
+        edit.proposed_sandbox = open.proposed_sandbox(&agent_places()?);
+    }
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
     let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&name);
     let mut edit = files.write_and_refresh(edit, replaced.is_some()).await?;

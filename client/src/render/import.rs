@@ -7,7 +7,7 @@ use std::{
 
 use super::terminal::{eprintln, println};
 use mux_proto::{Error, ReloadReport};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     display_path,
@@ -17,7 +17,7 @@ use super::{
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
     warn,
 };
-use crate::{agents::Agent, exit};
+use crate::{agents::Agent, exit, known_sandboxes::proposal_command};
 
 /// The result of an import.
 #[derive(Debug)]
@@ -74,6 +74,8 @@ pub(crate) struct ImportedServer {
     pub(crate) notes: Vec<String>,
     /// The variables in `env` that hold its secrets.
     pub(crate) secrets: Vec<String>,
+    /// A sandbox that fits the server, if its entry is new and has none.
+    pub(crate) proposed_sandbox: Option<Map<String, Value>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -252,6 +254,7 @@ impl ImportedServer {
             "stays": stays,
             "enabled": !self.disabled,
             "secrets": self.secrets,
+            "proposed_sandbox": self.proposed_sandbox,
             "notes": self.notes,
         })
     }
@@ -321,6 +324,10 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
         for name in &carried.secrets {
             println!("    a secret {would}stored in `env` as {name}");
         }
+    }
+    if let Some(sandbox) = &carried.proposed_sandbox {
+        let command = proposal_command(server, sandbox);
+        println!("    a sandbox that fits it: {}", escape_text(&command));
     }
     for line in &carried.notes {
         println!("    {}", escape_text(line));

@@ -135,14 +135,19 @@ pub(crate) fn sandbox_suggestion(
         return ExitCode::SUCCESS;
     }
     sandbox_remarks_left(suggestion);
+    println!("[servers.{}]", toml_key(name));
+    println!("sandbox = {}", inline_table(entry));
+    ExitCode::SUCCESS
+}
+
+/// A `sandbox` as it is written in config.toml.
+pub(crate) fn inline_table(entry: &Map<String, Value>) -> String {
     let keys = entry.iter();
     // Lists and texts of JSON are those of TOML, too.
     let keys: Vec<String> = keys
         .map(|(key, value)| format!("{key} = {value}"))
         .collect();
-    println!("[servers.{}]", toml_key(name));
-    println!("sandbox = {{ {} }}", keys.join(", "));
-    ExitCode::SUCCESS
+    format!("{{ {} }}", keys.join(", "))
 }
 
 pub(crate) fn sandbox_remarks_left(suggestion: &SandboxSuggestion) {

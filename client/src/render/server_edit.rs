@@ -4,12 +4,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::println;
 use mux_proto::{AuthState, Error, Kind, ServerInfo, ServerState, SourceNote};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
     display_path, failure::print_error, human_units, note, print_document, style::escape_text, warn,
 };
-use crate::exit;
+use crate::{exit, known_sandboxes::proposal_command};
 
 /// An edit of config.toml.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(crate) struct ServerEdit {
     pub(crate) not_reloaded: Option<String>,
     /// The added server once it was connected to, or why that failed.
     pub(crate) connected: Option<Result<ServerInfo, Error>>,
+    /// A sandbox that fits the added server.
+    pub(crate) proposed_sandbox: Option<Map<String, Value>>,
     /// The functions of an added source, or why they are unknown.
     pub(crate) offered: Option<Result<OfferedFunctions, Error>>,
 }
@@ -63,6 +65,7 @@ impl ServerEdit {
             verdict: None,
             not_reloaded: None,
             connected: None,
+            proposed_sandbox: None,
             offered: None,
         }
     }
@@ -108,6 +111,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
             "reloaded": edit.verdict.is_some(),
             "not_reloaded": edit.not_reloaded,
             "problem": edit.problem(),
+            "proposed_sandbox": edit.proposed_sandbox,
         });
         match &edit.offered {
             Some(Ok(offered)) => {
@@ -150,6 +154,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     }
     if let Some(connected) = &edit.connected {
         print_connection(server, connected);
+        print_proposal(edit);
         return edit.code();
     }
     match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
@@ -161,6 +166,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         }
         (None, None, None) => {}
     }
+    print_proposal(edit);
     match &edit.offered {
         Some(Ok(offered)) => print_functions(server, offered),
         Some(Err(error)) if edit.problem().is_none() => {
@@ -172,6 +178,13 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         Some(Err(_)) | None => {}
     }
     ExitCode::SUCCESS
+}
+
+fn print_proposal(edit: &ServerEdit) {
+    if let Some(sandbox) = &edit.proposed_sandbox {
+        let command = proposal_command(&edit.server, sandbox);
+        note(&format!("a sandbox that fits this server: {command}"));
+    }
 }
 
 /// Prints what was found at the server, or what is wrong.

@@ -16,35 +16,7 @@ use super::{
     CheckGroup,
     config_file::{CONFIGURATION_GROUP, ConfiguredProcess, read_configured_processes},
 };
-
-/// Programs that fetch a package and run it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum PackageRunner {
-    Npx,
-    Uvx,
-}
-
-/// Options of `npx` and `uvx` that have a value in the next argument.
-const NPX_VALUE_OPTIONS: &[&str] = &["--cache", "--prefix", "--registry", "--userconfig", "-w"];
-const UVX_VALUE_OPTIONS: &[&str] = &[
-    "--cache-dir",
-    "--config-file",
-    "--default-index",
-    "--directory",
-    "--env-file",
-    "--extra-index-url",
-    "--index",
-    "--index-url",
-    "--project",
-    "--python",
-    "--refresh-package",
-    "--with",
-    "--with-editable",
-    "--with-requirements",
-    "-i",
-    "-p",
-    "-w",
-];
+use crate::fetched_package::{FetchedPackage, PackageRunner};
 
 /// `variable` reads the environment.
 pub(super) fn check_package_versions(
@@ -62,7 +34,7 @@ pub(super) fn check_package_versions(
             PackageRunner::Npx => npm.as_ref().and_then(|npm| npx_version(npm, package)),
             PackageRunner::Uvx => uv.version(package),
         };
-        let name = package_name(runner, package);
+        let name = runner.package_name(package);
         let fix = match (known, runner) {
             (Some(version), PackageRunner::Npx) => {
                 format!("write `{name}@{version}`, which runs now")
@@ -93,59 +65,17 @@ pub(super) fn check_package_versions(
 
 /// The package that a server's command fetches, if the command leaves the version open.
 fn unpinned_package(process: &ConfiguredProcess) -> Option<(PackageRunner, &str)> {
-    let program = Path::new(&process.command).file_name()?.to_str()?;
-    let (runner, package_options, value_options) = match program {
-        "npx" => (
-            PackageRunner::Npx,
-            &["-p", "--package"][..],
-            NPX_VALUE_OPTIONS,
-        ),
-        "uvx" => (PackageRunner::Uvx, &["--from"][..], UVX_VALUE_OPTIONS),
-        _ => return None,
-    };
-    let mut args = process.args.iter().map(String::as_str);
-    let package = loop {
-        let arg = args.next()?;
-        let (option, value) = match arg.split_once('=') {
-            Some((option, value)) if option.starts_with("--") => (option, Some(value)),
-            _ => (arg, None),
-        };
-        if package_options.contains(&option) {
-            break value.or_else(|| args.next())?;
-        } else if arg == "--" {
-            break args.next()?;
-        } else if !arg.starts_with('-') {
-            break arg;
-        } else if value.is_none() && value_options.contains(&option) {
-            args.next();
-        }
-    };
-    (is_registry_name(package) && !is_pinned(runner, package)).then_some((runner, package))
-}
-
-/// Whether it is the name of a package, and no path, URL or variable.
-fn is_registry_name(package: &str) -> bool {
-    !package.contains([':', '$', '~']) && !package.starts_with(['.', '/'])
+    let FetchedPackage {
+        runner, package, ..
+    } = FetchedPackage::of(&process.command, &process.args)?;
+    (!is_pinned(runner, package)).then_some((runner, package))
 }
 
 /// A tag such as `latest` and a range leave the version open.
 fn is_pinned(runner: PackageRunner, package: &str) -> bool {
-    let version = package[package_name(runner, package).len()..].trim_start_matches(['@', '=']);
+    let version = package[runner.package_name(package).len()..].trim_start_matches(['@', '=']);
     let is_exact = !version.contains(['*', ',', '|', ' ', '<', '>']);
     version.starts_with(|c: char| c.is_ascii_digit()) && is_exact
-}
-
-/// The package without its version. The name of an npm package can begin with `@`.
-fn package_name(runner: PackageRunner, package: &str) -> &str {
-    let ends: &[char] = match runner {
-        PackageRunner::Npx => &['@'],
-        PackageRunner::Uvx => &['@', '=', '<', '>', '~', '!', ' '],
-    };
-    let end = package
-        .char_indices()
-        .skip(1)
-        .find(|(_, c)| ends.contains(c));
-    end.map_or(package, |(end, _)| &package[..end])
 }
 
 /// The version of a package that `npx` has installed for this name.
@@ -159,7 +89,7 @@ fn npx_version(npm: &Path, package: &str) -> Option<String> {
             return None;
         }
         let modules = install.join("node_modules");
-        let name = package_name(PackageRunner::Npx, package);
+        let name = PackageRunner::Npx.package_name(package);
         let installed = read(modules.join(name).join("package.json"))?;
         let version = installed["version"].as_str()?;
         is_plain_version(version).then(|| version.to_owned())
@@ -200,7 +130,7 @@ impl UvDirectories {
 
     /// The version of a package that `uvx` starts, as far as uv's directories tell.
     fn version(&self, package: &str) -> Option<String> {
-        let name = without_extras(package_name(PackageRunner::Uvx, package));
+        let name = without_extras(PackageRunner::Uvx.package_name(package));
         // `uvx PACKAGE@latest` does not use an installed tool.
         let tool = self
             .tools
@@ -268,7 +198,7 @@ mod tests {
             command: words.next().unwrap(),
             args: words.collect(),
         };
-        unpinned_package(&process).map(|(runner, package)| package_name(runner, package).to_owned())
+        unpinned_package(&process).map(|(runner, package)| runner.package_name(package).to_owned())
     }
 
     #[test]

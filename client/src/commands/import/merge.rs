@@ -14,7 +14,7 @@ use super::{
     withhold_secrets::{WithheldSecret, withhold_secrets},
 };
 use crate::{
-    agents::{Agent, ConfigDocument, ConfigDocumentError},
+    agents::{Agent, AgentPaths, ConfigDocument, ConfigDocumentError},
     render::{ImportOutcome, ImportedServer, MoveOutcome},
 };
 
@@ -34,8 +34,10 @@ pub(super) fn merge_servers<'a>(
     config: ConfigDocument,
     env: EnvFile,
     replace: bool,
+    places: &AgentPaths,
 ) -> Result<MergedConfig, ConfigDocumentError> {
     let mut merging = ConfigMerger {
+        places,
         config,
         env,
         replace,
@@ -52,7 +54,8 @@ pub(super) fn merge_servers<'a>(
     })
 }
 
-struct ConfigMerger {
+struct ConfigMerger<'a> {
+    places: &'a AgentPaths,
     config: ConfigDocument,
     env: EnvFile,
     replace: bool,
@@ -68,7 +71,7 @@ enum ExistingEntry {
     Other(String),
 }
 
-impl ConfigMerger {
+impl ConfigMerger<'_> {
     fn merge_server(
         &mut self,
         source: &AgentServer,
@@ -83,6 +86,7 @@ impl ConfigMerger {
             disabled: false,
             notes: source.notes.clone(),
             secrets: Vec::new(),
+            proposed_sandbox: None,
         };
         let definition = match &source.server {
             Ok(definition) => definition,
@@ -115,6 +119,10 @@ impl ConfigMerger {
             }
         }
         self.put_entry(&name, &open.to_entry())?;
+        let written = self.config.find_section_entry(IMPORT_SECTION, &name);
+        if written.is_none_or(|entry| entry.get("sandbox").is_none()) {
+            carried.proposed_sandbox = open.proposed_sandbox(self.places);
+        }
         Ok(carried)
     }
 

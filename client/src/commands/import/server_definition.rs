@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::agents::{ConfigDocument, ConfigDocumentError, ConfigFormat};
+use crate::{
+    agents::{AgentPaths, ConfigDocument, ConfigDocumentError, ConfigFormat},
+    known_sandboxes::{ServerCommand, propose_sandbox},
+};
 
 /// The keys that identify a server. The others are the user's settings for it.
 pub(in crate::commands) const SERVER_IDENTITY_KEYS: &[&str] =
@@ -57,6 +60,19 @@ impl ServerDefinition {
         set("call_timeout", text(&self.call_timeout));
         set("enabled", self.disabled.then_some(Value::Bool(false)));
         entry
+    }
+
+    /// A sandbox that fits the server, if it is a well-known one.
+    pub(in crate::commands) fn proposed_sandbox(
+        &self,
+        places: &AgentPaths,
+    ) -> Option<Map<String, Value>> {
+        let server = ServerCommand {
+            command: self.command.as_deref()?,
+            args: &self.args,
+            env: &self.env,
+        };
+        propose_sandbox(server, places)
     }
 }
 

@@ -3,14 +3,20 @@ use std::{fs, path::Path};
 use serde_json::json;
 
 use super::*;
-use crate::{agents::ConfigFormat, commands::import::agent_servers};
+use crate::{
+    agents::{ConfigFormat, OperatingSystem},
+    commands::import::agent_servers,
+};
 
 fn document(text: &str) -> ConfigDocument {
     ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).unwrap()
 }
 
 fn merged(sources: &[AgentServer], config: &str, env: &str, replace: bool) -> MergedConfig {
-    merge_servers(sources, document(config), EnvFile::parse(env), replace).unwrap()
+    let home = |name: &str| (name == "HOME").then(|| "/home/me".into());
+    let places = AgentPaths::new(OperatingSystem::Linux, home).unwrap();
+    let env = EnvFile::parse(env);
+    merge_servers(sources, document(config), env, replace, &places).unwrap()
 }
 
 fn source(agent: Agent, name: &str, command: &str, token: &str) -> AgentServer {

@@ -193,6 +193,7 @@ fn servers_that_would_be_lost_stay() {
     let reason = |source: &AgentSource, entry: Value, name: &str, fate| {
         let server = convert_entry(source.agent, &["mcpServers"], "x", &entry);
         let carried = ImportedServer {
+            proposed_sandbox: None,
             agent: source.agent,
             name: "x".into(),
             server: Some(name.into()),
