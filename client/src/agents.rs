@@ -7,6 +7,7 @@
 mod agent_file;
 mod agent_paths;
 mod config_document;
+mod config_document_error;
 mod diff;
 mod json;
 mod line_endings;
@@ -18,7 +19,8 @@ use clap::ValueEnum;
 pub(crate) use self::{
     agent_file::{AgentFile, AgentFileError, list_backups},
     agent_paths::{AgentPaths, OperatingSystem},
-    config_document::{ConfigDocument, ConfigDocumentError, ConfigFormat},
+    config_document::{ConfigDocument, ConfigFormat},
+    config_document_error::ConfigDocumentError,
     diff::{masked_diff, unmasked_diff},
     mux_entry::MuxEntry,
 };

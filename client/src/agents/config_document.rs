@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{json, line_endings, toml};
+use super::{config_document_error::ConfigDocumentError, json, line_endings, toml};
 
 /// The byte order mark, which some programs on Windows write.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -14,25 +14,6 @@ pub(crate) enum ConfigFormat {
     /// JSON with comments and trailing commas, whether the agent accepts them or not.
     Json,
     Toml,
-}
-
-/// Why a file is not edited.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigDocumentError {
-    #[error("it is not UTF-8 text")]
-    NotText,
-    #[error("line {line}, column {column}: {message}")]
-    Syntax {
-        line: u32,
-        column: u32,
-        message: String,
-    },
-    #[error("`{0}` is not a table of servers")]
-    Shape(String),
-    #[error("`{0}` is not a table")]
-    NoTable(String),
-    #[error("the entry cannot be written without changing something else")]
-    Entangled,
 }
 
 /// The text of a file, with its parsed values.
@@ -219,14 +200,4 @@ fn merge_values(old: &mut Value, new: &Value) {
         }
         (old, new) => *old = new.clone(),
     }
-}
-
-/// The line and column of a byte offset, counted from 1. Columns count UTF-16 units, as in all our positions.
-pub(super) fn utf16_position(text: &str, offset: usize) -> (u32, u32) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |at| at + 1);
-    let column = before[start..].encode_utf16().count() + 1;
-    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    (number(line), number(column))
 }

@@ -13,7 +13,7 @@ use jsonc_parser::{
 use serde_json::Value;
 
 use self::layout::JsonLayout;
-use super::config_document::{ConfigDocumentError, utf16_position};
+use super::config_document_error::{ConfigDocumentError, utf16_position};
 
 /// Some agents accept comments and trailing commas; none accepts the parser's other extensions.
 const JSONC_OPTIONS: ParseOptions = ParseOptions {

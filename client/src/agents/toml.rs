@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
 pub(super) use self::values::{add_toml_item, set_toml_value};
-use super::config_document::{ConfigDocumentError, utf16_position};
+use super::config_document_error::{ConfigDocumentError, utf16_position};
 
 pub(super) fn read_toml(text: &str) -> Result<Value, ConfigDocumentError> {
     let document = parse_toml(text)?;

@@ -25,12 +25,12 @@ use super::{
     daemon_link::DaemonLink,
     guide,
     notice_follower::NoticeFollower,
+    notification_receivers::{ListChanges, NotificationReceivers},
     pending_jobs::{JobOutput, JobRegistry, JobStep},
     question_messages,
     question_router::QuestionRouter,
     resources_and_prompts::ResourcesAndPrompts,
     roots,
-    subscribers::{ListChanges, NotificationReceivers},
     subscriptions::{ResourceSubscriber, ResourceSubscriptions},
     tool_results,
 };

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     catalog::ToolCatalog,
     daemon_link::{DaemonConnection, DaemonLink},
+    notification_receivers::{ListChanges, NotificationReceivers},
     question_router::{QuestionRouter, ServerQuestion},
     resources_and_prompts::ResourcesAndPrompts,
-    subscribers::{ListChanges, NotificationReceivers},
     subscriptions::ResourceSubscriptions,
 };
 

@@ -10,7 +10,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::subscribers;
+use super::notification_receivers;
 
 /// Sends progress of one request to the agent. Cheap to clone. A request that is repeated with answers has another
 /// progress token.
@@ -47,9 +47,9 @@ impl ProgressSender {
     pub(super) async fn send_request_log(&self, level: &str, logger: &str, data: Value) {
         let logs = self.0.lock().logs.clone();
         if let Some((peer, least)) = logs
-            && subscribers::is_level_at_least(level, &least)
+            && notification_receivers::is_level_at_least(level, &least)
         {
-            subscribers::notify_log(&peer, level, logger, data).await;
+            notification_receivers::notify_log(&peer, level, logger, data).await;
         }
     }
 

@@ -16,6 +16,7 @@ use rmcp::ErrorData;
 use super::{
     daemon_link::{DaemonConnection, DaemonLink},
     guide, listed_names,
+    notification_receivers::ResourceUpdate,
     resources_and_prompts::{ResourcesAndPrompts, resource_error},
 };
 
@@ -38,14 +39,6 @@ struct ResourceSubscriptionsInner {
 pub(super) enum ResourceSubscriber {
     Agent,
     Subscription(u64),
-}
-
-/// A changed resource, with uris as the agent knows them.
-#[derive(Debug, PartialEq)]
-pub(super) struct ResourceUpdate {
-    pub(super) uri: String,
-    /// The subscribed uris that cover the changed resource.
-    pub(super) wanted: Vec<String>,
 }
 
 impl ResourceSubscriptions {

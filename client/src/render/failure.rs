@@ -97,6 +97,13 @@ pub(super) fn print_error(error: &Error, listing: Option<&ProgramListing>) {
 }
 
 /// Prints a warning for a person, on standard error.
+/// Prints an error that came after the result, if there is one; returns the exit code of its kind.
+pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
+    let error = failure?;
+    print_error(&error, None);
+    Some(ExitCode::from(exit::exit_code_of(&error.kind)))
+}
+
 pub(super) fn print_warning(warning: &Error, listing: Option<&ProgramListing>) {
     let kind = paint(WARN, format!("warning[{}]", warning.kind));
     print_diagnostic(&kind, warning, listing);

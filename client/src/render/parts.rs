@@ -7,9 +7,10 @@ use mux_proto::{Error, Held, Outcome};
 use serde_json::{Map, Value, json};
 
 use super::{
-    display_path, human_units, note, output_exit_code, print_document, print_value,
+    display_path,
+    failure::print_late_failure,
+    human_units, note, output_exit_code, print_document, print_value,
     run_document::{outcome_fields, read_command},
-    run_view::print_late_failure,
     style::{DIM, escape_text, one_line, paint},
     terminal::print_data,
 };

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{
     ProgramListing, SpinnerGuard, SpinnerHandle, approvals,
     call_lines::{self, CallLines, call_progress_line},
-    failure::{note_unchecked, print_error, print_warning},
+    failure::{note_unchecked, print_error, print_late_failure, print_warning},
     human_units, parts, print_document, print_value,
     run_document::RunRecord,
     style::{DIM, ERROR, WARN, escape_text, one_line, paint},
@@ -351,10 +351,4 @@ impl RunView {
         }
         self.failure
     }
-}
-
-pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
-    let error = failure?;
-    print_error(&error, None);
-    Some(ExitCode::from(exit::exit_code_of(&error.kind)))
 }

@@ -9,7 +9,7 @@ use toml_edit::{
 };
 
 use super::{
-    super::config_document::ConfigDocumentError,
+    super::config_document_error::ConfigDocumentError,
     headed_table, parse_toml, section_table,
     table_ranges::{self, find_item},
     to_inline_value,

@@ -17,8 +17,6 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::subscriptions::ResourceUpdate;
-
 /// MCP's log levels, from the least severe on.
 const LOG_LEVELS: &[&str] = &[
     "debug",
@@ -34,6 +32,14 @@ const LOG_LEVELS: &[&str] = &[
 /// How many subscriptions may be between their acceptance and their first notification. Above it, the newest one may
 /// miss what changes in that time.
 const MAX_ACCEPTED: usize = 64;
+
+/// A changed resource, with uris as the agent knows them.
+#[derive(Debug, PartialEq)]
+pub(super) struct ResourceUpdate {
+    pub(super) uri: String,
+    /// The subscribed uris that cover the changed resource.
+    pub(super) wanted: Vec<String>,
+}
 
 /// The receivers of notifications. Cheap to clone.
 #[derive(Clone, Default)]
