@@ -2,6 +2,8 @@
 
 mod agents;
 mod approvals;
+#[cfg(target_os = "linux")]
+mod attackers;
 mod audit;
 #[cfg(target_os = "linux")]
 mod bad_days;

@@ -121,7 +121,7 @@ fn play(
     } else {
         nothing_left(env.home().to_str().unwrap(), ended, within, &what)?;
         // Also of processes that do not mention the home, such as workers.
-        let left = daemon.left_after(GONE.saturating_sub(ended.elapsed()));
+        let left = daemon.left_after(GONE);
         if !left.is_empty() {
             return Err(format!("{what}: {left:#?}"));
         }
@@ -147,7 +147,8 @@ fn until_started(env: &TestEnv, name: &str) {
     panic!("{name} was not started");
 }
 
-/// Waits until no process mentions this text, including those forked meanwhile, and fails if some are left.
+/// Waits until no process mentions this text, and fails if some are left. Those that were forked meanwhile have as much
+/// time, and all of them `PATIENCE`.
 fn nothing_left(text: &str, since: Instant, within: Duration, what: &str) -> Result<(), String> {
     loop {
         // Our own commands mention the home, too.
@@ -156,8 +157,8 @@ fn nothing_left(text: &str, since: Instant, within: Duration, what: &str) -> Res
         if found.is_empty() {
             return Ok(());
         }
-        let left = Tree::watch(found).left_after(within.saturating_sub(since.elapsed()));
-        if !left.is_empty() {
+        let left = Tree::watch(found).left_after(within);
+        if !left.is_empty() || since.elapsed() > PATIENCE {
             return Err(format!("{what}: after {:?}: {left:#?}", since.elapsed()));
         }
     }

@@ -25,6 +25,7 @@ const PYPI: &str = "MUX_TEST_SERVERS_PY";
 const APIS: &str = "MUX_TEST_APIS";
 /// The Python in which published suites of tasks are installed.
 const SUITES: &str = "MUX_BENCH_SUITES";
+const ATTACKERS: &str = "MUX_TEST_ATTACKERS";
 const COMPILER: &str = "MUX_TEST_TSC";
 /// A different `mux-worker`, such as one with another engine.
 const WORKER: &str = "MUX_TEST_WORKER";
@@ -374,6 +375,18 @@ pub fn apis() -> PathBuf {
 /// The Python in which `scripts/setup` installed published suites of tasks.
 pub fn suites_python() -> PathBuf {
     PathBuf::from(setup_variable(SUITES, "--suites"))
+}
+
+/// A program of the folder in which `scripts/setup` installed programs that attack MCP servers and clients.
+pub fn attacker(program: &str) -> PathBuf {
+    let path = Path::new(&setup_variable(ATTACKERS, "--attackers"))
+        .join("bin")
+        .join(program);
+    assert!(
+        path.exists(),
+        "{path:?} does not exist: run `scripts/setup --attackers`"
+    );
+    path
 }
 
 pub(crate) fn setup_variable(name: &str, option: &str) -> String {

@@ -76,10 +76,10 @@ pub(super) const SHAPES: &[Shape] = &[
             wait $!; heir; wait"#,
         args: &[],
     },
-    // Starts one process after the other until it is killed.
+    // Starts one process after the other until it is killed, or the test has ended.
     Shape {
         name: "fertile",
-        script: r#"(trap "" TERM HUP; while :; do setsid sh -c "$STAY" & sleep 0.05; done) &
+        script: r#"(trap "" TERM HUP; n=0; while [ $((n += 1)) -lt 4000 ] && kill -0 "$TESTER" 2>/dev/null; do setsid sh -c "$STAY" & sleep 0.05; done) &
             exec "$0" "$@""#,
         args: DEAF,
     },
