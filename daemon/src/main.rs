@@ -26,6 +26,7 @@ use mux_daemon::{
 use mux_process::{descriptor_limits, malloc_trim, runtime};
 use mux_proto::{
     endpoint::{Dirs, EndpointError},
+    sandbox_support::{SANDBOX_SUPPORT, SandboxSupportNote, SandboxSupportReport},
     startup::Report,
     transport, variables, version,
 };
@@ -63,6 +64,8 @@ fn main() -> ExitCode {
         // Started by the keeper, as the parent of a server that is observed.
         #[cfg(target_os = "linux")]
         Some("observe") => mux_confine::run_observed(args),
+        // Started by `mux doctor`.
+        Some(SANDBOX_SUPPORT) => print_sandbox_support(),
         #[cfg(target_os = "linux")]
         Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output the channel for the report.
@@ -78,6 +81,24 @@ fn main() -> ExitCode {
             "muxd: unknown argument {other:?}; see muxd --help"
         )),
         None => start_in_foreground(),
+    }
+}
+
+fn print_sandbox_support() -> ExitCode {
+    let report = mux_confine::SupportReport::of_this_machine();
+    let notes = report.notes.into_iter().map(|note| SandboxSupportNote {
+        message: note.message,
+        fix: note.fix,
+        is_weaker: note.is_weaker,
+    });
+    let report = SandboxSupportReport {
+        layers: report.layers.into_iter().map(String::from).collect(),
+        has_sandboxes: report.has_sandboxes,
+        notes: notes.collect(),
+    };
+    match serde_json::to_string(&report) {
+        Ok(report) => print_and_exit(&report),
+        Err(error) => exit_with_error(&format!("muxd: cannot report: {error}")),
     }
 }
 

@@ -43,6 +43,7 @@ pub mod error;
 mod json_text;
 pub mod lock_file;
 pub mod messages;
+pub mod sandbox_support;
 pub mod service;
 pub mod startup;
 pub mod transport;

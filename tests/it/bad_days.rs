@@ -1,4 +1,5 @@
-//! Degraded operation: no free descriptors, a full disk, no forks, no home, a clock that jumps, a suspended process.
+//! Degraded operation: no free descriptors, a full disk, no forks, no home, a clock that jumps, a suspended process,
+//! and systems that lack a layer of the sandboxes.
 //!
 //! Invariant: nothing crashes or hangs, errors name a fix, and `status` lists a degraded mode exactly as long as its
 //! cause lasts.
@@ -12,6 +13,8 @@ mod homeless;
 mod logs;
 mod screen;
 mod stopped;
+#[cfg(target_os = "linux")]
+mod systems;
 mod watches;
 
 use std::{

@@ -1,6 +1,6 @@
 //! `mux doctor`: checks the installation for common mistakes. One file per group of checks.
 //!
-//! Invariant: it starts nothing, and every warning and failure comes with a fix.
+//! Invariant: it starts no daemon and no server, and every warning and failure comes with a fix.
 
 mod agents;
 mod config_file;
@@ -10,6 +10,7 @@ mod machine;
 mod network;
 mod pending_approvals;
 mod programs;
+mod sandboxes;
 mod servers;
 mod service;
 mod telemetry;
@@ -88,7 +89,7 @@ async fn run_checks() -> Vec<DoctorCheck> {
     let places = directories::check_directories(&dirs);
     let usable = !places.failed();
     let muxd = env_path(variables::DAEMON);
-    let programs = programs::check_programs(muxd, env_path(variables::WORKER));
+    let (programs, muxd) = programs::check_programs(muxd, env_path(variables::WORKER));
     let mut checks = [places.checks, programs.checks].concat();
     if !usable {
         return checks;
@@ -126,6 +127,9 @@ async fn run_checks() -> Vec<DoctorCheck> {
         config_file::check_config_file(&dirs, known, path.as_deref().map(Path::as_os_str)).checks,
     );
     checks.extend(unpinned::check_package_versions(&dirs, env_path).checks);
+    if let Some(muxd) = muxd {
+        checks.extend(sandboxes::check_sandboxes(&muxd).await.checks);
+    }
     checks.extend(asked);
     checks.extend(network::check_network(env_path).checks);
     checks.extend(agents::check_agents(&dirs).checks);

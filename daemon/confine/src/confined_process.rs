@@ -8,10 +8,13 @@
 use std::{
     convert::Infallible,
     ffi::OsString,
-    fs::File,
+    fs::{self, File},
     io::{self, Write as _},
     net::TcpListener,
-    os::{fd::AsRawFd as _, unix::process::CommandExt as _},
+    os::{
+        fd::{AsRawFd as _, RawFd},
+        unix::process::CommandExt as _,
+    },
     path::Path,
     process::{Command, ExitCode},
 };
@@ -21,6 +24,7 @@ use mux_lockdown::{
     syscall_filters::apply_filter,
 };
 use nix::{
+    errno::Errno,
     fcntl::{FcntlArg, FdFlag, fcntl},
     libc,
     sys::{
@@ -174,6 +178,7 @@ fn drop_capabilities() -> Result<(), String> {
     }
 }
 
+/// Has an exec close all descriptors but the standard ones.
 #[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
 pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
     // SAFETY: the call takes three integers, and closes nothing now.
@@ -185,13 +190,32 @@ pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
             libc::CLOSE_RANGE_CLOEXEC,
         )
     };
-    match done {
-        0 => Ok(()),
-        _ => Err(format!(
-            "cannot close descriptors: {}",
-            io::Error::last_os_error()
-        )),
+    let closed = match Errno::result(done) {
+        // Before Linux 5.9, and before 5.11 without the flag.
+        Err(Errno::ENOSYS | Errno::EINVAL) => close_listed_on_exec(),
+        other => other.map(drop).map_err(io::Error::from),
+    };
+    closed.map_err(|error| format!("cannot close descriptors: {error}"))
+}
+
+/// Does the same one by one.
+fn close_listed_on_exec() -> io::Result<()> {
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        if let Some(number) = name.to_str().and_then(|name| name.parse::<RawFd>().ok())
+            && number > 2
+        {
+            set_close_on_exec(number)?;
+        }
     }
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "the descriptors have no owner in this program")]
+fn set_close_on_exec(number: RawFd) -> io::Result<()> {
+    // SAFETY: the call takes integers, and closes nothing now.
+    let done = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    Errno::result(done).map(drop).map_err(io::Error::from)
 }
 
 /// Listens before the server starts, so that its first request is not refused.

@@ -27,32 +27,35 @@ pub(super) fn refuse_unenforceable(
     sandbox: &ServerSandbox,
     support: &SandboxSupport,
 ) -> Result<(), ConfineError> {
-    let refused = |why: &str| Err(ConfineError::Unenforceable(why.to_owned()));
+    let refused = |why: String| Err(ConfineError::Unenforceable(why));
     if support.seatbelt {
         return match sandbox.network {
-            SandboxNetwork::Hosts(_) => {
-                refused("lists of hosts need Linux; set sandbox.network to \"none\" or \"any\"")
-            }
+            SandboxNetwork::Hosts(_) => refused(
+                "lists of hosts need Linux; set sandbox.network to \"none\" or \"any\"".into(),
+            ),
             _ => Ok(()),
         };
     }
     if !cfg!(target_os = "linux") {
-        return refused("this system has no sandbox that muxd can use; set sandbox = false");
+        return refused("this system has no sandbox that muxd can use; set sandbox = false".into());
     }
-    if support.bubblewrap.is_some() {
-        return Ok(());
+    let remedy = support.bubblewrap.remedy();
+    if !support.bubblewrap.works() && matches!(sandbox.network, SandboxNetwork::Hosts(_)) {
+        return refused(format!(
+            "a list of hosts needs bubblewrap with user namespaces; {remedy}, or set sandbox.network to \"none\" or \"any\""
+        ));
     }
-    if matches!(sandbox.network, SandboxNetwork::Hosts(_)) {
+    if !support.bubblewrap.works() && support.landlock < LANDLOCK_WITH_SCOPES {
+        return refused(format!(
+            "there is neither bubblewrap with user namespaces nor Landlock {LANDLOCK_WITH_SCOPES} (Linux 6.12); {remedy}"
+        ));
+    }
+    if !support.seccomp {
         return refused(
-            "a list of hosts needs bubblewrap with user namespaces; install bubblewrap, or set sandbox.network to \"none\" or \"any\"",
+            "there are no system call filters (seccomp); use a kernel that has them, or set sandbox = false".into(),
         );
     }
-    match support.landlock {
-        LANDLOCK_WITH_SCOPES.. => Ok(()),
-        _ => refused(
-            "there is neither bubblewrap with user namespaces nor Landlock 6 (Linux 6.12); install bubblewrap",
-        ),
-    }
+    Ok(())
 }
 
 /// Without a list of processes of its own, a server can leave its process tree and is measured no more.
@@ -61,7 +64,7 @@ pub(super) fn refuse_unenforceable_limits(
     support: &SandboxSupport,
 ) -> Result<(), ConfineError> {
     let key = match (sandbox.memory, sandbox.processes) {
-        _ if support.bubblewrap.is_some() => return Ok(()),
+        _ if support.bubblewrap.works() => return Ok(()),
         (Some(_), _) => "memory",
         (None, Some(_)) => "processes",
         (None, None) => return Ok(()),
@@ -69,7 +72,8 @@ pub(super) fn refuse_unenforceable_limits(
     let fix = match support.seatbelt {
         true => format!("needs Linux; remove sandbox.{key}"),
         false => format!(
-            "needs bubblewrap with user namespaces; install bubblewrap, or remove sandbox.{key}"
+            "needs bubblewrap with user namespaces; {}, or remove sandbox.{key}",
+            support.bubblewrap.remedy()
         ),
     };
     Err(ConfineError::Unenforceable(format!("sandbox.{key} {fix}")))

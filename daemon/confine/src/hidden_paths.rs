@@ -86,13 +86,13 @@ pub(super) fn hidden_paths(
         }
         let around = sandbox.read.iter().chain(program).chain(&system);
         for granted in around.filter(|granted| is_above(granted)) {
-            if support.bubblewrap.is_none() {
+            if !support.bubblewrap.works() {
                 let fix = match support.seatbelt {
-                    true => "on Linux; grant folders beside it",
-                    false => "with bubblewrap; install bubblewrap, or grant folders beside it",
+                    true => "on Linux".to_owned(),
+                    false => format!("with bubblewrap; {}", support.bubblewrap.remedy()),
                 };
                 return Err(ConfineError::Unenforceable(format!(
-                    "{} contains {}, which is muxd's own and can only be hidden {fix}",
+                    "{} contains {}, which is muxd's own and can only be hidden {fix}; or grant folders beside it",
                     granted.display(),
                     own.display()
                 )));
@@ -127,13 +127,14 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::machine::Bubblewrap;
 
     #[test]
     fn folder_of_a_single_file_is_hidden() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         let support = SandboxSupport {
-            bubblewrap: Some("/usr/bin/bwrap".into()),
+            bubblewrap: Bubblewrap::Works("/usr/bin/bwrap".into()),
             ..SandboxSupport::default()
         };
         fs::create_dir(home.join("mux")).unwrap();

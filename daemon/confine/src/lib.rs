@@ -10,6 +10,7 @@
 //!   program and the interpreters of it consist of; `machine` what this machine can enforce. `enforceable` refuses what
 //!   it cannot, `hidden_paths` what a server must not reach or could replace; `server_environment` sets its variables,
 //!   `private_folders` are those in which it keeps what it fetches.
+//! - `support_report` says which layers this machine lacks, why, and what to do, from `system_facts`.
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure. `user_scope` asks the user's
 //!   systemd for limits by control groups.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
@@ -51,13 +52,15 @@ mod server_environment;
 #[cfg(target_os = "linux")]
 mod server_filter;
 mod suggestion;
+mod support_report;
+mod system_facts;
 mod user_scope;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
 pub use denied_files::{DeniedFile, DeniedFiles, denied_paths, named_paths};
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
-pub use machine::SandboxSupport;
+pub use machine::{Bubblewrap, SandboxSupport};
 pub use observed_command::{ObservedCommand, observe};
 #[cfg(target_os = "linux")]
 pub use observed_process::run_observed;
@@ -67,4 +70,5 @@ pub use plan::{
 };
 pub use private_folders::delete_unused_private_folders;
 pub use suggestion::{SuggestedNetwork, SuggestedSandbox};
+pub use support_report::{SupportNote, SupportReport};
 pub use user_scope::UserScopes;

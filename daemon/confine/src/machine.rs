@@ -8,21 +8,55 @@ use std::{
 
 use mux_keeper::{SpawnSpec, TreeLimits};
 
-use super::user_scope::UserScopes;
+use super::{system_facts::SystemFacts, user_scope::UserScopes};
 
 /// The layers that can be had here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SandboxSupport {
-    /// bubblewrap, if it is installed and can create namespaces.
-    pub bubblewrap: Option<PathBuf>,
+    pub bubblewrap: Bubblewrap,
     /// The user's systemd, if it can limit what it starts.
     pub scopes: Option<UserScopes>,
     /// The version of Landlock; 0 if there is none.
     pub landlock: u32,
+    /// The kernel has system call filters.
+    pub seccomp: bool,
     /// Limits on the number of processes count: the kernel exempts root.
     pub counts_processes: bool,
     /// macOS's `sandbox-exec`.
     pub seatbelt: bool,
+}
+
+/// Whether bubblewrap can create namespaces here.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Bubblewrap {
+    /// It can, and this is its file.
+    Works(PathBuf),
+    #[default]
+    NotInstalled,
+    /// It is installed, and the system forbids it.
+    Forbidden,
+}
+
+impl Bubblewrap {
+    /// Its file, if it works.
+    pub fn program(&self) -> Option<&Path> {
+        match self {
+            Self::Works(program) => Some(program),
+            Self::NotInstalled | Self::Forbidden => None,
+        }
+    }
+
+    pub fn works(&self) -> bool {
+        self.program().is_some()
+    }
+
+    /// What a user can do to make it work.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Forbidden => SystemFacts::read(Path::new("/")).namespace_remedy(),
+            Self::Works(_) | Self::NotInstalled => "install bubblewrap",
+        }
+    }
 }
 
 impl SandboxSupport {
@@ -54,15 +88,19 @@ impl SandboxSupport {
         }
     }
 
-    /// `bubblewrap` and `scopes` are those that work, if any.
-    pub fn of(bubblewrap: Option<PathBuf>, scopes: Option<UserScopes>) -> Self {
+    /// `bubblewrap` and `scopes` are what their trials have shown.
+    pub fn of(bubblewrap: Bubblewrap, scopes: Option<UserScopes>) -> Self {
         Self {
             bubblewrap,
             scopes,
             #[cfg(target_os = "linux")]
-            landlock: mux_lockdown::landlock_rules::supported_version(),
+            landlock: mux_lockdown::landlock_rules::supported_version().unwrap_or(0),
             #[cfg(not(target_os = "linux"))]
             landlock: 0,
+            #[cfg(target_os = "linux")]
+            seccomp: mux_lockdown::syscall_filters::check_support().is_ok(),
+            #[cfg(not(target_os = "linux"))]
+            seccomp: false,
             counts_processes: !nix::unistd::Uid::effective().is_root(),
             seatbelt: cfg!(target_os = "macos") && Path::new(super::seatbelt::PROGRAM).exists(),
         }
@@ -70,7 +108,7 @@ impl SandboxSupport {
 
     /// Whether nothing is missing that the user might install.
     pub fn is_complete(&self) -> bool {
-        self.bubblewrap.is_some() || self.seatbelt
+        self.bubblewrap.works() || self.seatbelt
     }
 
     /// The user's systemd, unless it has ended since it was tried.
@@ -84,17 +122,17 @@ impl SandboxSupport {
             return vec!["seatbelt"];
         }
         let mut layers = Vec::new();
-        if self.bubblewrap.is_some() {
+        if self.bubblewrap.works() {
             layers.push("namespaces");
         }
         if self.landlock > 0 {
             layers.push("landlock");
         }
-        if cfg!(target_os = "linux") {
+        if self.seccomp {
             layers.push("seccomp");
         }
         // A server that sees other processes can leave the tree that is measured.
-        if self.bubblewrap.is_some() {
+        if self.bubblewrap.works() {
             layers.push("limits");
             if self.running_scopes().is_some() {
                 layers.push("cgroup");

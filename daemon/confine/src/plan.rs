@@ -273,7 +273,7 @@ impl PlannedFiles {
         let has_home = granted.chain(&program.read).any(is_in_home);
         Ok(Self {
             hidden: hidden_paths(sandbox, &program.read, command.dirs, support)?,
-            empty_home: (support.bubblewrap.is_some() && !has_home).then_some(home),
+            empty_home: (support.bubblewrap.works() && !has_home).then_some(home),
             program,
         })
     }
@@ -284,11 +284,7 @@ pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError>
     let planned = PlannedFiles::of(inputs)?;
     let private = inputs.command.private_folder();
     let cache = package_cache(planned.program.kind).map(|cache| private.join(cache.folder));
-    let tmp = inputs
-        .support
-        .bubblewrap
-        .is_none()
-        .then(|| private.join("tmp"));
+    let tmp = (!inputs.support.bubblewrap.works()).then(|| private.join("tmp"));
     let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
     Ok(SandboxGrants {
         system: system.filter(|path| path.exists()).collect(),
@@ -360,7 +356,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         },
         ..ConfinementPlan::default()
     };
-    match &support.bubblewrap {
+    match support.bubblewrap.program() {
         Some(bwrap) => {
             set(&mut env, "TMPDIR", "/tmp");
             let visible = VisibleFiles {
@@ -382,7 +378,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
                 words.extend(scopes.words(limits));
                 plan.runtime_dir = Some(scopes.runtime_dir.clone());
             }
-            words.push(bwrap.clone().into_os_string());
+            words.push(bwrap.into());
             words.extend(bubblewrap::arguments(&visible));
             let words = words.into_iter().map(OsString::into_string);
             plan.bubblewrap = Some(words.collect::<Result<_, _>>().map_err(|word| {
@@ -553,12 +549,14 @@ mod tests {
 #[cfg(all(test, target_os = "linux"))]
 mod linux_tests {
     use super::*;
+    use crate::machine::Bubblewrap;
 
     fn support() -> SandboxSupport {
         SandboxSupport {
-            bubblewrap: Some("/usr/bin/bwrap".into()),
+            bubblewrap: Bubblewrap::Works("/usr/bin/bwrap".into()),
             scopes: None,
             landlock: 6,
+            seccomp: true,
             counts_processes: true,
             seatbelt: false,
         }
@@ -619,7 +617,11 @@ mod linux_tests {
             ..plain.clone()
         };
         let without_bubblewrap = SandboxSupport {
-            bubblewrap: None,
+            bubblewrap: Bubblewrap::NotInstalled,
+            ..support()
+        };
+        let without_filters = SandboxSupport {
+            seccomp: false,
             ..support()
         };
         let nothing = SandboxSupport::default();
@@ -631,6 +633,7 @@ mod linux_tests {
             ("/usr/bin/docker", &plain, &support(), "container"),
             ("/usr/bin/x", &plain, &nothing, "install bubblewrap"),
             ("/usr/bin/x", &plain, &old_landlock, "install bubblewrap"),
+            ("/usr/bin/x", &plain, &without_filters, "seccomp"),
             ("/usr/bin/x", &hosts, &without_bubblewrap, "list of hosts"),
             (
                 "/usr/bin/x",

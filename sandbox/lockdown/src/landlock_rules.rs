@@ -7,7 +7,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope, path_beneath_rules,
 };
-use nix::libc;
+use nix::{errno::Errno, libc};
 
 /// The newest version of the rights that this program knows; an older kernel enforces those that it supports.
 const LANDLOCK_ABI: ABI = ABI::V6;
@@ -53,9 +53,10 @@ fn restrict_self(allowed: &LandlockAllowances) -> Result<RulesetStatus, RulesetE
     Ok(restricted.ruleset)
 }
 
-/// The version of Landlock that the kernel supports; 0 if it has none, or has it switched off.
+/// The version of Landlock that the kernel supports. Otherwise the error is ENOSYS of a kernel without Landlock,
+/// EOPNOTSUPP of one that has it switched off, or what the filter of a container answers.
 #[expect(unsafe_code, reason = "the crate does not tell the version")]
-pub fn supported_version() -> u32 {
+pub fn supported_version() -> Result<u32, Errno> {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
     // SAFETY: with this flag the call takes no attributes, creates nothing, and returns the version.
     let version = unsafe {
@@ -66,5 +67,5 @@ pub fn supported_version() -> u32 {
             LANDLOCK_CREATE_RULESET_VERSION,
         )
     };
-    u32::try_from(version).unwrap_or(0)
+    u32::try_from(version).map_err(|_| Errno::last())
 }

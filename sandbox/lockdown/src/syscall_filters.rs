@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env::consts::ARCH};
 
-use nix::libc;
+use nix::{errno::Errno, libc};
 pub use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule,
     apply_filter, apply_filter_all_threads,
@@ -56,6 +56,27 @@ pub fn compile_filter(
 ) -> Option<BpfProgram> {
     let filter = SeccompFilter::new(rules, otherwise, listed, ARCH.try_into().ok()?).ok()?;
     filter.try_into().ok()
+}
+
+/// Whether the kernel has filters with all actions that are used here. The error is ENOSYS or EINVAL of a kernel without
+/// them, or what the filter of a container answers.
+#[expect(unsafe_code, reason = "no safe wrapper of seccomp is at hand")]
+pub fn check_support() -> Result<(), Errno> {
+    const GET_ACTION_AVAILABLE: libc::c_uint = 2;
+    for action in [SeccompAction::Errno(0), SeccompAction::KillProcess] {
+        let action = u32::from(action);
+        // SAFETY: the call reads the number behind the pointer, and changes nothing.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                GET_ACTION_AVAILABLE,
+                0_u32,
+                std::ptr::from_ref(&action),
+            )
+        };
+        Errno::result(done)?;
+    }
+    Ok(())
 }
 
 /// The condition that the argument with this index, as a C `int`, has this value.

@@ -12,8 +12,11 @@ const INSTALLED_BY_FILE: &str = "share/mux/installed-by";
 /// The file in which `cargo install` and `cargo binstall` list what they have installed, beside the same directory.
 const CARGO_INSTALLS_FILE: &str = ".crates.toml";
 
-/// `muxd` and `worker` are the paths that the environment names, if any.
-pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> CheckGroup {
+/// `muxd` and `worker` are the paths that the environment names, if any. Returns the path of a `muxd` that can be run.
+pub(super) fn check_programs(
+    muxd: Option<PathBuf>,
+    worker: Option<PathBuf>,
+) -> (CheckGroup, Option<PathBuf>) {
     let mut group = CheckGroup::new(PROGRAMS_GROUP);
     let muxd = check_program(&mut group, "muxd", variables::DAEMON, muxd, None);
     check_program(
@@ -26,7 +29,7 @@ pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> 
     if let Some(how) = own_installation() {
         group.ok(how);
     }
-    group
+    (group, muxd)
 }
 
 /// How this program can be updated.
@@ -148,16 +151,16 @@ mod tests {
 
     #[test]
     fn missing_program_is_a_failure_that_names_its_variable() {
-        let group = check_programs(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
+        let (group, _) = check_programs(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
         assert_eq!(group.checks[0].verdict, CheckVerdict::Ok);
         let worker = &group.checks[1];
         assert_eq!(worker.verdict, CheckVerdict::Failure);
         assert_eq!(worker.message, "there is no /nowhere/mux-worker");
         assert!(worker.fix.as_ref().unwrap().contains("MUX_WORKER"));
         // It is looked for beside the daemon.
-        let group = check_programs(Some("/bin/sh".into()), None);
+        let (group, _) = check_programs(Some("/bin/sh".into()), None);
         assert_eq!(group.checks[1].message, "there is no /bin/mux-worker");
-        let group = check_programs(Some("/etc/passwd".into()), None);
+        let (group, _) = check_programs(Some("/etc/passwd".into()), None);
         assert!(group.checks[0].message.contains("not a program"));
     }
 }

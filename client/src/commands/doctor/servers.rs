@@ -171,7 +171,7 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
             ready(ServerState::Cold)
         ));
     }
-    check_sandboxes(status, &mut group);
+    note_bare_servers(status, &mut group);
     // Last: that a user is known is no problem, and the summary above counts problems.
     for server in &status.servers {
         if let Some(user) = user_of(server) {
@@ -181,8 +181,8 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
     group
 }
 
-/// Servers without a sandbox, and layers that sandboxes lack here.
-fn check_sandboxes(status: &Status, group: &mut CheckGroup) {
+/// Servers without a sandbox.
+fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
     let config = status.config.display();
     let bare: Vec<&str> = status
         .servers
@@ -206,21 +206,6 @@ fn check_sandboxes(status: &Status, group: &mut CheckGroup) {
             Some(&format!(
                 "write sandbox = {{ read = [\"…\"], network = \"none\" }} in its section in {config}, or sandbox = false"
             )),
-        );
-    }
-    let layers = status
-        .servers
-        .iter()
-        .filter_map(|server| server.sandbox.as_ref())
-        .map(|sandbox| &sandbox.layers);
-    let weaker = |layers: &&Vec<String>| {
-        let has = |name: &str| layers.iter().any(|layer| layer == name);
-        has("seccomp") && !has("namespaces")
-    };
-    if let Some(layers) = layers.clone().find(weaker) {
-        group.note(
-            format!("sandboxes of servers have only these layers: {}", layers.join(", ")),
-            Some("install bubblewrap (apt install bubblewrap), and allow unprivileged user namespaces"),
         );
     }
 }

@@ -22,9 +22,9 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    ConfineError, ConfineInputs, ConfinedCommand, EgressLease, EgressProxies, ObservedCommand,
-    RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand, SuggestedSandbox, confine,
-    delete_unused_private_folders, grants, observe,
+    Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, EgressLease, EgressProxies,
+    ObservedCommand, RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand,
+    SuggestedSandbox, confine, delete_unused_private_folders, grants, observe,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
@@ -350,11 +350,13 @@ impl ProcessLauncher {
         let (trial, mut scopes) = found
             .await
             .map_err(|stopped| untried_bubblewrap(&stopped.to_string()))?;
-        let mut bubblewrap = None;
+        let mut bubblewrap = Bubblewrap::NotInstalled;
         if let Some(trial) = trial {
             let program = trial.program.clone();
-            let works = bubblewrap_works(self.tried(trial).await)?;
-            bubblewrap = works.then_some(program);
+            bubblewrap = match bubblewrap_works(self.tried(trial).await)? {
+                true => Bubblewrap::Works(program),
+                false => Bubblewrap::Forbidden,
+            };
         }
         if let Some(found) = &scopes {
             let tried = self.tried(found.trial()).await;

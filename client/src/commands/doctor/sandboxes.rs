@@ -1,0 +1,107 @@
+//! Checks which layers of sandboxes this machine has, for programs and servers, before any of them runs.
+//!
+//! Invariant: `muxd` tries the layers, as it does for a server; nothing is concluded from a version here.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use mux_proto::sandbox_support::{SANDBOX_SUPPORT, SandboxSupportReport};
+use tokio::{process::Command, time::timeout};
+
+use super::CheckGroup;
+
+const SANDBOXES_GROUP: &str = "sandboxes";
+const SUPPORT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) async fn check_sandboxes(muxd: &Path) -> CheckGroup {
+    let mut group = CheckGroup::new(SANDBOXES_GROUP);
+    match sandbox_support(muxd).await {
+        Ok(report) => show_support(&mut group, report),
+        Err(problem) => group.warn(
+            format!(
+                "{} does not tell what it can enforce: {problem}",
+                muxd.display()
+            ),
+            "install mux and muxd of one build",
+        ),
+    }
+    group
+}
+
+async fn sandbox_support(muxd: &Path) -> Result<SandboxSupportReport, String> {
+    let mut command = Command::new(muxd);
+    command
+        .arg(SANDBOX_SUPPORT)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = timeout(SUPPORT_TIMEOUT, command.output())
+        .await
+        .map_err(|_| format!("it did not end within {SUPPORT_TIMEOUT:?}"))?
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(said.trim().to_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+}
+
+fn show_support(group: &mut CheckGroup, report: SandboxSupportReport) {
+    let layers = report.layers.join(", ");
+    if report.has_sandboxes {
+        group.ok(format!("servers in a sandbox get the layers {layers}"));
+    } else {
+        group.warn(
+            "a server whose entry has a sandbox does not start here",
+            "the lines below say what is missing; sandbox = false starts it without one",
+        );
+    }
+    for note in report.notes {
+        match note.is_weaker {
+            true => group.warn(note.message, note.fix),
+            false => group.note(note.message, Some(&note.fix)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::sandbox_support::SandboxSupportNote;
+
+    use super::{super::CheckVerdict, *};
+
+    #[test]
+    fn notes_follow_the_layers() {
+        let note = |message: &str, is_weaker| SandboxSupportNote {
+            message: message.into(),
+            fix: "mend it".into(),
+            is_weaker,
+        };
+        let mut report = SandboxSupportReport {
+            layers: vec!["landlock".into(), "seccomp".into()],
+            has_sandboxes: true,
+            notes: vec![note("no namespaces", true), note("root", false)],
+        };
+        let shown = |report: &SandboxSupportReport| {
+            let mut group = CheckGroup::new(SANDBOXES_GROUP);
+            show_support(&mut group, report.clone());
+            let checks = group.checks.into_iter();
+            checks
+                .map(|check| (check.verdict, check.message))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            shown(&report),
+            [
+                (
+                    CheckVerdict::Ok,
+                    "servers in a sandbox get the layers landlock, seccomp".into()
+                ),
+                (CheckVerdict::Warning, "no namespaces".into()),
+                (CheckVerdict::Note, "root".into()),
+            ]
+        );
+        report.has_sandboxes = false;
+        let (verdict, message) = shown(&report).remove(0);
+        assert_eq!(verdict, CheckVerdict::Warning);
+        assert!(message.contains("does not start"), "{message}");
+    }
+}
