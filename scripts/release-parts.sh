@@ -37,32 +37,47 @@ PATHS
 
 host_target() { rustc -vV | sed -n 's/^host: //p'; }
 
-# --- Cross-compiling: `target` is the platform, and `tools` the prefix of the names of its tools ----------
+# --- Cross-compiling: `target` is the platform, `compiler` its C compiler, and `tools` the prefix of its binutils ---
 
-tools=""
+compiler="" tools=""
 
 # Runs a program of the platform.
 run() { "$@"; }
 
 # Chooses the tools for the platform.
 find_cross_tools() {
-  [ "$target" = aarch64-unknown-linux-gnu ] ||
-    fail "cannot cross-compile for $target, only for aarch64-unknown-linux-gnu: run scripts/release there"
-  tools=aarch64-linux-gnu-
-  command -v qemu-aarch64 >/dev/null ||
-    fail "nothing here runs programs of $target, which write their manual pages: apt-get install qemu-user"
-  run() { qemu-aarch64 -L /usr/aarch64-linux-gnu "$@"; }
+  case $target in
+    aarch64-unknown-linux-gnu)
+      compiler=aarch64-linux-gnu-gcc tools=aarch64-linux-gnu-
+      command -v qemu-aarch64 >/dev/null ||
+        fail "nothing here runs programs of $target, which write their manual pages: apt-get install qemu-user"
+      run() { qemu-aarch64 -L /usr/aarch64-linux-gnu "$@"; }
+      ;;
+    # The programs are static, and run here.
+    x86_64-unknown-linux-musl) compiler=musl-gcc ;;
+    *) fail "cannot cross-compile for $target, only for aarch64-unknown-linux-gnu and x86_64-unknown-linux-musl: run scripts/release there" ;;
+  esac
+}
+
+# Fails without a C compiler for the platform.
+check_compiler() {
+  case $target in
+    aarch64-*) command -v "$compiler" >/dev/null && [ -f /usr/aarch64-linux-gnu/lib/libc.so ] ||
+      fail "no C compiler for $target: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
+    *) command -v "$compiler" >/dev/null || fail "no C compiler for $target: apt-get install musl-tools" ;;
+  esac
 }
 
 # Sets the variables of a cross build, and `features` to those of the engine that can be had for the platform.
 prepare_cross_build() {
   local variable v8 folder=${CARGO_TARGET_DIR:-target}/$target
-  command -v "${tools}gcc" >/dev/null && [ -f /usr/aarch64-linux-gnu/lib/libc.so ] ||
-    fail "no C compiler for $target: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+  check_compiler
   [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] ||
     fail "no Rust libraries for $target: rustup target add $target"
-  variable=$(tr a-z- A-Z_ <<<"$target")
-  export "CARGO_TARGET_${variable}_LINKER=${tools}gcc"
+  variable=${target//-/_}
+  export "CC_$variable=$compiler"
+  # Rust has the startup files of musl. musl-gcc would name a dynamic loader in the programs, which static ones lack.
+  [ "$compiler" = musl-gcc ] || export "CARGO_TARGET_$(tr a-z A-Z <<<"$variable")_LINKER=$compiler"
   v8=$(sed -n '/^name = "v8"$/{n;s/^version = "\(.*\)"$/\1/p;}' Cargo.lock)
   v8=v$v8/librusty_v8_simdutf_release_$target.a.gz
   # An archive in RUSTY_V8_ARCHIVE is for one platform, which build/env has chosen for this machine.
@@ -81,7 +96,7 @@ prepare_cross_build() {
   cat >"$CMAKE_TOOLCHAIN_FILE" <<CMAKE
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${target%%-*})
-set(CMAKE_C_COMPILER ${tools}gcc)
+set(CMAKE_C_COMPILER $compiler)
 set(FETCHCONTENT_SOURCE_DIR_SIMDE "$PWD/build/simde" CACHE PATH "")
 CMAKE
 }

@@ -65,10 +65,9 @@ base=${base%/}
 
 case $(uname -s) in
   Linux)
-    if ldd --version 2>&1 | grep -qi musl; then
-      fail "this system has musl, and the programs need glibc: build muxd from source"
-    fi
     system=unknown-linux-gnu
+    # The other programs need glibc.
+    if ldd --version 2>&1 | grep -qi musl; then system=unknown-linux-musl; fi
     ;;
   Darwin) system=apple-darwin ;;
   MINGW* | MSYS* | CYGWIN*) fail "muxd is not built for Windows: run this inside WSL" ;;

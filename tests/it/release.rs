@@ -225,6 +225,32 @@ fn programs_of_another_platform_are_released_and_packaged_for_it() {
     output(others.arg(env.path("others"))).fails(1, &["does not tell its version"]);
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn static_programs_are_released_for_systems_without_glibc() {
+    let compiler = "musl-gcc";
+    if Command::new(compiler).arg("--version").output().is_err() {
+        left_out("a release for musl", &format!("there is no {compiler}"));
+        return;
+    }
+    let env = TestEnv::new();
+    let release = |programs: &Path| {
+        let mut command = script("release");
+        command.args(["--target", "x86_64-unknown-linux-musl", "--binaries"]);
+        command.arg(programs);
+        output(command.arg("--out").arg(env.path("out")))
+    };
+    mux_tests::fake_programs::static_programs(compiler, &env.path("programs"), BUILD);
+    let released = release(&env.path("programs")).ok();
+    let archive = format!("mux-{BUILD}-x86_64-unknown-linux-musl.tar.gz");
+    assert!(released.stdout.trim().ends_with(&archive), "{released:?}");
+    // There are packages of other archives only, and none here.
+    output(script("package").arg(env.path("out"))).fails(1, &["there is no archive in"]);
+
+    mux_tests::fake_programs::cross_compiled_programs(compiler, &env.path("others"), BUILD);
+    release(&env.path("others")).fails(1, &["mux is not static"]);
+}
+
 #[test]
 fn release_script_explains_its_arguments() {
     let help = output(script("release").arg("--help")).ok().stdout;
@@ -233,7 +259,7 @@ fn release_script_explains_its_arguments() {
     }
     output(script("release").arg("--nonsense")).fails(1, &["unknown argument: --nonsense"]);
     let target = ["--target", "riscv64gc-unknown-linux-gnu"];
-    let only = "only for aarch64-unknown-linux-gnu";
+    let only = "only for aarch64-unknown-linux-gnu and x86_64-unknown-linux-musl";
     output(script("release").args(target)).fails(1, &[target[1], only]);
     let key = ["--key", "/nowhere/key"];
     output(script("release").args(key)).fails(1, &["cannot read the signing key /nowhere/key"]);

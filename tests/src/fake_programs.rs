@@ -30,13 +30,12 @@ int main(int count, char **arguments) {
 /// Compiles a program that prints `version` for an option, writes a page for `man DIR`, and otherwise prints its
 /// arguments. It exits with 7 if the last one is `fail`.
 pub fn fake_program(path: &Path, version: &str) {
-    cross_compiled_program("cc", path, version);
+    compiled_program(Command::new("cc"), path, version);
 }
 
-fn cross_compiled_program(compiler: &str, path: &Path, version: &str) {
+fn compiled_program(mut compile: Command, path: &Path, version: &str) {
     let source = path.with_extension("c");
     fs::write(&source, SOURCE).unwrap();
-    let mut compile = Command::new(compiler);
     compile.arg("-g").arg(format!("-DVERSION=\"{version}\""));
     output(compile.arg("-o").arg(path).arg(&source)).ok();
     fs::remove_file(source).unwrap();
@@ -49,9 +48,23 @@ pub fn fake_programs(folder: &Path, version: &str) {
 
 /// Compiles the three programs for the platform of a compiler.
 pub fn cross_compiled_programs(compiler: &str, folder: &Path, version: &str) {
+    compiled_programs(|| Command::new(compiler), folder, version);
+}
+
+/// Compiles the three programs without shared libraries.
+pub fn static_programs(compiler: &str, folder: &Path, version: &str) {
+    let compile = || {
+        let mut compile = Command::new(compiler);
+        compile.arg("-static");
+        compile
+    };
+    compiled_programs(compile, folder, version);
+}
+
+fn compiled_programs(compile: impl Fn() -> Command, folder: &Path, version: &str) {
     fs::create_dir(folder).unwrap();
     for name in ["mux", "muxd", "mux-worker"] {
         let version = format!("{name} {version} (fake)");
-        cross_compiled_program(compiler, &folder.join(name), &version);
+        compiled_program(compile(), &folder.join(name), &version);
     }
 }

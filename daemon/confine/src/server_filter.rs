@@ -27,6 +27,9 @@ const SYSTEM_V_CALLS: &[libc::c_long] = &[
     libc::SYS_semctl,
 ];
 
+/// `TIOCSTI` and `TIOCLINUX`. Their type in `libc` differs between glibc and musl.
+const TERMINAL_REQUESTS: [u64; 2] = [0x5412, 0x541c];
+
 /// The bits of a socket's type that are no flags.
 const SOCKET_KIND_MASK: u64 = 0xf;
 
@@ -119,7 +122,7 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
     rules.insert(libc::SYS_clone, new_namespace);
     // Typing into a terminal, should there be one.
     let mut terminal = Vec::new();
-    for request in [libc::TIOCSTI, libc::TIOCLINUX] {
+    for request in TERMINAL_REQUESTS {
         terminal.push(rule_with(&[int_equals(1, request)?])?);
     }
     rules.insert(libc::SYS_ioctl, terminal);
