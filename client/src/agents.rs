@@ -26,7 +26,8 @@ pub(crate) use self::{
 };
 
 /// A program with MCP servers of its own, whose configuration file can be edited.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, strum::IntoStaticStr, ValueEnum)]
+#[strum(serialize_all = "kebab-case")]
 pub(crate) enum Agent {
     Claude,
     ClaudeDesktop,
@@ -52,16 +53,7 @@ impl Agent {
 
     /// The name on the command line and in JSON.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::Cursor => "cursor",
-            Self::Vscode => "vscode",
-            Self::Codex => "codex",
-            Self::Windsurf => "windsurf",
-            Self::Opencode => "opencode",
-            Self::Zed => "zed",
-        }
+        self.into()
     }
 
     /// The name shown to users.

@@ -63,14 +63,7 @@ impl LogLine {
 
     fn parse_daemon_line(&mut self, rest: &str) {
         let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
-        self.level = match word {
-            "TRACE" => Some(LogLevel::Trace),
-            "DEBUG" => Some(LogLevel::Debug),
-            "INFO" => Some(LogLevel::Info),
-            "WARN" => Some(LogLevel::Warn),
-            "ERROR" => Some(LogLevel::Error),
-            _ => None,
-        };
+        self.level = word.parse().ok();
         let text = if self.level.is_some() { text } else { rest };
         text.clone_into(&mut self.text);
         // The run is the outermost span, so no foreign text can precede it.

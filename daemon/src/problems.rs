@@ -10,7 +10,8 @@ pub struct DaemonProblem {
 }
 
 /// What it is about. Clients decide by this and never by the message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ProblemCode {
     /// The configuration, or a value of it.
     Config,
@@ -31,18 +32,7 @@ pub enum ProblemCode {
 impl ProblemCode {
     /// As it is named in JSON.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Server => "server",
-            Self::Approvals => "approvals",
-            Self::Metrics => "metrics",
-            Self::Client => "client",
-            Self::Pins => "pins",
-            Self::Workers => "workers",
-            Self::Cache => "cache",
-            Self::Audit => "audit",
-            Self::Credentials => "credentials",
-        }
+        self.into()
     }
 
     pub fn with(self, message: impl Into<String>) -> DaemonProblem {

@@ -3,18 +3,26 @@
 //! Invariant: a kind that this build does not know is passed on unchanged, so that old clients can show what a newer
 //! daemon reports.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The kind of a failure, in one word.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename_all = "snake_case")
+#[derive(
+    Clone,
+    Debug,
+    Deserialize,
+    Eq,
+    Hash,
+    PartialEq,
+    Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
     /// The program cannot be parsed. It did not run.
@@ -54,66 +62,28 @@ pub enum Kind {
     /// An error in muxd itself.
     Internal,
     /// A kind that only newer builds know.
-    #[cfg_attr(test, schemars(untagged))]
+    #[serde(untagged)]
+    #[strum(disabled)]
     Other(String),
 }
-
-/// Every kind that has a name here, with its name on the wire.
-const NAMES: &[(Kind, &str)] = &[
-    (Kind::Syntax, "syntax"),
-    (Kind::Type, "type"),
-    (Kind::Runtime, "runtime"),
-    (Kind::Tool, "tool"),
-    (Kind::Validation, "validation"),
-    (Kind::NotFound, "not_found"),
-    (Kind::Timeout, "timeout"),
-    (Kind::Memory, "memory"),
-    (Kind::Limit, "limit"),
-    (Kind::Busy, "busy"),
-    (Kind::Deadlock, "deadlock"),
-    (Kind::Cancelled, "cancelled"),
-    (Kind::Denied, "denied"),
-    (Kind::Pending, "pending"),
-    (Kind::AuthRequired, "auth_required"),
-    (Kind::Unavailable, "unavailable"),
-    (Kind::UnknownOutcome, "unknown_outcome"),
-    (Kind::Internal, "internal"),
-];
 
 impl Kind {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Other(name) => name,
-            known => NAMES
-                .iter()
-                .find(|(kind, _)| kind == known)
-                .map_or("internal", |(_, name)| name),
+            known => known.into(),
         }
     }
 
     pub fn from_name(name: &str) -> Self {
-        NAMES
-            .iter()
-            .find(|(_, known)| *known == name)
-            .map_or_else(|| Self::Other(name.to_owned()), |(kind, _)| kind.clone())
+        name.parse()
+            .unwrap_or_else(|_| Self::Other(name.to_owned()))
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Kind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Kind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::from_name(&Cow::<str>::deserialize(deserializer)?))
     }
 }
 
@@ -199,9 +169,31 @@ mod tests {
 
     #[test]
     fn known_kinds_keep_their_names_and_unknown_kinds_are_preserved() {
-        for (kind, name) in NAMES {
-            assert_eq!(kind.as_str(), *name);
-            assert_eq!(&Kind::from_name(name), kind);
+        for name in [
+            "syntax",
+            "type",
+            "runtime",
+            "tool",
+            "validation",
+            "not_found",
+            "timeout",
+            "memory",
+            "limit",
+            "busy",
+            "deadlock",
+            "cancelled",
+            "denied",
+            "pending",
+            "auth_required",
+            "unavailable",
+            "unknown_outcome",
+            "internal",
+        ] {
+            let kind = Kind::from_name(name);
+            assert!(!matches!(kind, Kind::Other(_)), "{name}");
+            assert_eq!(kind.as_str(), name);
+            assert_eq!(serde_json::to_value(&kind).unwrap(), name);
+            assert_eq!(serde_json::from_value::<Kind>(name.into()).unwrap(), kind);
         }
         let newer: Kind = serde_json::from_str("\"quota\"").unwrap();
         assert_eq!(newer, Kind::Other("quota".into()));

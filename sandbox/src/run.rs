@@ -170,7 +170,7 @@ fn handle_frame(
         }
         other => Err(WorkerError::Protocol(format!(
             "unexpected frame during a run: {}",
-            other.name()
+            other.as_ref()
         ))),
     }
 }

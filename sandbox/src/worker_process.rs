@@ -348,7 +348,7 @@ impl Worker {
 }
 
 fn unexpected_frame_error(frame: &FromWorker) -> WorkerError {
-    WorkerError::Protocol(format!("unexpected frame {}", frame.name()))
+    WorkerError::Protocol(format!("unexpected frame {}", frame.as_ref()))
 }
 
 fn decode_frame(bytes: &[u8]) -> Result<FromWorker, WorkerError> {

@@ -36,7 +36,19 @@ pub(crate) struct LogLinesArgs {
 }
 
 /// Log levels, from the least severe to the most severe.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    ValueEnum,
+)]
+#[strum(serialize_all = "UPPERCASE")]
 pub(crate) enum LogLevel {
     Trace,
     Debug,

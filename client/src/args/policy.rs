@@ -101,9 +101,8 @@ pub(crate) struct PolicyAddArgs {
 }
 
 fn parse_action(word: &str) -> Result<PolicyAction, String> {
-    let mut actions = PolicyAction::ALL.into_iter();
-    let action = actions.find(|action| action.as_str() == word);
-    action.ok_or_else(|| "it must be allow, ask or deny".into())
+    let action = word.parse();
+    action.map_err(|_| "it must be allow, ask or deny".into())
 }
 
 #[derive(Debug, ClapArgs)]

@@ -7,6 +7,7 @@ use std::{
 
 use super::terminal::{eprintln, println};
 use mux_proto::{Error, ReloadReport};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -78,7 +79,8 @@ pub(crate) struct ImportedServer {
     pub(crate) proposed_sandbox: Option<Map<String, Value>>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ImportOutcome {
     Added,
     Replaced,
@@ -88,18 +90,6 @@ pub(crate) enum ImportOutcome {
     Kept,
     /// The entry cannot be imported.
     Skipped,
-}
-
-impl ImportOutcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Replaced => "replaced",
-            Self::Same => "same",
-            Self::Kept => "kept",
-            Self::Skipped => "skipped",
-        }
-    }
 }
 
 /// What was done with the entry in the agent's file.
@@ -249,7 +239,7 @@ impl ImportedServer {
             "agent": self.agent.name(),
             "name": self.name,
             "server": self.server,
-            "status": self.fate.name(),
+            "status": self.fate,
             "moved": self.is_moved(),
             "stays": stays,
             "enabled": !self.disabled,

@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::{eprintln, println};
 use mux_proto::Error;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -26,7 +27,8 @@ pub(crate) struct InstallEdit {
     pub(crate) error: Option<Error>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum InstallStatus {
     Added,
     Updated,
@@ -37,20 +39,6 @@ pub(crate) enum InstallStatus {
     /// There was no entry to remove.
     Absent,
     Failed,
-}
-
-impl InstallStatus {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Updated => "updated",
-            Self::Unchanged => "unchanged",
-            Self::Restored => "restored",
-            Self::Removed => "removed",
-            Self::Absent => "absent",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 impl InstallEdit {
@@ -72,7 +60,7 @@ impl InstallEdit {
             "title": self.agent.display_name(),
             "file": self.file,
             "found": self.found,
-            "status": self.status.name(),
+            "status": self.status,
             "backup": self.backup,
             "diff": self.diff,
         });

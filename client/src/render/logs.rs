@@ -62,7 +62,7 @@ fn line_json(line: &LogLine) -> Value {
         }
     }
     if let Some(level) = line.level {
-        set("level", json!(level_name(level).to_lowercase()));
+        set("level", json!(<&str>::from(level).to_lowercase()));
     }
     set("text", json!(line.text));
     if let Some(bytes) = line.bytes {
@@ -76,7 +76,7 @@ fn line_row(line: &LogLine) -> String {
     let level = match line.level {
         None => " ".repeat(5),
         Some(level) => {
-            let word = format!("{:<5}", level_name(level));
+            let word = format!("{:<5}", <&str>::from(level));
             match level {
                 LogLevel::Trace | LogLevel::Debug => paint(DIM, word),
                 LogLevel::Info => paint(GOOD, word),
@@ -105,16 +105,6 @@ fn line_row(line: &LogLine) -> String {
     };
     let text = escape_line(&line.text[..end]);
     format!("{time} {level} {source} {during}{text}{more}")
-}
-
-fn level_name(level: LogLevel) -> &'static str {
-    match level {
-        LogLevel::Trace => "TRACE",
-        LogLevel::Debug => "DEBUG",
-        LogLevel::Info => "INFO",
-        LogLevel::Warn => "WARN",
-        LogLevel::Error => "ERROR",
-    }
 }
 
 /// Formats a time in UTC, with milliseconds.

@@ -55,7 +55,11 @@ pub struct ToolHints {
     pub open_world: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// What a rule does with a call, from the most lenient to the strictest.
+#[derive(
+    Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, strum::EnumString, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum RuleAction {
     Allow,
     Ask,
@@ -152,14 +156,8 @@ impl PolicyVerdict {
 }
 
 impl RuleAction {
-    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
-
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
+        self.into()
     }
 }
 

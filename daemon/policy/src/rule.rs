@@ -98,8 +98,7 @@ impl Rule {
         home: &Path,
     ) -> Self {
         let mut mistakes = written.mistakes.clone();
-        let mut known = RuleAction::ALL.into_iter();
-        let action = known.find(|action| action.word() == written.action);
+        let action = written.action.parse().ok();
         if action.is_none() && !written.action.is_empty() {
             mistakes.push(format!(
                 "action {:?} is none of allow, ask, deny",

@@ -4,8 +4,21 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use mux_config::{AgentEntry, CheckEntry, ConfigProblem, EntryError};
 
+use super::server::parse_or_ignore;
+
 /// What happens to a program with type errors.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    PartialEq,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum CheckMode {
     /// The program does not run.
     #[default]
@@ -48,7 +61,7 @@ impl CheckModes {
         problems: &mut Vec<ConfigProblem>,
     ) -> Self {
         let mut checks = Self {
-            strictness: strictness(
+            strictness: parse_or_ignore(
                 entry.mode.as_deref(),
                 "[check] mode",
                 &["check", "mode"],
@@ -59,7 +72,7 @@ impl CheckModes {
         };
         for (name, agent) in agents {
             let what = format!("[agents.{name}] check");
-            if let Some(own) = strictness(
+            if let Some(own) = parse_or_ignore(
                 agent.check.as_deref(),
                 &what,
                 &["agents", name, "check"],
@@ -76,25 +89,6 @@ impl CheckModes {
             }
         }
         checks
-    }
-}
-
-fn strictness(
-    word: Option<&str>,
-    what: &str,
-    keys: &[&str],
-    problems: &mut Vec<ConfigProblem>,
-) -> Option<CheckMode> {
-    match word? {
-        "error" => Some(CheckMode::Error),
-        "warn" => Some(CheckMode::Warn),
-        "off" => Some(CheckMode::Off),
-        other => {
-            let message =
-                format!("{what} = {other:?} is ignored: expected one of error, warn, off");
-            problems.push(ConfigProblem::at(keys, message));
-            None
-        }
     }
 }
 

@@ -2,9 +2,20 @@
 
 use mux_config::{ConfigProblem, PinsEntry};
 
-use super::server::choice_word;
+use super::server::parse_or_ignore;
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    PartialEq,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum OnChange {
     /// Calls of the tool are refused until the user accepts the change.
     #[default]
@@ -16,35 +27,15 @@ pub enum OnChange {
 }
 
 impl OnChange {
-    pub(super) const ON_CHANGE_WORDS: &[(&str, Self)] = &[
-        ("refuse", Self::Refuse),
-        ("warn", Self::Warn),
-        ("off", Self::Off),
-    ];
-
     pub(super) fn word(self) -> &'static str {
-        choice_word(self, Self::ON_CHANGE_WORDS)
+        self.into()
     }
 }
 
 /// A word that means nothing leaves the safe one in force.
 pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<ConfigProblem>) -> OnChange {
-    let Some(word) = entry.on_change.as_deref() else {
-        return OnChange::default();
-    };
-    let known = OnChange::ON_CHANGE_WORDS
-        .iter()
-        .find(|(known, _)| *known == word);
-    match known {
-        Some((_, meant)) => *meant,
-        None => {
-            let message = format!(
-                "[pins] on_change = {word:?} is ignored: expected one of refuse, warn, off"
-            );
-            problems.push(ConfigProblem::at(&["pins", "on_change"], message));
-            OnChange::default()
-        }
-    }
+    let (word, keys) = (entry.on_change.as_deref(), ["pins", "on_change"]);
+    parse_or_ignore(word, "[pins] on_change", &keys, problems).unwrap_or_default()
 }
 
 #[cfg(test)]

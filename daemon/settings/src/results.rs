@@ -2,7 +2,7 @@
 
 use mux_config::{ConfigProblem, ResultsEntry};
 
-use super::server::{choice_word, parse_choice};
+use super::server::parse_choice;
 
 /// How the results of a server are treated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,7 +22,18 @@ impl Default for ResultSettings {
 }
 
 /// What happens to a result that seems to hold a secret.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    PartialEq,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum SecretSearch {
     /// The secret is masked before anyone reads the result.
     Mask,
@@ -34,14 +45,8 @@ pub enum SecretSearch {
 }
 
 impl SecretSearch {
-    const SECRET_SEARCH_WORDS: &[(&str, Self)] = &[
-        ("mask", Self::Mask),
-        ("warn", Self::Warn),
-        ("off", Self::Off),
-    ];
-
     pub(super) fn word(self) -> &'static str {
-        choice_word(self, Self::SECRET_SEARCH_WORDS)
+        self.into()
     }
 }
 
@@ -49,11 +54,7 @@ impl ResultSettings {
     /// Reads the defaults of all entries.
     pub(super) fn resolve(entry: &ResultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
         let default = Self::default();
-        let secrets = parse_choice(
-            entry.secrets.as_deref(),
-            "secrets",
-            SecretSearch::SECRET_SEARCH_WORDS,
-        );
+        let secrets = parse_choice(entry.secrets.as_deref(), "secrets");
         Self {
             fence: entry.fence.unwrap_or(default.fence),
             secrets: match secrets {
@@ -74,7 +75,7 @@ impl ResultSettings {
         fence: Option<bool>,
         secrets: Option<&str>,
     ) -> Result<Self, String> {
-        let secrets = parse_choice(secrets, "secrets", SecretSearch::SECRET_SEARCH_WORDS)?;
+        let secrets = parse_choice(secrets, "secrets")?;
         Ok(Self {
             fence: fence.unwrap_or(self.fence),
             secrets: secrets.unwrap_or(self.secrets),

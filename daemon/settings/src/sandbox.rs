@@ -16,16 +16,24 @@ use mux_config::{
     environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
 
-use super::{
-    server::{choice_word, parse_choice},
-    workspace::resolve_path,
-};
+use super::{server::parse_choice, workspace::resolve_path};
 
 const MIB: u64 = 1 << 20;
 const DEFAULT_SANDBOX_PROCESSES: u32 = 256;
 
 /// What applies to servers whose entry has no `sandbox`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    PartialEq,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum SandboxMode {
     /// They run in a sandbox that grants nothing of the user's.
     Enforce,
@@ -77,19 +85,13 @@ pub struct HostPattern {
 }
 
 impl SandboxMode {
-    const SANDBOX_MODE_WORDS: &[(&str, Self)] = &[
-        ("enforce", Self::Enforce),
-        ("warn", Self::Warn),
-        ("off", Self::Off),
-    ];
-
     pub(super) fn word(self) -> &'static str {
-        choice_word(self, Self::SANDBOX_MODE_WORDS)
+        self.into()
     }
 
     /// A word that means nothing leaves the strictest mode in force: its user most likely meant to have one.
     pub(super) fn resolve(entry: &SandboxDefaultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
-        match parse_choice(entry.mode.as_deref(), "mode", Self::SANDBOX_MODE_WORDS) {
+        match parse_choice(entry.mode.as_deref(), "mode") {
             Ok(mode) => mode.unwrap_or_default(),
             Err(problem) => {
                 let message = format!("[sandbox] {problem}; enforce applies until it is");

@@ -6,11 +6,13 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    str::FromStr,
     sync::Arc,
     time::Duration,
 };
 
 use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
+use strum::VariantNames;
 
 use super::{
     AskLimits, OnChange, ResultSettings, RootsSetting, SandboxMode, SandboxSetting, ServerDefaults,
@@ -18,7 +20,7 @@ use super::{
     remote::NetworkSettings, source::SourceDefinition, workspace::resolve_path,
 };
 use mux_config::{
-    EntryError, OauthEntry, ServerEntry,
+    ConfigProblem, EntryError, OauthEntry, ServerEntry,
     environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
 
@@ -62,7 +64,8 @@ pub struct ServerDefinition {
 }
 
 /// When a session is opened.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum StartMode {
     /// By a call. If the server was called lately, also in the background: when the daemon starts, or after its process
     /// has ended.
@@ -114,7 +117,8 @@ pub struct RemoteServer {
     pub account: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum RemoteTransport {
     StreamableHttp,
     Sse,
@@ -138,12 +142,16 @@ pub enum OauthSetting {
 }
 
 /// A generation of the MCP protocol.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(
+    Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::IntoStaticStr, strum::VariantNames,
+)]
 pub enum ProtocolEra {
-    /// Up to 2025-11-25: a session begins with `initialize`, and the server may send requests.
-    Legacy,
     /// From 2026-07-28 on: requests are independent of each other, and the server sends none.
+    #[strum(serialize = "2026-07-28")]
     Modern,
+    /// Up to 2025-11-25: a session begins with `initialize`, and the server may send requests.
+    #[strum(serialize = "2025-11-25")]
+    Legacy,
 }
 
 impl OauthSetting {
@@ -177,23 +185,27 @@ impl OauthSetting {
 }
 
 impl ProtocolEra {
-    const ERA_WORDS: &[(&str, Option<Self>)] = &[
-        ("auto", None),
-        ("2026-07-28", Some(Self::Modern)),
-        ("2025-11-25", Some(Self::Legacy)),
-    ];
-
     /// The value of the key `era` for this era.
     pub fn revision(self) -> &'static str {
-        match self {
-            Self::Legacy => "2025-11-25",
-            Self::Modern => "2026-07-28",
-        }
+        self.into()
     }
 }
 
 /// Which callers share one session.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Eq,
+    Hash,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum ShareMode {
     User,
     Workspace,
@@ -202,7 +214,8 @@ pub enum ShareMode {
 }
 
 /// Which calls may be retried if their outcome is unknown.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum RetryPolicy {
     #[default]
     Never,
@@ -213,7 +226,8 @@ pub enum RetryPolicy {
 }
 
 /// What happens to a result that does not match the tool's output schema.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum ResultCheck {
     /// The call fails: the protocol requires results to match the declared schema.
     #[default]
@@ -222,22 +236,6 @@ pub enum ResultCheck {
     Warn,
     /// Results are not checked.
     Off,
-}
-
-impl RetryPolicy {
-    pub(super) const RETRY_WORDS: &[(&str, Self)] = &[
-        ("never", Self::Never),
-        ("read_only", Self::ReadOnly),
-        ("idempotent", Self::Idempotent),
-    ];
-}
-
-impl ResultCheck {
-    pub(super) const RESULT_CHECK_WORDS: &[(&str, Self)] = &[
-        ("error", Self::Error),
-        ("warn", Self::Warn),
-        ("off", Self::Off),
-    ];
 }
 
 impl ServerEndpoint {
@@ -313,26 +311,8 @@ impl ServerDefinition {
             roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
             overrides: ToolOverrides::resolve(&entry.r#override),
-            share: parse_choice(
-                entry.share.as_deref(),
-                "share",
-                &[
-                    ("user", ShareMode::User),
-                    ("workspace", ShareMode::Workspace),
-                    ("client", ShareMode::Client),
-                    ("run", ShareMode::Run),
-                ],
-            )?,
-            start: parse_choice(
-                entry.start.as_deref(),
-                "start",
-                &[
-                    ("auto", StartMode::Auto),
-                    ("lazy", StartMode::Lazy),
-                    ("eager", StartMode::Eager),
-                ],
-            )?
-            .unwrap_or_default(),
+            share: parse_choice(entry.share.as_deref(), "share")?,
+            start: parse_choice(entry.start.as_deref(), "start")?.unwrap_or_default(),
             idle_close: match entry.idle_close.as_deref() {
                 None => None,
                 Some("never") => Some(Duration::MAX),
@@ -343,8 +323,7 @@ impl ServerDefinition {
                     time => Some(time),
                 },
             },
-            retry: parse_choice(entry.retry.as_deref(), "retry", RetryPolicy::RETRY_WORDS)?
-                .unwrap_or_default(),
+            retry: parse_choice(entry.retry.as_deref(), "retry")?.unwrap_or_default(),
             start_timeout: parse_time(
                 entry.start_timeout.as_deref(),
                 "start_timeout",
@@ -362,18 +341,13 @@ impl ServerDefinition {
             )?,
             calls_at_once,
             ask: defaults.ask,
-            pins: parse_choice(entry.pins.as_deref(), "pins", OnChange::ON_CHANGE_WORDS)?
-                .unwrap_or(defaults.on_change),
-            check_results: parse_choice(
-                entry.check_results.as_deref(),
-                "check_results",
-                ResultCheck::RESULT_CHECK_WORDS,
-            )?
-            .unwrap_or_default(),
+            pins: parse_choice(entry.pins.as_deref(), "pins")?.unwrap_or(defaults.on_change),
+            check_results: parse_choice(entry.check_results.as_deref(), "check_results")?
+                .unwrap_or_default(),
             results: defaults
                 .results
                 .of_entry(entry.fence, entry.secrets.as_deref())?,
-            era: parse_choice(entry.era.as_deref(), "era", ProtocolEra::ERA_WORDS)?.flatten(),
+            era: parse_choice_or_auto(entry.era.as_deref(), "era")?,
             link,
         };
         if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
@@ -497,16 +471,11 @@ fn resolve_remote(
         // The error does not repeat the text, which may contain a secret.
         _ => return Err("`url` must be http:// or https:// and a host".into()),
     }
-    let transport = [
-        ("auto", None),
-        ("streamable-http", Some(RemoteTransport::StreamableHttp)),
-        ("sse", Some(RemoteTransport::Sse)),
-    ];
     let remote = RemoteServer {
         url: url.into(),
         written,
         headers: expand_values(&entry.headers, environment)?,
-        transport: parse_choice(entry.transport.as_deref(), "transport", &transport)?.flatten(),
+        transport: parse_choice_or_auto(entry.transport.as_deref(), "transport")?,
         socket: match &entry.socket {
             Some(socket) => Some(resolve_path(home, &environment.expand(socket)?)),
             None => None,
@@ -570,24 +539,47 @@ fn expand_values(
         .collect()
 }
 
-/// The word of the configuration that means this value.
-pub(super) fn choice_word<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
-    let known = choices.iter().find(|(_, meant)| *meant == value);
-    known.map_or("", |(word, _)| word)
-}
-
-/// Parses a value that must be one of `choices`; `None` if the key is not set.
-pub(super) fn parse_choice<T: Copy>(
+/// Parses a value that must be one of the words of `T`; `None` if the key is not set.
+pub(super) fn parse_choice<T: FromStr + VariantNames>(
     text: Option<&str>,
     key: &str,
-    choices: &[(&str, T)],
+) -> Result<Option<T>, String> {
+    parse_word(text, key, T::VARIANTS)
+}
+
+/// As [`parse_choice`], where `auto` means the same as a key that is not set.
+pub(super) fn parse_choice_or_auto<T: FromStr + VariantNames>(
+    text: Option<&str>,
+    key: &str,
+) -> Result<Option<T>, String> {
+    let words = [&["auto"], T::VARIANTS].concat();
+    parse_word(text.filter(|text| *text != "auto"), key, &words)
+}
+
+/// As [`parse_choice`], with a value that means nothing reported as a problem and ignored. `what` is the key in the
+/// message.
+pub(super) fn parse_or_ignore<T: FromStr + VariantNames>(
+    text: Option<&str>,
+    what: &str,
+    keys: &[&str],
+    problems: &mut Vec<ConfigProblem>,
+) -> Option<T> {
+    let text = text?;
+    let parsed = text.parse().ok();
+    if parsed.is_none() {
+        let words = T::VARIANTS.join(", ");
+        let message = format!("{what} = {text:?} is ignored: expected one of {words}");
+        problems.push(ConfigProblem::at(keys, message));
+    }
+    parsed
+}
+
+fn parse_word<T: FromStr>(
+    text: Option<&str>,
+    key: &str,
+    words: &[&str],
 ) -> Result<Option<T>, String> {
     let Some(text) = text else { return Ok(None) };
-    match choices.iter().find(|(word, _)| *word == text) {
-        Some((_, value)) => Ok(Some(*value)),
-        None => {
-            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            Err(format!("{key} = {text:?} is none of {}", words.join(", ")))
-        }
-    }
+    let parsed = text.parse().map(Some);
+    parsed.map_err(|_| format!("{key} = {text:?} is none of {}", words.join(", ")))
 }

@@ -7,9 +7,7 @@ use std::time::Duration;
 use mux_sandbox::ProgramLimits;
 use serde_json::{Value, json};
 
-use super::{
-    AgentView, ApprovalTerms, CheckMode, CheckModes, Settings, setting_units::duration_text,
-};
+use super::{AgentView, ApprovalTerms, Settings, setting_units::duration_text};
 use mux_config::{ConfigProblem, LineIndex};
 
 /// One setting in the report.
@@ -151,7 +149,7 @@ impl ReportBuilder<'_> {
 
     /// The settings that `[agents.NAME]` may override.
     fn of_agent(&mut self, settings: &Settings, agent: Option<&str>) {
-        let mode = word(&settings.checks, agent);
+        let mode: &str = settings.checks.of(agent).into();
         self.overridable("check", "", &["check", "mode"], json!(mode));
         let view: &AgentView = settings.agents.of(agent);
         self.overridable("exclude", "", &["exclude"], json!(view.exclude));
@@ -215,14 +213,6 @@ impl ReportBuilder<'_> {
 
 fn time(time: Duration) -> Value {
     json!(duration_text(time))
-}
-
-fn word(checks: &CheckModes, agent: Option<&str>) -> &'static str {
-    match checks.of(agent) {
-        CheckMode::Error => "error",
-        CheckMode::Warn => "warn",
-        CheckMode::Off => "off",
-    }
 }
 
 #[cfg(test)]

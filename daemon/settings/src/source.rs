@@ -17,8 +17,8 @@ use mux_secrets::Secret;
 
 use self::source_values::{is_http, origins, rate, scopes, secret_headers};
 use super::{
-    OnChange, ResultCheck, RetryPolicy, RootsSetting, ServerDefaults, ServerDefinition,
-    ServerEndpoint, ShareMode, StartMode, ToolOverrides, account,
+    ResultCheck, RootsSetting, ServerDefaults, ServerDefinition, ServerEndpoint, ShareMode,
+    StartMode, ToolOverrides, account,
     entry_fingerprint::EntryFingerprint,
     parse_setting_duration,
     remote::NetworkSettings,
@@ -132,8 +132,7 @@ impl ServerDefinition {
             share: Some(ShareMode::User),
             start: StartMode::Lazy,
             idle_close: Some(Duration::MAX),
-            retry: parse_choice(entry.retry.as_deref(), "retry", RetryPolicy::RETRY_WORDS)?
-                .unwrap_or_default(),
+            retry: parse_choice(entry.retry.as_deref(), "retry")?.unwrap_or_default(),
             start_timeout: DEFAULT_SOURCE_START_TIMEOUT,
             call_timeout: parse_time(
                 entry.call_timeout.as_deref(),
@@ -147,15 +146,10 @@ impl ServerDefinition {
             )?,
             calls_at_once,
             ask: defaults.ask,
-            pins: parse_choice(entry.pins.as_deref(), "pins", OnChange::ON_CHANGE_WORDS)?
-                .unwrap_or(defaults.on_change),
-            check_results: parse_choice(
-                entry.check_results.as_deref(),
-                "check_results",
-                ResultCheck::RESULT_CHECK_WORDS,
-            )?
+            pins: parse_choice(entry.pins.as_deref(), "pins")?.unwrap_or(defaults.on_change),
             // Descriptions often do not match what the API returns.
-            .unwrap_or(ResultCheck::Warn),
+            check_results: parse_choice(entry.check_results.as_deref(), "check_results")?
+                .unwrap_or(ResultCheck::Warn),
             results: defaults
                 .results
                 .of_entry(entry.fence, entry.secrets.as_deref())?,

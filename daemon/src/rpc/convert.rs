@@ -17,7 +17,7 @@ use mux_auth::LoginStatus;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
 use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
-use mux_settings::{ConfigChanges, SandboxSetting, ServerDefinition, ServerEndpoint, ShareMode};
+use mux_settings::{ConfigChanges, SandboxSetting, ServerDefinition, ServerEndpoint};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
 use mux_upstream::{SandboxState, Server, UnavailableCause, UpstreamState, Upstreams};
@@ -305,15 +305,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
         calls: view.calls,
         in_flight: view.in_flight,
         transport: view.transport.map(str::to_owned),
-        share: view.share.map(|share| {
-            let word = match share {
-                ShareMode::User => "user",
-                ShareMode::Workspace => "workspace",
-                ShareMode::Client => "client",
-                ShareMode::Run => "run",
-            };
-            word.into()
-        }),
+        share: view.share.map(|share| share.to_string()),
         share_reason: view.share_reason.map(str::to_owned),
         sessions: view
             .sessions

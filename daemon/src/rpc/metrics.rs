@@ -107,28 +107,16 @@ fn server_moments(slots: &[(String, Vec<SlotView>)]) -> BTreeMap<String, ServerS
         let server = servers.entry(label.clone()).or_default();
         server
             .sessions
-            .entry(state(UpstreamState::Ready))
+            .entry(UpstreamState::Ready.into())
             .or_default();
         for slot in slots {
-            *server.sessions.entry(state(slot.state)).or_default() += 1;
+            *server.sessions.entry(slot.state.into()).or_default() += 1;
             if let Some(bytes) = slot.pid.and_then(tree_bytes) {
                 *server.memory_bytes.get_or_insert_default() += bytes;
             }
         }
     }
     servers
-}
-
-fn state(state: UpstreamState) -> &'static str {
-    match state {
-        UpstreamState::Ready => "ready",
-        UpstreamState::Degraded => "degraded",
-        UpstreamState::Starting => "starting",
-        UpstreamState::Cold => "cold",
-        UpstreamState::Failed => "failed",
-        UpstreamState::BackingOff => "backing_off",
-        UpstreamState::Broken => "broken",
-    }
 }
 
 fn count(count: usize) -> u64 {

@@ -69,9 +69,20 @@ pub enum ProjectText {
     Unapproved,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    PartialEq,
+    Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PolicyAction {
     Allow,
     Ask,
@@ -79,15 +90,9 @@ pub enum PolicyAction {
 }
 
 impl PolicyAction {
-    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
-
     /// The word as in the configuration.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
+        self.into()
     }
 }
 

@@ -1,12 +1,24 @@
 //! [`Fault`], the error type of every layer below the client socket.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// The kind of a failure. Users see these names.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Hash,
+    PartialEq,
+    Serialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FaultKind {
     Syntax,
     Type,
@@ -30,52 +42,8 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    const ALL: [Self; 18] = [
-        Self::Syntax,
-        Self::Type,
-        Self::Runtime,
-        Self::Tool,
-        Self::Validation,
-        Self::NotFound,
-        Self::Timeout,
-        Self::Memory,
-        Self::Limit,
-        Self::Busy,
-        Self::Deadlock,
-        Self::Cancelled,
-        Self::Denied,
-        Self::Pending,
-        Self::AuthRequired,
-        Self::Unavailable,
-        Self::UnknownOutcome,
-        Self::Internal,
-    ];
-
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Syntax => "syntax",
-            Self::Type => "type",
-            Self::Runtime => "runtime",
-            Self::Tool => "tool",
-            Self::Validation => "validation",
-            Self::NotFound => "not_found",
-            Self::Timeout => "timeout",
-            Self::Memory => "memory",
-            Self::Limit => "limit",
-            Self::Busy => "busy",
-            Self::Deadlock => "deadlock",
-            Self::Cancelled => "cancelled",
-            Self::Denied => "denied",
-            Self::Pending => "pending",
-            Self::AuthRequired => "auth_required",
-            Self::Unavailable => "unavailable",
-            Self::UnknownOutcome => "unknown_outcome",
-            Self::Internal => "internal",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+        self.into()
     }
 
     /// Whether a call with other code or other arguments can succeed.
@@ -93,12 +61,6 @@ impl FaultKind {
                 | Self::Limit
                 | Self::Deadlock
         )
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

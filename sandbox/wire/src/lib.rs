@@ -89,7 +89,7 @@ pub struct Program {
 }
 
 /// A frame from a worker to the daemon.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, strum::AsRefStr)]
 pub enum FromWorker {
     /// The first frame of the process, sent once its first isolate is built and the lockdown is complete.
     Hello {
@@ -126,22 +126,6 @@ pub enum FromWorker {
         #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
         warnings: Vec<Fault>,
     },
-}
-
-impl FromWorker {
-    /// The name of the variant.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Hello { .. } => "Hello",
-            Self::Ready => "Ready",
-            Self::Accepted => "Accepted",
-            Self::Call { .. } => "Call",
-            Self::Console { .. } => "Console",
-            Self::Emit { .. } => "Emit",
-            Self::Done { .. } => "Done",
-            Self::Checked { .. } => "Checked",
-        }
-    }
 }
 
 /// The tool of a call, as the program named it.

@@ -207,7 +207,7 @@ fn fault_from_json(text: &str) -> Option<Fault> {
     let number = |key: &str| value.get(key)?.as_u64()?.try_into().ok();
     let (line, column) = (number("line"), number("column"));
     Some(Fault {
-        kind: FaultKind::from_name(&string("kind")?)?,
+        kind: string("kind")?.parse().ok()?,
         message: string("message")?,
         hint: string("hint"),
         agent_hint: None,

@@ -23,7 +23,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     let kinds = [
         "syntax", "runtime", "tool", "timeout", "memory", "limit", "denied", "internal",
     ];
-    let kind = select(kinds.to_vec()).prop_map(|name| FaultKind::from_name(name).unwrap());
+    let kind = select(kinds.to_vec()).prop_map(|name| name.parse::<FaultKind>().unwrap());
     let place = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>());
     let texts = (
         text(),

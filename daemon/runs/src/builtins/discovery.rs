@@ -15,7 +15,6 @@ use mux_catalog::{
     Scope, Tool, ToolSet,
     search::{SearchHit, SearchResults},
 };
-use mux_upstream::UpstreamState;
 
 const SEARCH_USAGE: &str =
     "mux.search(query: string, { server?: string, limit?: number, cursor?: string })";
@@ -213,15 +212,7 @@ pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<Str
         .namespaces()
         .into_iter()
         .map(|namespace| {
-            let state = match namespace.state {
-                UpstreamState::Cold => "cold",
-                UpstreamState::Starting => "starting",
-                UpstreamState::Ready => "ready",
-                UpstreamState::Degraded => "degraded",
-                UpstreamState::BackingOff => "backing_off",
-                UpstreamState::Failed => "failed",
-                UpstreamState::Broken => "broken",
-            };
+            let state = namespace.state.to_string();
             json!({ "name": namespace.name, "tools": namespace.tools, "state": state })
         });
     let namespaces: Vec<Value> = namespaces.collect();

@@ -29,7 +29,8 @@ pub(super) struct GraphqlSchema {
 }
 
 /// The kind of an operation in a document.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum OperationKind {
     Query,
     Mutation,
@@ -97,11 +98,7 @@ impl OperationKind {
 
     /// The keyword in documents, and the prefix in the names of functions.
     pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Query => "query",
-            Self::Mutation => "mutation",
-            Self::Subscription => "subscription",
-        }
+        self.into()
     }
 }
 

@@ -5,7 +5,8 @@
 use serde_json::Value;
 
 /// Where a parameter is sent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum ParameterLocation {
     Path,
     Query,

@@ -201,22 +201,13 @@ fn assign_argument_names(found: &mut [DescribedParameter]) {
         for described in found.iter_mut().filter(|it| it.parameter.place == place) {
             let parameter = &mut described.parameter;
             let plain = parameter.name.clone();
-            let with_place = format!("{plain}_{}", location_word(place));
+            let with_place = format!("{plain}_{place}");
             let numbered = (2..).map(|number: u32| format!("{with_place}{number}"));
             let mut names = [plain, with_place.clone()].into_iter().chain(numbered);
             let free = names.find(|name| !taken.contains(name));
             parameter.argument = free.unwrap_or(with_place);
             taken.insert(parameter.argument.clone());
         }
-    }
-}
-
-fn location_word(place: ParameterLocation) -> &'static str {
-    match place {
-        ParameterLocation::Path => "path",
-        ParameterLocation::Query => "query",
-        ParameterLocation::Header => "header",
-        ParameterLocation::Cookie => "cookie",
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     Server,
     slot::{SlotView, UpstreamState},
 };
-use crate::{link::SandboxState, sharing::share_name};
+use crate::link::SandboxState;
 
 use mux_catalog::ToolSet;
 use mux_settings::{EntryError, ShareMode, StartMode};
@@ -99,7 +99,7 @@ impl Server {
         let is_eager = server_shared.definition.start == StartMode::Eager;
         let eager_note = is_eager && shared.share != ShareMode::User;
         let eager_note = eager_note.then(|| {
-            let key_kind = share_name(shared.share);
+            let key_kind = shared.share;
             format!(
                 "start = \"eager\" has no effect yet: it has a session for each {key_kind}, and none has connected"
             )

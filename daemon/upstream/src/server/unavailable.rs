@@ -12,10 +12,7 @@ use super::{
     circuit_breaker::{FAILURE_THRESHOLD, FAILURE_WINDOW},
     server_shared::ServerShared,
 };
-use crate::{
-    link::{OpenError, without_output},
-    sharing::share_name,
-};
+use crate::link::{OpenError, without_output};
 use mux_settings::ServerEndpoint;
 
 /// The session cannot be started. `link` is the endpoint of this session.
@@ -115,7 +112,7 @@ pub(super) fn slots_full_fault(server_shared: &ServerShared, limit: usize) -> Fa
     let message = format!(
         "{limit} sessions of the server `{}` are in use, one for each {}, and there is no room for another",
         server_shared.name,
-        share_name(server_shared.sharing.current_sharing().share)
+        server_shared.sharing.current_sharing().share
     );
     Fault::new(FaultKind::Busy, message).hints(
         "try again when one of them has ended; `mux servers` shows them",

@@ -6,7 +6,6 @@
 use std::{fmt, path::PathBuf};
 
 use mux_caller::{CallCause, Caller};
-use mux_settings::ShareMode;
 
 /// The owner of a session.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -50,15 +49,5 @@ impl fmt::Display for SessionKey {
             Self::Client(number) => write!(f, "client {number}"),
             Self::Run(run) => write!(f, "run {run}"),
         }
-    }
-}
-
-/// The value of `share` in the configuration.
-pub(crate) fn share_name(share: ShareMode) -> &'static str {
-    match share {
-        ShareMode::User => "user",
-        ShareMode::Workspace => "workspace",
-        ShareMode::Client => "client",
-        ShareMode::Run => "run",
     }
 }

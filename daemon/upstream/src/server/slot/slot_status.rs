@@ -30,7 +30,19 @@ pub struct SlotView {
 }
 
 /// The state of a server, ordered by how long a caller has to wait.
-#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum UpstreamState {
     Ready,
     /// It answers, but not as it should.
