@@ -21,7 +21,10 @@ use super::{
     error::one_line_excerpt,
     login_record::{LoginRecord, LoginSecrets, TokenResponse},
 };
-use mux_http::address_policy::{AddressPolicy, url_without_secrets};
+use mux_http::{
+    address_policy::{AddressPolicy, url_without_secrets},
+    response_body::read_body,
+};
 
 /// The timeout of a request to an authorization server.
 pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -239,20 +242,10 @@ impl OAuthHttpClient for AuthServerClient {
     }
 }
 
-async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    loop {
-        let chunk = response.chunk().await;
-        match chunk.map_err(|error| chain(&error.without_url()))? {
-            None => return Ok(body),
-            Some(chunk) if body.len() + chunk.len() > MAX_RESPONSE_BYTES => {
-                return Err(format!(
-                    "its answer is longer than {MAX_RESPONSE_BYTES} bytes"
-                ));
-            }
-            Some(chunk) => body.extend_from_slice(&chunk),
-        }
-    }
+async fn whole(response: Response) -> Result<Vec<u8>, String> {
+    let body = read_body(response, MAX_RESPONSE_BYTES).await;
+    let body = body.map_err(|error| chain(&error.without_url()))?;
+    body.ok_or_else(|| format!("its answer is longer than {MAX_RESPONSE_BYTES} bytes"))
 }
 
 /// Parses an error response. RFC 6749, 5.2.

@@ -5,6 +5,7 @@
 //! - `http_client` builds the client for one server: proxy, certificates, timeouts.
 //! - `address_policy` decides which addresses an authorization server's metadata or an API's description may name, by
 //!   their class as written and as resolved.
+//! - `response_body` reads a response of limited length.
 //!
 //! Invariants:
 //!
@@ -13,3 +14,4 @@
 
 pub mod address_policy;
 pub mod http_client;
+pub mod response_body;

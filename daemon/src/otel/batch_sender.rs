@@ -1,9 +1,10 @@
 //! Sends spans in batches, and retries where the collector may take them later.
 
-use std::{error::Error as _, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use mux_http::response_body::read_body;
 use mux_telemetry::trace::{CollectorEndpoint, EndedSpan, SpanCounts};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceResponse, resource::v1::Resource,
@@ -149,7 +150,8 @@ impl BatchSender {
             .send()
             .await
             .map_err(|error| ExportRefusal {
-                why: causes(error),
+                // The address may contain a password.
+                why: format!("{:#}", anyhow::Error::new(error.without_url())),
                 later: Some(None),
             })?;
         let status = response.status();
@@ -166,7 +168,8 @@ impl BatchSender {
                 later: again.then(|| seconds(&response)),
             });
         }
-        let answer = beginning(response).await;
+        let answer = read_body(response, MAX_RESPONSE_BYTES).await;
+        let answer = answer.ok().flatten().unwrap_or_default();
         let answer = ExportTraceServiceResponse::decode(answer.as_slice()).unwrap_or_default();
         let rejected = answer.partial_success.map_or(0, |part| part.rejected_spans);
         Ok(u64::try_from(rejected).unwrap_or_default())
@@ -186,28 +189,4 @@ impl BatchSender {
 fn seconds(response: &Response) -> Option<Duration> {
     let retry_after = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     retry_after.parse().ok().map(Duration::from_secs)
-}
-
-/// The response body; empty if it is longer than [`MAX_RESPONSE_BYTES`].
-async fn beginning(mut response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
-        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
-            return Vec::new();
-        }
-        body.extend_from_slice(&chunk);
-    }
-    body
-}
-
-/// The error with its causes, without the address, which may contain a password.
-fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(below) = cause {
-        text.push_str(&format!(": {below}"));
-        cause = below.source();
-    }
-    text
 }

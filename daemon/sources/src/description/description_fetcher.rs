@@ -22,8 +22,9 @@ use tokio::time::timeout;
 
 use super::{FetchDescription, FetchOutcome, HttpValidators, MAX_DESCRIPTION_BYTES};
 use crate::http::SecretMask;
-use mux_http::address_policy::{
-    AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url,
+use mux_http::{
+    address_policy::{AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url},
+    response_body::read_body,
 };
 use mux_settings::SourceDefinition;
 use mux_text::error_chain::{error_causes, fix_of};
@@ -161,7 +162,7 @@ impl DescriptionFetcher {
         from == Some(AddressClass::Private) && self.own_host.private.load(Ordering::Relaxed)
     }
 
-    async fn read(&self, mut response: Response) -> Result<FetchOutcome, String> {
+    async fn read(&self, response: Response) -> Result<FetchOutcome, String> {
         let private = self.is_private(&response);
         let header = |name: HeaderName| {
             let value = response.headers().get(name)?.to_str().ok()?;
@@ -171,20 +172,14 @@ impl DescriptionFetcher {
             etag: header(ETAG),
             modified: header(LAST_MODIFIED),
         };
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(|error| self.unreachable(error))?
-        {
-            bytes.extend_from_slice(&chunk);
-            if bytes.len() > MAX_DESCRIPTION_BYTES {
-                let most = MAX_DESCRIPTION_BYTES >> 20;
-                return Err(self.problem_text(&format!(
-                    "returned more than {most} MiB, the limit for descriptions"
-                )));
-            }
-        }
+        let bytes = read_body(response, MAX_DESCRIPTION_BYTES).await;
+        let bytes = bytes.map_err(|error| self.unreachable(error))?;
+        let bytes = bytes.ok_or_else(|| {
+            let most = MAX_DESCRIPTION_BYTES >> 20;
+            self.problem_text(&format!(
+                "returned more than {most} MiB, the limit for descriptions"
+            ))
+        })?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(FetchOutcome::New {
                 text,

@@ -4,7 +4,6 @@
 //! values, and nothing is cut silently.
 
 use encoding_rs::{Encoding, UTF_8};
-use futures::StreamExt as _;
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderMap},
@@ -12,6 +11,7 @@ use reqwest::{
 use serde::de::IgnoredAny;
 
 use crate::weight;
+use mux_http::response_body::read_body;
 
 /// The size of the largest frame to a program.
 pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;
@@ -47,19 +47,10 @@ pub(super) enum MediaKind {
 impl ApiResponse {
     pub(super) async fn read(response: Response) -> Result<Self, ResponseReadError> {
         let (status, headers) = (response.status(), response.headers().clone());
-        let announced = response.content_length().unwrap_or(0);
-        if announced > MAX_RESPONSE_BYTES as u64 {
-            return Err(ResponseReadError::TooLong);
-        }
-        let mut body = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
-        let mut chunks = response.bytes_stream();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(ResponseReadError::Broken)?;
-            if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
-                return Err(ResponseReadError::TooLong);
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = read_body(response, MAX_RESPONSE_BYTES).await;
+        let body = body
+            .map_err(ResponseReadError::Broken)?
+            .ok_or(ResponseReadError::TooLong)?;
         let reply = Self {
             status,
             headers,

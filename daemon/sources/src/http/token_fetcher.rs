@@ -21,7 +21,10 @@ use url::{Url, form_urlencoded};
 
 use super::{allowed_origins::AllowedOrigins, secret_mask::SecretMask};
 use crate::CallFailure;
-use mux_http::address_policy::{AddressPolicy, AddressRefusal, refusal_in};
+use mux_http::{
+    address_policy::{AddressPolicy, AddressRefusal, refusal_in},
+    response_body::read_body,
+};
 use mux_secrets::Secret;
 use mux_text::error_chain::{error_causes, excerpt};
 
@@ -279,15 +282,11 @@ impl TokenFetcher {
             let why = self.mask.words(&error_causes(&error.without_url()));
             TokenError::Unreachable(format!("{} cannot be reached: {why}", self.shown()))
         };
-        let mut response = request.send().await.map_err(unreachable)?;
+        let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
-        let mut answer = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            answer.extend_from_slice(&chunk);
-            if answer.len() > MAX_TOKEN_RESPONSE_BYTES {
-                break;
-            }
-        }
+        let answer = read_body(response, MAX_TOKEN_RESPONSE_BYTES).await;
+        // A longer one holds no token either.
+        let answer = answer.map_err(unreachable)?.unwrap_or_default();
         if !status.is_success() {
             return Ok(Err((status, reason(&answer))));
         }
