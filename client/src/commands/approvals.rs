@@ -26,7 +26,7 @@ pub(super) async fn approvals(args: args::ApprovalsArgs, json: bool) -> CommandR
     if let Some(ApprovalsCommand::Revoke { grant }) = args.command {
         session.require_feature("revoke_approval")?;
         let revoked = session.client.revoke_approval(within_seconds(10), grant);
-        let revoked = revoked.await?.map_err(CommandFailure::from)?;
+        let revoked = revoked.await??;
         return Ok(render::revoked_approval(&revoked, json));
     }
     let one = args.approval.is_some();
@@ -52,8 +52,7 @@ async fn list_approvals(
 ) -> Result<ApprovalList, CommandFailure> {
     session.require_feature("approvals")?;
     let context = transport::within(std::time::Duration::from_millis(2 * APPROVALS_POLL_MS));
-    let list = session.client.approvals(context, request).await?;
-    list.map_err(CommandFailure::from)
+    Ok(session.client.approvals(context, request).await??)
 }
 
 /// Shows the pending approvals now and after each change, until Ctrl-C.
@@ -142,8 +141,7 @@ pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult 
     let resumed = session
         .client
         .resume_run(within_seconds(30), request)
-        .await?;
-    let resumed = resumed.map_err(CommandFailure::from)?;
+        .await??;
     if args.detach {
         return Ok(render::detached(&resumed.run, json));
     }

@@ -7,7 +7,7 @@ use mux_typegen::names::display_path;
 use serde_json::Value;
 
 use super::{
-    CommandFailure, CommandResult, call_result,
+    CommandResult, call_result,
     input::{self, GivenInput, InputMistake, InputWording, quote},
     part_files, request_with_retry, run,
     terminal_questions::TerminalQuestions,
@@ -93,7 +93,7 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
     waiting.end();
     let (took, path) = (started.elapsed(), &request.path);
     render::detail(&format!("{path} took {} ms", took.as_millis()));
-    let (session, value) = answer?.map_err(CommandFailure::from)?;
+    let (session, value) = answer??;
     call_result::print_call_result(&session, value, args.save_parts.as_deref(), args.raw, json)
         .await
 }

@@ -57,7 +57,7 @@ async fn settings_report(
         let answer = session.client.settings(within_seconds(10), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });
-    report.await?.map_err(CommandFailure::from)
+    Ok(report.await??)
 }
 
 async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
@@ -82,7 +82,7 @@ async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFa
             .check_config(within_seconds(60), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });
-    report.await?.map_err(CommandFailure::from)
+    Ok(report.await??)
 }
 
 /// The text of a configuration file; `-` is standard input.

@@ -15,11 +15,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn reload(json: bool) -> CommandResult {
     let session = connect_or_start().await?;
-    let report = session
-        .client
-        .reload(within_seconds(30))
-        .await?
-        .map_err(CommandFailure::from)?;
+    let report = session.client.reload(within_seconds(30)).await??;
     Ok(render::reloaded(&report, json))
 }
 
@@ -57,11 +53,7 @@ pub(super) async fn restart(args: &args::RestartArgs, json: bool) -> CommandResu
 /// Stops the daemon and waits until it has released its lock.
 async fn stop_daemon(session: Session, now: bool) -> Result<(), CommandFailure> {
     let request = StopRequest { now };
-    session
-        .client
-        .stop(within_seconds(10), request)
-        .await?
-        .map_err(CommandFailure::from)?;
+    session.client.stop(within_seconds(10), request).await??;
     let pid = session.welcome.pid;
     drop(session);
     wait_for_exit(pid).await

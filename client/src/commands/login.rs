@@ -27,9 +27,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         set_account(&args.server, account, json).await?;
     }
     let session = connect_or_start().await?;
-    session
-        .require_feature("login")
-        .map_err(CommandFailure::from)?;
+    session.require_feature("login")?;
     let waiting = render::SpinnerGuard::begin("looking for the authorization server", json);
     let server = args.server.clone();
     let request = LoginRequest {
@@ -40,7 +38,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         .login(within_seconds(LOGIN_TIMEOUT_SECS), request)
         .await;
     waiting.end();
-    let started = started?.map_err(CommandFailure::from)?;
+    let started = started??;
     if web_url::parse_web_url(&started.url).is_none() {
         let message = "the authorization server gave an address that is not http or https";
         return Err(exit::unavailable_error(message.into()).into());
@@ -94,13 +92,11 @@ async fn set_account(server: &str, account: &str, json: bool) -> Result<(), Comm
 
 pub(super) async fn logout(server: String, json: bool) -> CommandResult {
     let session = connect_or_start().await?;
-    session
-        .require_feature("logout")
-        .map_err(CommandFailure::from)?;
+    session.require_feature("logout")?;
     let ended = session
         .client
         .logout(transport::within(SERVER_START_TIMEOUT), server);
-    let ended = ended.await?.map_err(CommandFailure::from)?;
+    let ended = ended.await??;
     Ok(render::logged_out(&ended, json))
 }
 
@@ -116,7 +112,7 @@ async fn wait_for_login(
         };
         // A login includes connecting to the server, but a poll never takes longer than `wait_ms`.
         let state = session.client.login_wait(within_seconds(60), request);
-        let state = state.await?.map_err(CommandFailure::from)?;
+        let state = state.await??;
         if !state.pending {
             return Ok(state);
         }

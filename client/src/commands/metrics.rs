@@ -7,7 +7,7 @@ use std::{io, process::ExitCode};
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind};
 
-use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
+use super::{CommandResult, connect_if_running, resolve_dirs};
 use crate::{args, exit::unavailable_error, prometheus_text, render};
 
 pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResult {
@@ -19,8 +19,7 @@ pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResu
         return Ok(ExitCode::from(3));
     };
     session.require_feature("metrics")?;
-    let answer = session.client.metrics(within_seconds(10)).await?;
-    let text = answer.map_err(CommandFailure::from)?.text;
+    let text = session.client.metrics(within_seconds(10)).await??.text;
     if !json {
         return Ok(render::metrics(&text));
     }

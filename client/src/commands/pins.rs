@@ -53,11 +53,10 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
         server: list.server.clone(),
         tools: seen.collect(),
     };
-    let answer = session
+    let accepted = session
         .client
         .accept_pins(transport::within(SERVER_START_TIMEOUT), request)
-        .await?;
-    let accepted = answer.map_err(CommandFailure::from)?;
+        .await??;
     Ok(render::accepted(
         &list.server,
         &wanted,
@@ -79,7 +78,7 @@ async fn fetch_pins(
         .pins(transport::within(SERVER_START_TIMEOUT), request)
         .await;
     waiting.end();
-    answer?.map_err(CommandFailure::from)
+    Ok(answer??)
 }
 
 /// The tools that are new, changed or refused, limited to `names` unless that is empty.

@@ -64,7 +64,7 @@ async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
             .policy(within_seconds(POLICY_TIMEOUT_SECS), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });
-    let list = list.await?.map_err(CommandFailure::from)?;
+    let list = list.await??;
     Ok(render::policy(&list, request.agent.as_deref(), json))
 }
 
@@ -86,9 +86,7 @@ async fn explain_call(
         Some(CallArguments::Object(object)) => request.arguments = Some(object),
         Some(CallArguments::Typed(pairs)) => request.typed = pairs,
     }
-    Ok(Ok(explain(&request)
-        .await?
-        .map_err(CommandFailure::from)?))
+    Ok(Ok(explain(&request).await??))
 }
 
 /// Compares each case of a file with the decision. Exits with 1 if one differs.

@@ -7,7 +7,7 @@ use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
-    CommandFailure, CommandResult, connect_or_start,
+    CommandResult, connect_or_start,
     input::{self, GivenInput, InputMistake, InputWording},
     part_files, program_source, recording_files, request_with_retry, stored_value,
     terminal_questions::TerminalQuestions,
@@ -206,7 +206,6 @@ pub(super) async fn check_source(args: args::SourceArgs, json: bool) -> CommandR
         .await?
         .client
         .check(within_seconds(30), request)
-        .await?;
-    let found = found.map_err(CommandFailure::from)?;
+        .await??;
     Ok(render::diagnostics(&found, &listing, json))
 }

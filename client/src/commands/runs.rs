@@ -57,15 +57,13 @@ async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> 
         running: args.running,
         limit: args.limit,
     };
-    let list = session.client.runs(within_seconds(10), request).await?;
-    let list = list.map_err(CommandFailure::from)?;
+    let list = session.client.runs(within_seconds(10), request).await??;
     Ok(render::runs(&list, args.running, json))
 }
 
 async fn fetch_run_info(session: &Session, run: String) -> Result<RunInfo, CommandFailure> {
     session.require_feature("run_info")?;
-    let info = session.client.run_info(within_seconds(10), run).await?;
-    info.map_err(CommandFailure::from)
+    Ok(session.client.run_info(within_seconds(10), run).await??)
 }
 
 async fn show_run(session: &Session, run: String, json: bool) -> CommandResult {
@@ -91,8 +89,11 @@ async fn fetch_events(session: &Session, run: &str) -> Result<Vec<Event>, Comman
             after: events.last().map_or(0, |event| event.seq),
             wait_ms: 0,
         };
-        let page = session.client.events(within_seconds(30), request).await?;
-        let page = page.map_err(CommandFailure::from)?.events;
+        let page = session
+            .client
+            .events(within_seconds(30), request)
+            .await??
+            .events;
         let over = page
             .last()
             .is_none_or(|event| matches!(event.event, EventKind::Ended { .. }));
@@ -142,7 +143,7 @@ async fn cancel_runs(session: &Session, runs: Vec<String>, json: bool) -> Comman
         let request = session
             .client
             .cancel_run(within_seconds(10), run.run.clone());
-        request.await?.map_err(CommandFailure::from)?;
+        request.await??;
         let open = matches!(run.state, RunState::Waiting | RunState::Running);
         let ended = mux_client::watch(session, &run.run, run.events, |_| {}).await?;
         let cancelled = matches!(
@@ -166,6 +167,6 @@ async fn read_stored_value(session: &Session, args: args::ReadArgs, json: bool) 
         length: args.length,
     };
     let page = session.client.read(within_seconds(30), request).await;
-    let page = page.map_err(rpc_error)?.map_err(CommandFailure::from)?;
+    let page = page.map_err(rpc_error)??;
     Ok(render::page(&args.handle, &page))
 }

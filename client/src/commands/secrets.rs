@@ -13,8 +13,8 @@ use mux_proto::{Error, Kind, SecretText, SetSecretRequest};
 use tokio::sync::oneshot;
 
 use super::{
-    CommandFailure, CommandResult, connect_or_start, hidden_input, input::read_limited_text,
-    request_with_retry, wait_for_ctrl_c,
+    CommandResult, connect_or_start, hidden_input, input::read_limited_text, request_with_retry,
+    wait_for_ctrl_c,
 };
 use crate::{args, args::SecretsCommand, exit, render};
 
@@ -73,7 +73,7 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
     let answer = session
         .client
         .set_secret(within_seconds(SECRETS_TIMEOUT_SECS), request);
-    let info = answer.await?.map_err(CommandFailure::from)?;
+    let info = answer.await??;
     Ok(render::secret_set(&info, json))
 }
 
@@ -82,7 +82,7 @@ async fn remove_secret(name: String, json: bool) -> CommandResult {
     let answer = session
         .client
         .remove_secret(within_seconds(SECRETS_TIMEOUT_SECS), name);
-    let removed = answer.await?.map_err(CommandFailure::from)?;
+    let removed = answer.await??;
     if !removed.was_set {
         let message = format!("there is no secret {}", removed.name);
         return Err(Error::new(Kind::NotFound, message)

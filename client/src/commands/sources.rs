@@ -45,10 +45,7 @@ pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResul
         Some(SourcesCommand::Refresh { source }) => {
             let session = connect_or_start().await?;
             let found = refresh_source(&session, &source, json).await?;
-            Ok(render::refreshed_source(
-                &found.map_err(CommandFailure::from)?,
-                json,
-            ))
+            Ok(render::refreshed_source(&found?, json))
         }
     }
 }
@@ -181,9 +178,7 @@ fn resolve_description(written: &str) -> Result<String, Error> {
 /// The number of functions of a source, and some of their names.
 async fn summarize_source(name: &str, json: bool) -> Result<OfferedFunctions, CommandFailure> {
     let session = connect_or_start().await?;
-    let found = refresh_source(&session, name, json)
-        .await?
-        .map_err(CommandFailure::from)?;
+    let found = refresh_source(&session, name, json).await??;
     let request = ToolsRequest {
         server: Some(name.to_owned()),
         limit: Some(MAX_LISTED_FUNCTIONS),
@@ -192,8 +187,7 @@ async fn summarize_source(name: &str, json: bool) -> Result<OfferedFunctions, Co
     let tools = session
         .client
         .tools(transport::within(SERVER_START_TIMEOUT), request)
-        .await?;
-    let tools = tools.map_err(CommandFailure::from)?;
+        .await??;
     let info = list_sources(&session)
         .await?
         .into_iter()
@@ -226,8 +220,7 @@ async fn refresh_source(
 
 /// The servers that are sources.
 async fn list_sources(session: &Session) -> Result<Vec<ServerInfo>, CommandFailure> {
-    let servers = session.client.servers(within_seconds(10)).await?;
-    let mut sources = servers.map_err(CommandFailure::from)?;
+    let mut sources = session.client.servers(within_seconds(10)).await??;
     sources.retain(|server| server.source.is_some());
     Ok(sources)
 }

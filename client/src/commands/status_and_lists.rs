@@ -45,7 +45,7 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         .tools(transport::within(SERVER_START_TIMEOUT), request)
         .await;
     waiting.end();
-    let mut list = answer?.map_err(CommandFailure::from)?;
+    let mut list = answer??;
     if query.is_empty() {
         completion::remember_list(&resolve_dirs()?, &list, args.server.as_deref());
         let is_empty = list.total == 0 && list.missing.is_empty() && !json;
@@ -69,10 +69,7 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         let types = session
             .client
             .types(transport::within(SERVER_START_TIMEOUT), request);
-        return Ok(render::tool(
-            tool,
-            &types.await?.map_err(CommandFailure::from)?,
-        ));
+        return Ok(render::tool(tool, &types.await??));
     }
     let (next, asked) = (next.as_deref(), asked.as_deref());
     Ok(render::search_results(&list, next, asked, json))
@@ -95,8 +92,7 @@ async fn search_tools(
     let page = session
         .client
         .search(transport::within(SERVER_START_TIMEOUT), request)
-        .await?
-        .map_err(CommandFailure::from)?;
+        .await??;
     list.total = page.total;
     let request = DescribeRequest {
         paths: page
@@ -111,8 +107,7 @@ async fn search_tools(
         let described = session
             .client
             .describe(transport::within(SERVER_START_TIMEOUT), request)
-            .await?
-            .map_err(CommandFailure::from)?;
+            .await??;
         list.tools = described
             .tools
             .into_iter()
@@ -148,8 +143,7 @@ async fn unknown_name(
     let described = session
         .client
         .describe(transport::within(SERVER_START_TIMEOUT), request)
-        .await?
-        .map_err(CommandFailure::from)?;
+        .await??;
     let error = described.missing.into_iter().next();
     Ok(error.map(|error| match error.kind {
         Kind::NotFound if !word.contains('.') => Error {
@@ -161,8 +155,7 @@ async fn unknown_name(
 }
 
 async fn server_names(session: &Session) -> Result<Vec<String>, CommandFailure> {
-    let servers = session.client.servers(within_seconds(10)).await?;
-    let servers = servers.map_err(CommandFailure::from)?;
+    let servers = session.client.servers(within_seconds(10)).await??;
     Ok(servers.into_iter().map(|server| server.name).collect())
 }
 
@@ -176,11 +169,7 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
     match args.command {
         None | Some(ServersCommand::List) => {
             let session = connect_or_start().await?;
-            let servers = session
-                .client
-                .servers(within_seconds(10))
-                .await?
-                .map_err(CommandFailure::from)?;
+            let servers = session.client.servers(within_seconds(10)).await??;
             // A file that was refused explains why a server is missing.
             let status = session.client.status(within_seconds(10)).await?;
             let problems = status
@@ -197,7 +186,7 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
                 .restart_server(transport::within(SERVER_START_TIMEOUT), server)
                 .await;
             waiting.end();
-            let info = answer?.map_err(CommandFailure::from)?;
+            let info = answer??;
             Ok(render::restarted(&info, json))
         }
         Some(ServersCommand::Add(args)) => servers::add_server(&args, json).await,
@@ -218,11 +207,7 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
 pub(super) async fn status(args: &args::StatusArgs, json: bool) -> CommandResult {
     match connect_if_running().await? {
         Some(session) => {
-            let status = session
-                .client
-                .status(within_seconds(10))
-                .await?
-                .map_err(CommandFailure::from)?;
+            let status = session.client.status(within_seconds(10)).await??;
             Ok(render::status(&status, args.all, json))
         }
         None => {

@@ -168,8 +168,8 @@ async fn take_reading(session: &Session) -> Result<MetricsReading, CommandFailur
     let metrics = session.client.metrics(within_seconds(10));
     let runs = session.client.runs(within_seconds(10), request);
     let (metrics, runs) = tokio::join!(metrics, runs);
-    let text = metrics?.map_err(CommandFailure::from)?.text;
-    let runs = runs?.map_err(CommandFailure::from)?.runs;
+    let text = metrics??.text;
+    let runs = runs??.runs;
     let families = prometheus_text::parse_metrics(&text)
         .map_err(|error| unavailable_error(error.to_string()))?;
     let daemon = (session.welcome.pid, session.welcome.build.clone());

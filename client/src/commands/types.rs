@@ -43,9 +43,7 @@ pub(super) async fn types(args: args::TypesArgs, json: bool) -> CommandResult {
                 .await
                 .unwrap_or_else(|error| Err(connection_lost(&error)))
         };
-        let forgotten = request_with_retry(question)
-            .await?
-            .map_err(CommandFailure::from)?;
+        let forgotten = request_with_retry(question).await??;
         return Ok(render::forgotten(&forgotten, json));
     }
     let session = connect_or_start().await?;
@@ -56,7 +54,7 @@ pub(super) async fn types(args: args::TypesArgs, json: bool) -> CommandResult {
         .types(transport::within(SERVER_START_TIMEOUT), request)
         .await;
     waiting.end();
-    let types = answer?.map_err(CommandFailure::from)?;
+    let types = answer??;
     Ok(render::types(&types, json))
 }
 
@@ -76,7 +74,7 @@ async fn watch_types(folder: &Path) -> CommandResult {
         let all = session
             .client
             .types(transport::within(SERVER_START_TIMEOUT), everything);
-        all.await?.map_err(CommandFailure::from)?;
+        all.await??;
         let mut known = None;
         loop {
             let page = match poll_types(known.clone()).await {
@@ -109,12 +107,11 @@ async fn poll_types(known: Option<String>) -> Result<TypesPage, CommandFailure> 
         wait_ms: u64::try_from(TYPES_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
     };
     let within = transport::within(TYPES_POLL_TIMEOUT + Duration::from_secs(10));
-    let page = connect_or_start()
+    Ok(connect_or_start()
         .await?
         .client
         .watch_types(within, request)
-        .await?;
-    page.map_err(CommandFailure::from)
+        .await??)
 }
 
 /// Writes a file atomically, so that an editor never reads half of it.

@@ -37,7 +37,7 @@ pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult 
         .upgrade(within_seconds(UPGRADE_TIMEOUT_SECS), request);
     let answer = answer.await;
     waiting.end();
-    let upgraded = answer?.map_err(CommandFailure::from)?;
+    let upgraded = answer??;
     render::upgraded(session.welcome.pid, &upgraded, json);
     Ok(ExitCode::SUCCESS)
 }

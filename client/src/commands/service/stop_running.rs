@@ -25,8 +25,7 @@ pub(super) async fn stop_running_daemon(
     let pid = match connect_if_running().await? {
         Some(session) => {
             let request = StopRequest { now: false };
-            let stopped = session.client.stop(within_seconds(10), request).await?;
-            stopped.map_err(CommandFailure::from)?;
+            session.client.stop(within_seconds(10), request).await??;
             Some(session.welcome.pid)
         }
         // One that is already shutting down, or none.
