@@ -4,7 +4,10 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Deserialize,
+    de::{Deserializer as _, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use super::reference::PathKey;
@@ -123,132 +126,89 @@ fn describe_missing(here: &str, passed: &[PathKey], key: &PathKey) -> MissingVal
 }
 
 fn find_member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    json.deserialize_map(MemberVisitor(name)).ok().flatten()
+    let mut found = None;
+    // Of duplicate members the last one wins, as in other JSON parsers.
+    let read = for_each_member(text, |member, value| {
+        if member == name {
+            found = Some(value);
+        }
+    });
+    read.ok().and(found)
 }
 
 fn find_item(text: &str, index: usize) -> Option<&str> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    json.deserialize_seq(ItemVisitor(index)).ok().flatten()
+    let (mut place, mut found) = (0, None);
+    let read = for_each_item(text, |item| {
+        if place == index {
+            found = Some(item);
+        }
+        place += 1;
+    });
+    read.ok().and(found)
 }
 
 fn member_names(text: &str) -> Vec<String> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    json.deserialize_map(MemberNamesVisitor).unwrap_or_default()
+    let mut names = Vec::new();
+    let read = for_each_member(text, |name, _| names.push(name.to_owned()));
+    read.map(|()| names).unwrap_or_default()
 }
 
 fn array_len(text: &str) -> usize {
-    let mut json = serde_json::Deserializer::from_str(text);
-    json.deserialize_seq(ArrayLenVisitor).unwrap_or_default()
+    let mut length = 0;
+    let read = for_each_item(text, |_| length += 1);
+    read.map_or(0, |()| length)
 }
 
-struct MemberVisitor<'k>(&'k str);
+fn for_each_member<'a>(
+    text: &'a str,
+    each: impl FnMut(&str, &'a str),
+) -> Result<(), serde_json::Error> {
+    serde_json::Deserializer::from_str(text).deserialize_map(MemberVisitor(each))
+}
 
-impl<'de> Visitor<'de> for MemberVisitor<'_> {
-    type Value = Option<&'de str>;
+fn for_each_item<'a>(text: &'a str, each: impl FnMut(&'a str)) -> Result<(), serde_json::Error> {
+    serde_json::Deserializer::from_str(text).deserialize_seq(ItemVisitor(each))
+}
+
+/// Calls a function with each member of an object: its name, and its value as text.
+struct MemberVisitor<F>(F);
+
+impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for MemberVisitor<F> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        // Of duplicate members the last one wins, as in other JSON parsers.
-        let mut found = None;
-        while let Some(name) = map.next_key_seed(NameSeed)? {
-            if name == self.0 {
-                found = Some(map.next_value::<&RawValue>()?.get());
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((MemberName(name), value)) = map.next_entry::<_, &RawValue>()? {
+            (self.0)(&name, value.get());
         }
-        Ok(found)
+        Ok(())
     }
 }
 
-struct ItemVisitor(usize);
+/// Calls a function with each item of an array, as text.
+struct ItemVisitor<F>(F);
 
-impl<'de> Visitor<'de> for ItemVisitor {
-    type Value = Option<&'de str>;
+impl<'de, F: FnMut(&'de str)> Visitor<'de> for ItemVisitor<F> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        for _ in 0..self.0 {
-            if items.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(None);
-            }
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        while let Some(item) = items.next_element::<&RawValue>()? {
+            (self.0)(item.get());
         }
-        let found = items.next_element::<&RawValue>()?;
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(found.map(RawValue::get))
+        Ok(())
     }
 }
 
-struct MemberNamesVisitor;
-
-impl<'de> Visitor<'de> for MemberNamesVisitor {
-    type Value = Vec<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut names = Vec::new();
-        while let Some(name) = map.next_key_seed(NameSeed)? {
-            names.push(name.into_owned());
-            map.next_value::<IgnoredAny>()?;
-        }
-        Ok(names)
-    }
-}
-
-struct ArrayLenVisitor;
-
-impl<'de> Visitor<'de> for ArrayLenVisitor {
-    type Value = usize;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<usize, A::Error> {
-        let mut length = 0;
-        while items.next_element::<IgnoredAny>()?.is_some() {
-            length += 1;
-        }
-        Ok(length)
-    }
-}
-
-/// Reads a member name, borrowed unless it has escapes.
-struct NameSeed;
-
-impl<'de> DeserializeSeed<'de> for NameSeed {
-    type Value = Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        json.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for NameSeed {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(name))
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(name.to_owned()))
-    }
-}
+/// A member name, borrowed unless it has escapes.
+#[derive(Deserialize)]
+struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
