@@ -2,8 +2,9 @@
 //!
 //! Invariant: every definition is parsed once, so a recursive schema is a finite table, and nothing is ever fetched.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::ir::Type;
@@ -57,7 +58,8 @@ impl<'a> SchemaReferences<'a> {
         let Some(fragment) = reference.strip_prefix('#') else {
             return unknown("reference to another document, not fetched");
         };
-        let pointer = percent_decoded(fragment);
+        let decoded = percent_decode_str(fragment).decode_utf8();
+        let pointer = decoded.map_or_else(|_| fragment.to_owned(), Cow::into_owned);
         if let Some(&known) = self.by_pointer.get(&pointer) {
             return Type::Named(known);
         }
@@ -73,30 +75,4 @@ impl<'a> SchemaReferences<'a> {
         self.by_pointer.insert(pointer, self.targets.len() - 1);
         Type::Named(self.targets.len() - 1)
     }
-}
-
-/// Decodes percent-encoding in a URI fragment. Invalid sequences are kept as they are.
-fn percent_decoded(fragment: &str) -> String {
-    if !fragment.contains('%') {
-        return fragment.to_owned();
-    }
-    let bytes = fragment.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = (bytes[at] == b'%')
-            .then(|| fragment.get(at + 1..at + 3))
-            .flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8(decoded).unwrap_or_else(|_| fragment.to_owned())
 }

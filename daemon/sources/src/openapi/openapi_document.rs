@@ -6,6 +6,7 @@
 
 use std::{borrow::Cow, cell::Cell};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use crate::weight;
@@ -129,7 +130,10 @@ impl OpenApiDocument {
 /// The JSON pointer of a reference within this document.
 pub(super) fn pointer_of(reference: &str) -> Result<Cow<'_, str>, UnresolvedReference> {
     match reference.strip_prefix('#') {
-        Some(fragment) => Ok(percent_decoded(fragment)),
+        // What cannot be decoded stays as it is.
+        Some(fragment) => Ok(percent_decode_str(fragment)
+            .decode_utf8()
+            .unwrap_or(Cow::Borrowed(fragment))),
         None => Err(UnresolvedReference::Elsewhere(reference.to_owned())),
     }
 }
@@ -217,30 +221,6 @@ fn version(root: &Value) -> Result<OpenApiVersion, String> {
             "OpenAPI {version:?} is not supported: 3.0 and 3.1 are"
         )),
     }
-}
-
-/// Decodes percent-encoding. What cannot be decoded stays as it is.
-fn percent_decoded(fragment: &str) -> Cow<'_, str> {
-    if !fragment.contains('%') {
-        return Cow::Borrowed(fragment);
-    }
-    let mut decoded = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| byte == b'%');
-        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                decoded.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(decoded).map_or(Cow::Borrowed(fragment), Cow::Owned)
 }
 
 #[cfg(test)]
