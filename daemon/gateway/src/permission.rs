@@ -22,7 +22,7 @@ use mux_policy::{
     RuleAction, RuleList, ToolHints, spellings,
 };
 use mux_settings::ServerEndpoint;
-use mux_upstream::Server;
+use mux_upstream::{DENIED_BY_DEFAULT, Server};
 
 /// The reason for an approval request without a rule.
 const DEFAULT_ASK_REASON: &str = "the default, since it calls itself destructive";
@@ -345,12 +345,12 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
     let Some(rule) = &verdict.rule else {
         // By default only sampling is denied.
         let hint = format!("`[[policy]]` with match = \"{path}\" and action = \"allow\" allows it");
-        return Fault::new(
-            FaultKind::Denied,
-            format!("{path} is denied unless a rule allows it"),
-        )
-        .hint(hint)
-        .path(path);
+        let message = format!("{path} is denied unless a rule allows it");
+        let fault = Fault::new(FaultKind::Denied, message).hint(hint).path(path);
+        return Fault {
+            details: Some(DENIED_BY_DEFAULT.into()),
+            ..fault
+        };
     };
     let (text, because) = (rule.text(), reason_suffix(verdict));
     let message = match &*rule.list {

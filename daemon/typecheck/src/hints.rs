@@ -8,6 +8,8 @@ use mux_text::did_you_mean::nearest_few;
 
 /// The maximum number of members that the hint for a call of a non-function names.
 const MAX_NAMED_MEMBERS: usize = 5;
+/// The beginning of a hint that names members with a similar spelling.
+pub const SPELLING_HINT: &str = "did you mean";
 const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
 
 /// The diagnostic that a hint is for.
@@ -54,7 +56,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
         let near = nearest_few(name, known.iter().copied(), 3);
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
         return match (near.is_empty(), of) {
-            (false, _) => Some(format!("did you mean {}?", near.join(" or "))),
+            (false, _) => Some(format!("{SPELLING_HINT} {}?", near.join(" or "))),
             (true, "Mux") => Some("`Object.keys(mux)` lists the servers".into()),
             (true, _) => Some("`Object.keys` of the server lists its tools".into()),
         };

@@ -41,13 +41,13 @@ use std::{
 use mux_wire::program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence};
 use tokio::{sync::Semaphore, time::timeout};
 
-pub use self::types_text::TypesText;
 use self::{
     compiler::{CheckLimits, CheckLoss},
     compiler_owner::CompilerOwner,
     types_folders::TypesFolders,
     verdict_cache::{VerdictCache, VerdictKey, VerdictLookup},
 };
+pub use self::{hints::SPELLING_HINT, types_text::TypesText};
 use mux_process::blocking_pool;
 
 /// The compiler version that `mux setup` installs, and the name of its folder.

@@ -155,7 +155,9 @@ pub use self::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,
         SlotView, StartLimiter, UnavailableCause, UpstreamState,
     },
-    server_messages::{RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy},
+    server_messages::{
+        DENIED_BY_DEFAULT, RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy,
+    },
     session::{
         ContentRequest, HandedSession, HandoverKey, HandoverState, IncomingSessions,
         RequestOptions, Session,

@@ -11,7 +11,7 @@ mod unanswered_requests;
 mod url_elicitation;
 
 pub use self::server_requests::{
-    RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy,
+    DENIED_BY_DEFAULT, RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy,
 };
 pub(crate) use self::{
     client_request_handler::ClientRequestHandler,

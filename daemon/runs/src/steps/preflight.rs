@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use crate::{RunEvent, program_check::ProgramChecker, run_context::RunContext};
 use mux_catalog::{Scope, Tool};
 use mux_program::{PlanStep, StepOrder, StepPlan};
+use mux_typecheck::SPELLING_HINT;
 use mux_upstream::Upstreams;
 
 /// How long the check waits for each server. Steps of a server that is not ready by then wait themselves.
@@ -154,7 +155,7 @@ async fn type_warnings(
         Some(Fault {
             message: format!("step `{}`: {}", step.id, fault.message),
             // Other hints describe the tool of this step, while the mistake concerns the result of another.
-            hint: fault.hint.filter(|hint| hint.starts_with("did you mean")),
+            hint: fault.hint.filter(|hint| hint.starts_with(SPELLING_HINT)),
             line: None,
             column: None,
             ..fault

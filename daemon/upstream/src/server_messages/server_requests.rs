@@ -30,6 +30,8 @@ const MAX_OPEN_QUESTIONS: usize = 16;
 /// Where a user can answer an elicitation that reached no client.
 const TERMINAL_HINT: &str =
     "; `mux run` and `mux call` ask at a terminal (standard input and standard error)";
+/// The details of a fault if no rule denied the request, but the default.
+pub const DENIED_BY_DEFAULT: &str = r#"{"denied_by":"default"}"#;
 /// MCP's error code for sampling that the user declined.
 const SAMPLING_REJECTED: ErrorCode = ErrorCode(-1);
 
@@ -116,12 +118,9 @@ pub enum ServerRequestError {
 
 /// The hint to write a rule, which is no secret where no rule exists.
 fn policy_hint(fault: &Fault) -> String {
-    match &fault.hint {
-        Some(hint) if fault.kind == FaultKind::Denied && hint.starts_with("`[[policy]]`") => {
-            format!(": {hint}")
-        }
-        _ => String::new(),
-    }
+    let is_default = fault.details.as_deref() == Some(DENIED_BY_DEFAULT);
+    let hint = fault.hint.as_ref().filter(|_| is_default);
+    hint.map_or_else(String::new, |hint| format!(": {hint}"))
 }
 
 impl ServerRequestError {
