@@ -9,7 +9,7 @@ use comfy_table::{Cell, Color};
 use mux_proto::{PinInfo, PinList, PinStanding};
 use mux_typegen::names::spell;
 use serde_json::{Value, json};
-use similar::{ChangeTag, TextDiff};
+use similar::TextDiff;
 
 use super::{
     human_units, print_document,
@@ -107,26 +107,9 @@ fn difference(tool: &PinInfo) -> String {
     let diff = TextDiff::configure()
         .timeout(DIFF_TIMEOUT)
         .diff_lines(before, now);
-    let mut shown = String::new();
-    for hunk in diff
-        .unified_diff()
-        .context_radius(PIN_DIFF_CONTEXT_LINES)
-        .iter_hunks()
-    {
-        shown.push_str(&format!("{}\n", hunk.header()));
-        for change in hunk.iter_changes() {
-            let sign = match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            };
-            shown.push_str(&format!(
-                "{sign}{}\n",
-                change.value().trim_end_matches('\n')
-            ));
-        }
-    }
-    shown
+    let mut hunks = diff.unified_diff();
+    hunks.context_radius(PIN_DIFF_CONTEXT_LINES);
+    hunks.missing_newline_hint(false).to_string()
 }
 
 /// Prints which tools were accepted.
