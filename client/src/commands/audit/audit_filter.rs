@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mux_typegen::names::display_path;
 use serde_json::Value;
+use wildmatch::WildMatch;
 
 use super::super::log_filter_args::{matches_run, parse_since};
 use crate::args;
@@ -65,26 +66,7 @@ impl AuditFilter {
 
 /// Matches globs as policy rules do: `*` is any text, `?` is one character.
 fn glob_matches(glob: &str, text: &str) -> bool {
-    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
-    // Where to continue if the last star has to match one more character.
-    let (mut at, mut star) = ((0, 0), None);
-    while at.1 < text.len() {
-        match glob.get(at.0) {
-            Some('*') => {
-                star = Some((at.0 + 1, at.1));
-                at.0 += 1;
-            }
-            Some(letter) if *letter == '?' || *letter == text[at.1] => at = (at.0 + 1, at.1 + 1),
-            _ => match star {
-                Some((behind, from)) => {
-                    star = Some((behind, from + 1));
-                    at = (behind, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[at.0..].iter().all(|letter| *letter == '*')
+    WildMatch::new(glob).matches(text)
 }
 
 #[cfg(test)]
