@@ -12,7 +12,7 @@ use mux_caller::{ApprovalRequest, CallCause, Caller, ClientOrigin, RunAccess};
 use mux_text::{
     canonical_json,
     digest::{Digest, DigestKey},
-    sanitize::is_unseen,
+    sanitize::{is_unseen, push_visible},
 };
 
 /// The maximum size of a call's arguments in a request for approval, in bytes.
@@ -163,17 +163,7 @@ pub(crate) fn quoted_path(path: &str) -> Cow<'_, str> {
 pub fn visible_prefix(text: &str, most: usize) -> String {
     let cut = text.floor_char_boundary(most);
     let mut shown = String::with_capacity(cut);
-    for letter in text[..cut].chars() {
-        if is_unseen(letter) {
-            // Escaped as in JSON: invisible characters are sent, too.
-            let mut units = [0; 2];
-            for unit in letter.encode_utf16(&mut units) {
-                shown.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            shown.push(letter);
-        }
-    }
+    push_visible(&mut shown, &text[..cut]);
     if cut < text.len() {
         shown.push('…');
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use crate::{digest::DigestKey, sanitize::is_unseen};
+use crate::{digest::DigestKey, sanitize::push_visible};
 
 /// The hash of a value's canonical text.
 pub fn digest(value: &Value) -> DigestKey {
@@ -38,16 +38,7 @@ pub fn to_readable(text: &str) -> String {
     let ordered: Value = serde_json::from_str(text).unwrap_or_default();
     let lines = serde_json::to_string_pretty(&ordered).unwrap_or_default();
     let mut shown = String::with_capacity(lines.len());
-    for letter in lines.chars() {
-        if is_unseen(letter) {
-            let mut units = [0; 2];
-            for unit in letter.encode_utf16(&mut units) {
-                shown.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            shown.push(letter);
-        }
-    }
+    push_visible(&mut shown, &lines);
     shown
 }
 

@@ -95,6 +95,20 @@ pub fn clean_members(members: &mut Map<String, Value>) {
     }
 }
 
+/// Appends a text with its invisible characters escaped as in JSON.
+pub fn push_visible(shown: &mut String, text: &str) {
+    for letter in text.chars() {
+        if is_unseen(letter) {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            shown.push(letter);
+        }
+    }
+}
+
 /// Whether a character is invisible: it has no glyph, or only affects its neighbors.
 pub fn is_unseen(letter: char) -> bool {
     match letter {
