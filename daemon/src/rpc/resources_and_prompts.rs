@@ -72,13 +72,7 @@ pub(super) async fn read_resource(
     request: wire::ResourceRequest,
 ) -> Result<wire::Held, wire::Error> {
     let wanted = ContentRequest::Resource { uri: request.uri };
-    let found = ask(daemon, connection, &request.server, &wanted, request.token).await;
-    held(
-        daemon,
-        connection,
-        found.map_err(convert::error)?.to_string(),
-    )
-    .await
+    ask_held(daemon, connection, &request.server, &wanted, request.token).await
 }
 
 pub(super) async fn get_prompt(
@@ -90,13 +84,7 @@ pub(super) async fn get_prompt(
         name: request.name,
         arguments: request.arguments,
     };
-    let found = ask(daemon, connection, &request.server, &wanted, request.token).await;
-    held(
-        daemon,
-        connection,
-        found.map_err(convert::error)?.to_string(),
-    )
-    .await
+    ask_held(daemon, connection, &request.server, &wanted, request.token).await
 }
 
 pub(super) async fn complete(
@@ -131,6 +119,19 @@ pub(super) async fn subscribe(
     gateway
         .subscribe_resource(server, uri, mailbox, &asking(connection, None))
         .await
+}
+
+/// As [`ask`], with an answer that is stored if it is long.
+async fn ask_held(
+    daemon: &Daemon,
+    connection: &ConnectionState,
+    server: &str,
+    wanted: &ContentRequest,
+    token: Option<String>,
+) -> Result<wire::Held, wire::Error> {
+    let found = ask(daemon, connection, server, wanted, token).await;
+    let found = found.map_err(convert::error)?;
+    held(daemon, connection, found.to_string()).await
 }
 
 async fn ask(
