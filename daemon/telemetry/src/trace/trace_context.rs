@@ -2,7 +2,7 @@
 //!
 //! Invariant: a context that is passed on was parsed and is formatted here. Invalid ones are dropped.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 use uuid::Uuid;
@@ -85,8 +85,9 @@ impl TraceContext {
     }
 
     pub fn traceparent(&self) -> String {
-        let (trace, span) = (hex(&self.trace), hex(&self.span));
-        format!("00-{trace}-{span}-{:02x}", self.flags)
+        let trace = u128::from_be_bytes(self.trace);
+        let span = u64::from_be_bytes(self.span);
+        format!("00-{trace:032x}-{span:016x}-{:02x}", self.flags)
     }
 
     pub fn tracestate(&self) -> Option<&str> {
@@ -104,14 +105,6 @@ impl TraceContext {
         // A parsed context has only characters that are valid in a header.
         both.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A new span ID. Never all zeros, because the version bits of a UUID are not.
