@@ -93,9 +93,9 @@ struct PlainAnswer {
 pub(super) fn check_plain(value: &Value) -> Result<(), String> {
     let plain = PlainAnswer::deserialize(value)
         .map_err(|_| "it is not of the shape {decision, reason?, shown?}".to_owned())?;
-    match plain_decision(&plain.decision) {
-        Some(_) => Ok(()),
-        None => Err("`decision` is none of once, session, always, deny".into()),
+    match plain.decision.parse::<UserDecision>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err("`decision` is none of once, session, always, deny".into()),
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn read_answer(kind: QuestionKind, answer: ClientAnswer) -> Option<Us
     if kind == QuestionKind::Approval {
         let plain = PlainAnswer::deserialize(&value).ok()?;
         return Some(UserAnswer {
-            decision: plain_decision(&plain.decision)?,
+            decision: plain.decision.parse().ok()?,
             reason: truncate_reason(plain.reason),
             shown: plain.shown,
         });
@@ -147,16 +147,6 @@ fn form_decision(content: &Value) -> Option<UserDecision> {
         SESSION_CHOICE => UserDecision::Session,
         ALWAYS_CHOICE => UserDecision::Always,
         DENY_CHOICE => UserDecision::Deny,
-        _ => return None,
-    })
-}
-
-fn plain_decision(word: &str) -> Option<UserDecision> {
-    Some(match word {
-        "once" => UserDecision::Once,
-        "session" => UserDecision::Session,
-        "always" => UserDecision::Always,
-        "deny" => UserDecision::Deny,
         _ => return None,
     })
 }

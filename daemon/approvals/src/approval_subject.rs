@@ -234,7 +234,8 @@ impl From<UserDecision> for UserAnswer {
 }
 
 /// A user's choice.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum UserDecision {
     Once,
     Session,
