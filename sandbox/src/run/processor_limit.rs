@@ -10,7 +10,7 @@ mod macos;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 mod none;
 
-use std::{future::pending, thread::available_parallelism, time::Duration};
+use std::{future::pending, sync::LazyLock, thread::available_parallelism, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 
@@ -70,8 +70,11 @@ impl ProcessorLimit {
 
 /// The shortest time in which all processors of this machine can use up this much processor time.
 fn shortest_time_to_use(left: Duration) -> Duration {
-    let threads = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
-    (left / threads).max(MIN_POLL_INTERVAL)
+    // Counted once: on Linux, that reads the files of the control groups.
+    static PROCESSORS: LazyLock<u32> = LazyLock::new(|| {
+        available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+    });
+    (left / *PROCESSORS).max(MIN_POLL_INTERVAL)
 }
 
 #[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
