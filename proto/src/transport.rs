@@ -49,9 +49,10 @@ pub fn raw_frames<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
     framed(stream)
 }
 
-/// The initial read buffer of a connection, in bytes. It grows with the first frame, so that a thousand silent
-/// connections cost little.
-const FIRST_READ: usize = 512;
+/// The initial read buffer of a connection, in bytes. It grows with a longer frame, so that a thousand silent
+/// connections cost little. With a smaller one `bytes` would allocate for each frame just what it needs: the length
+/// and the rest of a frame would be read one by one, and then the socket once more.
+const FIRST_READ: usize = 1024;
 
 fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
     let codec = LengthDelimitedCodec::builder()
