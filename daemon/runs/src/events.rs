@@ -11,7 +11,8 @@ use std::{
 use parking_lot::Mutex;
 
 use mux_wire::{ConsoleLevel, Fault};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::StepEvent;
 use mux_caller::{ApprovalOutcome, ApprovalRequest, ProgressUpdate};
@@ -117,6 +118,8 @@ impl RunEvent {
 
 /// The size of an event beyond its text.
 const EVENT_OVERHEAD_BYTES: usize = 128;
+/// How long events are collected after the first one of a page.
+const EVENT_COLLECTION_TIME: Duration = Duration::from_millis(5);
 /// Beyond this size the log drops progress events and truncates the faults of calls.
 const MAX_EVENT_LOG_BYTES: usize = 16 << 20;
 const MAX_TRUNCATED_FAULT_BYTES: usize = 256;
@@ -129,6 +132,8 @@ pub struct EventLog {
     bytes: AtomicUsize,
     /// The sequence number of the last event; 0 if there is none.
     last: watch::Sender<u64>,
+    /// Cancelled with the last event of the run.
+    ended: CancellationToken,
 }
 
 #[derive(Default)]
@@ -144,6 +149,7 @@ impl EventLog {
             events: Mutex::default(),
             bytes: AtomicUsize::new(0),
             last: watch::Sender::new(0),
+            ended: CancellationToken::new(),
         }
     }
 
@@ -158,6 +164,7 @@ impl EventLog {
 
     /// Appends an event. Does nothing after [`RunEvent::Ended`].
     pub(super) fn push(&self, what: RunEvent) {
+        let is_end = matches!(what, RunEvent::Ended(_));
         let last = {
             let mut events = self.events.lock();
             let last = events.kept.last().map(|event| &event.what);
@@ -211,15 +218,22 @@ impl EventLog {
             events.kept.len() as u64
         };
         self.last.send_replace(last);
+        if is_end {
+            self.ended.cancel();
+        }
     }
 
-    /// The events after `after`. Waits up to `wait` for the first one; empty if none arrives. At most as many as fit
-    /// into `most` bytes, but at least one.
+    /// The events after `after`. Waits up to `wait` for the first one, and then for [`EVENT_COLLECTION_TIME`] or the
+    /// end of the run, so that a short run takes one request and not one for each event. Empty if none arrives. At most
+    /// as many as fit into `most` bytes, but at least one.
     pub async fn read_after(&self, after: u64, wait: Duration, most: usize) -> Vec<SequencedEvent> {
         let mut last = self.last.subscribe();
         let arrived = last.wait_for(|seq| *seq > after);
         // A timeout is not an error: there is just nothing new.
-        drop(tokio::time::timeout(wait, arrived).await);
+        if matches!(timeout(wait, arrived).await, Ok(Ok(_))) && !self.is_page_full(after, most) {
+            let collecting = EVENT_COLLECTION_TIME.min(wait);
+            drop(timeout(collecting, self.ended.cancelled()).await);
+        }
         let events = self.events.lock();
         let events = &events.kept;
         let start = usize::try_from(after)
@@ -236,6 +250,17 @@ impl EventLog {
             })
             .map(|(_, event)| event.clone())
             .collect()
+    }
+
+    /// Whether the events after `after` fill a page of `most` bytes.
+    fn is_page_full(&self, after: u64, most: usize) -> bool {
+        let events = self.events.lock();
+        let after = usize::try_from(after).unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        events.kept.iter().skip(after).any(|event| {
+            bytes += event.what.bytes();
+            bytes >= most
+        })
     }
 }
 
