@@ -204,4 +204,8 @@ pub trait Mux {
 
     /// Ends the observation of a server, whose `suggest_sandbox` then answers. It is no error if there is none.
     async fn end_observation(server: String) -> Result<(), Error>;
+
+    /// Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
+    /// need not ask whether there are others.
+    async fn call_with_notices(request: CallRequest) -> Result<crate::CallAnswer, Error>;
 }

@@ -85,4 +85,5 @@ pub const FEATURES: &[&str] = &[
     "sandbox",
     "suggest_sandbox",
     "end_observation",
+    "call_with_notices",
 ];

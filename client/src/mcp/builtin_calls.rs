@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use mux_client::{rpc_error, within_seconds};
 use mux_proto::{
     CallRequest, Cause, DescribeRequest, Error, Held, Kind, Language, MuxClient, ReadRequest,
-    ResumeRequest, RunRequest, SearchRequest, transport,
+    ResumeRequest, RunRequest, SearchRequest,
 };
 use rmcp::{
     ErrorData,
@@ -28,9 +28,6 @@ use super::{
     transcript::{RunTranscript, progress_message},
 };
 
-/// The timeout of a request. The daemon limits each call itself, and pauses that limit while a server waits for the
-/// user; this is for a daemon that hangs.
-const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// The default length of a `read`, in bytes: a context has less room than a program.
 const DEFAULT_READ_BYTES: u64 = 32 * 1024;
 /// The size of an answer to `search`, in tokens: 1,500 with the lines around the tools.
@@ -274,17 +271,8 @@ async fn send_call(
         token: Some(token),
         ..asked
     };
-    let send = |client: MuxClient, request| async move {
-        client
-            .call(transport::within(HUNG_CALL_TIMEOUT), request)
-            .await
-    };
-    let called = link.request_with_connection("call", request, send).await;
     // Notices about the call are delivered before its result.
-    if let Ok((line, _)) = &called {
-        line.wait_for_notices().await;
-    }
-    called
+    link.call(&request).await
 }
 
 /// The work that calls a listed tool of a server. The server's protocol errors are passed on, and with `whole` a stored

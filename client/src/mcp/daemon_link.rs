@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 
 use mux_client::{ClientIdentity, ConnectError, Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{
-    AskKind, Error, Held, JsonText, Kind, MuxClient, NoticesRequest, endpoint::Dirs, version,
+    AskKind, CallAnswer, CallRequest, Error, Held, JsonText, Kind, MuxClient, NoticesRequest,
+    endpoint::Dirs, transport, version,
 };
 use tarpc::client::RpcError;
 use tokio::{
@@ -30,6 +31,9 @@ use crate::exit;
 
 /// How many daemons in a row may refuse a request because they are shutting down.
 const MAX_SHUTDOWN_REFUSALS: usize = 3;
+/// The timeout of a call. The daemon limits each call itself, and pauses that limit while a server waits for the user;
+/// this is for a daemon that hangs.
+const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 const NOTICE_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An open connection to the daemon, closed when its last holder drops it.
@@ -43,6 +47,8 @@ pub(super) struct DaemonConnection {
     waiting: mpsc::UnboundedSender<oneshot::Sender<()>>,
     /// The receiver of `waiting`, for the follower.
     pub(super) waiters: Mutex<Option<NoticeWaiters>>,
+    /// The number of the last notice that was handled.
+    handled: AtomicU64,
 }
 
 pub(super) type NoticeWaiters = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
@@ -57,11 +63,40 @@ impl DaemonConnection {
             over,
             waiting,
             waiters: Mutex::new(Some(waiters)),
+            handled: AtomicU64::new(0),
         })
     }
 
+    /// Called by the follower after each notice.
+    pub(super) fn set_handled(&self, notice: u64) {
+        self.handled.store(notice, Ordering::Release);
+    }
+
+    /// Calls a tool. Resolves when the notices before the answer were handled, of which it names the last.
+    async fn call(&self, request: CallRequest) -> Result<Result<Held, Error>, RpcError> {
+        let (client, within) = (&self.session.client, transport::within(HUNG_CALL_TIMEOUT));
+        if self.session.require_feature("call_with_notices").is_err() {
+            let result = client.call(within, request).await?;
+            if result.is_ok() {
+                self.wait_for_notices().await;
+            }
+            return Ok(result);
+        }
+        let CallAnswer {
+            result,
+            last_notice,
+        } = match client.call_with_notices(within, request).await? {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Err(error)),
+        };
+        if last_notice > self.handled.load(Ordering::Acquire) {
+            self.wait_for_notices().await;
+        }
+        Ok(Ok(result))
+    }
+
     /// Resolves when all notices that the daemon sent so far were received: a response may overtake notices.
-    pub(super) async fn wait_for_notices(&self) {
+    async fn wait_for_notices(&self) {
         let (sender, all) = oneshot::channel();
         if self.waiting.send(sender).is_ok() {
             // Without a follower, or after a timeout, late notices are acceptable.
@@ -209,6 +244,25 @@ impl DaemonLink {
             }
         });
         asked.await
+    }
+
+    /// Calls a tool. Returns the result, and its connection.
+    pub(super) async fn call(
+        &self,
+        request: &CallRequest,
+    ) -> Result<(Arc<DaemonConnection>, Held), Error> {
+        let called = self.send_with_retry(|line| {
+            let request = request.clone();
+            async move {
+                line.session.require_feature("call")?;
+                let answer = line.call(request).await;
+                if answer.as_ref().is_err_and(breaks_connection) {
+                    self.mark_broken(&line);
+                }
+                Ok((line, answer.map_err(rpc_error)??))
+            }
+        });
+        called.await
     }
 
     /// Sends one request; returns the response.

@@ -100,6 +100,7 @@ impl NoticeFollower {
                     for notice in page.notices {
                         after = notice.seq;
                         self.handle_notice(&line, notice).await;
+                        line.set_handled(after);
                     }
                     if hurry {
                         for waiter in waiting.drain(..) {

@@ -138,6 +138,11 @@ export interface Methods {
   suggest_sandbox: { params: { request: SuggestSandboxRequest }; answer: SandboxSuggestion };
   /** Ends the observation of a server, whose `suggest_sandbox` then answers. It is no error if there is none. */
   end_observation: { params: { server: string }; answer: null };
+  /**
+   * Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
+   * need not ask whether there are others.
+   */
+  call_with_notices: { params: { request: CallRequest }; answer: CallAnswer };
 }
 
 /** Pins tools as they are now. */
@@ -274,6 +279,13 @@ export type AuthState =
   | "signed_in"
   /** There is no valid login: `mux servers login NAME`. */
   | "required";
+
+/** The result of a call, and its place among the notices of its connection. */
+export interface CallAnswer {
+  result: Held;
+  /** The number of the last notice before the answer; 0 if there was none. */
+  last_notice: number;
+}
 
 export interface CallRequest {
   /** `server.tool`. */

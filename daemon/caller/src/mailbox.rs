@@ -199,6 +199,11 @@ impl Mailbox {
         }
     }
 
+    /// The number of the last notice so far, whether the client has read it or not; 0 without one.
+    pub fn last_notice(&self) -> u64 {
+        self.state().line.last_number()
+    }
+
     /// Asks the client. `None` if it does not answer such questions, has disconnected, or has too many open ones.
     pub fn ask(self: &Arc<Self>, question: ClientQuestion) -> Option<PendingQuestion> {
         let mut state = self.state();

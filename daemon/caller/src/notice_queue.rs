@@ -56,6 +56,14 @@ impl NoticeQueue {
         }
     }
 
+    /// The number that the last notice has, or will have once it is sent.
+    pub(super) fn last_number(&self) -> u64 {
+        match self.waiting.len() {
+            0 => self.last,
+            waiting => self.last + self.skipped + waiting as u64,
+        }
+    }
+
     /// Removes the notices up to `after`, which the client has, and returns the next ones: at least one, and about
     /// `most` bytes.
     pub(super) fn take_page(&mut self, after: u64, most: usize) -> Vec<(u64, ClientNotice)> {
@@ -202,11 +210,13 @@ mod tests {
         let open = |_| true;
         line.push(log("a"), open);
         line.push(log("b"), open);
+        assert_eq!(line.last_number(), 2);
         assert_eq!(numbers(&line.take_page(0, 1 << 20)), [1, 2]);
         line.push(log("c"), open);
         assert_eq!(numbers(&line.take_page(0, 1 << 20)), [1, 2, 3]);
         assert_eq!(numbers(&line.take_page(2, 1 << 20)), [3]);
         assert!(line.take_page(3, 1 << 20).is_empty());
+        assert_eq!(line.last_number(), 3);
         assert_eq!(line.bytes, 0);
     }
 
@@ -220,8 +230,10 @@ mod tests {
             line.push(log(&n.to_string()), open);
         }
         line.push(ClientNotice::Changed(ListChanges::PROMPTS), open);
+        let last = line.last_number();
         let page = line.take_page(0, usize::MAX);
         assert_eq!(page.len(), MAX_QUEUED_NOTICES);
+        assert_eq!(page.last().map(|(seq, _)| *seq), Some(last));
         assert_eq!(page[0].1, ask(7));
         let both = ListChanges::TOOLS.merged_with(ListChanges::PROMPTS);
         assert_eq!(page[1].1, ClientNotice::Changed(both));

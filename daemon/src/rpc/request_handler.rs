@@ -537,4 +537,17 @@ impl wire::Mux for RequestHandler {
     async fn end_observation(self, _: Context, server: String) -> Result<(), wire::Error> {
         sandboxes::end_observation(self.configured().await?, &self.0, &server)
     }
+
+    async fn call_with_notices(
+        self,
+        _: Context,
+        request: wire::CallRequest,
+    ) -> Result<wire::CallAnswer, wire::Error> {
+        let daemon = self.configured().await?;
+        let result = tool_call::make(daemon, &self.0, request).await?;
+        Ok(wire::CallAnswer {
+            result,
+            last_notice: self.0.mailbox().last_notice(),
+        })
+    }
 }

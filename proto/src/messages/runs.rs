@@ -208,6 +208,15 @@ pub enum Held {
     Stored(Handle),
 }
 
+/// The result of a call, and its place among the notices of its connection.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CallAnswer {
+    pub result: Held,
+    /// The number of the last notice before the answer; 0 if there was none.
+    pub last_notice: u64,
+}
+
 /// A value that the daemon has stored because it is too long for a message.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -103,6 +103,7 @@ const METHODS: &[(&str, Whose)] = &[
     ("sandbox", Pool),
     ("suggest_sandbox", End),
     ("end_observation", End),
+    ("call_with_notices", Scope),
 ];
 
 const TOOLS: &[(&str, ToolRow)] = &[

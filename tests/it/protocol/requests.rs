@@ -55,6 +55,10 @@ fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
         ("check", MuxRequest::Check { request: check() }),
         ("call", MuxRequest::Call { request: call() }),
         (
+            "call_with_notices",
+            MuxRequest::CallWithNotices { request: call() },
+        ),
+        (
             "call_typed",
             MuxRequest::Call {
                 request: call_typed(),

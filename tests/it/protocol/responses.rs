@@ -14,12 +14,12 @@ mod sources;
 mod upgrade;
 
 use mux_proto::{
-    AuthState, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind, EventPage,
-    FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome, ProblemDetail,
-    ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, SandboxInfo,
-    SandboxState, SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo, SourceInfo,
-    SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList,
-    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    AuthState, CallAnswer, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind,
+    EventPage, FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome,
+    ProblemDetail, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState,
+    SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo,
+    SourceInfo, SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo,
+    ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -79,6 +79,13 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
         (
             "call",
             MuxResponse::Call(Ok(Held::Value(json!({ "sum": 3.5 }).into()))),
+        ),
+        (
+            "call_with_notices",
+            MuxResponse::CallWithNotices(Ok(CallAnswer {
+                result: Held::Value(json!({ "sum": 3.5 }).into()),
+                last_notice: 4,
+            })),
         ),
         ("call_failed", MuxResponse::Call(Err(error()))),
         ("call_stored", MuxResponse::Call(Ok(Held::Stored(handle())))),
