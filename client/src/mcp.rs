@@ -7,6 +7,7 @@
 //!
 //! Invariant: standard output carries the protocol and nothing else.
 
+mod agent_stdio;
 mod builtin_calls;
 mod builtins;
 mod catalog;
@@ -73,10 +74,8 @@ pub(crate) async fn serve_mcp(
     let link = DaemonLink::new(dirs, program, &options);
     let over = CancellationToken::new();
     let face = MuxMcpServer::new(options, link, over.clone());
-    let stdio = (
-        EndDetectingReader::new(tokio::io::stdin(), over),
-        tokio::io::stdout(),
-    );
+    let (input, output) = agent_stdio::open_agent_stdio();
+    let stdio = (EndDetectingReader::new(input, over), output);
     let service = match serve_server(face, stdio).await {
         Ok(service) => service,
         // The agent closed the connection without a message.

@@ -1,0 +1,162 @@
+//! A pipe is opened anew, which gives it flags of its own; a socket is used with calls that do not wait.
+
+use std::{
+    fs::OpenOptions,
+    io,
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::fs::OpenOptionsExt,
+    },
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use nix::{
+    fcntl::OFlag,
+    sys::{
+        socket::{MsgFlags, recv, send},
+        stat::{SFlag, fstat},
+    },
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf, unix::AsyncFd},
+    net::unix::pipe,
+};
+
+use super::{AgentInput, AgentOutput};
+
+/// `None` for a file or a terminal, and for a pipe that may not be opened.
+pub(super) fn open_input() -> Option<AgentInput> {
+    let input = io::stdin();
+    match file_kind(&input)? {
+        SFlag::S_IFIFO => {
+            let pipe = reopen(&input, OpenOptions::new().read(true))?;
+            Some(Box::new(pipe::Receiver::from_owned_fd(pipe).ok()?))
+        }
+        SFlag::S_IFSOCK => Some(Box::new(SharedSocket::of(&input)?)),
+        _ => None,
+    }
+}
+
+pub(super) fn open_output() -> Option<AgentOutput> {
+    let output = io::stdout();
+    match file_kind(&output)? {
+        SFlag::S_IFIFO => {
+            let pipe = reopen(&output, OpenOptions::new().write(true))?;
+            Some(Box::new(pipe::Sender::from_owned_fd(pipe).ok()?))
+        }
+        SFlag::S_IFSOCK => Some(Box::new(SharedSocket::of(&output)?)),
+        _ => None,
+    }
+}
+
+fn file_kind(fd: &impl AsFd) -> Option<SFlag> {
+    let mode = SFlag::from_bits_truncate(fstat(fd).ok()?.st_mode);
+    Some(mode & SFlag::S_IFMT)
+}
+
+fn reopen(fd: &impl AsFd, options: &mut OpenOptions) -> Option<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    let opened = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
+    Some(opened.ok()?.into())
+}
+
+/// A stream socket in blocking mode.
+struct SharedSocket(AsyncFd<OwnedFd>);
+
+impl SharedSocket {
+    fn of(fd: &impl AsFd) -> Option<Self> {
+        let socket = fd.as_fd().try_clone_to_owned().ok()?;
+        #[expect(unsafe_code, reason = "the type has no safe constructor")]
+        // SAFETY: an `OwnedFd` is open and returns the same descriptor until it is dropped, and the `AsyncFd` owns it.
+        let socket = unsafe { AsyncFd::register(socket) };
+        socket.ok().map(Self)
+    }
+}
+
+impl AsyncRead for SharedSocket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut guard = ready!(self.0.poll_read_ready(context))?;
+            let read = guard.try_io(|socket| {
+                let room = buffer.initialize_unfilled();
+                Ok(recv(socket.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT)?)
+            });
+            if let Ok(read) = read {
+                buffer.advance(read?);
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl AsyncWrite for SharedSocket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.0.poll_write_ready(context))?;
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+            let sent = guard.try_io(|socket| Ok(send(socket.as_raw_fd(), bytes, flags)?));
+            if let Ok(sent) = sent {
+                return Poll::Ready(sent);
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn socket_in_blocking_mode_is_read_and_written_without_blocking() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut reader = SharedSocket::of(&ours).unwrap();
+        let mut writer = SharedSocket::of(&theirs).unwrap();
+        let long = vec![b'x'; 8 << 20];
+        let mut read = vec![0; long.len()];
+        // On one thread: a call that waits would wait forever.
+        let (written, filled) = tokio::join!(writer.write_all(&long), reader.read_exact(&mut read));
+        written.unwrap();
+        assert_eq!(filled.unwrap(), long.len());
+        assert!(read == long);
+        drop((writer, theirs));
+        assert_eq!(reader.read(&mut read).await.unwrap(), 0, "it has ended");
+    }
+
+    #[tokio::test]
+    async fn reopened_pipe_leaves_the_inherited_one_in_blocking_mode() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let opened = reopen(&writer, OpenOptions::new().write(true)).unwrap();
+        let mut sender = pipe::Sender::from_owned_fd(opened).unwrap();
+        let flags = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_GETFL).unwrap();
+        assert!(!OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK));
+        assert_eq!(file_kind(&reader), Some(SFlag::S_IFIFO));
+        let opened = reopen(&reader, OpenOptions::new().read(true)).unwrap();
+        let mut receiver = pipe::Receiver::from_owned_fd(opened).unwrap();
+        sender.write_all(b"line\n").await.unwrap();
+        drop((sender, writer));
+        let mut text = String::new();
+        receiver.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "line\n");
+    }
+}
