@@ -1,13 +1,19 @@
-//! A daemon under use and under faults for as long as asked: 20 servers, 8 clients, one fault a second.
+//! A daemon under use and under faults for as long as asked: 20 servers, 50 agents over `mux mcp`, one fault a second.
 //!
-//! Every answer is compared with what it must be. Each minute says what the daemon holds; the end says how
-//! that has changed, and is a failure if an answer was wrong, a process stayed a zombie or something grew
-//! over its bound (`scripts/soak`).
+//! Every answer is compared with what it must be, and no call may have its effect twice. Each minute says what the
+//! daemon holds; the end says how that has changed, and is a failure if an answer was wrong, an effect was doubled or
+//! lost, a process stayed a zombie or something grew over its bound (`scripts/soak`).
 
+#[path = "soak/agent.rs"]
+mod agent;
 #[path = "soak/answers.rs"]
 mod answers;
 #[path = "soak/clients.rs"]
 mod clients;
+#[path = "soak/curve.rs"]
+mod curve;
+#[path = "soak/effects.rs"]
+mod effects;
 #[path = "soak/faults.rs"]
 mod faults;
 #[path = "soak/home.rs"]
@@ -16,7 +22,9 @@ mod home;
 mod vitals;
 
 use std::{
-    process::ExitCode,
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::{Command, ExitCode},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -28,34 +36,51 @@ use clap::Parser;
 use mux_tests::dice;
 use tokio::{task::JoinSet, time::sleep};
 
-use self::{answers::Answers, faults::Faults, home::Home, vitals::Vitals};
+use self::{
+    answers::Answers, clients::Workload, effects::Effects, faults::Faults, home::Home,
+    vitals::Vitals,
+};
 
-/// Uses a daemon and does it harm, and tells what became of it.
+/// Uses a daemon and does it harm, and reports what became of it.
 #[derive(Parser)]
 #[command(name = "mux-soak")]
 struct Args {
-    /// How long; a part of one is a number too
+    /// How long; fractions are allowed
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
     /// Seconds between two lines
     #[arg(long, default_value_t = 60)]
     every: u64,
-    /// Between two faults, in milliseconds
+    /// Milliseconds between two faults
     #[arg(long, default_value_t = 1000)]
     fault_ms: u64,
-    /// Of a run that is to be repeated
+    /// The number of agents
+    #[arg(long, default_value_t = 50)]
+    agents: usize,
+    /// The longest pause of an agent between two requests, in milliseconds
+    #[arg(long, default_value_t = 400)]
+    pause_ms: usize,
+    /// Repeat the faults of an earlier run
     #[arg(long)]
     seed: Option<u64>,
+    /// Write the curve of memory, descriptors and threads to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// This process is in a mount namespace of its own, for the full disk
+    #[arg(long, hide = true)]
+    own_disks: bool,
 }
 
-const CLIENTS: usize = 8;
-/// What has been started once, and learned, by then.
+/// The share of the time after which everything was started and learned once.
 const WARM_UP: f64 = 0.25;
-/// After the last fault, until everything that was on its way has come to its end.
+/// After the last fault, until everything that was on its way has ended.
 const REST: Duration = Duration::from_secs(6);
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
+    if !args.own_disks && may_unshare() {
+        return Err(unshared()?.exec().into());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -65,48 +90,66 @@ fn main() -> anyhow::Result<ExitCode> {
 
 async fn soak(args: &Args) -> anyhow::Result<ExitCode> {
     let seed = args.seed.unwrap_or_else(dice::seed);
-    let home = Arc::new(Home::new());
-    say(&format!(
-        "{} servers, {CLIENTS} clients, a fault every {} ms, for {} minutes; seed {seed}",
+    let home = Arc::new(Home::new(args.own_disks));
+    let title = format!(
+        "{} servers, {} agents, a fault every {} ms, for {} minutes",
         home::SERVERS,
+        args.agents,
         args.fault_ms,
         args.minutes
-    ));
-    home.warm_up().await?;
-    let answers = Arc::new(Answers::default());
-    let over = Arc::new(AtomicBool::new(false));
-    let mut work = JoinSet::new();
-    for client in 0..CLIENTS {
-        let client = clients::Client::new(&home, &answers, &over, client, seed);
-        work.spawn(client.work());
+    );
+    say(&format!("{title}; seed {seed}"));
+    if let Some(why) = &home.disk_problem {
+        say(&format!("the full disk is left out: {why}"));
     }
-    let mut faults = Faults::new(&home, seed);
+    home.warm_up().await?;
+    let all = Arc::new(Workload {
+        home: Arc::clone(&home),
+        answers: Answers::default(),
+        effects: Effects::new()?,
+        over: AtomicBool::new(false),
+        max_pause_ms: args.pause_ms.max(1),
+    });
+    let mut work = JoinSet::new();
+    for number in 0..args.agents {
+        work.spawn(clients::Client::new(&all, number, seed).work());
+    }
+    let mut faults = Faults::new(&home, seed)?;
     let began = Instant::now();
     let whole = Duration::from_secs_f64(args.minutes * 60.0);
-    let mut vitals = Vitals::new(home.daemon()?, whole.mul_f64(WARM_UP));
+    let mut vitals = Vitals::new(faults.daemon, whole.mul_f64(WARM_UP));
     let (mut next_line, mut next_look) = (Duration::from_secs(args.every), Duration::ZERO);
     say(&vitals::head());
     while began.elapsed() < whole {
         sleep(Duration::from_millis(args.fault_ms)).await;
-        faults.next().await;
+        if faults.next().await {
+            vitals.follow(faults.daemon, began.elapsed());
+        }
         if began.elapsed() >= next_look {
             next_look += Duration::from_secs(1);
             vitals.look(began.elapsed());
         }
         if began.elapsed() >= next_line {
             next_line += Duration::from_secs(args.every);
-            say(&vitals.line(&answers, faults.count()));
+            say(&vitals.line(&all.answers, faults.count()));
         }
     }
-    over.store(true, Ordering::Relaxed);
+    all.over.store(true, Ordering::Relaxed);
     while let Some(ended) = work.join_next().await {
         ended?;
     }
     sleep(REST).await;
-    let problems = vitals.judge(home.daemon()?, began.elapsed(), &answers);
+    let mut problems = vitals.judge(home.daemon()?, began.elapsed(), &all.answers);
+    problems.append(&mut faults.problems);
+    let (mut wrong_effects, effects) = all.effects.judge();
+    problems.append(&mut wrong_effects);
     say(&format!("faults: {}", faults.summary()));
-    say(&format!("answers: {}", answers.summary()));
+    say(&format!("answers: {}", all.answers.summary()));
+    say(&format!("effects: {effects}"));
     say(&vitals.summary());
+    if let Some(file) = &args.svg {
+        std::fs::write(file, vitals.svg(&title))?;
+    }
     for problem in &problems {
         say(&format!("FAILED: {problem}"));
     }
@@ -117,7 +160,32 @@ async fn soak(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-#[expect(clippy::print_stdout, reason = "what it found is what it is for")]
+/// `unshare` with the arguments for a mount namespace, which other users than root only get with a user namespace.
+fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    command.arg(match nix::unistd::geteuid().is_root() {
+        true => "-m",
+        false => "-rm",
+    });
+    command
+}
+
+fn may_unshare() -> bool {
+    let tried = unshare().arg("true").output();
+    tried.is_ok_and(|tried| tried.status.success())
+}
+
+/// This program once more, in a mount namespace of its own.
+fn unshared() -> std::io::Result<Command> {
+    let mut command = unshare();
+    command
+        .arg(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1))
+        .arg("--own-disks");
+    Ok(command)
+}
+
+#[expect(clippy::print_stdout, reason = "its findings are its output")]
 fn say(line: &str) {
     println!("{line}");
 }

@@ -1,4 +1,4 @@
-//! What clients were told, counted.
+//! What agents were told, counted.
 //!
 //! Invariant: an answer that is neither right nor an error which the faults explain is wrong, and is kept
 //! in words.
@@ -8,10 +8,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use mux_proto::{Error, Kind};
-
-/// Wrong answers that are shown.
-const SHOWN: usize = 10;
+/// The number of wrong answers that are shown.
+const MAX_SHOWN: usize = 10;
 
 #[derive(Default)]
 pub(crate) struct Answers(Mutex<Counts>);
@@ -28,31 +26,32 @@ impl Answers {
         self.count("right");
     }
 
-    /// The connection was lost, which nobody did to this client.
+    /// The agent's `mux mcp` has failed, to which no fault was done.
     pub(crate) fn lost(&self, why: &str) {
-        self.wrong(format!("the connection was lost: {why}"));
+        self.wrong(format!("an agent was lost: {why}"));
     }
 
     pub(crate) fn wrong(&self, what: String) {
         let mut counts = self.counts();
         counts.wrongs += 1;
-        if counts.wrong.len() < SHOWN {
+        if counts.wrong.len() < MAX_SHOWN {
             counts.wrong.push(what);
         }
     }
 
-    /// An error: one that the faults explain, or a wrong answer.
-    pub(crate) fn error(&self, error: &Error, of: &str) {
-        let explained = match error.kind {
+    /// An error: one that the faults explain, or a wrong answer. It begins with its kind.
+    pub(crate) fn error(&self, text: &str, of: &str) {
+        let kind = text.split(':').next().unwrap_or_default();
+        let explained = match kind {
             // A server was killed, restarted or changed.
-            Kind::UnknownOutcome | Kind::Unavailable => true,
+            "unknown_outcome" | "unavailable" => true,
             // A worker was killed.
-            Kind::Internal => error.message.contains("signal: 9"),
+            "internal" => text.contains("signal: 9"),
             _ => false,
         };
         match explained {
-            true => self.count(&format!("{:?}", error.kind)),
-            false => self.wrong(format!("{of}: {error:?}")),
+            true => self.count(kind),
+            false => self.wrong(format!("{of}: {text:.500}")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Eight clients that call and run all the time, and know what the answer must be.
+//! Agents that call and run all the time, and know what the answer must be.
 
 use std::{
     sync::{
@@ -8,22 +8,19 @@ use std::{
     time::Duration,
 };
 
-use anyhow::anyhow;
-use mux_client::{Session, run, within_seconds};
-use mux_proto::{CallRequest, Error, Held, Kind, Outcome, RunRequest};
 use mux_tests::dice::Dice;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
+    agent::Agent,
     answers::Answers,
+    effects::Effects,
     home::{Home, SERVERS, name},
 };
 
-/// Of one answer. Only a hang is longer.
-const PATIENCE: u64 = 60;
-/// Between two requests of a client, at most: it is no test of speed.
-const PAUSE_MS: usize = 20;
+/// The number of requests after which an agent is replaced by a new one.
+const REQUESTS_PER_AGENT: usize = 200;
 
 /// Three servers at once, and what they answer.
 const PROGRAM: &str = "const sums = await Promise.all(mux.input.servers.map(async (server, n) =>
@@ -31,141 +28,158 @@ const PROGRAM: &str = "const sums = await Promise.all(mux.input.servers.map(asyn
 console.log(sums.length);
 return sums";
 
+/// What all agents share.
+pub(crate) struct Workload {
+    pub(crate) home: Arc<Home>,
+    pub(crate) answers: Answers,
+    pub(crate) effects: Effects,
+    pub(crate) over: AtomicBool,
+    /// The longest pause of an agent between two requests, in milliseconds: this is no test of speed.
+    pub(crate) max_pause_ms: usize,
+}
+
 pub(crate) struct Client {
-    home: Arc<Home>,
-    answers: Arc<Answers>,
-    over: Arc<AtomicBool>,
+    all: Arc<Workload>,
     number: usize,
     dice: Dice,
 }
 
 impl Client {
-    pub(crate) fn new(
-        home: &Arc<Home>,
-        answers: &Arc<Answers>,
-        over: &Arc<AtomicBool>,
-        number: usize,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(all: &Arc<Workload>, number: usize, seed: u64) -> Self {
         Self {
-            home: Arc::clone(home),
-            answers: Arc::clone(answers),
-            over: Arc::clone(over),
+            all: Arc::clone(all),
             number,
             dice: Dice::new(seed, number as u64),
         }
     }
 
     pub(crate) async fn work(mut self) {
-        while !self.over.load(Ordering::Relaxed) {
-            // A new connection now and then, as clients come and go.
-            match self.home.connect(&format!("soak-{}", self.number)).await {
-                Ok(session) => {
-                    if let Err(why) = self.use_for_a_while(&session).await {
-                        self.answers.lost(&why.to_string());
-                    }
-                }
-                Err(why) => self.answers.lost(&why.to_string()),
+        let name = format!("soak-{}", self.number);
+        while !self.is_over() {
+            // A new process now and then, as agents come and go.
+            let used = match Agent::start(&self.all.home.env, &name).await {
+                Ok(mut agent) => match self.use_for_a_while(&mut agent).await {
+                    Ok(()) => agent.end().await,
+                    failed => failed,
+                },
+                Err(why) => Err(why),
+            };
+            if let Err(why) = used {
+                self.all.answers.lost(&why.to_string());
+                sleep(self.pause()).await;
             }
         }
     }
 
-    async fn use_for_a_while(&mut self, session: &Session) -> anyhow::Result<()> {
-        for _ in 0..200 {
-            if self.over.load(Ordering::Relaxed) {
+    fn is_over(&self) -> bool {
+        self.all.over.load(Ordering::Relaxed)
+    }
+
+    fn pause(&mut self) -> Duration {
+        Duration::from_millis(self.dice.below(self.all.max_pause_ms) as u64)
+    }
+
+    async fn use_for_a_while(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+        for _ in 0..REQUESTS_PER_AGENT {
+            if self.is_over() {
                 break;
             }
             match self.dice.below(10) {
-                0 | 1 => self.run_a_program(session).await?,
-                2 => self.call_what_is_not_there(session).await?,
-                3 => self.echo(session).await?,
-                _ => self.add(session).await?,
+                0 | 1 => self.run_a_program(agent).await?,
+                2 => self.call_what_is_not_there(agent).await?,
+                3 => self.echo(agent).await?,
+                4 | 5 => self.leave_a_mark(agent).await?,
+                _ => self.add(agent).await?,
             }
-            sleep(Duration::from_millis(self.dice.below(PAUSE_MS) as u64)).await;
+            sleep(self.pause()).await;
         }
         Ok(())
     }
 
-    async fn add(&mut self, session: &Session) -> anyhow::Result<()> {
-        let (a, b) = (self.dice.below(1000) as u64, self.dice.below(1000) as u64);
+    async fn add(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+        let (a, b) = (self.dice.below(1000), self.dice.below(1000));
         let path = format!("{}.add", name(self.dice.below(SERVERS)));
-        let answer = call(session, &path, (a, b)).await?;
-        self.compare(answer, &json!({ "sum": a + b }), &path);
+        let code = format!("return (await mux.call({path:?}, {{ a: {a}, b: {b} }})).sum");
+        // As a call, or as a program that was never seen.
+        let (answer, right) = match self.dice.one_in(8) {
+            true => (run(agent, json!({ "code": code })).await?, json!(a + b)),
+            false => (
+                call(agent, &path, json!({ "a": a, "b": b })).await?,
+                json!({ "sum": a + b }),
+            ),
+        };
+        self.compare(answer, &right, &path);
         Ok(())
     }
 
-    async fn echo(&mut self, session: &Session) -> anyhow::Result<()> {
+    async fn echo(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
         let text = format!("{}/", self.dice.draw()).repeat(1 + self.dice.below(2000));
         let path = format!("{}.echo", name(self.dice.below(SERVERS)));
-        let answer = ask(session, &path, json!({ "text": text })).await?;
-        self.compare(answer, &json!(text), &path);
+        let input = json!({ "path": path, "text": text });
+        let code =
+            "return await mux.call(mux.input.path, { text: mux.input.text }) === mux.input.text";
+        let answer = run(agent, json!({ "code": code, "input": input }));
+        self.compare(answer.await?, &json!(true), &path);
         Ok(())
     }
 
-    async fn call_what_is_not_there(&mut self, session: &Session) -> anyhow::Result<()> {
-        let path = format!("{}.no_such_tool", name(self.dice.below(SERVERS)));
-        match ask(session, &path, json!({})).await? {
-            Err(error) if error.kind == Kind::NotFound => self.answers.right(),
-            Err(error) => self.answers.error(&error, &path),
-            Ok(value) => self.answers.wrong(format!("{path} gave {value}")),
+    /// Makes a call with an effect that must not happen twice, and must have happened if it is answered.
+    async fn leave_a_mark(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+        let path = format!("{}.side_effect", name(self.dice.below(SERVERS)));
+        let mark = self.all.effects.next_mark();
+        let arguments = json!({ "file": self.all.effects.file(), "line": mark.to_string() });
+        match call(agent, &path, arguments).await? {
+            Ok(_) => {
+                self.all.effects.record_answered(mark);
+                self.all.answers.right();
+            }
+            Err(text) => self.all.answers.error(&text, &path),
         }
         Ok(())
     }
 
-    async fn run_a_program(&mut self, session: &Session) -> anyhow::Result<()> {
+    async fn call_what_is_not_there(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+        let path = format!("{}.no_such_tool", name(self.dice.below(SERVERS)));
+        match call(agent, &path, json!({})).await? {
+            Err(text) if text.starts_with("not_found:") => self.all.answers.right(),
+            Err(text) => self.all.answers.error(&text, &path),
+            Ok(value) => self.all.answers.wrong(format!("{path} gave {value}")),
+        }
+        Ok(())
+    }
+
+    async fn run_a_program(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
         let servers: Vec<String> = (0..3).map(|_| name(self.dice.below(SERVERS))).collect();
         let n = self.dice.below(1000);
-        let request = RunRequest {
-            source: PROGRAM.into(),
-            input: json!({ "servers": servers, "n": n }).into(),
-            ..RunRequest::default()
-        };
-        let finished = run(session, request, |_| {}).await;
-        let answer = match finished.map_err(|error| anyhow!("{error:?}"))?.outcome {
-            Outcome::Result(value) => Ok(value.to_value()),
-            Outcome::Error(error) => Err(error),
-            Outcome::Stored(handle) => Ok(json!(handle.handle)),
-        };
-        self.compare(answer, &json!([n, n + 1, n + 2]), "a program");
+        let input = json!({ "servers": servers, "n": n });
+        let answer = run(agent, json!({ "code": PROGRAM, "input": input }));
+        let right = json!([n, n + 1, n + 2]);
+        self.compare(answer.await?, &right, "a program");
         Ok(())
     }
 
-    fn compare(&self, answer: Result<Value, Error>, right: &Value, of: &str) {
+    fn compare(&self, answer: Result<Value, String>, right: &Value, of: &str) {
+        let answers = &self.all.answers;
         match answer {
-            Ok(value) if value == *right => self.answers.right(),
-            Ok(value) => self
-                .answers
-                .wrong(format!("{of} gave {value:.200} and not {right:.200}")),
-            Err(error) => self.answers.error(&error, of),
+            Ok(value) if value == *right => answers.right(),
+            Ok(value) => answers.wrong(format!("{of} gave {value:.200} and not {right:.200}")),
+            Err(text) => answers.error(&text, of),
         }
     }
 }
 
-/// `add` of a server.
-pub(crate) async fn call(
-    session: &Session,
-    path: &str,
-    (a, b): (u64, u64),
-) -> anyhow::Result<Result<Value, Error>> {
-    ask(session, path, json!({ "a": a, "b": b })).await
+/// Runs a program; its result.
+async fn run(agent: &mut Agent, arguments: Value) -> anyhow::Result<Result<Value, String>> {
+    let answer = agent.call("run", arguments).await?;
+    Ok(answer.map(|mut value| value["result"].take()))
 }
 
-async fn ask(
-    session: &Session,
+/// Calls a tool of a server.
+async fn call(
+    agent: &mut Agent,
     path: &str,
     arguments: Value,
-) -> anyhow::Result<Result<Value, Error>> {
-    let request = CallRequest {
-        path: path.into(),
-        arguments: arguments.into(),
-        ..CallRequest::default()
-    };
-    let held = session
-        .client
-        .call(within_seconds(PATIENCE), request)
-        .await?;
-    Ok(held.map(|held| match held {
-        Held::Value(value) => value.to_value(),
-        Held::Stored(handle) => json!(handle.handle),
-    }))
+) -> anyhow::Result<Result<Value, String>> {
+    let asked = json!({ "path": path, "args": arguments });
+    agent.call("call", asked).await
 }

@@ -10,7 +10,7 @@ use std::{
 
 use mux_tests::process;
 
-use super::answers::Answers;
+use super::{answers::Answers, curve};
 
 /// Resident memory, from the first half after the warm-up to the second: what an allocator keeps varies.
 const MEMORY: f64 = 16.0;
@@ -24,19 +24,23 @@ const SHORT: Duration = Duration::from_secs(120);
 const DESCRIPTORS: usize = 16;
 const THREADS: usize = 8;
 
+/// What the daemon held at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Look {
-    at: Duration,
+pub(crate) struct Look {
+    pub(crate) at: Duration,
     /// In MiB.
-    resident: f64,
-    descriptors: usize,
-    threads: usize,
+    pub(crate) resident: f64,
+    pub(crate) descriptors: usize,
+    pub(crate) threads: usize,
     children: usize,
     zombies: usize,
 }
 
 pub(crate) struct Vitals {
+    /// The one that serves: after an upgrade, another.
     daemon: i32,
+    /// When another one took over.
+    upgrades: Vec<Duration>,
     warm_up: Duration,
     looks: Vec<Look>,
     /// Zombies of the last look: who is still one at the next is not reaped.
@@ -53,11 +57,23 @@ impl Vitals {
     pub(crate) fn new(daemon: i32, warm_up: Duration) -> Self {
         Self {
             daemon,
+            upgrades: Vec::new(),
             warm_up,
             looks: Vec::new(),
             dead: HashSet::new(),
             stayed: BTreeMap::new(),
         }
+    }
+
+    /// Another daemon serves from now on.
+    pub(crate) fn follow(&mut self, daemon: i32, at: Duration) {
+        self.daemon = daemon;
+        self.upgrades.push(at);
+    }
+
+    /// The curve of the whole time.
+    pub(crate) fn svg(&self, title: &str) -> String {
+        curve::svg(&self.looks, &self.upgrades, title)
     }
 
     pub(crate) fn look(&mut self, at: Duration) {
@@ -98,8 +114,8 @@ impl Vitals {
             look.zombies,
             answers.of("right"),
             answers.wrongs(),
-            answers.of("UnknownOutcome"),
-            answers.of("Unavailable"),
+            answers.of("unknown_outcome"),
+            answers.of("unavailable"),
         )
     }
 
