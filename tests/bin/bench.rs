@@ -41,6 +41,8 @@ mod search;
 mod sessions;
 #[path = "bench/sharing.rs"]
 mod sharing;
+#[path = "bench/stages.rs"]
+mod stages;
 #[path = "bench/throughput.rs"]
 mod throughput;
 #[path = "bench/types.rs"]
@@ -94,6 +96,7 @@ enum Part {
     Calls,
     Rest,
     Agents,
+    Stages,
     Types,
     Search,
     Policy,
@@ -163,6 +166,10 @@ fn main() -> anyhow::Result<()> {
             Part::Agents => {
                 figures::title("an agent at `mux mcp`");
                 agents::measure(args.rounds);
+            }
+            Part::Stages => {
+                figures::title("processor time and sleeping threads, by process");
+                stages::measure(args.rounds);
             }
             Part::Types => {
                 figures::title("types and checks");

@@ -58,10 +58,10 @@ fn entries(folder: &str) -> usize {
 
 /// What threads have done since they began.
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
+pub(crate) struct Done {
     /// How often one went to sleep of its own accord, which is how often it was woken.
-    sleeps: u64,
-    nanos: u64,
+    pub(crate) sleeps: u64,
+    pub(crate) nanos: u64,
 }
 
 /// A look at a process and all below it. What a thread did that has ended at the next look is not seen.
@@ -103,14 +103,20 @@ impl Look {
         pids
     }
 
-    /// What this process did since that look.
-    pub(crate) fn since(&self, earlier: &Self, pid: i32) -> Work {
+    /// What the threads of this process did since that look.
+    pub(crate) fn done_since(&self, earlier: &Self, pid: i32) -> Done {
         let mut all = Done::default();
         for (thread, done) in self.threads.range((pid, 0)..=(pid, i32::MAX)) {
             let before = earlier.threads.get(thread).copied().unwrap_or_default();
             all.sleeps += done.sleeps - before.sleeps;
             all.nanos += done.nanos - before.nanos;
         }
+        all
+    }
+
+    /// What this process did since that look.
+    pub(crate) fn since(&self, earlier: &Self, pid: i32) -> Work {
+        let all = self.done_since(earlier, pid);
         let seconds = (self.at - earlier.at).as_secs_f64();
         Work {
             wakes_per_second: all.sleeps as f64 / seconds,
