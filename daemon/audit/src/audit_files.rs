@@ -6,12 +6,11 @@
 use std::{
     fs::{self, DirBuilder, File},
     io::{self, Write as _},
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use mux_files::atomic_file;
+use mux_files::{atomic_file, private_file::PrivateMode as _};
 use mux_settings::AuditRetention;
 
 /// The number of files into which the retention size and time are divided.
@@ -96,7 +95,7 @@ impl AuditFiles {
 }
 
 fn create_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    DirBuilder::new().recursive(true).private().create(folder)
 }
 
 /// Opens the latest file, or a new one if that is `over`, too old or too long.

@@ -76,8 +76,10 @@ pub(super) enum CredentialFileError {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {path:?}: {source}")]
     Write { path: PathBuf, source: io::Error },
+    #[cfg(unix)]
     #[error("{path:?} holds credentials and belongs to user {owner}, not to you; remove it")]
     Foreign { path: PathBuf, owner: u32 },
+    #[cfg(unix)]
     #[error(
         "{path:?} holds credentials and others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
     )]

@@ -7,12 +7,12 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
-use nix::{fcntl::OFlag, unistd::geteuid};
 use parking_lot::Mutex;
+
+use crate::private_file::{self, PrivateMode as _};
 
 /// Locks for writers, by a hash of the path. Each file has one name for its temporary file, so that a crash leaves at
 /// most one, which the next writer replaces.
@@ -21,7 +21,7 @@ static WRITE_LOCKS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
 /// Opens or creates a file for appending lines. Returns it with its length. Ends a last line that a crash has torn.
 pub fn open_for_append(path: &Path) -> io::Result<(File, u64)> {
     let mut options = File::options();
-    let options = options.read(true).append(true).create(true).mode(0o600);
+    let options = options.read(true).append(true).create(true).private();
     let mut file = options.open(path)?;
     let mut length = file.metadata()?.len();
     if length > 0 {
@@ -50,14 +50,10 @@ pub fn write_with(
     let turn = &WRITE_LOCKS[(hash % WRITE_LOCKS.len() as u64) as usize];
     let _turn = turn.lock();
     let folder = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    DirBuilder::new().recursive(true).private().create(folder)?;
     // A predecessor or successor may write here, too. Where folders cannot be locked, writers can only collide during
     // a handover.
-    let folder = File::open(folder)?;
-    drop(folder.lock());
+    let folder = private_file::FolderHandle::lock(folder)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".next");
     let next = path.with_file_name(name);
@@ -66,7 +62,7 @@ pub fn write_with(
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .private()
         .open(&next)?;
     let mut buffer = BufWriter::new(file);
     content(&mut buffer)?;
@@ -75,7 +71,7 @@ pub fn write_with(
         .map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     fs::rename(&next, path)?;
-    folder.sync_all()?;
+    folder.sync()?;
     Ok(file)
 }
 
@@ -83,7 +79,7 @@ pub fn write_with(
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Ok(()) => match path.parent() {
-            Some(folder) => File::open(folder)?.sync_all(),
+            Some(folder) => private_file::sync_folder(folder),
             None => Ok(()),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -103,19 +99,15 @@ pub fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
 
 /// Like [`read`], but opens the file for reading in parts.
 pub fn open(path: &Path, most: u64) -> io::Result<Option<File>> {
-    let mut options = OpenOptions::new();
-    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-    let file = match options.read(true).custom_flags(flags).open(path) {
+    let file = match private_file::open_unfollowed(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     let meta = file.metadata()?;
     let wrong = if !meta.is_file() {
         "it is not a regular file"
-    } else if meta.uid() != geteuid().as_raw() {
-        "it belongs to another user"
-    } else if meta.mode() & 0o022 != 0 {
-        "others may write to it: chmod 600"
+    } else if let Some(wrong) = private_file::writable_by_others(&meta) {
+        wrong
     } else if meta.len() > most {
         "it is too long"
     } else {

@@ -24,6 +24,8 @@ use tokio::{
 };
 use tracing::debug;
 
+use crate::file_identity::{self, FileIdentity};
+
 /// A burst of events ends after this time without an event.
 const BURST_QUIET_PERIOD: Duration = Duration::from_millis(250);
 /// The maximum length of a burst.
@@ -38,7 +40,7 @@ pub struct FileWatcher {
     /// Creates a watcher of the system.
     ask: fn(&Arc<WatchedNames>) -> WatcherResult,
     /// The watched directories, with their identity at that time: the path may name another directory later.
-    armed: BTreeMap<PathBuf, DirIdentity>,
+    armed: BTreeMap<PathBuf, FileIdentity>,
     wanted: Arc<WatchedNames>,
 }
 
@@ -51,9 +53,6 @@ fn new_watcher(wanted: &Arc<WatchedNames>) -> WatcherResult {
         .map(|watcher| Box::new(watcher) as _)
         .map_err(|error| error.to_string())
 }
-
-/// The device and inode of a directory.
-type DirIdentity = (u64, u64);
 
 /// The names that the watcher's thread filters events by.
 #[derive(Default)]
@@ -169,7 +168,7 @@ impl WatchedNames {
 /// The directories and names to watch for a set of files.
 #[derive(Default)]
 struct WatchPlan {
-    dirs: BTreeMap<PathBuf, DirIdentity>,
+    dirs: BTreeMap<PathBuf, FileIdentity>,
     names: HashSet<OsString>,
 }
 
@@ -205,16 +204,9 @@ fn unwatched_message(dir: Option<&Path>, why: &str) -> String {
     format!("{what} cannot be watched ({why})")
 }
 
-#[cfg(unix)]
-fn identity_of(dir: &Path) -> Option<DirIdentity> {
-    use std::os::unix::fs::MetadataExt as _;
-    let found = std::fs::metadata(dir).ok().filter(|found| found.is_dir())?;
-    Some((found.dev(), found.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity_of(dir: &Path) -> Option<DirIdentity> {
-    dir.is_dir().then_some((0, 0))
+fn identity_of(dir: &Path) -> Option<FileIdentity> {
+    let identity = dir.is_dir().then(|| file_identity::of_path(dir));
+    identity?.ok()
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 //! - `rotating_log` bounds the size of logs. It rotates between lines; on a full disk a partial line is removed, and
 //!   lost lines are counted and reported.
 //! - `file_watcher` watches files through their directories. A wake-up only means that something may have changed.
+//! - `private_file` creates what only its user may read, and `file_identity` recognizes a file, both with one file per
+//!   system.
 //! - `gzip_text` holds a long text compressed, with a checksum.
 //!
 //! Invariants:
@@ -14,6 +16,8 @@
 //! - A file that belongs to another user, or is not a regular file, is refused.
 
 pub mod atomic_file;
+pub mod file_identity;
 pub mod file_watcher;
 pub mod gzip_text;
+pub mod private_file;
 pub mod rotating_log;

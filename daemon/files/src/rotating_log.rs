@@ -8,15 +8,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io::{self, Write},
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::atomic_file;
+use crate::{atomic_file, file_identity};
 
 /// The size at which a file is rotated, in bytes.
 const MAX_LOG_FILE_BYTES: u64 = 10 << 20;
@@ -106,9 +105,11 @@ impl RotatingLog {
     /// Makes sure that the file at the path is open: another daemon may have rotated it, or a user removed it. Returns
     /// its length.
     fn open_current(&mut self) -> io::Result<u64> {
-        let there = fs::metadata(&self.path).ok();
-        let ours = match (&self.file, there) {
-            (Some(file), Some(there)) => is_same(&file.metadata()?, &there).then_some(there.len()),
+        let there = file_identity::of_path(&self.path).ok();
+        let ours = match &self.file {
+            Some(file) if there.is_some() && file_identity::of_file(file).ok() == there => {
+                Some(file.metadata()?.len())
+            }
             _ => None,
         };
         let length = match ours {
@@ -149,10 +150,6 @@ fn gap_line(lost: u64) -> String {
         1 => "... 1 line is missing here: it could not be written\n".into(),
         lost => format!("... {lost} lines are missing here: they could not be written\n"),
     }
-}
-
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn rotate(path: &Path) -> io::Result<()> {

@@ -46,9 +46,27 @@ pub fn client_builder(
         .no_proxy();
     builder = add_root_certificates(builder, network)?;
     match socket {
-        Some(socket) => Ok(builder.unix_socket(socket)),
+        Some(socket) => over_socket(builder, socket),
         None => add_proxies(builder, network),
     }
+}
+
+#[cfg(unix)]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "other systems have no such sockets"
+)]
+fn over_socket(builder: ClientBuilder, socket: &Path) -> Result<ClientBuilder, String> {
+    Ok(builder.unix_socket(socket))
+}
+
+#[cfg(not(unix))]
+fn over_socket(_builder: ClientBuilder, socket: &Path) -> Result<ClientBuilder, String> {
+    Err(format!(
+        "the socket {} cannot be used: muxd has no Unix sockets on this system; have the server listen on \
+         127.0.0.1, and set its url",
+        socket.display()
+    ))
 }
 
 /// Follows only redirects within the same origin that keep the method (307 and 308).

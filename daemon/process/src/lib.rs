@@ -8,7 +8,9 @@
 //! - `blocking_pool` runs long computations outside the runtime's threads.
 //! - `descriptor_limits` raises the limit of open files, for the daemon only; `core_dumps` makes muxd, the keeper and
 //!   its guard not dumpable; `malloc_trim` returns freed memory to the system; `monotonic_age` measures ages;
-//!   `process_stats` reads what a process and its tree take, from `/proc` or macOS's libproc.
+//!   `process_stats` reads what a process and its tree take, from `/proc`, macOS's libproc or Windows.
+//! - `child_group` starts a child apart from this process's terminal; `thread_clock` measures a thread's processor time;
+//!   `job_object` ends process trees on Windows.
 //!
 //! Invariants:
 //!
@@ -17,9 +19,13 @@
 //!   and `core_dumps::restore_for_child`, dumpability by their exec.
 
 pub mod blocking_pool;
+pub mod child_group;
 pub mod core_dumps;
 pub mod descriptor_limits;
+#[cfg(windows)]
+pub mod job_object;
 pub mod malloc_trim;
 pub mod monotonic_age;
 pub mod process_stats;
 pub mod runtime;
+pub mod thread_clock;

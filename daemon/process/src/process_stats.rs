@@ -1,21 +1,28 @@
 //! Statistics of the daemon's process, and memory of process trees.
 //!
-//! - `libproc` reads them on macOS.
+//! - `libproc` reads them on macOS, `windows` on Windows.
 //! - `procfs` reads them from `/proc` on other systems.
+//! - `rusage` reads the processor time, except on Windows.
 //!
 //! Invariant: a value that the system does not provide is `None`, never zero.
 
 #[cfg(target_os = "macos")]
 mod libproc;
-#[cfg(not(target_os = "macos"))]
+#[cfg(not(any(target_os = "macos", windows)))]
 mod procfs;
-
-use nix::sys::resource::{UsageWho, getrusage};
+#[cfg(unix)]
+mod rusage;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "macos")]
 use libproc as system;
-#[cfg(not(target_os = "macos"))]
+#[cfg(not(any(target_os = "macos", windows)))]
 use procfs as system;
+#[cfg(unix)]
+use rusage as times;
+#[cfg(windows)]
+use windows::{self as system, self as times};
 
 use super::descriptor_limits;
 
@@ -44,14 +51,9 @@ pub struct ProcessStats {
 impl ProcessStats {
     /// Takes a few short files or system calls.
     pub fn now() -> Self {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
-        let seconds = |time: nix::sys::time::TimeVal| {
-            time.tv_sec() as f64 + time.tv_usec() as f64 / 1_000_000.0
-        };
         let task = system::own_stats();
         Self {
-            cpu_seconds: usage
-                .map(|usage| seconds(usage.user_time()) + seconds(usage.system_time())),
+            cpu_seconds: times::own_cpu_seconds(),
             resident_bytes: task.resident_bytes,
             virtual_bytes: task.virtual_bytes,
             open_fds: descriptor_limits::in_use().ok(),
@@ -93,7 +95,7 @@ fn process_tree(root: u32) -> Vec<u32> {
     tree
 }
 
-#[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
+#[cfg(all(test, any(target_os = "linux", target_os = "macos", windows)))]
 mod tests {
     use super::*;
 

@@ -11,7 +11,7 @@ use jsonschema::{
     JsonType,
     json::{Array, Json, Node as JsonNode, NodeIdentity, Object, unique},
 };
-use nix::time::{ClockId, clock_gettime};
+use mux_process::thread_clock::thread_cpu_time;
 use serde_json::{Map, Number, Value, map};
 
 /// Steps between two readings of the clock.
@@ -67,16 +67,10 @@ pub(crate) fn within<T>(budget: CheckBudget, work: impl FnOnce() -> T) -> T {
     BUDGET_LEFT.set(BudgetLeft {
         steps: budget.steps,
         clock_at: budget.steps,
-        until: cpu_time().map(|now| now + budget.cpu_time),
+        until: thread_cpu_time().map(|now| now + budget.cpu_time),
         states: budget.states,
     });
     work()
-}
-
-/// The CPU time of this thread. `None` where the system does not provide it: then only steps are limited.
-fn cpu_time() -> Option<Duration> {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
-    Some(now.into())
 }
 
 fn step(weight: usize) {
@@ -89,7 +83,7 @@ fn step(weight: usize) {
         && let Some(until) = left.until
     {
         left.clock_at = left.steps.saturating_sub(STEPS_PER_CLOCK_CHECK);
-        if cpu_time().is_some_and(|now| now > until) {
+        if thread_cpu_time().is_some_and(|now| now > until) {
             exhausted();
         }
     }

@@ -19,7 +19,7 @@ use apollo_compiler::{
     ast::{self, FragmentDefinition, OperationDefinition, OperationType, Selection},
 };
 use blake3::{Hash, Hasher};
-use nix::time::{ClockId, clock_gettime};
+use mux_process::thread_clock;
 use serde_json::{Map, Value};
 
 use super::{
@@ -139,7 +139,7 @@ pub(super) fn judging_deadline() -> Duration {
 
 /// The CPU time that this thread has used.
 pub(super) fn thread_cpu_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+    thread_clock::thread_cpu_time().unwrap_or_default()
 }
 
 /// Where a selection is in the document.

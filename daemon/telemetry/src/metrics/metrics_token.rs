@@ -5,7 +5,6 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    os::unix::fs::PermissionsExt as _,
     path::Path,
 };
 
@@ -25,11 +24,9 @@ pub(super) fn read_or_make(path: &Path) -> Result<String, String> {
         atomic_file::write(path, format!("{token}\n").as_bytes()).map_err(unreadable)?;
         return Ok(token);
     };
-    let mode = path.metadata().map_err(unreadable)?.permissions().mode();
-    if mode & 0o077 != 0 {
+    if let Some(mode) = mode_for_others(path).map_err(unreadable)? {
         return Err(format!(
-            "{shown} can be read by others (mode {:03o}); remove it to get a new one",
-            mode & 0o777
+            "{shown} can be read by others (mode {mode:03o}); remove it to get a new one"
         ));
     }
     let token = text.trim();
@@ -39,6 +36,20 @@ pub(super) fn read_or_make(path: &Path) -> Result<String, String> {
         ));
     }
     Ok(token.to_owned())
+}
+
+/// The mode of a file that others can read.
+#[cfg(unix)]
+fn mode_for_others(path: &Path) -> io::Result<Option<u32>> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = path.metadata()?.permissions().mode() & 0o777;
+    Ok((mode & 0o077 != 0).then_some(mode))
+}
+
+/// Windows has no modes: the file inherits the access list of the user's profile.
+#[cfg(windows)]
+fn mode_for_others(_path: &Path) -> io::Result<Option<u32>> {
+    Ok(None)
 }
 
 fn make() -> io::Result<String> {
@@ -52,9 +63,12 @@ pub(super) fn is_same(given: &str, token: &str) -> bool {
     blake3::hash(given.as_bytes()) == blake3::hash(token.as_bytes())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt as _,
+    };
 
     use super::*;
 

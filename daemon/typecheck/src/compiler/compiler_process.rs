@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use mux_process::child_group;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::{
@@ -52,8 +53,8 @@ pub(in super::super) fn command(program: &Path, path: Option<&OsStr>) -> Command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true);
+    child_group::set_apart(&mut command);
     if let Some(path) = path {
         command.env("PATH", path);
     }
@@ -193,5 +194,7 @@ fn kill_group(pid: u32) {
     }
 }
 
-#[cfg(not(unix))]
+/// Does nothing: the compiler itself is killed when its handle is dropped, and what it has started ends with the
+/// daemon's job.
+#[cfg(windows)]
 fn kill_group(_pid: u32) {}

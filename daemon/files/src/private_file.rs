@@ -1,0 +1,40 @@
+//! Files and folders that only their user may read, as each system protects them.
+//!
+//! - `unix`: by mode 0600 and 0700, and the owner's uid.
+//! - `windows`: by the access list that files inherit from the user's profile: the user, the system and its
+//!   administrators. Nothing is set or checked for a single file.
+
+use std::{fs::Metadata, io, path::Path};
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub(crate) use system::FolderHandle;
+
+/// Options that create something for its owner alone.
+pub trait PrivateMode {
+    /// Whatever these options create is for its owner alone.
+    fn private(&mut self) -> &mut Self;
+}
+
+/// Opens a file for reading, but neither a symbolic link nor, on Unix, a pipe that has no writer.
+pub(crate) fn open_unfollowed(path: &Path) -> io::Result<std::fs::File> {
+    system::open_unfollowed(path)
+}
+
+/// Why a file may have been written by another user, if it may.
+pub(crate) fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
+    system::writable_by_others(meta)
+}
+
+/// Returns when renames and removals in this folder are on disk.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    system::sync_folder(folder)
+}
