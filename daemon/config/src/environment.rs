@@ -1,15 +1,23 @@
-//! The environment of servers: that of the user's login shell and the `env` file next to the configuration, never that
-//! of the client that started the daemon.
+//! The environment of servers: that of the user's login shell, or on Windows of the user's profile, and the `env` file
+//! next to the configuration, never that of the client that started the daemon.
 //!
 //! Invariant: a server gets a short list of these variables and what its entry declares. Everything else that a login
 //! shell exports is only used for `${VAR}` and `${cmd:…}`.
 
 mod command_values;
 mod text_references;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
     path::Path,
 };
 
@@ -17,6 +25,8 @@ use mux_secrets::Secret;
 use tracing::warn;
 
 pub use self::command_values::{CommandOutput, CommandValues};
+pub use self::system::HOME_VARIABLE;
+use self::system::{FALLBACK_PATH, PASSED_VARIABLES};
 use self::{
     command_values::CommandValue,
     text_references::{TextPart, parts},
@@ -28,34 +38,10 @@ pub use self::{
 use crate::EntryError;
 use mux_keeper::SpawnSpec;
 
-/// The variables that every server gets.
-const PASSED_VARIABLES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_STATE_HOME",
-    "XDG_RUNTIME_DIR",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-];
 /// The variables that the login shell gets in addition, so that entries can refer to them: they are set by a session,
 /// not by a profile. A server gets them only through its entry, since access to an SSH agent allows signing with the
 /// user's keys.
 const SHELL_ONLY_VARIABLES: &[&str] = &["SSH_AUTH_SOCK"];
-/// Separates the output of profiles from the environment.
-const OUTPUT_MARKER: &[u8] = b"\0mux-environment\0";
-const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The replacement of `${workspace}` in an expanded value. No variable contains a NUL.
 pub const WORKSPACE_PLACEHOLDER: &str = "\0workspace\0";
@@ -77,7 +63,7 @@ impl Environment {
         Self {
             variables: pairs
                 .into_iter()
-                .map(|(name, value)| (name, value.into()))
+                .map(|(name, value)| (system::variable_key(&name).into_owned(), value.into()))
                 .collect(),
             commands: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -101,31 +87,25 @@ impl Environment {
     /// A copy with one more variable.
     pub fn with(&self, name: &str, value: &str) -> Self {
         let mut more = self.clone();
-        more.variables.insert(name.to_owned(), value.into());
+        let name = system::variable_key(name).into_owned();
+        more.variables.insert(name, value.into());
         more
     }
 
-    /// Reads the login shell's environment. Falls back to `basis`, that of this process, if this fails. `run` runs the
-    /// shell and returns its output.
+    /// Reads the login shell's environment, or on Windows that of the user's profile. Falls back to `basis`, that of this
+    /// process, if this fails. `run` runs the shell and returns its output.
     pub async fn capture(
         basis: Self,
         run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
     ) -> Self {
-        let shell = basis
-            .variables
-            .get("SHELL")
-            .map_or("/bin/sh", Secret::expose)
-            .to_owned();
-        let answer = run(shell_spawn_spec(&shell, &basis)).await;
-        let found = answer
-            .and_then(|text| parse_shell_output(&text).ok_or("it printed no environment".into()));
+        let (source, found) = system::capture(&basis, run).await;
         found.unwrap_or_else(|problem| {
             warn!(
-                shell,
-                problem, "cannot read the login shell's environment; using this process's own"
+                source,
+                problem, "cannot read the user's environment; using this process's own"
             );
             Self {
-                capture_problem: Some(format!("{shell}: {problem}")),
+                capture_problem: Some(format!("{source}: {problem}")),
                 ..basis.passed_to_shell()
             }
         })
@@ -148,8 +128,8 @@ impl Environment {
             }
             match line.split_once('=') {
                 Some((name, value)) if is_variable_name(name.trim()) => {
-                    self.variables
-                        .insert(name.trim().to_owned(), unquote(value.trim()).into());
+                    let name = system::variable_key(name.trim()).into_owned();
+                    self.variables.insert(name, unquote(value.trim()).into());
                 }
                 // The line itself is not shown: it may be a secret with a typo.
                 _ => problems.push(format!(
@@ -189,7 +169,8 @@ impl Environment {
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(Secret::expose)
+        let name = system::variable_key(name);
+        self.variables.get(&*name).map(Secret::expose)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -257,7 +238,7 @@ impl Environment {
         name: &str,
         default: Option<&'a str>,
     ) -> Result<&'a str, EntryError> {
-        let found = self.variables.get(name).map(Secret::expose);
+        let found = self.get(name);
         // In a project's file `workspace` is a variable, the root; otherwise each session has its own.
         let found = found.or((name == "workspace").then_some(WORKSPACE_PLACEHOLDER));
         match default {
@@ -311,36 +292,6 @@ pub fn secrets_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-fn shell_spawn_spec(shell: &str, basis: &Environment) -> SpawnSpec {
-    let program = "printf '\\0mux-environment\\0'; env -0";
-    SpawnSpec {
-        program: shell.into(),
-        args: ["-l", "-c", program].map(OsString::from).into(),
-        env: basis
-            .passed_to_shell()
-            .iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect(),
-        cwd: "/".into(),
-        tag: "login-shell".into(),
-        limits: Default::default(),
-    }
-}
-
-fn parse_shell_output(printed: &[u8]) -> Option<Environment> {
-    let start = printed
-        .windows(OUTPUT_MARKER.len())
-        .position(|window| window == OUTPUT_MARKER)?
-        + OUTPUT_MARKER.len();
-    let found: BTreeMap<String, String> = printed[start..]
-        .split(|byte| *byte == 0)
-        .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='))
-        .filter(|(name, _)| is_variable_name(name))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    found.contains_key("PATH").then(|| Environment::of(found))
-}
-
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -359,7 +310,7 @@ fn unquote(value: &str) -> &str {
     value
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

@@ -4,11 +4,15 @@
 //! Invariant: nothing is resolved or connected before its host and port are found in the list, and a name that is in
 //! the list leads to no service of this machine. A proxy listens as long as a session holds its [`EgressLease`].
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
 use std::{
     collections::{BTreeSet, HashMap},
     fs, io,
     net::{IpAddr, SocketAddr},
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc, Weak,
@@ -30,13 +34,17 @@ use mux_settings::HostPattern;
 use parking_lot::Mutex;
 use tokio::{
     io::copy_bidirectional,
-    net::{TcpStream, UnixListener, UnixStream, lookup_host},
+    net::{TcpStream, lookup_host},
     sync::Semaphore,
     task::JoinHandle,
     time::timeout,
 };
 use tracing::debug;
 
+#[cfg(unix)]
+use self::unix::{EgressListener, EgressStream, SocketIdentity, socket_identity};
+#[cfg(windows)]
+use self::windows::{EgressListener, EgressStream, SocketIdentity, socket_identity};
 use super::{
     activity_stream::ActivityStream,
     denial_counts::DenialCounts,
@@ -89,7 +97,7 @@ struct EgressProxy {
 struct ListeningSocket {
     task: JoinHandle<()>,
     /// Tells the socket apart from one that another daemon bound at the same path.
-    inode: u64,
+    identity: SocketIdentity,
 }
 
 /// Which hosts a server may reach through its proxy.
@@ -211,9 +219,9 @@ impl ListeningSocket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&socket)?;
+        let listener = EgressListener::bind(&socket)?;
         Ok(Self {
-            inode: fs::symlink_metadata(&socket)?.ino(),
+            identity: socket_identity(&socket)?,
             task: tokio::spawn(serve(listener, Arc::clone(rules))),
         })
     }
@@ -240,8 +248,8 @@ impl Drop for EgressProxy {
             return;
         }
         let socket = self.folder.join(EGRESS_SOCKET);
-        let inode = fs::symlink_metadata(&socket).map(|found| found.ino());
-        if inode.is_ok_and(|inode| inode == self.listener.lock().inode) {
+        let found = socket_identity(&socket);
+        if found.is_ok_and(|found| found == self.listener.lock().identity) {
             fs::remove_file(&socket).ok();
             fs::remove_dir(&self.folder).ok();
         }
@@ -263,7 +271,7 @@ impl std::fmt::Debug for EgressProxies {
 }
 
 /// Accepts every connection: what is not accepted waits without a limit and without an error.
-async fn serve(listener: UnixListener, rules: Arc<EgressRules>) {
+async fn serve(listener: EgressListener, rules: Arc<EgressRules>) {
     let permits = Arc::new(Semaphore::new(MAX_EGRESS_CONNECTIONS as usize));
     let refusals = Arc::new(Semaphore::new(MAX_EGRESS_REFUSALS as usize));
     loop {
@@ -295,7 +303,7 @@ async fn serve(listener: UnixListener, rules: Arc<EgressRules>) {
 }
 
 /// Answers one request of a connection that is one too many.
-async fn refuse_connection(connection: UnixStream) {
+async fn refuse_connection(connection: EgressStream) {
     let service = service_fn(|_| async {
         let text = format!("muxd: sandbox: {}", too_many_connections());
         Ok::<_, std::convert::Infallible>(reply(StatusCode::SERVICE_UNAVAILABLE, text))
@@ -317,7 +325,7 @@ fn too_many_connections() -> String {
     )
 }
 
-async fn serve_connection(connection: UnixStream, rules: Arc<EgressRules>) {
+async fn serve_connection(connection: EgressStream, rules: Arc<EgressRules>) {
     let (done, finished) = tokio::sync::oneshot::channel::<()>();
     let done = Arc::new(Mutex::new(Some(done)));
     let service = service_fn(move |request| {
@@ -546,11 +554,11 @@ fn reply(status: StatusCode, text: String) -> Response<ProxyBody> {
     response
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::TcpListener,
+        net::{TcpListener, UnixStream},
     };
 
     use super::*;

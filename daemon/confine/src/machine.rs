@@ -101,7 +101,10 @@ impl SandboxSupport {
             seccomp: mux_lockdown::syscall_filters::check_support().is_ok(),
             #[cfg(not(target_os = "linux"))]
             seccomp: false,
+            #[cfg(unix)]
             counts_processes: !nix::unistd::Uid::effective().is_root(),
+            #[cfg(not(unix))]
+            counts_processes: false,
             seatbelt: cfg!(target_os = "macos") && Path::new(super::seatbelt::PROGRAM).exists(),
         }
     }

@@ -467,11 +467,10 @@ fn system_paths() -> Vec<SystemPath> {
 }
 
 pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder);
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let made = builder.recursive(true).create(folder);
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 

@@ -3,11 +3,7 @@
 //! Invariant: a scope limits slightly more than the keeper does, so that a server that grows slowly is ended by the
 //! keeper, with an error that names the limit; the kernel stops one that is faster than the keeper's measurements.
 
-use std::{
-    env,
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{env, ffi::OsString, path::PathBuf};
 
 use mux_keeper::{SpawnSpec, TreeLimits};
 
@@ -115,12 +111,25 @@ fn with_headroom(limits: TreeLimits) -> TreeLimits {
 fn runtime_dir() -> PathBuf {
     match env::var_os(RUNTIME_DIR_VARIABLE) {
         Some(folder) => folder.into(),
-        None => Path::new("/run/user").join(nix::unistd::geteuid().to_string()),
+        None => default_runtime_dir(),
     }
+}
+
+#[cfg(unix)]
+fn default_runtime_dir() -> PathBuf {
+    PathBuf::from(format!("/run/user/{}", nix::unistd::geteuid()))
+}
+
+/// There is none, and no systemd that would have one.
+#[cfg(not(unix))]
+fn default_runtime_dir() -> PathBuf {
+    PathBuf::new()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn scopes(runtime_dir: &Path) -> UserScopes {

@@ -185,6 +185,15 @@ async fn watch_child(
     id
 }
 
+impl From<StopSignal> for Signal {
+    fn from(ending: StopSignal) -> Self {
+        match ending {
+            StopSignal::Term => Signal::SIGTERM,
+            StopSignal::Kill => Signal::SIGKILL,
+        }
+    }
+}
+
 impl From<ExitStatus> for ChildExit {
     fn from(status: ExitStatus) -> Self {
         use std::os::unix::process::ExitStatusExt;

@@ -30,8 +30,10 @@ use super::{
     program_lookup,
 };
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 use super::direct_children as backend;
+#[cfg(windows)]
+use super::job_children as backend;
 #[cfg(target_os = "linux")]
 use super::keeper_owner as backend;
 #[cfg(target_os = "linux")]
@@ -208,7 +210,7 @@ pub async fn find_program(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
     let path: Vec<(OsString, OsString)> = spec
         .env
         .iter()
-        .filter(|(name, _)| name == "PATH")
+        .filter(|(name, _)| program_lookup::is_search_variable(name))
         .cloned()
         .collect();
     let search = spawn_blocking(move || find_program_blocking(&program, &path, &cwd));

@@ -2,18 +2,21 @@
 //!
 //! Invariant: a tree never outlives its [`KeptChild`]; dropping one without [`stop`](KeptChild::stop) kills the tree.
 
-use std::{ffi::OsString, fmt, os::fd::OwnedFd, path::PathBuf, time::Duration};
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
+use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 
-use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 use tokio::{
-    net::unix::pipe,
     sync::{mpsc, oneshot, watch},
     time::timeout,
 };
 use tracing::warn;
 
-use super::error::SpawnError;
+use super::{
+    child_pipes::{self, StderrEnd, StderrPipe, StdinEnd, StdinPipe, StdoutEnd, StdoutPipe},
+    error::SpawnError,
+};
 
 /// How long [`KeptChild::stop`] waits for a tree after SIGKILL, or after the main process exited by itself. Only a
 /// process stuck in the kernel, or one of another user, takes longer.
@@ -55,9 +58,9 @@ pub enum ExceededLimit {
 #[derive(Debug)]
 pub struct KeptChild {
     pub pid: u32,
-    pub stdin: Option<pipe::Sender>,
-    pub stdout: Option<pipe::Receiver>,
-    pub stderr: Option<pipe::Receiver>,
+    pub stdin: Option<StdinPipe>,
+    pub stdout: Option<StdoutPipe>,
+    pub stderr: Option<StderrPipe>,
     /// Holds the exit once the main process has ended, and closes once the tree is gone.
     exit: watch::Receiver<Option<ChildExit>>,
     leash: ChildLeash,
@@ -91,6 +94,7 @@ pub(super) enum KeeperCall {
     },
     Signal {
         id: u64,
+        #[cfg_attr(windows, expect(dead_code, reason = "both signals terminate a job"))]
         signal: StopSignal,
     },
     /// The child belongs to the daemon that shares the keeper from now on.
@@ -122,9 +126,9 @@ pub(super) enum ShareCall {
 
 pub(super) struct StartedChild {
     pub(super) pid: u32,
-    pub(super) stdin: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) stdin: StdinEnd,
+    pub(super) stdout: StdoutEnd,
+    pub(super) stderr: StderrEnd,
 }
 
 /// Kills the tree of `id` when dropped. It exists before the child does, so that a cancelled spawn leaves nothing
@@ -144,11 +148,13 @@ impl KeptChild {
         exit: watch::Receiver<Option<ChildExit>>,
         leash: ChildLeash,
     ) -> std::io::Result<Self> {
+        let pid = started.pid;
+        let (stdin, stdout, stderr) = child_pipes::open(started)?;
         Ok(KeptChild {
-            pid: started.pid,
-            stdin: Some(pipe::Sender::from_owned_fd(started.stdin)?),
-            stdout: Some(pipe::Receiver::from_owned_fd(started.stdout)?),
-            stderr: Some(pipe::Receiver::from_owned_fd(started.stderr)?),
+            pid,
+            stdin: Some(stdin),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
             exit,
             leash,
         })
@@ -166,8 +172,8 @@ impl KeptChild {
         self.exit.clone()
     }
 
-    /// Ends the child: end of file on its stdin, after `grace` SIGTERM, and after another `grace` SIGKILL. Returns when
-    /// nothing of its tree is left.
+    /// Ends the child: end of file on its stdin, after `grace` SIGTERM, and after another `grace` SIGKILL; on Windows,
+    /// which has no signals, its job is terminated in place of SIGTERM. Returns when nothing of its tree is left.
     ///
     /// If the caller took `stdin`, it must close it itself.
     pub async fn stop(mut self, grace: Duration) {
@@ -233,15 +239,6 @@ impl Drop for ChildLeash {
     }
 }
 
-impl From<StopSignal> for Signal {
-    fn from(ending: StopSignal) -> Self {
-        match ending {
-            StopSignal::Term => Signal::SIGTERM,
-            StopSignal::Kill => Signal::SIGKILL,
-        }
-    }
-}
-
 impl fmt::Display for ChildExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.exceeded {
@@ -257,13 +254,25 @@ impl fmt::Display for ChildExit {
         }
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit code {code}"),
-            (None, Some(number)) => match Signal::try_from(number) {
-                Ok(signal) => write!(f, "killed by signal {number} ({signal})"),
-                Err(_) => write!(f, "killed by signal {number}"),
+            (None, Some(number)) => match signal_name(number) {
+                Some(name) => write!(f, "killed by signal {number} ({name})"),
+                None => write!(f, "killed by signal {number}"),
             },
             (None, None) => f.write_str("exit status unknown"),
         }
     }
+}
+
+#[cfg(unix)]
+fn signal_name(number: i32) -> Option<&'static str> {
+    let signal = nix::sys::signal::Signal::try_from(number).ok()?;
+    Some(signal.as_str())
+}
+
+/// Windows has no signals.
+#[cfg(windows)]
+fn signal_name(_number: i32) -> Option<&'static str> {
+    None
 }
 
 impl fmt::Debug for SpawnSpec {
@@ -279,7 +288,7 @@ impl fmt::Debug for SpawnSpec {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::ChildExit;
 

@@ -9,11 +9,13 @@
 //! guard, forked from it before it has a child: the next subreaper, which ends what a killed keeper leaves behind. If
 //! the daemon, the keeper and the guard are all killed, the next keeper ends the remaining processes. On other systems
 //! `direct_children` replaces the keeper, with weaker guarantees (process groups only): the daemon starts its servers
-//! itself, and `muxd keeper` is a guard (`group_guard`) that ends their process groups if the daemon is killed.
+//! itself, and `muxd keeper` is a guard (`group_guard`) that ends their process groups if the daemon is killed. On
+//! Windows `job_children` does so with job objects, which the system ends with the daemon, and there is no other process.
 //!
 //! - The daemon's side is [`Keeper`] (`keeper_handle`) and [`KeptChild`] (`kept_child`). `keeper_owner` is the task
 //!   that owns the keeper process and the table of its children (`child_entry`), `keeper_link` its end of the socket,
-//!   `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup` searches `PATH`, `error` defines the errors.
+//!   `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup` searches `PATH`, `child_pipes` has
+//!   the pipes of a child, `error` the errors.
 //! - The keeper process is [`run_keeper`] (`keeper_process`): one thread, one loop over its socket, its signals
 //!   (`signals`) and its clock. `daemon_socket` is its end of the socket, `launch_child` starts one child,
 //!   `process_trees` ends trees, also those that exceed their limits, `process_table` reads processes and their
@@ -31,7 +33,10 @@
 //!   with. The daemon, the keeper and its guard are not dumpable: no process of the user can read their memory
 //!   (`mux_process::core_dumps`).
 
+mod child_pipes;
 mod error;
+#[cfg(windows)]
+mod job_children;
 mod keeper_handle;
 mod kept_child;
 mod program_lookup;
@@ -48,6 +53,7 @@ pub mod descriptor_passing;
 mod keeper_guard;
 #[cfg(target_os = "linux")]
 mod keeper_link;
+#[cfg(unix)]
 mod keeper_lock;
 #[cfg(target_os = "linux")]
 mod keeper_owner;
@@ -69,13 +75,14 @@ mod sweep_dead_keeper;
 pub mod wire;
 
 // Compiled for tests on every system, so that they do not break unnoticed on Linux.
-#[cfg(any(not(target_os = "linux"), test))]
+#[cfg(all(unix, any(not(target_os = "linux"), test)))]
 mod direct_children;
-#[cfg(any(not(target_os = "linux"), test))]
+#[cfg(all(unix, any(not(target_os = "linux"), test)))]
 mod group_guard;
 
+pub use child_pipes::{HandedPipes, StderrPipe, StdinPipe, StdoutPipe, hand_over};
 pub use error::{KeeperError, SpawnError};
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 pub use group_guard::run_keeper;
 #[cfg(target_os = "linux")]
 pub use keeper_handle::KeeperOffer;

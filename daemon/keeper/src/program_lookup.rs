@@ -8,9 +8,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nix::unistd::{AccessFlags, access};
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub(super) use system::{is_search_variable, look};
 
 use super::error::SpawnError;
+
+/// The variables of a child. Of a variable that occurs twice, the last one counts.
+type ChildEnvironment<'a> = &'a [(OsString, OsString)];
 
 /// What was found at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +37,24 @@ pub(super) enum ProgramKind {
 /// is relative to `cwd`.
 pub(super) fn resolve(
     program: &Path,
-    env: &[(OsString, OsString)],
+    env: ChildEnvironment<'_>,
     cwd: &Path,
     look: impl Fn(&Path) -> ProgramKind,
 ) -> Result<PathBuf, SpawnError> {
-    let searched = is_bare(program).then(|| path_directories(env, cwd));
-    let candidates = match &searched {
+    let searched = system::is_bare(program).then(|| path_directories(env, cwd));
+    let paths = match &searched {
         Some(directories) => directories.iter().map(|dir| dir.join(program)).collect(),
         None => vec![cwd.join(program)],
     };
+    let candidates = paths
+        .into_iter()
+        .flat_map(|path| system::candidates(path, env));
     // Like a shell: a file that is not executable is skipped, and reported only if no other is found.
     let mut refused = None;
-    for candidate in &candidates {
-        match look(candidate) {
-            ProgramKind::Executable => return Ok(candidate.clone()),
-            ProgramKind::NotExecutable => refused = refused.or(Some(candidate.clone())),
+    for candidate in candidates {
+        match look(&candidate) {
+            ProgramKind::Executable => return Ok(candidate),
+            ProgramKind::NotExecutable => refused = refused.or(Some(candidate)),
             ProgramKind::Nothing => {}
         }
     }
@@ -55,26 +71,13 @@ pub(super) fn resolve(
     })
 }
 
-/// Looks in the file system, as the daemon's user.
-pub(super) fn look(path: &Path) -> ProgramKind {
-    match path.metadata() {
-        Err(_) => ProgramKind::Nothing,
-        Ok(file) if file.is_file() && access(path, AccessFlags::X_OK).is_ok() => {
-            ProgramKind::Executable
-        }
-        Ok(_) => ProgramKind::NotExecutable,
-    }
-}
-
-/// Whether `program` is a bare name (`node`, not `./node` or `/bin/node`).
-fn is_bare(program: &Path) -> bool {
-    !program.as_os_str().as_encoded_bytes().contains(&b'/')
-}
-
 /// The directories of `PATH`, each once, in the order of the search.
-fn path_directories(env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
+fn path_directories(env: ChildEnvironment<'_>, cwd: &Path) -> Vec<PathBuf> {
     // The last one counts, as in the environment that is built from these pairs.
-    let path = env.iter().rev().find(|(name, _)| name == "PATH");
+    let path = env
+        .iter()
+        .rev()
+        .find(|(name, _)| system::is_path_variable(name));
     let path: &OsStr = path.map_or(OsStr::new(""), |(_, value)| value);
     let mut directories = Vec::new();
     for directory in std::env::split_paths(path) {
@@ -86,7 +89,7 @@ fn path_directories(env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
     directories
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

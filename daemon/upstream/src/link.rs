@@ -25,7 +25,6 @@ use rmcp::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::unix::pipe,
     sync::{oneshot, watch},
     time::timeout,
 };
@@ -49,7 +48,7 @@ pub use self::{
         ServerLauncher,
     },
 };
-use mux_keeper::KeptChild;
+use mux_keeper::{KeptChild, StderrPipe, StdinPipe, StdoutPipe};
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
 use mux_sources::Source;
 
@@ -60,7 +59,7 @@ pub(crate) const TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// The transport for messages.
 pub(crate) enum LinkTransport {
-    Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
+    Stdio(StdioTransport<StdoutPipe, StdinPipe>),
     Embedded(StdioTransport<Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>>),
     Streamable(StreamableHttpTransport),
     Sse(SseTransport),
@@ -75,8 +74,8 @@ pub(crate) enum LinkEndpoint {
         sandbox: Box<RunningSandbox>,
         /// Resolves when the standard error is read to its end.
         stderr_ended: oneshot::Receiver<()>,
-        stderr: StderrHandover<pipe::Receiver>,
-        pipes: PipesHandover<pipe::Receiver, pipe::Sender>,
+        stderr: StderrHandover<StderrPipe>,
+        pipes: PipesHandover<StdoutPipe, StdinPipe>,
     },
     /// A server that is not a process of this daemon.
     Remote(LinkEnding),
@@ -104,8 +103,8 @@ pub(crate) struct ResumedPipes {
 #[derive(Debug)]
 pub(crate) struct DetachedProcess {
     pub(crate) child: KeptChild,
-    pub(crate) pipes: TransportPipes<pipe::Receiver, pipe::Sender>,
-    pub(crate) stderr: pipe::Receiver,
+    pub(crate) pipes: TransportPipes<StdoutPipe, StdinPipe>,
+    pub(crate) stderr: StderrPipe,
 }
 
 impl ServerLink {

@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
     path::Path,
     time::Duration,
 };
@@ -13,7 +12,7 @@ use std::{
 use futures::{StreamExt as _, stream};
 use mux_secrets::Secret;
 
-use super::Environment;
+use super::{Environment, system::shell_command};
 use crate::EntryError;
 use mux_keeper::{ChildExit, SpawnSpec};
 
@@ -77,9 +76,10 @@ impl CommandValues {
 
 /// The shell that runs a command, with the environment of the user's terminal.
 fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec {
+    let (program, args) = shell_command(command);
     SpawnSpec {
-        program: "/bin/sh".into(),
-        args: ["-c", command].map(OsString::from).into(),
+        program: program.into(),
+        args,
         env: environment
             .iter()
             .map(|(name, value)| (name.into(), value.into()))

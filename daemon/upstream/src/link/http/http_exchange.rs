@@ -2,14 +2,7 @@
 //!
 //! Invariant: a request is sent once; a second time only after a response that refuses it for want of a valid token.
 
-use std::{
-    collections::HashMap,
-    fmt, fs,
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -302,9 +295,11 @@ pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap
 }
 
 /// Refuses a socket of another user, who could read everything that is sent to it.
+#[cfg(unix)]
 fn check_socket_owner(socket: &Path) -> Result<(), String> {
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
     let shown = socket.display();
-    let found = fs::metadata(socket).map_err(|error| {
+    let found = std::fs::metadata(socket).map_err(|error| {
         format!("the socket {shown} cannot be used: {error}; is the server running?")
     })?;
     if !found.file_type().is_socket() {
@@ -317,6 +312,13 @@ fn check_socket_owner(socket: &Path) -> Result<(), String> {
             found.uid()
         )),
     }
+}
+
+/// Passes: `mux_http` has refused the socket already.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
+fn check_socket_owner(_socket: &Path) -> Result<(), String> {
+    Ok(())
 }
 
 fn auth_challenge(response: &Response) -> Option<AuthChallenge> {

@@ -3,7 +3,7 @@
 //! Invariant: a session is handed over only when no request is in flight on it and no live run has used it, and only as
 //! a whole.
 
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::sync::Arc;
 
 use rmcp::model::ServerPeerInfo;
 
@@ -13,7 +13,7 @@ use crate::{
     session::{HandoverKey, HandoverState, process_fingerprint},
 };
 use mux_catalog::ProtocolEra;
-use mux_keeper::KeptChild;
+use mux_keeper::{HandedPipes, KeptChild, hand_over};
 
 /// The maximum unparsed output of a server at the handover, in bytes.
 const MAX_UNREAD_BYTES: usize = 128 << 10;
@@ -33,7 +33,7 @@ impl Slot {
     async fn detach_session(
         &self,
         place: &HandoverKey,
-    ) -> Option<(HandoverState, KeptChild, [OwnedFd; 3])> {
+    ) -> Option<(HandoverState, KeptChild, HandedPipes)> {
         let session = self.open_session()?;
         let definition = match self.scope.workspace() {
             Some(workspace) => self.server_shared.definition.in_workspace(&workspace),
@@ -46,15 +46,9 @@ impl Slot {
             pipes,
             stderr,
         } = session.detach_transport().await?;
-        let fds = || {
-            Some([
-                pipes.writer.into_nonblocking_fd().ok()?,
-                pipes.reader.into_nonblocking_fd().ok()?,
-                stderr.into_nonblocking_fd().ok()?,
-            ])
-        };
-        let fds = fds().filter(|_| pipes.unread.len() <= MAX_UNREAD_BYTES);
-        let Some(fds) = fds else {
+        let handed = hand_over((pipes.writer, pipes.reader, stderr)).ok();
+        let handed = handed.filter(|_| pipes.unread.len() <= MAX_UNREAD_BYTES);
+        let Some(handed) = handed else {
             child.stop(TERMINATION_GRACE_PERIOD).await;
             return None;
         };
@@ -70,7 +64,7 @@ impl Slot {
             asks_for_roots: self.server_shared.sharing.asks_for_roots(),
             sandbox_layers: session.sandbox_layers.clone(),
         };
-        Some((state, child, fds))
+        Some((state, child, handed))
     }
 }
 
@@ -87,7 +81,7 @@ impl OutgoingSession {
     }
 
     /// Detaches the session from this daemon. `None` if there is none any more, or if it fails: then the session ends.
-    pub async fn detach(&self) -> Option<(HandoverState, KeptChild, [OwnedFd; 3])> {
+    pub async fn detach(&self) -> Option<(HandoverState, KeptChild, HandedPipes)> {
         self.slot.detach_session(&self.place).await
     }
 }

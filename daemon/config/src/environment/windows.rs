@@ -1,0 +1,148 @@
+//! The environment that the user's profile and the system have in the registry, and `cmd` for commands.
+
+use std::{
+    borrow::Cow,
+    ffi::{OsString, c_void},
+    io,
+    os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle},
+    ptr, slice,
+};
+
+use mux_keeper::SpawnSpec;
+use windows_sys::Win32::{
+    Foundation::HANDLE,
+    Security::TOKEN_QUERY,
+    System::{
+        Environment::{CreateEnvironmentBlock, DestroyEnvironmentBlock},
+        Threading::{GetCurrentProcess, OpenProcessToken},
+    },
+};
+
+use super::Environment;
+
+/// The variables that every server gets, as [`variable_key`] writes them. Without some of them programs do not start.
+pub(super) const PASSED_VARIABLES: &[&str] = &[
+    "PATH",
+    "PATHEXT",
+    "COMSPEC",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "WINDIR",
+    "OS",
+    "NUMBER_OF_PROCESSORS",
+    "PROCESSOR_ARCHITECTURE",
+    "USERNAME",
+    "USERDOMAIN",
+    "USERPROFILE",
+    "HOME",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PROGRAMW6432",
+    "TEMP",
+    "TMP",
+    "TZ",
+    "LANG",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+];
+pub(super) const FALLBACK_PATH: &str = r"C:\Windows\System32;C:\Windows";
+/// The variable with the user's home directory.
+pub const HOME_VARIABLE: &str = "USERPROFILE";
+
+/// The name under which a variable is known: the case of a name does not matter.
+pub(super) fn variable_key(name: &str) -> Cow<'_, str> {
+    name.to_uppercase().into()
+}
+
+/// The shell that runs a command.
+pub(super) fn shell_command(command: &str) -> (&'static str, Vec<OsString>) {
+    let args = ["/D", "/S", "/C", command];
+    ("cmd.exe", args.map(OsString::from).into())
+}
+
+/// The profile, and its environment or why it cannot be read.
+pub(super) async fn capture(
+    _basis: &Environment,
+    _run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
+) -> (String, Result<Environment, String>) {
+    let found = profile_variables().map(|pairs| Environment::of(parse_block(&pairs)));
+    (
+        "the user's profile".to_owned(),
+        found.map_err(|error| error.to_string()),
+    )
+}
+
+/// The block of the user's environment, as a program gets it that the user starts from the desktop.
+#[expect(
+    unsafe_code,
+    reason = "no safe wrapper of CreateEnvironmentBlock is at hand"
+)]
+fn profile_variables() -> io::Result<Vec<u16>> {
+    // SAFETY: the pseudo handle of this process is always valid, the pointer is to a live local, and a handle that the
+    // call fills in belongs to the caller.
+    let token = unsafe {
+        let mut token: HANDLE = ptr::null_mut();
+        checked(OpenProcessToken(
+            GetCurrentProcess(),
+            TOKEN_QUERY,
+            &raw mut token,
+        ))?;
+        OwnedHandle::from_raw_handle(token)
+    };
+    let mut block: *mut c_void = ptr::null_mut();
+    // SAFETY: the token is open. On success the block is a sequence of texts that each end with a zero, and itself ends
+    // with an empty one; it is copied before it is freed.
+    unsafe {
+        checked(CreateEnvironmentBlock(
+            &raw mut block,
+            token.as_raw_handle(),
+            0,
+        ))?;
+        let start: *const u16 = block.cast();
+        let mut length = 0;
+        while *start.add(length) != 0 || *start.add(length + 1) != 0 {
+            length += 1;
+        }
+        let copy = slice::from_raw_parts(start, length).to_vec();
+        DestroyEnvironmentBlock(block);
+        Ok(copy)
+    }
+}
+
+/// The variables of a block. Those whose name begins with `=` are the working directories of drives.
+fn parse_block(block: &[u16]) -> impl Iterator<Item = (String, String)> {
+    block.split(|unit| *unit == 0).filter_map(|pair| {
+        let pair = String::from_utf16(pair).ok()?;
+        let (name, value) = pair.split_once('=')?;
+        (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()))
+    })
+}
+
+fn checked(done: i32) -> io::Result<()> {
+    match done {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_a_block_are_found_whatever_their_case() {
+        let block: Vec<u16> = "=C:=C:\\x\0Path=C:\\bin\0Empty=\0odd\0"
+            .encode_utf16()
+            .collect();
+        let environment = Environment::of(parse_block(&block));
+        let found: Vec<_> = environment.iter().collect();
+        assert_eq!(found, [("EMPTY", ""), ("PATH", r"C:\bin")]);
+        assert_eq!(environment.get("path"), Some(r"C:\bin"));
+    }
+}

@@ -1,0 +1,30 @@
+//! Pipes as tokio opens them with a child.
+
+use std::io;
+
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+
+use crate::kept_child::StartedChild;
+
+pub type StdinPipe = ChildStdin;
+pub type StdoutPipe = ChildStdout;
+pub type StderrPipe = ChildStderr;
+
+pub(crate) type StdinEnd = ChildStdin;
+pub(crate) type StdoutEnd = ChildStdout;
+pub(crate) type StderrEnd = ChildStderr;
+
+/// Cannot fail; where the ends are descriptors, it can.
+#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
+pub(crate) fn open(child: StartedChild) -> io::Result<(StdinPipe, StdoutPipe, StderrPipe)> {
+    Ok((child.stdin, child.stdout, child.stderr))
+}
+
+/// Cannot be had: there is no handover on Windows.
+#[derive(Debug)]
+pub enum HandedPipes {}
+
+/// Fails: there is no handover on Windows.
+pub fn hand_over(_pipes: (StdinPipe, StdoutPipe, StderrPipe)) -> io::Result<HandedPipes> {
+    Err(io::ErrorKind::Unsupported.into())
+}
