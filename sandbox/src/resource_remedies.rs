@@ -1,8 +1,16 @@
 //! Remedies for errors of the system that report an exhausted resource.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
 use std::io;
 
-use nix::errno::Errno;
+#[cfg(unix)]
+use unix::remedy_for_errno;
+#[cfg(windows)]
+use windows::remedy_for_errno;
 
 /// The remedy for an error that reports an exhausted resource: processes, descriptors, memory or disk space.
 pub fn remedy(error: &io::Error) -> Option<&'static str> {
@@ -16,34 +24,10 @@ pub fn remedy_in(text: &str) -> Option<&'static str> {
     remedy_for_errno(digits.parse().ok()?)
 }
 
-fn remedy_for_errno(number: i32) -> Option<&'static str> {
-    Some(match Errno::from_raw(number) {
-        Errno::EAGAIN => {
-            "you have reached the system's limit of processes or threads: end some, or raise the limit (`ulimit -u`, \
-             TasksMax= of a service, pids.max of a container); muxd retries automatically"
-        }
-        Errno::EMFILE => {
-            "muxd has reached its limit of open files: run less at once, or raise the limit (`ulimit -n`, LimitNOFILE= \
-             of a service) and run `mux restart`"
-        }
-        Errno::ENFILE => {
-            "the system has reached its limit of open files: end other programs, or raise fs.file-max"
-        }
-        Errno::ENOMEM => {
-            "the system has no memory left: end other programs, or raise the container's limit"
-        }
-        Errno::ENOSPC | Errno::EDQUOT => {
-            "the disk is full: make room on it; muxd does not need a restart"
-        }
-        Errno::EROFS => {
-            "the disk cannot be written: mount it writable, or set MUX_HOME to a directory that is"
-        }
-        _ => return None,
-    })
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use nix::errno::Errno;
+
     use super::*;
 
     #[test]

@@ -26,7 +26,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     limits::MemoryLimits,
-    worker_process::{ProcessSpawner, Worker, WorkerError, WorkerLaunch},
+    worker_process::{ProcessSpawner, Worker, WorkerError, WorkerLaunch, isolate_process},
 };
 
 /// How long the process that makes a snapshot may take.
@@ -182,12 +182,11 @@ impl SnapshotStore {
         command
             .arg("--make-snapshot")
             .env_clear()
-            .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
+        isolate_process(&mut command);
         let mut child = self.0.spawner.spawn(command).await?;
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let (bytes, words) = tokio::try_join!(

@@ -4,12 +4,12 @@
 //! clean end.
 
 mod death;
+mod link;
 mod outbox;
 
 use std::{
     collections::VecDeque,
     io,
-    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, mpsc as std_mpsc},
@@ -22,7 +22,6 @@ use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, ToWorker};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
-    net::{UnixStream, unix::OwnedReadHalf},
     process::{Child, Command},
     runtime::Handle,
     sync::oneshot,
@@ -36,8 +35,10 @@ use tokio_util::{
 };
 use tracing::debug;
 
+use self::link::{LinkReader, LinkSetup};
 pub(crate) use self::{
     death::{DeathCause, WorkerDeath},
+    link::isolate_process,
     outbox::FrameOutbox,
 };
 use crate::limits::MemoryLimits;
@@ -114,11 +115,9 @@ impl WorkerLaunch<'_> {
             .args(["--heap", &self.memory.heap.to_string()])
             .args(["--buffers", &self.memory.buffers.to_string()])
             .env_clear()
-            .current_dir("/")
-            .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
+        isolate_process(&mut command);
         if let Some(snapshot) = self.snapshot {
             command.arg("--snapshot").arg(snapshot);
         }
@@ -139,7 +138,7 @@ pub struct ProgramFindings {
 pub(crate) struct Worker {
     child: Child,
     memory: MemoryLimits,
-    frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    frames: FramedRead<LinkReader, LengthDelimitedCodec>,
     /// A long frame that another thread is decoding.
     decoding: Option<JoinHandle<Result<FromWorker, WorkerError>>>,
     outbox: FrameOutbox,
@@ -172,10 +171,8 @@ impl Worker {
             path: launch.program.to_owned(),
             source,
         };
-        let (ours, theirs) = StdStream::pair().map_err(failed)?;
-        ours.set_nonblocking(true).map_err(failed)?;
         let mut command = launch.command();
-        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let link = LinkSetup::prepare(&mut command).map_err(failed)?;
         let mut child = spawner.spawn(command).await.map_err(failed)?;
         let (stderr, over) = (Arc::default(), CancellationToken::new());
         let pid = child.id().unwrap_or_default();
@@ -190,7 +187,7 @@ impl Worker {
                 })
             })
             .map(AbortOnDropHandle::new);
-        let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
+        let (read, write) = link.open(&mut child).map_err(failed)?;
         let (outbox, writer) = FrameOutbox::open(write);
         let mut worker = Self {
             child,

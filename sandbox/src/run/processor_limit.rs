@@ -7,8 +7,10 @@
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 mod none;
+#[cfg(windows)]
+mod windows;
 
 use std::{future::pending, sync::LazyLock, thread::available_parallelism, time::Duration};
 
@@ -18,8 +20,10 @@ use tokio::time::{Instant, sleep_until};
 use self::linux::processor_time_used;
 #[cfg(target_os = "macos")]
 use self::macos::processor_time_used;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 use self::none::processor_time_used;
+#[cfg(windows)]
+use self::windows::processor_time_used;
 
 /// The minimum interval between two polls.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -77,7 +81,7 @@ fn shortest_time_to_use(left: Duration) -> Duration {
     (left / *PROCESSORS).max(MIN_POLL_INTERVAL)
 }
 
-#[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
+#[cfg(all(test, any(target_os = "linux", target_os = "macos", windows)))]
 mod tests {
     use std::hint::black_box;
 
@@ -90,7 +94,8 @@ mod tests {
         while used() < begin + Duration::from_millis(20) {
             black_box(());
         }
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let program = if cfg!(windows) { "hostname" } else { "true" };
+        let mut ended = std::process::Command::new(program).spawn().unwrap();
         ended.wait().unwrap();
         assert_eq!(processor_time_used(ended.id()), None);
     }

@@ -2,13 +2,22 @@
 //!
 //! Invariant: a snapshot file is complete. It is written under a temporary name and renamed.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::{
     env::consts::ARCH,
     ffi::OsStr,
-    fs::{self, DirBuilder, OpenOptions},
+    fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     process,
     time::Duration,
@@ -21,26 +30,18 @@ const STALE_SNAPSHOT_AGE: Duration = Duration::from_secs(24 * 3600);
 pub(super) fn snapshot_path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {
     let file = fs::metadata(worker)?;
     let mut hasher = DefaultHasher::new();
-    (file.dev(), file.ino(), file.len()).hash(&mut hasher);
-    (file.mtime(), file.mtime_nsec(), ARCH).hash(&mut hasher);
+    system::hash_build(worker, &file, &mut hasher);
+    ARCH.hash(&mut hasher);
     Ok(folder.join(format!("{:016x}.snapshot", hasher.finish())))
 }
 
 pub(super) fn write_snapshot(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        system::create_private_folder(folder)?;
     }
     let new = path.with_extension(format!("{}.new", process::id()));
     let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
+        let mut file = system::create_private_file(&new)?;
         // Not synced: a file that a power cut damaged is refused by its checksum.
         file.write_all(bytes)?;
         fs::rename(&new, path)

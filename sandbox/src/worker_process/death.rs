@@ -3,10 +3,19 @@
 //! Invariant: this decides only which error a lost run reports: a worker that was taken over can choose its exit status
 //! and its output.
 
-use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::process::ExitStatus;
 
 use mux_wire::EXIT_OUT_OF_MEMORY;
-use nix::sys::signal::Signal;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 use crate::limits::MemoryLimits;
 
@@ -28,8 +37,10 @@ pub(crate) enum DeathCause {
     /// Native code overflowed the stack: the parser, in a program that nests without brackets.
     Depth,
     /// The whole process used up its processor time (`RLIMIT_CPU`).
+    #[cfg_attr(windows, expect(dead_code, reason = "Windows has no such limit"))]
     Processor,
     /// A system call that no engine makes.
+    #[cfg_attr(windows, expect(dead_code, reason = "Windows has no such filter"))]
     Forbidden,
     /// Killed from outside: by a user, or by a system that is short of memory.
     Killed,
@@ -67,9 +78,6 @@ fn death_cause(status: Option<ExitStatus>, last_words: &str) -> DeathCause {
         "memory allocation of",
     ];
     let said = |sign: &&str| last_words.contains(*sign);
-    let signal = status
-        .and_then(|status| status.signal())
-        .and_then(|number| Signal::try_from(number).ok());
     if status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY)
         || OUT_OF_MEMORY_MESSAGES.iter().any(said)
     {
@@ -77,11 +85,6 @@ fn death_cause(status: Option<ExitStatus>, last_words: &str) -> DeathCause {
     } else if said(&"has overflowed its stack") {
         DeathCause::Depth
     } else {
-        match signal {
-            Some(Signal::SIGXCPU) => DeathCause::Processor,
-            Some(Signal::SIGSYS) => DeathCause::Forbidden,
-            Some(Signal::SIGKILL | Signal::SIGTERM) => DeathCause::Killed,
-            _ => DeathCause::Unknown,
-        }
+        status.map_or(DeathCause::Unknown, system::cause_of_status)
     }
 }

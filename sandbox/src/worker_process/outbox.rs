@@ -6,13 +6,13 @@
 use bytes::Bytes;
 use futures::SinkExt;
 use mux_wire::ToWorker;
-use tokio::{net::unix::OwnedWriteHalf, sync::mpsc};
+use tokio::sync::mpsc;
 use tokio_util::{
     codec::{BytesCodec, FramedWrite},
     task::AbortOnDropHandle,
 };
 
-use super::WorkerError;
+use super::{WorkerError, link::LinkWriter};
 
 /// The maximum number of queued frames. Each may have the maximum frame length.
 const MAX_QUEUED_FRAMES: usize = 2;
@@ -23,7 +23,7 @@ pub(crate) struct FrameOutbox(mpsc::Sender<Bytes>);
 impl FrameOutbox {
     /// Frames are written by a separate task, which is aborted when its handle is dropped: a process that was killed
     /// may have left its end of the socket to another process that does not read.
-    pub(super) fn open(stream: OwnedWriteHalf) -> (Self, AbortOnDropHandle<()>) {
+    pub(super) fn open(stream: LinkWriter) -> (Self, AbortOnDropHandle<()>) {
         let (sender, mut queue) = mpsc::channel::<Bytes>(MAX_QUEUED_FRAMES);
         let writer = tokio::spawn(async move {
             // The frames include their length prefix.

@@ -1,43 +1,29 @@
-//! The socket to the daemon: a thread reads it, the script's thread writes it.
+//! The link to the daemon: a thread reads it, the script's thread writes it.
 //!
-//! Invariant: the reading thread never waits for the script, so that the end of the socket ends the process even while
+//! - `unix`: standard input, which is a socket.
+//! - `windows`: standard input and output, which are pipes.
+//!
+//! Invariant: the reading thread never waits for the script, so that the end of the link ends the process even while
 //! the script is in an endless loop.
 
-use std::{
-    io::{self, Read, Write},
-    thread,
-};
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::{io, thread};
 
 use mux_wire::{FrameError, FromWorker, ToWorker, read_frame, write_frame};
-use nix::{
-    sys::stat::{SFlag, fstat},
-    unistd,
-};
 use tokio::sync::mpsc;
 
+#[cfg(unix)]
+use self::unix::{LinkReader, LinkWriter, check_link};
+#[cfg(windows)]
+use self::windows::{LinkReader, LinkWriter, check_link};
 use crate::lockdown;
 
 /// Frames from the daemon, in order.
 pub(crate) type FrameReceiver = mpsc::UnboundedReceiver<ToWorker>;
-
-/// Standard input, which is a socket. It is used directly, so that there is no second descriptor for it.
-struct StdinSocket;
-
-impl Read for StdinSocket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(unistd::read(io::stdin(), buffer)?)
-    }
-}
-
-impl Write for StdinSocket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(unistd::write(io::stdin(), bytes)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// The writing end. Not `Send`: only the script's thread writes, so frames cannot interleave.
 #[derive(Clone)]
@@ -46,18 +32,15 @@ pub(crate) struct DaemonLink {
 }
 
 impl DaemonLink {
-    /// Starts the thread that reads the socket.
+    /// Starts the thread that reads the link.
     pub(crate) fn open() -> io::Result<(Self, FrameReceiver)> {
-        let kind = SFlag::from_bits_truncate(fstat(io::stdin())?.st_mode) & SFlag::S_IFMT;
-        if kind != SFlag::S_IFSOCK {
-            return Err(io::Error::other("standard input is not a socket"));
-        }
+        check_link()?;
         let (sender, frames) = mpsc::unbounded_channel();
         thread::Builder::new()
             .name("mux-link".into())
             .spawn(move || {
                 loop {
-                    match read_frame(&mut StdinSocket) {
+                    match read_frame(&mut LinkReader) {
                         Ok(Some(frame)) => {
                             if sender.send(frame).is_err() {
                                 break;
@@ -78,8 +61,8 @@ impl DaemonLink {
         Ok((link, frames))
     }
 
-    /// Writes a frame. Blocks while the socket is full, which is the back-pressure on a script that sends too much.
+    /// Writes a frame. Blocks while the link is full, which is the back-pressure on a script that sends too much.
     pub(crate) fn send(&self, frame: &FromWorker) -> Result<(), FrameError> {
-        write_frame(&mut StdinSocket, frame)
+        write_frame(&mut LinkWriter, frame)
     }
 }

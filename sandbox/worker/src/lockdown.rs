@@ -7,17 +7,21 @@
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 mod none;
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 mod time_zone;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::Lockdown;
 #[cfg(target_os = "macos")]
 pub(crate) use self::macos::Lockdown;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 pub(crate) use self::none::Lockdown;
+#[cfg(windows)]
+pub(crate) use self::windows::Lockdown;
 use crate::memory::IsolateMemory;
 
 /// The lockdown of a system, in two steps. [`LockdownSteps::before_programs`] returns the names of the active layers.
@@ -48,6 +52,7 @@ pub(crate) fn exit_out_of_memory() -> ! {
 }
 
 /// Exits without running destructors: those of the engine wait for a script that is still running, or need memory.
+#[cfg(unix)]
 #[expect(
     unsafe_code,
     reason = "the standard library has no exit that runs no destructors"
@@ -55,4 +60,18 @@ pub(crate) fn exit_out_of_memory() -> ! {
 fn exit_without_destructors(code: i32) -> ! {
     // SAFETY: the call takes an integer, and nothing of this process is used after it.
     unsafe { nix::libc::_exit(code) }
+}
+
+/// Ends the process without running destructors: those of the engine wait for a script that is still running, or need
+/// memory. `ExitProcess` would run those of libraries.
+#[cfg(windows)]
+#[expect(
+    unsafe_code,
+    reason = "the standard library has no exit that runs no destructors"
+)]
+fn exit_without_destructors(code: i32) -> ! {
+    use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess};
+    // SAFETY: the pseudo handle of this process is always valid, and the call does not return for it.
+    unsafe { TerminateProcess(GetCurrentProcess(), code.cast_unsigned()) };
+    std::process::abort()
 }

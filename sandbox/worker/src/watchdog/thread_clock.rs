@@ -6,17 +6,21 @@
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 mod none;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::ThreadClock;
 #[cfg(target_os = "macos")]
 pub(super) use self::macos::ThreadClock;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 pub(super) use self::none::ThreadClock;
+#[cfg(windows)]
+pub(super) use self::windows::ThreadClock;
 
-#[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
+#[cfg(all(test, any(target_os = "linux", target_os = "macos", windows)))]
 mod tests {
     use std::{hint::black_box, thread, time::Duration};
 
