@@ -5,11 +5,11 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use interprocess::local_socket::{tokio::Stream, traits::StreamCommon as _};
+use interprocess::local_socket::tokio::Stream;
 use mux_proto::{
     ClientInfo, Error, Hello, Kind, MuxClient, Welcome,
     endpoint::Dirs,
-    transport,
+    transport::{self, PeerOwner},
     version::{BUILD, CONTRACT, FEATURES},
 };
 use tarpc::client::{Config, RpcError};
@@ -207,18 +207,12 @@ pub(crate) async fn dial_and_greet(
 }
 
 /// Fails if another user owns the other end: credentials may be sent over this socket.
-#[cfg(unix)]
 fn check_owner(stream: &Stream, path: PathBuf) -> Result<(), ConnectError> {
-    let me = nix::unistd::geteuid().as_raw();
-    match stream.peer_creds().map(|creds| creds.euid()) {
-        Ok(Some(owner)) if owner != me => Err(ConnectError::ForeignDaemon { path, owner }),
-        _ => Ok(()),
+    match transport::peer_owner(stream) {
+        Ok(PeerOwner::Us) => Ok(()),
+        Ok(PeerOwner::Other(owner)) => Err(ConnectError::ForeignDaemon { path, owner }),
+        Err(source) => Err(ConnectError::Dial { path, source }),
     }
-}
-
-#[cfg(not(unix))]
-fn check_owner(_stream: &Stream, _path: PathBuf) -> Result<(), ConnectError> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub enum ConnectError {
     #[error("the connection to muxd was lost: {0}")]
     Lost(String),
     #[error("{path:?} is served by user {owner}, not by you")]
-    ForeignDaemon { path: PathBuf, owner: u32 },
+    ForeignDaemon { path: PathBuf, owner: String },
     #[error(
         "muxd {pid} is stopped, by SIGSTOP or a debugger, and does not respond; `kill -CONT {pid}` continues it"
     )]

@@ -2,13 +2,17 @@
 
 #[cfg(target_os = "macos")]
 mod libproc;
-#[cfg(not(target_os = "macos"))]
+#[cfg(not(any(target_os = "macos", windows)))]
 mod procfs;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "macos")]
 pub(crate) use self::libproc::is_process_stopped;
-#[cfg(not(target_os = "macos"))]
+#[cfg(not(any(target_os = "macos", windows)))]
 pub(crate) use self::procfs::is_process_stopped;
+#[cfg(windows)]
+pub(crate) use self::windows::is_process_stopped;
 
 #[cfg(all(test, any(target_os = "linux", target_os = "macos")))]
 mod tests {

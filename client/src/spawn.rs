@@ -3,6 +3,16 @@
 //! Invariant: a client holds the startup lock while it starts a daemon, so that concurrent clients start only one; the
 //! others wait for the lock and then connect.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
@@ -75,7 +85,7 @@ pub(crate) fn lock_startup(path: &Path) -> io::Result<File> {
 }
 
 /// Spawns the daemon and reads its report. The daemon inherits the lock as its standard input and holds it until it
-/// serves. It leaves our session and terminal by itself, which it could not do as the leader of a process group.
+/// serves. On Unix it leaves our session and terminal by itself, which it could not do as the leader of a process group.
 fn spawn_and_read_report(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> {
     let mut command = Command::new(program);
     command
@@ -87,7 +97,7 @@ fn spawn_and_read_report(program: &Path, home: Option<PathBuf>, lock: File) -> i
         Some(home) => command.env(HOME, home),
         None => command.env_remove(HOME),
     };
-    let mut child = command.spawn()?;
+    let mut child = system::spawn_daemon(&mut command)?;
     // From here on only the daemon holds the lock: if this process is stopped, other clients are not blocked.
     drop(command);
     let channel = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;

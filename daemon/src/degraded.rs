@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 pub use self::disk_space::DaemonDirs;
 use self::{clock_jump::ClockWatch, process_pause::PauseWatch};
-use mux_config::environment::Environment;
+use mux_config::environment::{Environment, HOME_VARIABLE};
 use mux_files::rotating_log;
 use mux_process::descriptor_limits::{self, MIN_DESCRIPTORS};
 
@@ -124,11 +124,11 @@ fn logs() -> impl Iterator<Item = HostCondition> {
 
 fn of_environment(environment: &Environment) -> Vec<HostCondition> {
     let mut found = Vec::new();
-    if environment.get("HOME").is_none() {
+    if environment.get(HOME_VARIABLE).is_none() {
         found.push(HostCondition::new(
             "no_home",
-            "HOME is not set: servers start in / and without HOME",
-            "set HOME where muxd is started, and run `mux restart`",
+            format!("{HOME_VARIABLE} is not set: servers start in / and without {HOME_VARIABLE}"),
+            format!("set {HOME_VARIABLE} where muxd is started, and run `mux restart`"),
         ));
     }
     if let Some(why) = environment.capture_problem() {

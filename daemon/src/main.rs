@@ -1,22 +1,20 @@
 //! The `muxd` program: what must happen before the first thread starts, and then [`mux_daemon::serve`].
 
+mod client_start;
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(target_os = "linux")]
 mod successor_command;
 
 use std::{
-    env,
-    fs::File,
-    io,
-    os::fd::AsFd,
+    env, io,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
 
 use anyhow::Context;
-use mux_config::environment::Environment;
+use mux_config::environment::{Environment, HOME_VARIABLE};
 use mux_daemon::{
     lifecycle::{
         self, DaemonSetup, InstanceLock, ServiceManager, Shutdown, StartupLock, StartupReporter,
@@ -54,6 +52,7 @@ fn main() -> ExitCode {
     let mut args = env::args_os().skip(1);
     let first = args.next();
     match first.as_ref().and_then(|arg| arg.to_str()) {
+        #[cfg(unix)]
         Some("keeper") => match args.next() {
             Some(lock) => mux_keeper::run_keeper(Path::new(&lock)),
             None => exit_with_error("muxd keeper is started by muxd"),
@@ -119,10 +118,7 @@ fn start_in_foreground() -> ExitCode {
 
 fn start_for_client() -> ExitCode {
     let inherit = || -> io::Result<_> {
-        let lock = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let channel = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        // The clones are the only descriptors of both files after this: the parent waits for the end of the channel.
-        detach()?;
+        let (lock, channel) = client_start::take_files()?;
         Ok((StartupLock::inherited(lock)?, channel))
     };
     let (lock, channel) = match inherit() {
@@ -178,7 +174,12 @@ fn start_daemon(
         Some(_) if passed.is_none() && lifecycle::is_kept(&dirs.socket()) => {
             Some(DaemonOutcome::Kept)
         }
-        None if passed.is_none() && dirs.sockets().iter().any(|socket| is_accepting(socket)) => {
+        None if passed.is_none()
+            && dirs
+                .sockets()
+                .iter()
+                .any(|socket| client_start::is_accepting(socket)) =>
+        {
             Some(DaemonOutcome::NotNeeded)
         }
         _ => None,
@@ -211,7 +212,7 @@ fn start_daemon(
     let runtime = build_runtime()?;
     let served = runtime.block_on(async move {
         let listener = match service.passed() {
-            Some(passed) => passed.socket().and_then(transport::adopt),
+            Some(passed) => passed.listener(),
             None => transport::listen(&socket),
         };
         let listener =
@@ -265,13 +266,13 @@ fn build_setup(
     let program = env::current_exe().context("cannot find my own program")?;
     let worker = match env_variable(variables::WORKER) {
         Some(path) => PathBuf::from(path),
-        None => program.with_file_name("mux-worker"),
+        None => program.with_file_name(format!("mux-worker{}", env::consts::EXE_SUFFIX)),
     };
     let environment =
         Environment::of(env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }));
-    let home = env_variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let home = env_variable(HOME_VARIABLE).map_or_else(|| PathBuf::from("/"), PathBuf::from);
     // This path is the running build, even after an upgrade has replaced the file.
     let this_build = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
     let programs = (this_build.unwrap_or(program), worker);
@@ -304,21 +305,6 @@ fn dirs() -> Result<Dirs, EndpointError> {
 )]
 fn env_variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// Whether a daemon accepts connections at `socket`.
-fn is_accepting(socket: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(socket).is_ok()
-}
-
-/// Detaches from the client's session and terminal, and from its standard streams.
-fn detach() -> io::Result<()> {
-    // It fails for the leader of a process group, which a child of `mux` or `muxd` never is.
-    _ = nix::unistd::setsid();
-    let null = File::options().read(true).write(true).open("/dev/null")?;
-    nix::unistd::dup2_stdin(&null)?;
-    nix::unistd::dup2_stdout(&null)?;
-    std::env::set_current_dir("/")
 }
 
 #[expect(clippy::print_stdout, reason = "asked for on the command line")]

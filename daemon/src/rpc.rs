@@ -15,6 +15,7 @@ mod login;
 mod long_value;
 mod metrics;
 mod notices;
+#[cfg(unix)]
 mod peer_pid;
 mod pins;
 mod policy;
@@ -51,7 +52,6 @@ use mux_proto::Mux;
 use tarpc::server::{BaseChannel, Channel, Config};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::UnixStream,
     sync::watch,
     time::timeout,
 };
@@ -63,7 +63,6 @@ use self::{
     connection::{ConnectionState, PeerIds, SUCCESSOR_CONNECTION},
     descriptor_reserve::{DescriptorPermit, DescriptorReserve},
     disconnect_watch::DisconnectWatch,
-    peer_pid::peer_pid,
     request_frames::RequestFrames,
     request_handler::RequestHandler,
 };
@@ -203,11 +202,10 @@ pub(crate) fn serve_stream<S>(
 }
 
 /// Serves a connection of the successor, which answers its own clients about the runs that continue here.
-pub(crate) fn serve_successor(
-    stream: UnixStream,
-    daemon: Arc<Daemon>,
-    connections: &ClientConnections,
-) {
+pub(crate) fn serve_successor<S>(stream: S, daemon: Arc<Daemon>, connections: &ClientConnections)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let connection = ConnectionState::new(daemon, SUCCESSOR_CONNECTION, (None, None), false);
     let serving = serve_connection(None, stream, connection, connections.closing.clone());
     let serving = serving.instrument(info_span!("successor"));
@@ -311,7 +309,7 @@ fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
     let me = nix::unistd::geteuid().as_raw();
     match stream.peer_creds() {
         Ok(creds) if creds.euid().is_none_or(|uid| uid == me) => {
-            Some((peer_pid(stream, &creds), creds.euid()))
+            Some((peer_pid::peer_pid(stream, &creds), creds.euid()))
         }
         Ok(_) => None,
         Err(error) => {
@@ -321,7 +319,9 @@ fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
     }
 }
 
+/// The pid of a peer. The access list of the pipe keeps other users out.
 #[cfg(not(unix))]
-fn peer_of_same_user(_stream: &Stream) -> Option<PeerIds> {
-    Some((None, None))
+fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
+    let pid = stream.peer_creds().ok().and_then(|creds| creds.pid());
+    Some((pid, None))
 }

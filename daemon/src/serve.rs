@@ -278,7 +278,9 @@ pub async fn serve(
         _ if !is_last => {}
         Some(passed) => passed.turn_away(),
         // The file may be another daemon's socket by now.
-        None if file_identity(&socket) == ours => drop(std::fs::remove_file(&socket)),
+        None if ours.is_some() && file_identity(&socket) == ours => {
+            drop(std::fs::remove_file(&socket))
+        }
         None => {}
     }
     info!("shutdown complete");

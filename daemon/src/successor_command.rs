@@ -21,7 +21,7 @@ use mux_proto::{variables, version};
 use mux_telemetry::logging;
 
 use super::{
-    RUNTIME_SHUTDOWN_TIMEOUT, build_runtime, build_setup, detach, dirs, env_variable,
+    RUNTIME_SHUTDOWN_TIMEOUT, build_runtime, build_setup, client_start::detach, dirs, env_variable,
     exit_with_error,
 };
 

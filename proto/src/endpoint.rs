@@ -11,8 +11,18 @@ use std::{
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
-/// The longest path of a Unix socket that every supported system accepts.
-const MAX_SOCKET_PATH: usize = 103;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use self::system::{MAX_SOCKET_PATH, create, restrict};
+use crate::lock_file;
 
 /// The four directories of one muxd.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -119,8 +129,10 @@ impl Dirs {
         self.config.join("env")
     }
 
+    /// Where the daemon listens: a file in the runtime directory, or on Windows a named pipe whose name is derived from
+    /// that directory.
     pub fn socket(&self) -> PathBuf {
-        self.runtime.join("muxd.sock")
+        system::socket(&self.runtime)
     }
 
     /// Held by the daemon as long as it serves. It is in the state directory and not beside the socket, so that two
@@ -129,9 +141,10 @@ impl Dirs {
         self.state.join("muxd.lock")
     }
 
-    /// What the last daemon wrote into the instance lock. That daemon may have exited long ago.
+    /// What the last daemon wrote into the instance lock, or beside it on Windows. That daemon may have exited long ago.
     pub fn signature(&self) -> Option<Signature> {
-        let word = fs::read_to_string(self.instance_lock()).ok()?;
+        let lock = self.instance_lock();
+        let word = fs::read_to_string(lock_file::separate_record(&lock).unwrap_or(lock)).ok()?;
         serde_json::from_str(word.lines().next()?).ok()
     }
 
@@ -235,81 +248,6 @@ fn unless_protected(made: Result<(), EndpointError>) -> Result<(), EndpointError
         }
         made => made,
     }
-}
-
-#[cfg(unix)]
-fn create(path: &Path) -> Result<(), EndpointError> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-
-    if path.symlink_metadata().is_err() {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|source| EndpointError::Create {
-                path: path.to_owned(),
-                source,
-            })?;
-    }
-    let found = path
-        .symlink_metadata()
-        .map_err(|source| EndpointError::Create {
-            path: path.to_owned(),
-            source,
-        })?;
-    let me = nix::unistd::geteuid().as_raw();
-    if found.is_symlink() {
-        Err(EndpointError::Symlink(path.to_owned()))
-    } else if !found.is_dir() {
-        Err(EndpointError::NotADirectory(path.to_owned()))
-    } else if found.uid() != me {
-        Err(EndpointError::ForeignOwner {
-            path: path.to_owned(),
-            owner: found.uid(),
-            me,
-        })
-    } else if found.mode() & 0o022 != 0 {
-        let mode = found.mode() & 0o777;
-        Err(EndpointError::WritableByOthers {
-            path: path.to_owned(),
-            mode,
-        })
-    } else if found.mode() & 0o300 != 0o300 {
-        Err(EndpointError::NotWritable {
-            path: path.to_owned(),
-        })
-    } else {
-        Ok(())
-    }
-}
-
-/// Restricts a directory to its owner.
-#[cfg(unix)]
-fn restrict(path: &Path) -> Result<(), EndpointError> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = fs::metadata(path).map(|found| found.permissions().mode() & 0o777);
-    if mode.is_ok_and(|mode| mode == 0o700) {
-        return Ok(());
-    }
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(|source| {
-        EndpointError::Create {
-            path: path.to_owned(),
-            source,
-        }
-    })
-}
-
-#[cfg(not(unix))]
-fn create(path: &Path) -> Result<(), EndpointError> {
-    fs::create_dir_all(path).map_err(|source| EndpointError::Create {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-#[cfg(not(unix))]
-fn restrict(_path: &Path) -> Result<(), EndpointError> {
-    Ok(())
 }
 
 #[cfg(all(test, unix))]

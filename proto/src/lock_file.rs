@@ -1,11 +1,11 @@
-//! Opens lock files, as all their holders do.
+//! Opens lock files, as all their holders do, and names the file that says who holds one.
 //!
 //! Invariant: on a read-only disk, an existing file can still be locked.
 
 use std::{
     fs::{File, OpenOptions},
     io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Opens a lock file, and creates it if it does not exist. It is never truncated: it may contain its holder's pid.
@@ -22,4 +22,10 @@ pub fn open(path: &Path) -> io::Result<File> {
         let there = is_protected.then(|| File::open(path).ok()).flatten();
         there.ok_or(error)
     })
+}
+
+/// The file in which the holder of a lock describes itself, if it is not the lock itself: on Windows, a locked file
+/// cannot be read.
+pub fn separate_record(lock: &Path) -> Option<PathBuf> {
+    cfg!(windows).then(|| lock.with_extension("owner"))
 }

@@ -9,8 +9,21 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+#[cfg(unix)]
+pub use unix::adopt;
+
 use interprocess::local_socket::{
-    ConnectOptions, GenericFilePath, ListenerOptions, ToFsName,
+    ConnectOptions, GenericFilePath, ToFsName,
     tokio::{Listener, Stream},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -123,28 +136,24 @@ pub async fn dial_any(sockets: &[PathBuf]) -> io::Result<Stream> {
     Err(failure)
 }
 
+/// The user that owns the other end of a connection.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PeerOwner {
+    /// This user, or one that the system does not name.
+    Us,
+    /// Another one: its uid, or on Windows its SID.
+    Other(String),
+}
+
+/// Who owns the other end of a connection to a daemon: credentials may be sent over it.
+pub fn peer_owner(stream: &Stream) -> io::Result<PeerOwner> {
+    system::peer_owner(stream)
+}
+
 /// Binds the daemon's socket for its owner alone. An existing file is replaced, so the caller must hold the instance
 /// lock.
 pub fn listen(socket: &Path) -> io::Result<Listener> {
-    match std::fs::remove_file(socket) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    let name = socket.to_fs_name::<GenericFilePath>()?;
-    let options = ListenerOptions::new().name(name).reclaim_name(false);
-    #[cfg(target_os = "linux")]
-    let options = {
-        use interprocess::os::unix::local_socket::ListenerOptionsExt;
-        options.mode(0o600)
-    };
-    options.create_tokio()
-}
-
-/// A listener on a socket that another process has bound, such as a service manager. The daemon never unlinks it.
-#[cfg(unix)]
-pub fn adopt(socket: std::os::fd::OwnedFd) -> io::Result<Listener> {
-    let listener = interprocess::os::unix::uds_local_socket::tokio::Listener::try_from(socket)?;
-    Ok(Listener::UdSocket(listener))
+    system::listen(socket)
 }
 
 /// The context of a call that must be answered within `deadline`.

@@ -29,7 +29,9 @@ pub(super) async fn stop(args: &args::StopArgs, json: bool) -> CommandResult {
         None => {
             let leaving = mux_client::lock_holder(&resolve_dirs()?).map_err(lock_failure)?;
             if let Some(pid) = leaving {
-                terminate_draining(pid, args.now);
+                if args.now {
+                    terminate_draining(pid);
+                }
                 wait_for_exit(pid).await?;
             }
             render::stopped(leaving, json);
@@ -59,16 +61,32 @@ async fn stop_daemon(session: Session, now: bool) -> Result<(), CommandFailure> 
     wait_for_exit(pid).await
 }
 
-/// Sends SIGTERM to a daemon that drains and takes no more requests: a second signal ends it at once.
-fn terminate_draining(pid: u32, now: bool) {
-    #[cfg(unix)]
-    if now {
-        use nix::sys::signal::{Signal, kill};
-        // It may have exited already.
-        _ = kill(
-            nix::unistd::Pid::from_raw(pid.cast_signed()),
-            Signal::SIGTERM,
-        );
+/// Ends a daemon that drains and takes no more requests: a second SIGTERM ends it at once.
+#[cfg(unix)]
+fn terminate_draining(pid: u32) {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    // It may have exited already.
+    _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
+}
+
+/// Ends a daemon that drains and takes no more requests. What it has started ends with it.
+#[cfg(windows)]
+#[expect(unsafe_code, reason = "no safe wrapper of TerminateProcess is at hand")]
+fn terminate_draining(pid: u32) {
+    use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
+
+    use windows_sys::Win32::System::Threading::{OpenProcess, PROCESS_TERMINATE, TerminateProcess};
+    // SAFETY: the call takes integers, and a handle that is not null belongs to the caller.
+    let process = unsafe {
+        let process = OpenProcess(PROCESS_TERMINATE, 0, pid);
+        (!process.is_null()).then(|| OwnedHandle::from_raw_handle(process))
+    };
+    if let Some(process) = process {
+        // SAFETY: the handle is open. The process may have exited already.
+        unsafe { TerminateProcess(process.as_raw_handle(), 1) };
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! Invariant: echo is restored, however the input ends.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::io::{self, BufRead as _};
 
-use parking_lot::Mutex;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-
 use crate::render;
-
-/// The settings of the terminal before echo was switched off, until they are restored.
-static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Reads the value of a secret from the terminal.
 pub(super) fn read_hidden_line(name: &str) -> io::Result<String> {
@@ -24,21 +28,17 @@ pub(super) fn read_hidden_line(name: &str) -> io::Result<String> {
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-/// Switches echo off, except for the end of the line. Input typed before that is discarded.
+/// Switches echo off, on Unix except for the end of the line. Input typed before that is discarded.
 pub(super) fn hide_echo() -> io::Result<()> {
-    let before = tcgetattr(io::stdin())?;
-    let mut quiet = before.clone();
-    quiet.local_modes.remove(LocalModes::ECHO);
-    quiet.local_modes.insert(LocalModes::ECHONL);
-    SAVED_TERMIOS.lock().get_or_insert(before);
-    tcsetattr(io::stdin(), OptionalActions::Flush, &quiet)?;
-    Ok(())
+    system::hide_echo()
 }
 
+/// Restores what [`hide_echo`] has changed, if it has, and discards input that was not read.
 pub(super) fn restore_echo() {
-    let before = SAVED_TERMIOS.lock().take();
-    if let Some(before) = before {
-        // Flushed: half a secret must not appear at the shell's prompt. This fails only if the terminal is gone.
-        _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
-    }
+    system::restore_echo();
+}
+
+/// Discards what was typed and not read yet, even an unfinished line.
+pub(super) fn discard_input() {
+    system::discard_input();
 }

@@ -1,8 +1,16 @@
 //! Jumps of the wall clock, measured against a clock that cannot be set.
 
-use std::time::{Duration, SystemTime};
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
-use nix::time::{ClockId, clock_gettime};
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use std::time::{Duration, SystemTime};
 
 use super::HostCondition;
 
@@ -14,7 +22,7 @@ const JUMP_REPORT_DURATION: Duration = Duration::from_secs(60 * 60);
 /// Both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 struct ClockSample {
-    /// Time since boot, including time in suspend on Linux.
+    /// Time since boot, including time in suspend on Linux and Windows.
     steady: Duration,
     clock: SystemTime,
 }
@@ -22,19 +30,10 @@ struct ClockSample {
 impl ClockSample {
     fn now() -> Self {
         Self {
-            steady: steady(),
+            steady: system::time_since_boot(),
             clock: SystemTime::now(),
         }
     }
-}
-
-#[cfg(target_os = "linux")]
-const STEADY_CLOCK_ID: ClockId = ClockId::CLOCK_BOOTTIME;
-#[cfg(not(target_os = "linux"))]
-const STEADY_CLOCK_ID: ClockId = ClockId::CLOCK_MONOTONIC;
-
-fn steady() -> Duration {
-    clock_gettime(STEADY_CLOCK_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 #[derive(Debug)]

@@ -1,21 +1,43 @@
 //! Whether the daemon's directories exist, are writable and have free space.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::{
     collections::BTreeMap,
     fs::OpenOptions,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-};
-
-use nix::{
-    sys::statvfs::{FsFlags, Statvfs, statvfs},
-    unistd::{AccessFlags, access},
 };
 
 use super::HostCondition;
 
 /// With less free space, a file may be written in part only.
 const MIN_FREE_BYTES: u64 = 1 << 20;
+
+/// The disk of a file or directory.
+struct DiskState {
+    /// Free bytes; `None` for a file system that does not count its blocks.
+    free: Option<u64>,
+    /// The file system takes no more files, however short they are.
+    is_out_of_files: bool,
+    /// The file or directory cannot be written.
+    is_protected: bool,
+    /// Tells disks apart.
+    device: u64,
+}
+
+impl DiskState {
+    fn is_full(&self) -> bool {
+        self.is_out_of_files || self.free.is_some_and(|free| free < MIN_FREE_BYTES)
+    }
+}
 
 /// The directories that the daemon writes to.
 #[derive(Clone, Debug)]
@@ -39,7 +61,7 @@ impl DaemonDirs {
         let mut full: BTreeMap<u64, (&Path, Vec<&str>)> = BTreeMap::new();
         let mut found = Vec::new();
         for (dir, what) in kept {
-            let Ok(disk) = statvfs(dir.as_path()) else {
+            let Some(disk) = system::look(dir) else {
                 found.push(HostCondition::new(
                     "missing",
                     format!(
@@ -50,7 +72,7 @@ impl DaemonDirs {
                 ));
                 continue;
             };
-            if is_protected(dir, &disk) {
+            if disk.is_protected {
                 found.push(HostCondition::new(
                     "read_only",
                     format!("{} cannot be written: {what} cannot be kept", dir.display()),
@@ -59,11 +81,9 @@ impl DaemonDirs {
                         dir.display()
                     ),
                 ));
-            } else if free(&disk).is_some_and(|free| free < MIN_FREE_BYTES)
-                || disk.files() > 0 && disk.files_available() == 0
-            {
-                let device = dir.metadata().map_or(0, |found| found.dev());
-                full.entry(device).or_insert((dir, Vec::new())).1.push(what);
+            } else if disk.is_full() {
+                let known = full.entry(disk.device).or_insert((dir, Vec::new()));
+                known.1.push(what);
             }
         }
         found.extend(full.into_values().map(|(dir, what)| {
@@ -81,17 +101,6 @@ impl DaemonDirs {
     }
 }
 
-/// Free bytes; `None` for a file system that does not count its blocks.
-fn free(disk: &Statvfs) -> Option<u64> {
-    // The types of these fields differ between systems.
-    let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
-    (disk.blocks() > 0).then(|| u64::try_from(left).unwrap_or(u64::MAX))
-}
-
-fn is_protected(dir: &Path, disk: &Statvfs) -> bool {
-    disk.flags().contains(FsFlags::ST_RDONLY) || access(dir, AccessFlags::W_OK).is_err()
-}
-
 /// Whether a file could probably be written again, without writing to it.
 pub(super) fn takes(file: &Path) -> bool {
     let opens = OpenOptions::new()
@@ -99,7 +108,9 @@ pub(super) fn takes(file: &Path) -> bool {
         .create(true)
         .open(file)
         .is_ok();
-    opens && statvfs(file).is_ok_and(|disk| free(&disk).is_none_or(|free| free >= MIN_FREE_BYTES))
+    opens
+        && system::look(file)
+            .is_some_and(|disk| disk.free.is_none_or(|free| free >= MIN_FREE_BYTES))
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@
 use std::{convert::Infallible, path::PathBuf, time::Duration};
 
 use interprocess::local_socket::tokio::Listener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    io::DuplexStream,
+    sync::{mpsc, oneshot},
+};
 
 use super::error::HandoverError;
 use crate::lifecycle::{InstanceLock, ServiceManager};
@@ -61,7 +64,7 @@ pub(crate) struct Successor {
 }
 
 impl Successor {
-    pub(crate) async fn let_in(&self, _: std::os::fd::OwnedFd) {
+    pub(crate) async fn let_in(&self, _: impl FnOnce(DuplexStream)) {
         match self.never {}
     }
 }

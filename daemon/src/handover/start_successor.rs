@@ -66,8 +66,21 @@ pub(crate) struct Successor {
 }
 
 impl Successor {
-    /// Sends the successor a connection to this daemon, on which it reads the runs that continue here.
-    pub(crate) async fn let_in(&self, connection: OwnedFd) {
+    /// Sends the successor a connection to this daemon, on which it reads the runs that continue here. `serve` serves
+    /// this daemon's end.
+    pub(crate) async fn let_in(&self, serve: impl FnOnce(tokio::net::UnixStream)) {
+        let paired =
+            tokio::net::UnixStream::pair().and_then(|(near, far)| Ok((near, far.into_std()?)));
+        let connection: OwnedFd = match paired {
+            Ok((near, far)) => {
+                serve(near);
+                far.into()
+            }
+            Err(error) => {
+                warn!(%error, "cannot open a connection for the successor: its clients do not find the runs of this muxd");
+                return;
+            }
+        };
         if let Err(error) = self
             .channel
             .send(&PredecessorFrame::Door {}, &[connection])

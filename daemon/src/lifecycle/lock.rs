@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 
-use mux_proto::{endpoint::Signature, lock_file::open};
+use mux_proto::{
+    endpoint::Signature,
+    lock_file::{open, separate_record},
+};
 
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +35,11 @@ pub enum LockError {
 
 /// The right to serve. There is one for each `MUX_HOME`, held for the daemon's life.
 #[derive(Debug)]
-pub struct InstanceLock(File);
+pub struct InstanceLock {
+    file: File,
+    /// Where the holder describes itself, if not in the lock's file.
+    record: Option<PathBuf>,
+}
 
 impl InstanceLock {
     /// Takes the lock; `None` if another process holds it.
@@ -43,7 +50,7 @@ impl InstanceLock {
         };
         let file = open(path).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
+            Ok(()) => Ok(Some(Self::locked(file, path))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(failed(source)),
         }
@@ -64,7 +71,7 @@ impl InstanceLock {
             drop(sender.send(outcome));
         });
         match locked.recv_timeout(patience) {
-            Ok(Ok(file)) => Ok(Self(file)),
+            Ok(Ok(file)) => Ok(Self::locked(file, path)),
             Ok(Err(source)) => Err(failed(source)),
             Err(_) => Err(LockError::Held {
                 path: path.to_owned(),
@@ -73,29 +80,38 @@ impl InstanceLock {
         }
     }
 
+    fn locked(file: File, path: &Path) -> Self {
+        let record = separate_record(path);
+        Self { file, record }
+    }
+
     /// The lock that the predecessor has handed over.
+    #[cfg(unix)]
     pub fn inherited(file: File) -> Self {
-        Self(file)
+        Self { file, record: None }
     }
 
     /// A descriptor of the lock for the successor. The lock is free when both daemons have closed theirs.
     #[cfg(unix)]
     pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
         use std::os::fd::AsFd;
-        self.0.as_fd().try_clone_to_owned()
+        self.file.as_fd().try_clone_to_owned()
     }
 
-    /// Writes the holder's pid and socket into the file, for clients and users.
+    /// Writes the holder's pid and socket into the file, or beside it on Windows, for clients and users.
     pub fn write_owner(&self, pid: u32, socket: &Path) -> io::Result<()> {
         let socket = socket.to_owned();
         let mut word = serde_json::to_vec(&Signature { pid, socket })?;
         word.push(b'\n');
+        if let Some(record) = &self.record {
+            return std::fs::write(record, word);
+        }
         // Overwrites in place, which needs no space on a full disk, and keeps the first line complete at every moment:
         // a daemon that takes over overwrites its predecessor's line.
-        let mut file = &self.0;
+        let mut file = &self.file;
         file.rewind()?;
         file.write_all(&word)?;
-        self.0.set_len(word.len() as u64)
+        self.file.set_len(word.len() as u64)
     }
 }
 

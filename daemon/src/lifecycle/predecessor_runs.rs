@@ -17,7 +17,7 @@ use mux_proto::{
 use parking_lot::{Mutex, MutexGuard};
 use tarpc::client::{Config, RpcError};
 use tokio::{
-    net::UnixStream,
+    io::{AsyncRead, AsyncWrite},
     sync::watch,
     time::{Instant, sleep, timeout},
 };
@@ -85,12 +85,12 @@ impl PredecessorRuns {
     }
 
     /// Follows the predecessor's runs over a connection to it, until the last of them has ended.
-    pub async fn follow(&self, stream: UnixStream) {
+    pub async fn follow(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static) {
         self.follow_all(stream).await;
         self.come();
     }
 
-    async fn follow_all(&self, stream: UnixStream) {
+    async fn follow_all(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
         // Without this feature, the predecessor does not ask this client to reconnect.
         let features = FEATURES.iter().filter(|feature| **feature != "upgrade");

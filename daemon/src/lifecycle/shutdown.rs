@@ -1,7 +1,16 @@
 //! The request to shut down, after a drain or at once.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
 /// A request to shut down. Clones share their state.
 #[derive(Clone, Debug, Default)]
@@ -35,25 +44,16 @@ impl Shutdown {
         self.drain.clone()
     }
 
-    /// Handles SIGTERM and SIGINT: the first signal requests a drain, the second an exit at once.
-    #[cfg(unix)]
+    /// Handles the system's requests to end, SIGTERM and SIGINT or those of a console: the first one requests a drain,
+    /// the second an exit at once.
     pub fn listen_for_signals(&self) {
-        use tokio::signal::unix::{SignalKind, signal};
-        for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-            let shutdown = self.clone();
-            match signal(kind) {
-                Ok(mut signals) => {
-                    tokio::spawn(async move {
-                        while signals.recv().await.is_some() {
-                            if shutdown.drain.is_cancelled() {
-                                shutdown.request_now();
-                            }
-                            shutdown.request();
-                        }
-                    });
-                }
-                Err(error) => warn!(%error, "cannot listen for signals"),
-            }
+        system::listen(self);
+    }
+
+    fn on_signal(&self) {
+        if self.drain.is_cancelled() {
+            self.request_now();
         }
+        self.request();
     }
 }

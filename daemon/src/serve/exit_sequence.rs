@@ -2,13 +2,12 @@
 //!
 //! Invariant: a client that connects meanwhile gets an error that says so, or reaches the successor.
 
-use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use interprocess::local_socket::tokio::Listener;
-use tokio::{net::UnixStream, time::timeout};
+use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use tracing::warn;
 
 use super::LAST_FLUSH_TIMEOUT;
 use crate::{
@@ -104,24 +103,8 @@ pub(super) async fn open(
     daemon: &Arc<Daemon>,
     connections: &ClientConnections,
 ) {
-    if let Some(connection) = connection(daemon, connections) {
-        successor.let_in(connection).await;
-    }
-}
-
-/// A connection to this daemon for its successor, which serves its clients the runs that continue here.
-fn connection(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd> {
-    let paired = UnixStream::pair().and_then(|(near, far)| Ok((near, far.into_std()?)));
-    match paired {
-        Ok((near, far)) => {
-            rpc::serve_successor(near, Arc::clone(daemon), connections);
-            Some(far.into())
-        }
-        Err(error) => {
-            warn!(%error, "cannot open a connection for the successor: its clients do not find the runs of this muxd");
-            None
-        }
-    }
+    let serve = |near| rpc::serve_successor(near, Arc::clone(daemon), connections);
+    successor.let_in(serve).await;
 }
 
 /// Where a service manager keeps listening, clients that connect meanwhile would wait without a reason: until the

@@ -3,6 +3,16 @@
 //! Invariant: the editor has a copy. The file gets its text only when that has no new mistakes and no other program
 //! changed the file meanwhile; otherwise the copy stays, and its path is named.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -10,11 +20,7 @@ use std::{
 };
 
 use mux_proto::{Error, Kind};
-use tokio::{
-    process::Command,
-    signal::unix::{SignalKind, signal},
-    task::spawn_blocking,
-};
+use tokio::{process::Command, task::spawn_blocking};
 
 use super::{change::ConfigSource, read_config_text};
 use crate::{
@@ -27,9 +33,6 @@ use crate::{
     },
     exit, render,
 };
-
-/// The editors that are tried if the environment names none.
-const FALLBACK_EDITORS: [&str; 2] = ["vi", "nano"];
 
 pub(super) async fn edit_config(json: bool) -> CommandResult {
     let source = ConfigSource::read()?;
@@ -117,24 +120,21 @@ fn create_copy(path: &Path, text: &str) -> Result<PathBuf, CommandFailure> {
     })
 }
 
-/// Runs the editor as git does: `$VISUAL` or `$EDITOR` is a command of the shell, which gets the path as an argument.
+/// Runs the editor as git does: `VISUAL` or `EDITOR` is a command of the shell, which gets the path as an argument.
 async fn run_editor(file: &Path) -> io::Result<ExitStatus> {
     // Ctrl-C is for the editor.
-    let _interrupts = signal(SignalKind::interrupt())?;
+    let _interrupts = system::catch_interrupts()?;
     if let Some(editor) = ["VISUAL", "EDITOR"].into_iter().find_map(env_path) {
-        let mut script = editor.clone().into_os_string();
-        script.push(" \"$@\"");
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(script).arg(editor).arg(file);
-        return shell.status().await;
+        return system::editor_command(&editor, file).status().await;
     }
-    for editor in FALLBACK_EDITORS {
+    for editor in system::FALLBACK_EDITORS {
         match Command::new(editor).arg(file).status().await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             status => return status,
         }
     }
-    Err(io::Error::other("neither vi nor nano is installed"))
+    let tried = system::FALLBACK_EDITORS.join(" nor ");
+    Err(io::Error::other(format!("neither {tried} is installed")))
 }
 
 fn editor_failure(error: io::Error) -> CommandFailure {

@@ -2,6 +2,16 @@
 //!
 //! Invariant: a condition that the daemon reports is not checked again here.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -18,8 +28,6 @@ const MACHINE_GROUP: &str = "machine";
 const LOW_DISK_BYTES: u64 = 200 << 20;
 /// Free bytes below which a disk is full.
 const FULL_DISK_BYTES: u64 = 1 << 20;
-/// A typical set of servers needs more file descriptors.
-const MIN_OPEN_FILES: u64 = 256;
 /// Timestamps on network file systems may be ahead by less.
 const MAX_TIMESTAMP_LEAD: Duration = Duration::from_secs(5 * 60);
 
@@ -41,7 +49,7 @@ pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup 
         check_disk_space(&mut group, dirs);
     }
     if !says("descriptors") {
-        check_resource_limits(&mut group);
+        system::check_resource_limits(&mut group);
     }
     if !says("clock") {
         check_clock(&mut group, dirs, SystemTime::now());
@@ -54,20 +62,11 @@ pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup 
 }
 
 /// Checks the free space of each disk once.
-#[cfg(unix)]
 fn check_disk_space(group: &mut CheckGroup, dirs: &Dirs) {
-    use nix::sys::statvfs::statvfs;
-    use std::os::unix::fs::MetadataExt as _;
-
     let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
     for dir in [&dirs.state, &dirs.cache, &dirs.runtime, &dirs.config] {
-        if let (Ok(found), Ok(disk)) = (dir.metadata(), statvfs(dir.as_path()))
-            && disk.blocks() > 0
-        {
-            // The width of block counts differs between systems.
-            let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
-            let left = u64::try_from(left).unwrap_or(u64::MAX);
-            disks.entry(found.dev()).or_insert((dir, left));
+        if let Some((device, left)) = system::disk_space(dir) {
+            disks.entry(device).or_insert((dir, left));
         }
     }
     for (dir, left) in disks.into_values() {
@@ -81,50 +80,11 @@ fn check_disk_space(group: &mut CheckGroup, dirs: &Dirs) {
         } else if left < LOW_DISK_BYTES {
             group.warn(
                 format!("the disk of {shown} has {left_mib} MiB left"),
-                format!("make room; `du -sh {shown}` shows how much of it muxd uses"),
+                system::disk_usage_hint(dir),
             );
         }
     }
 }
-
-#[cfg(not(unix))]
-fn check_disk_space(_group: &mut CheckGroup, _dirs: &Dirs) {}
-
-/// Checks the resource limits that a daemon started from here would inherit.
-#[cfg(unix)]
-fn check_resource_limits(group: &mut CheckGroup) {
-    use nix::sys::resource::{Resource, getrlimit};
-
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && hard < MIN_OPEN_FILES
-    {
-        group.warn(
-            format!("a muxd that is started here may open only {hard} files"),
-            format!("`ulimit -n` with {MIN_OPEN_FILES} or more, the hard limit too; nofile in /etc/security/limits.conf"),
-        );
-    }
-    #[cfg(target_os = "linux")]
-    check_process_limit(group);
-}
-
-/// Linux counts threads against this limit, too.
-#[cfg(target_os = "linux")]
-fn check_process_limit(group: &mut CheckGroup) {
-    use nix::sys::resource::{Resource, getrlimit};
-
-    const MIN_PROCESSES: u64 = 128;
-    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NPROC)
-        && soft < MIN_PROCESSES
-    {
-        group.warn(
-            format!("you may have only {soft} processes and threads, your desktop's included"),
-            format!("`ulimit -u` with {MIN_PROCESSES} or more; nproc in /etc/security/limits.conf"),
-        );
-    }
-}
-
-#[cfg(not(unix))]
-fn check_resource_limits(_group: &mut CheckGroup) {}
 
 /// Checks whether files of mux have timestamps in the future.
 fn check_clock(group: &mut CheckGroup, dirs: &Dirs, now: SystemTime) {
@@ -155,10 +115,11 @@ fn check_clock(group: &mut CheckGroup, dirs: &Dirs, now: SystemTime) {
 }
 
 fn check_home_variables(group: &mut CheckGroup, dirs: &Dirs) {
-    if env_path("HOME").is_none() {
+    let home = system::HOME_VARIABLE;
+    if env_path(home).is_none() {
         group.warn(
-            "HOME is not set here: a muxd that is started here has no home directory, nor have its servers",
-            "set HOME before you run mux",
+            format!("{home} is not set here: a muxd that is started here has no home directory, nor have its servers"),
+            format!("set {home} before you run mux"),
         );
     }
     if cfg!(target_os = "linux") && dirs.home().is_none() && env_path("XDG_RUNTIME_DIR").is_none() {

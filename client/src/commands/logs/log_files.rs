@@ -2,6 +2,16 @@
 //!
 //! Older daemons wrote a date into the names: `muxd.2026-11-22.log`.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::{
     collections::BTreeSet,
     fs::{self, File},
@@ -22,8 +32,7 @@ pub(super) struct LogFileSet {
     name: String,
 }
 
-/// Device and inode, which identify a file after a rename.
-#[cfg(unix)]
+/// Device and inode, or volume and index on Windows, which identify a file after a rename.
 pub(super) type FileIdentity = (u64, u64);
 
 /// A file of a log.
@@ -137,25 +146,16 @@ impl LogFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let found = file.metadata()?;
         Ok(Some(Self {
-            length: found.len(),
-            identity: metadata_identity(&found),
+            length: file.metadata()?.len(),
+            identity: system::identity_of_file(&file)?,
             file,
         }))
     }
 }
 
 fn file_identity(path: &Path) -> Option<FileIdentity> {
-    fs::metadata(path)
-        .ok()
-        .map(|found| metadata_identity(&found))
-}
-
-#[cfg(unix)]
-fn metadata_identity(found: &fs::Metadata) -> FileIdentity {
-    use std::os::unix::fs::MetadataExt as _;
-    (found.dev(), found.ino())
+    system::identity_of_path(path).ok()
 }
 
 fn file_names(folder: &Path) -> Vec<String> {

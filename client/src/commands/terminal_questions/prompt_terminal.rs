@@ -4,7 +4,6 @@
 
 use std::io::{self, BufRead as _};
 
-use nix::sys::termios::{FlushArg, tcflush};
 use tokio::sync::mpsc;
 
 use super::super::hidden_input;
@@ -67,7 +66,7 @@ impl PromptTerminal {
     /// Discards what was typed so far, even an unfinished line. Precedes each prompt, so that pasted lines do not answer
     /// what was not shown when they were pasted.
     pub(super) fn discard_input(&mut self) {
-        _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
+        hidden_input::discard_input();
         self.discard_typed();
     }
 

@@ -1,0 +1,44 @@
+//! The daemon gets no console, no handles but those of its command, and if possible no job of the client's.
+
+use std::{
+    io,
+    os::windows::{
+        io::{AsRawHandle as _, RawHandle},
+        process::CommandExt as _,
+    },
+    process::{Child, Command},
+};
+
+use windows_sys::Win32::{
+    Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation},
+    System::Threading::{CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS},
+};
+
+pub(super) fn spawn_daemon(command: &mut Command) -> io::Result<Child> {
+    keep_standard_handles();
+    let apart = DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP;
+    let alone = command
+        .creation_flags(apart | CREATE_BREAKAWAY_FROM_JOB)
+        .spawn();
+    // A job that nothing may leave: the daemon ends with it.
+    alone.or_else(|_| command.creation_flags(apart).spawn())
+}
+
+/// Without this, the daemon would inherit what the client has as standard handles, and a program that waits for the end
+/// of the client's output would wait for the daemon's.
+#[expect(
+    unsafe_code,
+    reason = "no safe wrapper of SetHandleInformation is at hand"
+)]
+fn keep_standard_handles() {
+    let handles: [RawHandle; 3] = [
+        io::stdin().as_raw_handle(),
+        io::stdout().as_raw_handle(),
+        io::stderr().as_raw_handle(),
+    ];
+    for handle in handles.into_iter().filter(|handle| !handle.is_null()) {
+        // SAFETY: the handle is a standard handle, which stays open. It fails for that of an old console, which is
+        // not inherited.
+        unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
+    }
+}

@@ -1,0 +1,57 @@
+//! The client has started this process without a console. Its standard handles become files, and the streams are empty
+//! from then on.
+
+use std::{
+    fs::File,
+    io,
+    os::windows::io::{AsRawHandle as _, FromRawHandle as _},
+    path::{Path, PathBuf},
+    ptr,
+};
+
+use windows_sys::Win32::{
+    Foundation::ERROR_PIPE_BUSY,
+    System::Console::{STD_HANDLE, STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle},
+};
+
+/// The startup lock's file and the channel for the report.
+pub(crate) fn take_files() -> io::Result<(File, File)> {
+    let lock = take_handle(io::stdin().as_raw_handle(), STD_INPUT_HANDLE)?;
+    let channel = take_handle(io::stdout().as_raw_handle(), STD_OUTPUT_HANDLE)?;
+    // A working directory cannot be removed or renamed.
+    std::env::set_current_dir(root_of_drive()?)?;
+    Ok((lock, channel))
+}
+
+/// Makes a standard handle a file. The stream has no handle after that, which std takes for an empty stream.
+#[expect(
+    unsafe_code,
+    reason = "the standard library lends its standard handles only"
+)]
+fn take_handle(handle: std::os::windows::io::RawHandle, which: STD_HANDLE) -> io::Result<File> {
+    if handle.is_null() {
+        return Err(io::Error::other("a standard handle is missing"));
+    }
+    // SAFETY: this is the first code of the process to use its standard handles, and after the call no one else has
+    // this one, so that the file is its owner.
+    unsafe {
+        if SetStdHandle(which, ptr::null_mut()) == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(File::from_raw_handle(handle))
+    }
+}
+
+fn root_of_drive() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let root = program.ancestors().last().map(Path::to_owned);
+    root.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Whether a daemon accepts connections at `socket`.
+pub(crate) fn is_accepting(socket: &Path) -> bool {
+    match File::options().read(true).write(true).open(socket) {
+        Ok(_) => true,
+        Err(error) => error.raw_os_error() == Some(ERROR_PIPE_BUSY.cast_signed()),
+    }
+}
