@@ -8,7 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 #[cfg(unix)]
@@ -104,20 +103,7 @@ impl Dirs {
     fn of_system() -> Result<Self, EndpointError> {
         let base =
             etcetera::base_strategy::choose_native_strategy().map_err(|_| EndpointError::NoHome)?;
-        let state = base
-            .state_dir()
-            .unwrap_or_else(|| base.data_dir())
-            .join("mux");
-        // Without a runtime directory the socket is in the state directory, where no other user can write.
-        let runtime = base
-            .runtime_dir()
-            .map_or_else(|| state.join("run"), |dir| dir.join("mux"));
-        Ok(Self {
-            config: base.config_dir().join("mux"),
-            cache: base.cache_dir().join("mux"),
-            state,
-            runtime,
-        })
+        Ok(system::dirs(&base))
     }
 
     pub fn config_file(&self) -> PathBuf {

@@ -6,10 +6,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::EndpointError;
+use etcetera::BaseStrategy;
+
+use super::{Dirs, EndpointError};
 
 /// The longest path of a Unix socket that every supported system accepts.
 pub(super) const MAX_SOCKET_PATH: usize = 103;
+
+pub(super) fn dirs(base: &impl BaseStrategy) -> Dirs {
+    let state = base
+        .state_dir()
+        .unwrap_or_else(|| base.data_dir())
+        .join("mux");
+    // Without a runtime directory the socket is in the state directory, where no other user can write.
+    let runtime = base
+        .runtime_dir()
+        .map_or_else(|| state.join("run"), |dir| dir.join("mux"));
+    Dirs {
+        config: base.config_dir().join("mux"),
+        cache: base.cache_dir().join("mux"),
+        state,
+        runtime,
+    }
+}
 
 pub(super) fn socket(runtime: &Path) -> PathBuf {
     runtime.join("muxd.sock")

@@ -5,10 +5,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::EndpointError;
+use etcetera::BaseStrategy;
+
+use super::{Dirs, EndpointError};
 
 /// The longest name of a pipe, with its prefix.
 pub(super) const MAX_SOCKET_PATH: usize = 256;
+
+/// The configuration is in the part of the profile that follows the user to other machines, everything else in the local
+/// one.
+pub(super) fn dirs(base: &impl BaseStrategy) -> Dirs {
+    let local = base.cache_dir().join("mux");
+    let state = local.join("state");
+    Dirs {
+        config: base.config_dir().join("mux"),
+        cache: local.join("cache"),
+        runtime: state.join("run"),
+        state,
+    }
+}
 
 /// The name of the pipe says which runtime directory it belongs to. Names of pipes have no directories, and like paths
 /// their case does not matter.
@@ -34,4 +49,15 @@ pub(super) fn create(path: &Path) -> Result<(), EndpointError> {
 /// Does nothing: a directory inherits the access list of the profile that it is in.
 pub(super) fn restrict(_path: &Path) -> Result<(), EndpointError> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_pipe_has_no_directories() {
+        let pipe = socket(Path::new(r"C:\Users\Me\mux/run"));
+        assert_eq!(pipe, Path::new(r"\\.\pipe\mux-c--users-me-mux-run-muxd"));
+    }
 }

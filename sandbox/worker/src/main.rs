@@ -1,7 +1,8 @@
 //! `mux-worker`: runs one program at a time in a fresh isolate, for the daemon that started it.
 //!
-//! It exchanges `mux-wire` frames over its standard input, which is a socket, and has no network, no files and no
-//! environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a JavaScript engine.
+//! It exchanges `mux-wire` frames over its standard input, which is a socket (pipes on Windows), and has no network, no
+//! files and no environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a
+//! JavaScript engine.
 //!
 //! - `arguments` parses the command line; `daemon_link` is the socket: one thread reads it, the script's thread writes it;
 //!   `watchdog` stops code that a program left behind (a timer, a finalizer, a stray promise).
@@ -14,8 +15,8 @@
 //!   isolate, with `ops/web` for the web's globals; ops only convert and pass on.
 //! - `buffer_allocator` and `memory` are the budgets of array buffers and of the process; `fault` converts a script's failure,
 //!   with a position in the user's own source.
-//! - `lockdown` drops what the process does not need (`lockdown/linux`, `macos`, `none`); `time_zone` loads the time
-//!   zone before that.
+//! - `lockdown` drops what the process does not need (`lockdown/linux`, `macos`, `windows`, `none`); `time_zone` loads the
+//!   time zone before that.
 //!
 //! # Sandbox layers
 //!
@@ -27,12 +28,14 @@
 //! - **process, Linux**: landlock: no file, no TCP; two seccomp filters: sockets, exec, fork, ptrace and signals kill,
 //!   and what is not on the list is refused; `RLIMIT_DATA` above what the engine uses after its start; no core file, no
 //!   new privileges; descriptors 0 to 2; an empty environment.
+//! - **process, Windows**: a job object: memory above what the engine uses after its start, no other process, no access to
+//!   the desktop and the clipboard; a token of low integrity. Files that the user can read, and the network, stay open.
 //! - **daemon**: frames are checked; wall time is enforced with SIGKILL; processor time (10 s, more if more wall time
 //!   is requested) is measured with the process's CPU clock.
 //!
-//! A layer that an old kernel lacks is left out; `mux status` shows which layers are active. Those of macOS were
-//! type-checked once and never run; the daemon does not build on Windows. `tests/data/hostile` has one file for each
-//! case; `mux-rogue-worker` simulates a worker that was taken over.
+//! A layer that an old kernel lacks is left out; `mux status` shows which layers are active. Those of macOS compile and
+//! were never run. `tests/data/hostile` has one file for each case; `mux-rogue-worker` simulates a worker that was taken
+//! over.
 //!
 //! Invariants:
 //!

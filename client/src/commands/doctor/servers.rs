@@ -194,6 +194,14 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
         .map(|server| server.name.as_str())
         .collect();
     if !bare.is_empty() {
+        let fix = match cfg!(windows) {
+            true => format!(
+                "muxd has no sandbox for servers on Windows; sandbox = false in its section in {config} accepts that"
+            ),
+            false => format!(
+                "write sandbox = {{ read = [\"…\"], network = \"none\" }} in its section in {config}, or sandbox = false"
+            ),
+        };
         group.note(
             format!(
                 "{} without a sandbox, with all of your rights: {}",
@@ -203,9 +211,7 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
                 },
                 bare.join(", ")
             ),
-            Some(&format!(
-                "write sandbox = {{ read = [\"…\"], network = \"none\" }} in its section in {config}, or sandbox = false"
-            )),
+            Some(&fix),
         );
     }
 }

@@ -99,6 +99,14 @@ pub(super) fn check_workers(status: &Status) -> CheckGroup {
             "only the engine confines a program: there are no sandbox layers for this system yet",
             "run programs that you do not trust on Linux",
         );
+    } else if cfg!(windows) {
+        group.warn(
+            format!(
+                "the sandbox layers here are {}; they refuse neither your files nor the network",
+                walls.join(", ")
+            ),
+            "run programs that you do not trust on Linux",
+        );
     } else {
         group.ok(format!("sandbox layers: {}", walls.join(", ")));
     }
