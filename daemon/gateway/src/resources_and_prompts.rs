@@ -91,7 +91,8 @@ impl Gateway {
                 if !named {
                     self.permit_list(server, kind, asking).await?;
                 }
-                self.fetch_list(server, kind, asking).await
+                // On the heap: the futures of a session are large, and each server has one.
+                Box::pin(self.fetch_list(server, kind, asking)).await
             };
             let Some(wait) = wait else { return list.await };
             timeout(wait, list).await.unwrap_or_else(|_| {

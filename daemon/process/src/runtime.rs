@@ -13,6 +13,9 @@ use tokio::runtime::{Builder, Runtime};
 /// Worker threads, for connections, sessions and runs.
 const MIN_WORKER_THREADS: usize = 2;
 const MAX_WORKER_THREADS: usize = 8;
+/// The stack of a thread. The futures of a request lie in each other: without optimizations some need all of tokio's
+/// 2 MiB. Only the pages that were used take memory.
+const THREAD_STACK_BYTES: usize = 4 << 20;
 /// An idle blocking thread exits after this time; [`keep_blocking_thread`] uses one more often.
 const BLOCKING_THREAD_KEEP_ALIVE: Duration = Duration::from_secs(90);
 const BLOCKING_THREAD_PING_INTERVAL: Duration = Duration::from_secs(40);
@@ -28,6 +31,7 @@ pub fn build_runtime(watch_polls: bool) -> io::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder
         .worker_threads(threads)
+        .thread_stack_size(THREAD_STACK_BYTES)
         .thread_keep_alive(BLOCKING_THREAD_KEEP_ALIVE)
         .enable_all();
     #[cfg(target_os = "linux")]

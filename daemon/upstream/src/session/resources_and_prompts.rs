@@ -59,7 +59,7 @@ impl Session {
                 ttl,
             })
         };
-        cache.get(fetched).await
+        cache.get(Box::pin(fetched)).await
     }
 
     /// Warnings for the user about the lists that were fetched.
