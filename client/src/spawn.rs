@@ -56,9 +56,13 @@ pub(crate) async fn start_daemon(
     }
     let program = program.unwrap_or_else(beside_us);
     let (shown, home) = (program.clone(), dirs.home().map(Path::to_owned));
+    let startup_lock = dirs.startup_lock();
     let report = tokio::time::timeout(
         STARTUP_TIMEOUT,
-        run_blocking(move || spawn_and_read_report(&program, home, lock)),
+        run_blocking(move || {
+            let lock = system::hand_over(lock, &startup_lock)?;
+            spawn_and_read_report(&program, home, lock)
+        }),
     )
     .await;
     match report {

@@ -1,18 +1,29 @@
 //! The daemon gets no console, no handles but those of its command, and if possible no job of the client's.
 
 use std::{
+    fs::File,
     io,
     os::windows::{
         io::{AsRawHandle as _, RawHandle},
         process::CommandExt as _,
     },
+    path::Path,
     process::{Child, Command},
 };
+
+use mux_proto::lock_file;
 
 use windows_sys::Win32::{
     Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation},
     System::Threading::{CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS},
 };
+
+/// Releases the lock, which belongs to this process and is not inherited: the daemon takes it again. If another client is
+/// faster, the daemon finds that one's daemon, and says so.
+pub(super) fn hand_over(lock: File, path: &Path) -> io::Result<File> {
+    drop(lock);
+    lock_file::open(path)
+}
 
 pub(super) fn spawn_daemon(command: &mut Command) -> io::Result<Child> {
     keep_standard_handles();
