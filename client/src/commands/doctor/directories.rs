@@ -26,7 +26,12 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
         }
         Ok(()) if open.is_empty() => {
             let state = dirs.state.display();
-            group.ok(format!("only you can access directories such as {state}"));
+            group.ok(match cfg!(windows) {
+                true => format!(
+                    "directories such as {state} are there, and as private as their parents"
+                ),
+                false => format!("only you can access directories such as {state}"),
+            });
         }
         Ok(()) => group.warn(
             format!("other users could look into {}", open.join(", ")),

@@ -6,9 +6,10 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use crate::kept_child::StartedChild;
 
-pub type StdinPipe = ChildStdin;
-pub type StdoutPipe = ChildStdout;
-pub type StderrPipe = ChildStderr;
+// Boxed, because they are many times as large as a descriptor.
+pub type StdinPipe = Box<ChildStdin>;
+pub type StdoutPipe = Box<ChildStdout>;
+pub type StderrPipe = Box<ChildStderr>;
 
 pub(crate) type StdinEnd = ChildStdin;
 pub(crate) type StdoutEnd = ChildStdout;
@@ -17,7 +18,11 @@ pub(crate) type StderrEnd = ChildStderr;
 /// Cannot fail; where the ends are descriptors, it can.
 #[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
 pub(crate) fn open(child: StartedChild) -> io::Result<(StdinPipe, StdoutPipe, StderrPipe)> {
-    Ok((child.stdin, child.stdout, child.stderr))
+    Ok((
+        Box::new(child.stdin),
+        Box::new(child.stdout),
+        Box::new(child.stderr),
+    ))
 }
 
 /// Cannot be had: there is no handover on Windows.
