@@ -86,7 +86,8 @@ pub(super) const SHAPES: &[Shape] = &[
 ];
 
 impl Shape {
-    /// The entry `[servers.NAME]` of this shape. Its process and all processes below it mention `witness`.
+    /// The entry `[servers.NAME]` of this shape. Its process and all processes below it mention `witness`. A server that
+    /// was killed does not start again in the background.
     pub(super) fn entry(&self, env: &TestEnv, name: &str, witness: &str, more: &[&str]) -> String {
         let pids = env.pid_file(name);
         let script = format!("{STAY}{}", self.script);
@@ -98,7 +99,7 @@ impl Shape {
         let tester = std::process::id();
         format!(
             "[servers.{name}]\ncommand = \"sh\"\nargs = {words:?}\n\
-             env = {{ WITNESS = {witness:?}, TESTER = \"{tester}\" }}\n"
+             env = {{ WITNESS = {witness:?}, TESTER = \"{tester}\" }}\nstart = \"lazy\"\n"
         )
     }
 }
