@@ -37,7 +37,7 @@ use mux_tests::dice;
 use tokio::{task::JoinSet, time::sleep};
 
 use self::{
-    answers::Answers, clients::Workload, effects::Effects, faults::Faults, home::Home,
+    answers::Answers, clients::SoakWorkload, effects::EffectLedger, faults::Faults, home::Home,
     vitals::Vitals,
 };
 
@@ -103,10 +103,10 @@ async fn soak(args: &Args) -> anyhow::Result<ExitCode> {
         say(&format!("the full disk is left out: {why}"));
     }
     home.warm_up().await?;
-    let all = Arc::new(Workload {
+    let all = Arc::new(SoakWorkload {
         home: Arc::clone(&home),
         answers: Answers::default(),
-        effects: Effects::new()?,
+        effects: EffectLedger::new()?,
         over: AtomicBool::new(false),
         max_pause_ms: args.pause_ms.max(1),
     });

@@ -73,7 +73,7 @@ fn own_sid() -> io::Result<String> {
     };
     let mut buffer = [0_u64; MAX_TOKEN_USER_WORDS];
     let mut written = 0;
-    // SAFETY: the buffer is as long as the call is told, and aligned for a `TOKEN_USER`, with which it begins once the
+    // SAFETY: the length that is passed is that of the buffer, which is aligned for the `TOKEN_USER` at its start once the
     // call has succeeded. The SID lies in the same buffer, which outlives its use.
     unsafe {
         checked(GetTokenInformation(

@@ -15,7 +15,7 @@ use super::{
     echo::{self, Echo},
     figures::{Samples, fact, millis, row},
     idle::work_summary,
-    processes::{Look, Memory, descriptors},
+    processes::{Memory, ProcessSample, descriptors},
 };
 
 const CLIENTS: usize = 1_000;
@@ -68,9 +68,9 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
         &format!("{each:.1} KiB, ratio {:.1}", each / bare.each),
     );
     fact("muxd: descriptors", &descriptors(daemon).to_string());
-    let look = Look::at(daemon);
+    let look = ProcessSample::at(daemon);
     sleep(WATCHED).await;
-    let work = Look::at(daemon).since(&look, daemon);
+    let work = ProcessSample::at(daemon).since(&look, daemon);
     fact("muxd: while they are silent", &work_summary(work));
     let beside = calls(&working, rounds).await?;
     row("muxd: the same call beside them", &beside);
@@ -126,9 +126,9 @@ async fn at_once(
         "muxd: private memory per client that waits for notices",
         &format!("{each:.1} KiB"),
     );
-    let look = Look::at(daemon);
+    let look = ProcessSample::at(daemon);
     sleep(WATCHED).await;
-    let work = Look::at(daemon).since(&look, daemon);
+    let work = ProcessSample::at(daemon).since(&look, daemon);
     fact(
         &format!("muxd: while each asks again after {} s", POLL.as_secs()),
         &work_summary(work),

@@ -6,7 +6,7 @@ use super::{
     commands::Place,
     echo::Echo,
     figures::fact,
-    processes::{Look, Memory, Work, descriptors, mebibytes, name, threads},
+    processes::{Memory, ProcessSample, Work, descriptors, mebibytes, name, threads},
 };
 
 /// Servers in the pool, each with a session.
@@ -48,9 +48,9 @@ fn one(
     home.mux(&["run", "-e", "return 1"])?;
     let daemon = home.pid()?;
     thread::sleep(SETTLED);
-    let before = Look::at(daemon);
+    let before = ProcessSample::at(daemon);
     thread::sleep(watched);
-    let after = Look::at(daemon);
+    let after = ProcessSample::at(daemon);
 
     fact(
         &format!("with {servers} servers open, over {} s", watched.as_secs()),

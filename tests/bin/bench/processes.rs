@@ -58,16 +58,16 @@ fn entries(folder: &str) -> usize {
 
 /// What threads have done since they began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct WorkDone {
     /// How often one went to sleep of its own accord, which is how often it was woken.
     pub(crate) sleeps: u64,
     pub(crate) nanos: u64,
 }
 
 /// A look at a process and all below it. What a thread did that has ended at the next look is not seen.
-pub(crate) struct Look {
+pub(crate) struct ProcessSample {
     at: Instant,
-    threads: BTreeMap<(i32, i32), Done>,
+    threads: BTreeMap<(i32, i32), WorkDone>,
 }
 
 /// What a process did between two looks.
@@ -78,7 +78,7 @@ pub(crate) struct Work {
     pub(crate) cpu_percent: f64,
 }
 
-impl Look {
+impl ProcessSample {
     pub(crate) fn at(pid: i32) -> Self {
         let mut threads = BTreeMap::new();
         for pid in std::iter::once(pid).chain(process::descendants(pid)) {
@@ -104,8 +104,8 @@ impl Look {
     }
 
     /// What the threads of this process did since that look.
-    pub(crate) fn done_since(&self, earlier: &Self, pid: i32) -> Done {
-        let mut all = Done::default();
+    pub(crate) fn done_since(&self, earlier: &Self, pid: i32) -> WorkDone {
+        let mut all = WorkDone::default();
         for (thread, done) in self.threads.range((pid, 0)..=(pid, i32::MAX)) {
             let before = earlier.threads.get(thread).copied().unwrap_or_default();
             all.sleeps += done.sleeps - before.sleeps;
@@ -136,13 +136,13 @@ impl std::ops::Add for Work {
     }
 }
 
-fn done(task: &std::path::Path) -> Option<Done> {
+fn done(task: &std::path::Path) -> Option<WorkDone> {
     let status = fs::read_to_string(task.join("status")).ok()?;
     let sleeps = status
         .lines()
         .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
     let schedule = fs::read_to_string(task.join("schedstat")).ok()?;
-    Some(Done {
+    Some(WorkDone {
         sleeps: sleeps.trim().parse().ok()?,
         nanos: schedule.split_whitespace().next()?.parse().ok()?,
     })

@@ -9,20 +9,20 @@ use serde_json::json;
 
 use super::{
     figures::fact,
-    processes::{self, Done, Look},
+    processes::{self, ProcessSample, WorkDone},
 };
 
 /// Calls of one program.
 const CALLS_PER_RUN: usize = 500;
 
 /// What is measured: its name, how many operations one request has, and the request.
-struct Stage<'a> {
+struct MeasuredOperation<'a> {
     name: &'a str,
     operations: usize,
-    request: Box<dyn FnMut(&mut Agents) + 'a>,
+    request: Box<dyn FnMut(&mut MeasuredAgents) + 'a>,
 }
 
-struct Agents {
+struct MeasuredAgents {
     programs: Agent,
     passthrough: Agent,
 }
@@ -30,7 +30,7 @@ struct Agents {
 pub(crate) fn measure(rounds: usize) {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
-    let mut agents = Agents {
+    let mut agents = MeasuredAgents {
         programs: Agent::legacy(&env, &[], json!({})),
         passthrough: Agent::legacy(&env, &["--passthrough=fix"], json!({})),
     };
@@ -44,12 +44,12 @@ pub(crate) fn measure(rounds: usize) {
             agents.programs.pid(),
             agents.passthrough.pid(),
         ];
-        let before = roots.map(Look::at);
+        let before = roots.map(ProcessSample::at);
         for _ in 0..requests {
             (stage.request)(&mut agents);
         }
-        let after = roots.map(Look::at);
-        let mut by_program = BTreeMap::<String, Done>::new();
+        let after = roots.map(ProcessSample::at);
+        let mut by_program = BTreeMap::<String, WorkDone>::new();
         for (before, after) in before.iter().zip(&after) {
             for pid in after.pids() {
                 let done = after.done_since(before, pid);
@@ -71,7 +71,7 @@ pub(crate) fn measure(rounds: usize) {
     }
 }
 
-fn stages() -> Vec<Stage<'static>> {
+fn stages() -> Vec<MeasuredOperation<'static>> {
     let mut program = 0;
     let mut unseen = move |check: bool| {
         program += 1;
@@ -86,7 +86,7 @@ fn stages() -> Vec<Stage<'static>> {
     let many = json!({ "code": format!(
         "for (let i = 0; i < {CALLS_PER_RUN}; i++) await mux.fix.echo({{ text: 'hello' }}); return 1",
     ) });
-    let stage = |name, operations, request| Stage {
+    let stage = |name, operations, request| MeasuredOperation {
         name,
         operations,
         request,
@@ -95,31 +95,37 @@ fn stages() -> Vec<Stage<'static>> {
         stage(
             "one call, through the tool `call`",
             1,
-            Box::new(move |agents: &mut Agents| drop(agents.programs.call("call", path.clone()))),
+            Box::new(move |agents: &mut MeasuredAgents| {
+                drop(agents.programs.call("call", path.clone()))
+            }),
         ),
         stage(
             "one call, in pass-through",
             1,
-            Box::new(move |agents: &mut Agents| {
+            Box::new(move |agents: &mut MeasuredAgents| {
                 drop(agents.passthrough.call("echo", echo.clone()));
             }),
         ),
         stage(
             "one call inside a run",
             CALLS_PER_RUN,
-            Box::new(move |agents: &mut Agents| drop(agents.programs.call("run", many.clone()))),
+            Box::new(move |agents: &mut MeasuredAgents| {
+                drop(agents.programs.call("run", many.clone()))
+            }),
         ),
         stage(
             "a run, `return 1`",
             1,
-            Box::new(|agents: &mut Agents| {
+            Box::new(|agents: &mut MeasuredAgents| {
                 drop(agents.programs.call("run", json!({ "code": "return 1" })));
             }),
         ),
         stage(
             "a program of three calls, never seen, unchecked",
             1,
-            Box::new(move |agents: &mut Agents| drop(agents.programs.call("run", unseen(false)))),
+            Box::new(move |agents: &mut MeasuredAgents| {
+                drop(agents.programs.call("run", unseen(false)))
+            }),
         ),
     ]
 }

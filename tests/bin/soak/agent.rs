@@ -16,14 +16,14 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long `mux mcp` may take to end after its input has.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) struct Agent {
+pub(crate) struct McpAgent {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     next: u64,
 }
 
-impl Agent {
+impl McpAgent {
     pub(crate) async fn start(env: &TestEnv, name: &str) -> anyhow::Result<Self> {
         let mut command = env.command("mux");
         command

@@ -1,4 +1,4 @@
-//! What agents were told, counted.
+//! Counts the answers that agents got, by outcome.
 //!
 //! Invariant: an answer that is neither right nor an error which the faults explain is wrong, and is kept
 //! in words.

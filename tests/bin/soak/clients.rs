@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    agent::Agent,
+    agent::McpAgent,
     answers::Answers,
-    effects::Effects,
+    effects::EffectLedger,
     home::{Home, SERVERS, name},
 };
 
@@ -29,23 +29,23 @@ console.log(sums.length);
 return sums";
 
 /// What all agents share.
-pub(crate) struct Workload {
+pub(crate) struct SoakWorkload {
     pub(crate) home: Arc<Home>,
     pub(crate) answers: Answers,
-    pub(crate) effects: Effects,
+    pub(crate) effects: EffectLedger,
     pub(crate) over: AtomicBool,
     /// The longest pause of an agent between two requests, in milliseconds: this is no test of speed.
     pub(crate) max_pause_ms: usize,
 }
 
 pub(crate) struct Client {
-    all: Arc<Workload>,
+    all: Arc<SoakWorkload>,
     number: usize,
     dice: Dice,
 }
 
 impl Client {
-    pub(crate) fn new(all: &Arc<Workload>, number: usize, seed: u64) -> Self {
+    pub(crate) fn new(all: &Arc<SoakWorkload>, number: usize, seed: u64) -> Self {
         Self {
             all: Arc::clone(all),
             number,
@@ -57,7 +57,7 @@ impl Client {
         let name = format!("soak-{}", self.number);
         while !self.is_over() {
             // A new process now and then, as agents come and go.
-            let used = match Agent::start(&self.all.home.env, &name).await {
+            let used = match McpAgent::start(&self.all.home.env, &name).await {
                 Ok(mut agent) => match self.use_for_a_while(&mut agent).await {
                     Ok(()) => agent.end().await,
                     failed => failed,
@@ -79,7 +79,7 @@ impl Client {
         Duration::from_millis(self.dice.below(self.all.max_pause_ms) as u64)
     }
 
-    async fn use_for_a_while(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+    async fn use_for_a_while(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
         for _ in 0..REQUESTS_PER_AGENT {
             if self.is_over() {
                 break;
@@ -96,7 +96,7 @@ impl Client {
         Ok(())
     }
 
-    async fn add(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+    async fn add(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
         let (a, b) = (self.dice.below(1000), self.dice.below(1000));
         let path = format!("{}.add", name(self.dice.below(SERVERS)));
         let code = format!("return (await mux.call({path:?}, {{ a: {a}, b: {b} }})).sum");
@@ -112,7 +112,7 @@ impl Client {
         Ok(())
     }
 
-    async fn echo(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+    async fn echo(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
         let text = format!("{}/", self.dice.draw()).repeat(1 + self.dice.below(2000));
         let path = format!("{}.echo", name(self.dice.below(SERVERS)));
         let input = json!({ "path": path, "text": text });
@@ -124,7 +124,7 @@ impl Client {
     }
 
     /// Makes a call with an effect that must not happen twice, and must have happened if it is answered.
-    async fn leave_a_mark(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+    async fn leave_a_mark(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
         let path = format!("{}.side_effect", name(self.dice.below(SERVERS)));
         let mark = self.all.effects.next_mark();
         let arguments = json!({ "file": self.all.effects.file(), "line": mark.to_string() });
@@ -138,7 +138,7 @@ impl Client {
         Ok(())
     }
 
-    async fn call_what_is_not_there(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+    async fn call_what_is_not_there(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
         let path = format!("{}.no_such_tool", name(self.dice.below(SERVERS)));
         match call(agent, &path, json!({})).await? {
             Err(text) if text.starts_with("not_found:") => self.all.answers.right(),
@@ -148,7 +148,7 @@ impl Client {
         Ok(())
     }
 
-    async fn run_a_program(&mut self, agent: &mut Agent) -> anyhow::Result<()> {
+    async fn run_a_program(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
         let servers: Vec<String> = (0..3).map(|_| name(self.dice.below(SERVERS))).collect();
         let n = self.dice.below(1000);
         let input = json!({ "servers": servers, "n": n });
@@ -169,14 +169,14 @@ impl Client {
 }
 
 /// Runs a program; its result.
-async fn run(agent: &mut Agent, arguments: Value) -> anyhow::Result<Result<Value, String>> {
+async fn run(agent: &mut McpAgent, arguments: Value) -> anyhow::Result<Result<Value, String>> {
     let answer = agent.call("run", arguments).await?;
     Ok(answer.map(|mut value| value["result"].take()))
 }
 
 /// Calls a tool of a server.
 async fn call(
-    agent: &mut Agent,
+    agent: &mut McpAgent,
     path: &str,
     arguments: Value,
 ) -> anyhow::Result<Result<Value, String>> {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use super::vitals::Look;
+use super::vitals::ResourceSample;
 
 const WIDTH: f64 = 760.0;
 const PANEL_HEIGHT: f64 = 130.0;
@@ -11,10 +11,10 @@ const MARGIN: f64 = 40.0;
 const MAX_POINTS: usize = 400;
 
 /// The name of a figure, and how it is read.
-type Figure = (&'static str, fn(&Look) -> f64);
+type Figure = (&'static str, fn(&ResourceSample) -> f64);
 
 /// One panel for each figure. A dashed line marks each moment at which another daemon took over.
-pub(crate) fn svg(looks: &[Look], upgrades: &[Duration], title: &str) -> String {
+pub(crate) fn svg(looks: &[ResourceSample], upgrades: &[Duration], title: &str) -> String {
     let panels: [Figure; 3] = [
         ("resident memory, MiB", |look| look.resident),
         ("descriptors", |look| look.descriptors as f64),
@@ -75,9 +75,9 @@ pub(crate) fn svg(looks: &[Look], upgrades: &[Duration], title: &str) -> String 
 }
 
 /// The means of at most [`MAX_POINTS`] intervals, each with the time of its first look.
-fn means(looks: &[Look], figure: fn(&Look) -> f64) -> Vec<(Duration, f64)> {
+fn means(looks: &[ResourceSample], figure: fn(&ResourceSample) -> f64) -> Vec<(Duration, f64)> {
     let size = looks.len().div_ceil(MAX_POINTS).max(1);
-    let mean = |part: &[Look]| {
+    let mean = |part: &[ResourceSample]| {
         let sum: f64 = part.iter().map(figure).sum();
         (part[0].at, sum / part.len() as f64)
     };

@@ -12,13 +12,13 @@ use std::{
     },
 };
 
-pub(crate) struct Effects {
+pub(crate) struct EffectLedger {
     folder: tempfile::TempDir,
     next: AtomicU64,
     answered: Mutex<Vec<u64>>,
 }
 
-impl Effects {
+impl EffectLedger {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             folder: tempfile::tempdir_in("/tmp")?,

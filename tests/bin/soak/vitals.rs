@@ -26,7 +26,7 @@ const THREADS: usize = 8;
 
 /// What the daemon held at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct ResourceSample {
     pub(crate) at: Duration,
     /// In MiB.
     pub(crate) resident: f64,
@@ -42,7 +42,7 @@ pub(crate) struct Vitals {
     /// When another one took over.
     upgrades: Vec<Duration>,
     warm_up: Duration,
-    looks: Vec<Look>,
+    looks: Vec<ResourceSample>,
     /// Zombies of the last look: who is still one at the next is not reaped.
     dead: HashSet<i32>,
     /// Pids that stayed zombies from one look to the next, with their names.
@@ -90,7 +90,7 @@ impl Vitals {
             true => process::resident_bytes(self.daemon) as f64 / f64::from(1 << 20),
             false => 0.0,
         };
-        self.looks.push(Look {
+        self.looks.push(ResourceSample {
             at,
             resident,
             descriptors: count("fd"),
@@ -121,7 +121,7 @@ impl Vitals {
 
     /// What is wrong, in words. Nobody uses the daemon any more.
     pub(crate) fn judge(&mut self, daemon: i32, at: Duration, answers: &Answers) -> Vec<String> {
-        let warm: Vec<Look> = self.warm().copied().collect();
+        let warm: Vec<ResourceSample> = self.warm().copied().collect();
         // Twice, so that a zombie has the time to be none.
         self.look(at);
         let mut problems = answers.shown();
@@ -138,7 +138,8 @@ impl Vitals {
             problems.push(format!("{name} ({pid}) stayed a zombie"));
         }
         let rest = self.looks.last().copied().unwrap_or_default();
-        let most = |of: fn(&Look) -> usize| median(warm.iter().map(|look| of(look) as f64));
+        let most =
+            |of: fn(&ResourceSample) -> usize| median(warm.iter().map(|look| of(look) as f64));
         let bounds = [
             (
                 "descriptors",
@@ -168,7 +169,7 @@ impl Vitals {
     }
 
     pub(crate) fn summary(&self) -> String {
-        let warm: Vec<Look> = self.warm().copied().collect();
+        let warm: Vec<ResourceSample> = self.warm().copied().collect();
         let (grown, slope) = self.growth(&warm);
         let descriptors = slope_of(&warm, |look| look.descriptors as f64);
         format!(
@@ -176,14 +177,14 @@ impl Vitals {
         )
     }
 
-    fn warm(&self) -> impl Iterator<Item = &Look> {
+    fn warm(&self) -> impl Iterator<Item = &ResourceSample> {
         self.looks.iter().filter(|look| look.at >= self.warm_up)
     }
 
     /// In MiB, and MiB an hour.
-    fn growth(&self, warm: &[Look]) -> (f64, f64) {
+    fn growth(&self, warm: &[ResourceSample]) -> (f64, f64) {
         let (first, second) = warm.split_at(warm.len() / 2);
-        let middle = |half: &[Look]| median(half.iter().map(|look| look.resident));
+        let middle = |half: &[ResourceSample]| median(half.iter().map(|look| look.resident));
         let slope = slope_of(warm, |look| look.resident);
         (middle(second) - middle(first), slope)
     }
@@ -196,9 +197,9 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// By least squares, an hour.
-fn slope_of(looks: &[Look], of: impl Fn(&Look) -> f64) -> f64 {
+fn slope_of(looks: &[ResourceSample], of: impl Fn(&ResourceSample) -> f64) -> f64 {
     let n = looks.len() as f64;
-    let hours = |look: &Look| look.at.as_secs_f64() / 3600.0;
+    let hours = |look: &ResourceSample| look.at.as_secs_f64() / 3600.0;
     let (x, y) = (
         looks.iter().map(hours).sum::<f64>() / n,
         looks.iter().map(&of).sum::<f64>() / n,

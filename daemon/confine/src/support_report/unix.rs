@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What was found out, from which the report follows.
-struct Findings {
+struct LayerFindings {
     support: SandboxSupport,
     /// What bubblewrap printed when it could not create namespaces.
     refusal: String,
@@ -41,7 +41,7 @@ impl SupportReport {
         };
         let scopes =
             SandboxSupport::find_scopes().filter(|scopes| failure_of(&scopes.trial()).is_none());
-        Self::of(&Findings {
+        Self::of(&LayerFindings {
             support: SandboxSupport::of(bubblewrap, scopes),
             refusal,
             #[cfg(target_os = "linux")]
@@ -52,7 +52,7 @@ impl SupportReport {
         })
     }
 
-    fn of(findings: &Findings) -> Self {
+    fn of(findings: &LayerFindings) -> Self {
         let support = &findings.support;
         let notes = match support.seatbelt {
             true => Vec::new(),
@@ -75,7 +75,7 @@ impl SupportReport {
     }
 }
 
-impl Findings {
+impl LayerFindings {
     fn namespaces(&self) -> Option<SupportNote> {
         let why = match &self.support.bubblewrap {
             Bubblewrap::Works(_) => return None,
@@ -226,8 +226,8 @@ fn failure_of(trial: &SpawnSpec) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn findings() -> Findings {
-        Findings {
+    fn findings() -> LayerFindings {
+        LayerFindings {
             support: SandboxSupport {
                 bubblewrap: Bubblewrap::Works("/usr/bin/bwrap".into()),
                 landlock: 6,
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    fn notes(change: impl FnOnce(&mut Findings)) -> Vec<String> {
+    fn notes(change: impl FnOnce(&mut LayerFindings)) -> Vec<String> {
         let mut findings = findings();
         change(&mut findings);
         let notes = SupportReport::of(&findings).notes.into_iter();

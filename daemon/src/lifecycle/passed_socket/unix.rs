@@ -139,6 +139,9 @@ mod tests {
         let ours = UnixListener::bind(&path).unwrap();
         assert!(!is_kept(&path), "our own");
         drop(ours);
-        assert!(!is_kept(&path), "nobody listens any more");
+        assert!(
+            !is_kept(&path),
+            "the file of a socket without a listener is stale"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Private by mode; a build is told by its file's inode and time.
+//! Snapshots are private by file mode; a build of the worker is identified by the inode and the time of its file.
 
 use std::{
     fs::{DirBuilder, File, Metadata, OpenOptions},

@@ -1,4 +1,5 @@
-//! Private by the access list of the user's profile; a build is told by its file's path and times.
+//! Snapshots are private by the access list of the user's profile; a build of the worker is identified by the path and
+//! the times of its file.
 
 use std::{
     fs::{self, File, Metadata},
