@@ -2,16 +2,6 @@
 //!
 //! Older daemons wrote a date into the names: `muxd.2026-11-22.log`.
 
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
-
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
-
 use std::{
     collections::BTreeSet,
     fs::{self, File},
@@ -20,6 +10,7 @@ use std::{
 };
 
 use mux_proto::endpoint::Dirs;
+pub(super) use same_file::Handle as FileIdentity;
 
 use crate::log_line::LogSource;
 
@@ -32,14 +23,12 @@ pub(super) struct LogFileSet {
     name: String,
 }
 
-/// Device and inode, or volume and index on Windows, which identify a file after a rename.
-pub(super) type FileIdentity = (u64, u64);
-
 /// A file of a log.
 #[derive(Debug)]
 pub(super) struct LogFile {
     pub(super) file: File,
     pub(super) length: u64,
+    /// Identifies the file after a rename.
     pub(super) identity: FileIdentity,
 }
 
@@ -108,7 +97,7 @@ impl LogFileSet {
     pub(super) fn identified_files(&self) -> Option<Vec<(FileIdentity, PathBuf)>> {
         let identify = || {
             let files = self.files().into_iter();
-            let known = files.filter_map(|path| Some((file_identity(&path)?, path)));
+            let known = files.filter_map(|path| Some((FileIdentity::from_path(&path).ok()?, path)));
             known.collect::<Vec<_>>()
         };
         let files = identify();
@@ -148,14 +137,10 @@ impl LogFile {
         };
         Ok(Some(Self {
             length: file.metadata()?.len(),
-            identity: system::identity_of_file(&file)?,
+            identity: FileIdentity::from_file(file.try_clone()?)?,
             file,
         }))
     }
-}
-
-fn file_identity(path: &Path) -> Option<FileIdentity> {
-    system::identity_of_path(path).ok()
 }
 
 fn file_names(folder: &Path) -> Vec<String> {

@@ -55,8 +55,8 @@ impl LogTail {
         let mut raw = Vec::new();
         // Looked up before the read: once the next file exists, this one is complete.
         let files = self.family.identified_files();
-        let known = self.open.as_ref().map(|open| open.log.identity);
-        let is_known = |(identity, _): &(FileIdentity, PathBuf)| Some(*identity) == known;
+        let known = self.open.as_ref().map(|open| &open.log.identity);
+        let is_known = |(identity, _): &(FileIdentity, PathBuf)| Some(identity) == known;
         let newer = match &files {
             Some(files) => match files.iter().position(is_known) {
                 Some(at) => &files[at + 1..],
