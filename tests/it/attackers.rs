@@ -67,7 +67,7 @@ fn attack(env: &TestEnv, program: &str, args: &[&str]) -> Output {
     output(&mut command)
 }
 
-/// The findings of `ghostprobe` about `mux mcp`, as `severity code`.
+/// The findings of `ghostprobe` about `mux mcp`, as `severity tool: title`.
 fn probe(env: &TestEnv, args: &[&str]) -> Vec<String> {
     let mut all = vec!["stdio".to_owned(), "--json".into(), "--".into()];
     all.extend(mcp_command(env, args));
@@ -75,15 +75,10 @@ fn probe(env: &TestEnv, args: &[&str]) -> Vec<String> {
     let report = attack(env, "ghostprobe", &all).json();
     let findings = report["findings"].as_array();
     let findings = findings.unwrap_or_else(|| panic!("no findings: {report}"));
-    let line = |finding: &Value| {
-        format!(
-            "{} {} {}",
-            finding["severity"].as_str().unwrap(),
-            finding["tool"].as_str().unwrap_or_default(),
-            finding["title"].as_str().unwrap()
-        )
-    };
-    findings.iter().map(line).collect()
+    let lines = findings
+        .iter()
+        .map(|finding| finding_line(finding, "title"));
+    lines.collect()
 }
 
 /// The findings of `mcp-gauntlet` about the security of `mux mcp`, as `severity tool: message`.
@@ -102,15 +97,13 @@ fn gauntlet(env: &TestEnv, args: &[&str]) -> Vec<String> {
     let dimensions = report["dimensions"].as_array().unwrap().iter();
     let security = dimensions.filter(|dimension| dimension["key"] == "security");
     let findings = security.flat_map(|dimension| dimension["findings"].as_array().unwrap());
-    let line = |finding: &Value| {
-        format!(
-            "{} {}: {}",
-            finding["severity"].as_str().unwrap(),
-            finding["tool"].as_str().unwrap_or_default(),
-            finding["message"].as_str().unwrap()
-        )
-    };
-    findings.map(line).collect()
+    let lines = findings.map(|finding| finding_line(finding, "message"));
+    lines.collect()
+}
+
+fn finding_line(finding: &Value, text: &str) -> String {
+    let word = |key: &str| finding[key].as_str().unwrap_or_default();
+    format!("{} {}: {}", word("severity"), word("tool"), word(text))
 }
 
 #[test]
