@@ -51,8 +51,6 @@ pub fn write_with(
     let _turn = turn.lock();
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).private().create(folder)?;
-    // A predecessor or successor may write here, too. Where folders cannot be locked, writers can only collide during
-    // a handover.
     let folder = private_file::FolderHandle::lock(folder)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".next");

@@ -1,4 +1,4 @@
-//! What tells a file or folder apart from every other one of this system, whatever its path is.
+//! Identifies a file or folder independently of its path.
 //!
 //! - `unix`: device and inode.
 //! - `windows`: serial number of the volume and index of the file.
@@ -18,8 +18,8 @@ use windows as system;
 /// The volume, and the file in it.
 pub type FileIdentity = (u64, u64);
 
-/// The identity of an open file.
-pub fn of_file(file: &File) -> io::Result<FileIdentity> {
+/// The identity of an open file, and its length in bytes.
+pub fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
     system::of_file(file)
 }
 

@@ -107,10 +107,11 @@ impl RotatingLog {
     fn open_current(&mut self) -> io::Result<u64> {
         let there = file_identity::of_path(&self.path).ok();
         let ours = match &self.file {
-            Some(file) if there.is_some() && file_identity::of_file(file).ok() == there => {
-                Some(file.metadata()?.len())
+            Some(file) => {
+                let (identity, length) = file_identity::of_file(file)?;
+                (Some(identity) == there).then_some(length)
             }
-            _ => None,
+            None => None,
         };
         let length = match ours {
             Some(length) => length,

@@ -9,8 +9,9 @@ use std::{
 
 use super::FileIdentity;
 
-pub(super) fn of_file(file: &File) -> io::Result<FileIdentity> {
-    Ok(identity(&file.metadata()?))
+pub(super) fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
+    let meta = file.metadata()?;
+    Ok((identity(&meta), meta.len()))
 }
 
 pub(super) fn of_path(path: &Path) -> io::Result<FileIdentity> {

@@ -18,14 +18,16 @@ use super::FileIdentity;
     unsafe_code,
     reason = "no safe wrapper of GetFileInformationByHandle is at hand"
 )]
-pub(super) fn of_file(file: &File) -> io::Result<FileIdentity> {
+pub(super) fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open, and the pointer is to a live local of the type that the call fills.
     if unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) } == 0 {
         return Err(io::Error::last_os_error());
     }
-    let index = u64::from(found.nFileIndexHigh) << 32 | u64::from(found.nFileIndexLow);
-    Ok((found.dwVolumeSerialNumber.into(), index))
+    let joined = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    let index = joined(found.nFileIndexHigh, found.nFileIndexLow);
+    let length = joined(found.nFileSizeHigh, found.nFileSizeLow);
+    Ok(((found.dwVolumeSerialNumber.into(), index), length))
 }
 
 /// Also opens folders, which needs `FILE_FLAG_BACKUP_SEMANTICS`.
@@ -34,5 +36,5 @@ pub(super) fn of_path(path: &Path) -> io::Result<FileIdentity> {
     options
         .access_mode(FILE_READ_ATTRIBUTES)
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS);
-    of_file(&options.open(path)?)
+    of_file(&options.open(path)?).map(|(identity, _)| identity)
 }
