@@ -47,6 +47,8 @@ mod stages;
 mod throughput;
 #[path = "bench/types.rs"]
 mod types;
+#[path = "bench/unseen.rs"]
+mod unseen;
 #[path = "bench/upgrades.rs"]
 mod upgrades;
 
@@ -97,6 +99,7 @@ enum Part {
     Rest,
     Agents,
     Stages,
+    Unseen,
     Types,
     Search,
     Policy,
@@ -170,6 +173,10 @@ fn main() -> anyhow::Result<()> {
             Part::Stages => {
                 figures::title("processor time and sleeping threads, by process");
                 stages::measure(args.rounds);
+            }
+            Part::Unseen => {
+                figures::title("programs that no agent has sent before");
+                unseen::measure();
             }
             Part::Types => {
                 figures::title("types and checks");

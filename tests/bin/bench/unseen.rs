@@ -1,0 +1,127 @@
+//! Programs per second that no agent has sent before, of several agents over `mux mcp`.
+
+use std::{
+    process::Command,
+    sync::Barrier,
+    thread,
+    time::{Duration, Instant},
+};
+
+use mux_tests::{
+    Agent, TestEnv,
+    env::{binary, compiler, server},
+};
+use serde_json::{Value, json};
+
+use super::figures::{Samples, fact, row};
+
+const AGENTS: usize = 8;
+/// How long each figure is taken.
+const DURATION: Duration = Duration::from_secs(10);
+
+pub(crate) fn measure() {
+    let fixture = binary("mux-fixture-server");
+    let config = format!(
+        "[check]\ntsc = {:?}\n{}",
+        compiler(),
+        server("fix", &fixture, &[])
+    );
+    let env = TestEnv::with_config(&config);
+    env.mux(["call", "fix.pid"]).ok();
+
+    let alone = crowd(
+        || {
+            let mut server = Agent::start(&mut Command::new(&fixture));
+            server.ask(
+                "initialize",
+                json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {},
+                    "clientInfo": { "name": "bench", "version": "1" },
+                }),
+            );
+            server
+        },
+        |server, number| {
+            let sum = server.call("add", json!({ "a": 1, "b": number }));
+            let sum = server.call(
+                "add",
+                json!({ "a": sum["structuredContent"]["sum"], "b": 2 }),
+            );
+            let text = sum["structuredContent"]["sum"].to_string();
+            server.call("echo", json!({ "text": text }))
+        },
+    );
+    row(
+        "three calls, each client with a server of its own",
+        &alone.0,
+    );
+    let baseline = rate(&alone);
+    fact("that often per second", &format!("{baseline:.0}"));
+    for (name, check, goal) in [("checked", true, 300), ("unchecked", false, 500)] {
+        let programs = crowd(
+            || Agent::legacy(&env, &[], json!({})),
+            |agent, number| {
+                let code = format!(
+                    "const n = {number}; const a = await mux.fix.add({{ a: 1, b: n }});\n\
+                     const b = await mux.fix.add({{ a: a.sum, b: 2 }});\n\
+                     return await mux.fix.echo({{ text: '{name} ' + b.sum }})"
+                );
+                agent.call("run", json!({ "check": check, "code": code }))
+            },
+        );
+        row(
+            &format!("the same as a program never seen, {name}"),
+            &programs.0,
+        );
+        let each = rate(&programs);
+        fact(
+            &format!("programs per second, {name} (goal {goal})"),
+            &format!(
+                "{each:.0}, ratio to the servers alone {:.3}",
+                each / baseline
+            ),
+        );
+    }
+}
+
+/// Each agent does it again and again, at once with the others. Gives each time, and how long it took in all.
+fn crowd(
+    connect: impl Fn() -> Agent + Sync,
+    work: impl Fn(&mut Agent, usize) -> Value + Sync,
+) -> (Samples, Duration) {
+    let (connect, work, ready) = (&connect, &work, &Barrier::new(AGENTS));
+    let agents: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..AGENTS)
+            .map(|agent| {
+                scope.spawn(move || {
+                    let (mut samples, mut client) = (Samples::default(), connect());
+                    ready.wait();
+                    let began = Instant::now();
+                    for number in (agent..).step_by(AGENTS) {
+                        let result = samples.time(|| work(&mut client, number));
+                        assert_ne!(result["isError"], true, "{result}");
+                        if began.elapsed() > DURATION {
+                            break;
+                        }
+                    }
+                    (samples, began.elapsed())
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let (mut all, mut took) = (Samples::default(), Duration::ZERO);
+    for (samples, time) in agents {
+        all.extend(samples);
+        took = took.max(time);
+    }
+    (all, took)
+}
+
+fn rate((samples, took): &(Samples, Duration)) -> f64 {
+    samples.count() as f64 / took.as_secs_f64()
+}
