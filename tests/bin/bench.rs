@@ -168,15 +168,15 @@ fn main() -> anyhow::Result<()> {
             }
             Part::Agents => {
                 figures::title("an agent at `mux mcp`");
-                agents::measure(args.rounds);
+                agents::measure(args.rounds)?;
             }
             Part::Stages => {
                 figures::title("processor time and sleeping threads, by process");
-                stages::measure(args.rounds);
+                stages::measure(args.rounds)?;
             }
             Part::Unseen => {
                 figures::title("programs that no agent has sent before");
-                unseen::measure();
+                unseen::measure()?;
             }
             Part::Types => {
                 figures::title("types and checks");

@@ -6,14 +6,17 @@ use std::{process::Command, time::Instant};
 use mux_tests::{Agent, TestEnv, env::binary, process};
 use serde_json::{Value, json};
 
-use super::figures::{Samples, fact, millis, row};
+use super::{
+    commands::start_with_snapshot,
+    figures::{Samples, fact, millis, row},
+};
 
 /// Agents at once, for the memory that each takes.
 const CROWD: usize = 20;
 
-pub(crate) fn measure(rounds: usize) {
+pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    env.mux(["call", "fix.pid"]).ok();
+    start_with_snapshot(&env)?;
 
     let mut starts = Samples::default();
     let mut agents = Vec::new();
@@ -32,7 +35,7 @@ pub(crate) fn measure(rounds: usize) {
     let mean = rss.iter().sum::<u64>() / rss.len() as u64;
     fact("memory of one `mux mcp`", &format!("{} KiB", mean >> 10));
     let Some(mut agent) = agents.pop() else {
-        return;
+        return Ok(());
     };
     drop(agents);
 
@@ -62,6 +65,7 @@ pub(crate) fn measure(rounds: usize) {
     row("as a program", &timed(rounds, &mut agent, "run", &code));
     let query = json!({ "query": "add numbers" });
     row("search", &timed(rounds, &mut agent, "search", &query));
+    Ok(())
 }
 
 fn timed(rounds: usize, agent: &mut Agent, tool: &str, arguments: &Value) -> Samples {

@@ -4,10 +4,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, ensure};
+use mux_tests::TestEnv;
 use serde_json::Value;
 
 use super::figures::{Samples, fact, millis, row};
@@ -24,6 +26,35 @@ pub(crate) struct Place {
     own_shell: bool,
 }
 
+/// Runs a program in a new home and waits for the snapshot of the guest's realm, which the daemon then makes once.
+/// Workers that are already running do without it: stop the daemon afterwards.
+pub(crate) fn wait_for_snapshot(
+    home: &Path,
+    run: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    const PATIENCE: usize = 1_000;
+    run()?;
+    let folder = home.join("cache").join("snapshots");
+    for _ in 0..PATIENCE {
+        if fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some()) {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    anyhow::bail!("no snapshot in {}", folder.display())
+}
+
+/// Starts the daemon of this environment, whose workers all use the snapshot.
+pub(crate) fn start_with_snapshot(env: &TestEnv) -> anyhow::Result<()> {
+    wait_for_snapshot(env.home(), || {
+        env.run("return 1").ok();
+        Ok(())
+    })?;
+    env.stop();
+    env.mux(["call", "fix.pid"]).ok();
+    Ok(())
+}
+
 impl Place {
     pub(crate) fn new(binaries: PathBuf, server: &[String]) -> anyhow::Result<Self> {
         let (program, arguments) = server.split_first().context("--server names a program")?;
@@ -35,14 +66,19 @@ impl Place {
             "[servers.fix]\ncommand = {fixture:?}\n[servers.every]\ncommand = {program:?}\nargs = {arguments:?}\n"
         );
         fs::write(home.path().join("config.toml"), config)?;
-        Ok(Self {
+        let place = Self {
             home,
             daemon: binaries.join("muxd"),
             fixture,
             real: (PathBuf::from(program), arguments.to_vec()),
             mux: binaries.join("mux"),
             own_shell: true,
-        })
+        };
+        wait_for_snapshot(place.home.path(), || {
+            place.mux(&["run", "-e", "return 1"]).map(drop)
+        })?;
+        place.mux(&["stop"])?;
+        Ok(place)
     }
 
     /// Another one with this configuration, and with a login shell that reads no profile of the user's.

@@ -8,6 +8,7 @@ use mux_tests::{Agent, TestEnv};
 use serde_json::json;
 
 use super::{
+    commands::start_with_snapshot,
     figures::fact,
     processes::{self, ProcessSample, WorkDone},
 };
@@ -27,9 +28,9 @@ struct MeasuredAgents {
     passthrough: Agent,
 }
 
-pub(crate) fn measure(rounds: usize) {
+pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    env.mux(["call", "fix.pid"]).ok();
+    start_with_snapshot(&env)?;
     let mut agents = MeasuredAgents {
         programs: Agent::legacy(&env, &[], json!({})),
         passthrough: Agent::legacy(&env, &["--passthrough=fix"], json!({})),
@@ -69,6 +70,7 @@ pub(crate) fn measure(rounds: usize) {
             .collect();
         fact(stage.name, &shares.join("; "));
     }
+    Ok(())
 }
 
 fn stages() -> Vec<MeasuredOperation<'static>> {

@@ -13,13 +13,16 @@ use mux_tests::{
 };
 use serde_json::{Value, json};
 
-use super::figures::{Samples, fact, row};
+use super::{
+    commands::start_with_snapshot,
+    figures::{Samples, fact, row},
+};
 
 const AGENTS: usize = 8;
 /// How long each figure is taken.
 const DURATION: Duration = Duration::from_secs(10);
 
-pub(crate) fn measure() {
+pub(crate) fn measure() -> anyhow::Result<()> {
     let fixture = binary("mux-fixture-server");
     let config = format!(
         "[check]\ntsc = {:?}\n{}",
@@ -27,7 +30,7 @@ pub(crate) fn measure() {
         server("fix", &fixture, &[])
     );
     let env = TestEnv::with_config(&config);
-    env.mux(["call", "fix.pid"]).ok();
+    start_with_snapshot(&env)?;
 
     let alone = crowd(
         || {
@@ -83,6 +86,7 @@ pub(crate) fn measure() {
             ),
         );
     }
+    Ok(())
 }
 
 /// Each agent does it again and again, at once with the others. Gives each time, and how long it took in all.
