@@ -111,8 +111,11 @@ impl Pool {
             let ended = run::drive_run(&mut worker, job).await;
             worker.runs += 1;
             worker.owner = Some(request.turn.owner.clone());
+            let is_worth_keeping = ended.clean
+                && worker.runs < self.0.settings.runs_per_worker
+                && (worker.snapshot || !self.0.snapshots.is_usable());
             // Before `place` is dropped, so that the next run in the queue gets this worker and not a new one.
-            if ended.clean && worker.runs < self.0.settings.runs_per_worker {
+            if is_worth_keeping {
                 self.recycle_worker(worker);
             } else {
                 drop(worker);

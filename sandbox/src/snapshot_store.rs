@@ -129,6 +129,11 @@ impl SnapshotStore {
         }
     }
 
+    /// Whether workers that are started now use a snapshot.
+    pub(crate) fn is_usable(&self) -> bool {
+        matches!(&*self.state(), SnapshotState::Usable(_))
+    }
+
     /// Makes the snapshot in the background if it is missing. To be called when no run waits for a worker: it uses a
     /// processor for a moment.
     pub(crate) fn make_snapshot_in_background(&self) {

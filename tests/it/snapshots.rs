@@ -46,13 +46,29 @@ fn snapshots(folder: &Path) -> Vec<PathBuf> {
 async fn folder_with_snapshot() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let pool = pool(Some(folder.path()), MemoryLimits::default());
+    run(&pool, "a", "return 1").await.unwrap();
+    assert!(!pool.status().snapshot, "the first worker waited for it");
     loop {
-        run(&pool, "a", "return 1").await.unwrap();
         if let [path] = snapshots(folder.path()).as_slice() {
-            assert!(!pool.status().snapshot, "the first worker waited for it");
             return (folder, path.clone());
         }
+        run(&pool, "a", "return 1").await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn worker_that_started_before_the_snapshot_is_replaced_after_its_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = pool::settings();
+    // It would serve all runs of this test.
+    settings.runs_per_worker = u32::MAX;
+    settings.snapshots = Some(folder.path().to_owned());
+    let pool = Pool::start(settings).unwrap();
+    while !pool.status().snapshot {
+        run(&pool, "a", "return 1").await.unwrap();
+    }
+    run(&pool, "a", "return 1").await.unwrap();
+    assert!(pool.status().started >= 2);
 }
 
 #[tokio::test]

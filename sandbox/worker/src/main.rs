@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     let lockdown = Lockdown::before_engine();
     // The platform is initialized before any thread starts: on processors with protection keys, threads that exist
     // already could not run JavaScript.
-    runtime::init_platform();
+    runtime::init_platform(&[]);
     let script = thread::Builder::new()
         .name("mux-script".into())
         .stack_size(SCRIPT_STACK_BYTES)
@@ -229,6 +229,6 @@ async fn serve_programs(
         link.send(&FromWorker::Accepted)?;
         let outcome = isolate.run(program, &mut frames).await;
         link.send(&FromWorker::Done { outcome })?;
-        isolate = Isolate::build(&link, &watchdog, basis);
+        isolate = isolate.build_next(&link, &watchdog, basis);
     }
 }

@@ -39,9 +39,10 @@ pub(crate) struct Isolate {
 }
 
 impl Isolate {
-    /// Runs the program to its end, and meanwhile passes answers to its calls.
+    /// Runs the program to its end, and meanwhile passes answers to its calls. To be called once; then comes
+    /// [`Self::build_next`].
     pub(crate) async fn run(
-        mut self,
+        &mut self,
         program: Program,
         frames: &mut FrameReceiver,
     ) -> Result<String, Fault> {

@@ -151,7 +151,8 @@ pub(crate) fn make() -> ExitCode {
         }
     };
     let lockdown = Lockdown::before_engine();
-    runtime::init_platform();
+    // Functions are compiled now, not in each isolate.
+    runtime::init_platform(&["--no-lazy"]);
     // The engine schedules its tasks on this runtime.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -24,17 +24,28 @@ const TAKE_HOST_SCRIPT: &str = "(() => {
   return host;
 })()";
 
-/// Initializes the engine. To be called once per process, before any other thread starts.
-pub(crate) fn init_platform() {
+/// Initializes the engine. To be called once per process, before any other thread starts. `flags` are further flags of
+/// V8.
+#[cfg_attr(
+    not(feature = "v8"),
+    expect(unused_variables, reason = "other engines have no flags")
+)]
+pub(crate) fn init_platform(flags: &[&str]) {
     // By default V8 reads /dev/urandom, and uses the time of day if it cannot.
     #[cfg(feature = "v8")]
     v8::V8::set_entropy_source(|bytes| getrandom::fill(bytes).is_ok());
     #[cfg(feature = "v8")]
-    deno_core::v8_set_flags(vec![
-        "mux-worker".into(),
-        "--disallow-code-generation-from-strings".into(),
-        "--stack-trace-limit=20".into(),
-    ]);
+    deno_core::v8_set_flags(
+        [
+            "mux-worker",
+            "--disallow-code-generation-from-strings",
+            "--stack-trace-limit=20",
+        ]
+        .iter()
+        .chain(flags)
+        .map(ToString::to_string)
+        .collect(),
+    );
     JsRuntime::init_platform(None);
 }
 
@@ -123,6 +134,60 @@ impl Isolate {
             watchdog: watchdog.clone(),
             memory,
         }
+    }
+}
+
+#[cfg(feature = "v8")]
+impl Isolate {
+    /// The largest heap, and the most memory outside of it, that is kept while the next isolate is built: a fraction of
+    /// what the process may use above its start.
+    const MAX_KEPT_BYTES: usize = 8 << 20;
+
+    /// Drops this isolate and builds one for the next program.
+    ///
+    /// Isolates share the engine's read-only heap and its pool of pages, which go with the last of them. So the next is
+    /// built first, unless this one holds much memory.
+    #[expect(
+        unsafe_code,
+        reason = "the engine takes isolates for nested, and these two are not"
+    )]
+    pub(crate) fn build_next(
+        mut self,
+        link: &DaemonLink,
+        watchdog: &Watchdog,
+        basis: IsolateOptions,
+    ) -> Self {
+        let held = self.runtime.v8_isolate().get_heap_statistics();
+        if held.total_physical_size().max(held.external_memory()) > Self::MAX_KEPT_BYTES {
+            drop(self);
+            return Self::build(link, watchdog, basis);
+        }
+        // SAFETY: an isolate is entered from its creation on. Each is exited exactly where the other one is entered, on
+        // the one thread that uses both, and nothing is on the stack that belongs to either.
+        unsafe { self.runtime.v8_isolate().exit() };
+        let mut next = Self::build(link, watchdog, basis);
+        unsafe {
+            next.runtime.v8_isolate().exit();
+            self.runtime.v8_isolate().enter();
+        }
+        // This exits it, too.
+        drop(self);
+        unsafe { next.runtime.v8_isolate().enter() };
+        next
+    }
+}
+
+#[cfg(not(feature = "v8"))]
+impl Isolate {
+    /// Drops this isolate and builds one for the next program.
+    pub(crate) fn build_next(
+        self,
+        link: &DaemonLink,
+        watchdog: &Watchdog,
+        basis: IsolateOptions,
+    ) -> Self {
+        drop(self);
+        Self::build(link, watchdog, basis)
     }
 }
 
