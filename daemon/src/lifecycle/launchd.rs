@@ -1,7 +1,5 @@
-//! macOS's service manager. launchd's protocol: the listening socket that an agent with `Sockets` gets.
-//!
-//! The agent that `mux service install` writes has no `Sockets`, because nobody has run them so far: muxd binds its
-//! socket itself then.
+//! macOS's service manager. launchd's protocol: the listening socket that an agent with `Sockets` gets, as that of
+//! `mux service install` has one. Without one, muxd binds its socket itself. Type-checked, but never run so far.
 
 use std::{
     ffi::{CStr, c_char, c_int},

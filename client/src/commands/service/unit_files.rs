@@ -70,6 +70,7 @@ impl ServiceSpec {
             .replace("@NAME@", &escape_xml(&self.name))
             .replace("@ENVIRONMENT@", &variables.join("\n"))
             .replace("@MUXD@", &escape_xml(plain_path(&self.muxd)?))
+            .replace("@SOCKET@", &escape_xml(plain_path(&self.socket)?))
             .replace("@LOG@", &escape_xml(plain_path(&self.log)?)))
     }
 }
@@ -161,6 +162,79 @@ mod tests {
         let keep = agent["KeepAlive"].as_dictionary().unwrap();
         assert_eq!(keep["SuccessfulExit"].as_boolean(), Some(false));
         assert_eq!(agent["RunAtLoad"].as_boolean(), Some(true));
+        // The daemon asks launchd for the socket of this name.
+        let socket = agent["Sockets"].as_dictionary().unwrap()["Listeners"].as_dictionary();
+        let socket = socket.unwrap();
+        assert_eq!(
+            socket["SockPathName"].as_string(),
+            Some("/tmp/100%/run/muxd.sock")
+        );
+        assert_eq!(socket["SockPathMode"].as_signed_integer(), Some(0o600));
+    }
+
+    /// Checks a property list as `plutil -lint` does, and its keys against `launchd.plist(5)`.
+    fn check_launchd_agent(text: &str) {
+        use plist::Value;
+
+        let head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+            <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \
+            \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n";
+        assert!(text.starts_with(head) && text.contains("\n<plist version=\"1.0\">\n"));
+        let agent = Value::from_reader_xml(text.as_bytes()).unwrap();
+        let agent = agent.into_dictionary().unwrap();
+        assert_eq!(
+            agent.len(),
+            text.lines()
+                .filter(|line| line.starts_with("\t<key>"))
+                .count(),
+            "a key is there twice"
+        );
+        for key in ["Label", "ProgramArguments"] {
+            assert!(agent.contains_key(key), "launchd requires {key}");
+        }
+        let is_path = |value: &Value| value.as_string().is_some_and(|path| path.starts_with('/'));
+        for (key, value) in &agent {
+            let is_valid = match (key.as_str(), value) {
+                ("Label", Value::String(label)) => !label.is_empty() && !label.contains('/'),
+                ("ProgramArguments", Value::Array(words)) => {
+                    words.first().is_some_and(is_path)
+                        && words.iter().all(|word| word.as_string().is_some())
+                }
+                ("EnvironmentVariables", Value::Dictionary(variables)) => {
+                    variables.values().all(|value| value.as_string().is_some())
+                }
+                ("Sockets", Value::Dictionary(sockets)) => sockets.values().all(|socket| {
+                    let socket = socket.as_dictionary().unwrap();
+                    socket.iter().all(|(key, value)| match key.as_str() {
+                        // The longest path of a socket on macOS.
+                        "SockPathName" => is_path(value) && value.as_string().unwrap().len() < 104,
+                        "SockPathMode" => value.as_signed_integer().is_some(),
+                        _ => false,
+                    })
+                }),
+                ("KeepAlive", Value::Dictionary(conditions)) => conditions
+                    .iter()
+                    .all(|(key, value)| key == "SuccessfulExit" && value.as_boolean().is_some()),
+                ("ProcessType", Value::String(kind)) => {
+                    ["Background", "Standard", "Adaptive", "Interactive"].contains(&kind.as_str())
+                }
+                ("StandardErrorPath", value) => is_path(value),
+                ("RunAtLoad", Value::Boolean(_)) => true,
+                ("ThrottleInterval" | "ExitTimeOut" | "Umask", Value::Integer(number)) => {
+                    number.as_unsigned().is_some()
+                }
+                _ => false,
+            };
+            assert!(is_valid, "{key}: {value:?}");
+        }
+    }
+
+    #[test]
+    fn launchd_agent_has_the_keys_and_types_that_launchd_reads() {
+        let mut described = described("/opt/<mux> & co/muxd");
+        check_launchd_agent(&described.launchd_agent_text().unwrap());
+        described.variables.clear();
+        check_launchd_agent(&described.launchd_agent_text().unwrap());
     }
 
     #[test]
