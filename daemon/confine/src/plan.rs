@@ -334,6 +334,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         let tmp = folder_of_command(&private, "tmp")?;
         set(&mut env, "TMPDIR", &tmp);
         write.push(tmp);
+        let (read, write) = (with_targets(&read), with_targets(&write));
         let profile = seatbelt::profile(&read, &write, &sandbox.network);
         let mut words: Vec<OsString> = vec!["-p".into(), profile.into(), program.into()];
         words.extend(args);
@@ -474,6 +475,14 @@ pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 
+/// The paths, and those to which they lead. macOS's sandbox compares the latter, and `/tmp`, `/var` and `/etc` are links
+/// there.
+fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let targets = paths.iter().filter_map(|path| path.canonicalize().ok());
+    let targets = targets.filter(|target| !paths.contains(target));
+    paths.iter().cloned().chain(targets).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -594,6 +603,48 @@ mod linux_tests {
 
     fn plan_of(command: &ConfinedCommand) -> ConfinementPlan {
         serde_json::from_str(command.args[1].to_str().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn plan_for_macos_is_one_profile_with_the_targets_of_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        for folder in ["state", "data"] {
+            fs::create_dir(home.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join("data"), home.join("link")).unwrap();
+        let mac = SandboxSupport {
+            seatbelt: true,
+            ..SandboxSupport::default()
+        };
+        let sandbox = ServerSandbox {
+            read: vec![home.join("link")],
+            ..ServerSandbox::default()
+        };
+        let command = planned(&home, "/usr/bin/x", &sandbox, &mac).unwrap();
+        assert_eq!(command.program, Path::new("/usr/bin/sandbox-exec"));
+        let [flag, profile, words @ ..] = &command.args[..] else {
+            panic!("{command:?}");
+        };
+        assert_eq!(flag, "-p");
+        assert_eq!(words, ["/usr/bin/x", "--flag"]);
+        let profile = profile.to_str().unwrap();
+        for folder in ["link", "data"] {
+            let rule = format!("(allow file-read* (subpath {:?}))", home.join(folder));
+            assert!(profile.contains(&rule), "{rule}\n{profile}");
+        }
+        let tmp = variable(&command.env, "TMPDIR").unwrap();
+        assert!(Path::new(tmp).starts_with(home.join("cache/sandboxes")));
+        let rule = format!("(allow file-read* file-write* (subpath {tmp:?}))");
+        assert!(profile.contains(&rule), "{rule}\n{profile}");
+        assert!(!profile.contains(home.join("state").to_str().unwrap()));
+        assert_eq!(variable(&command.env, RUNTIME_DIR_VARIABLE), None);
+        let hosts = ServerSandbox {
+            network: SandboxNetwork::Hosts(vec!["a.example".parse().unwrap()]),
+            ..sandbox
+        };
+        let refused = planned(&home, "/usr/bin/x", &hosts, &mac).unwrap_err();
+        assert!(refused.contains("need Linux"), "{refused}");
     }
 
     #[test]
