@@ -16,12 +16,41 @@ use super::login_record::LoginSecrets;
 const KEYRING_TIMEOUT: Duration = Duration::from_secs(5);
 const KEYRING_SERVICE: &str = "muxd";
 
-#[derive(Clone, Debug)]
+/// Finds the entry of a name, whether or not it has a secret. It may block.
+type FindEntry = dyn Fn(&str) -> Result<Entry, RequestFailure> + Send + Sync;
+
+#[derive(Clone)]
 pub(super) struct Keyring {
     /// The state directory, which distinguishes the entries of different daemons.
     scope: Arc<str>,
+    find_entry: Arc<FindEntry>,
     /// Why it counts as unavailable.
     absent: Arc<Mutex<Option<String>>>,
+}
+
+/// Why a request to the keyring failed.
+struct RequestFailure {
+    /// The keyring cannot be opened, as opposed to a failure of this request alone.
+    is_unavailable: bool,
+    message: String,
+}
+
+impl From<keyring::Error> for RequestFailure {
+    fn from(error: keyring::Error) -> Self {
+        Self {
+            is_unavailable: matches!(error, keyring::Error::NoStorageAccess(_)),
+            message: error.to_string(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keyring")
+            .field("scope", &self.scope)
+            .field("absent", &self.absent)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The error of a failed request to the keyring.
@@ -30,8 +59,16 @@ pub(super) struct KeyringUnavailable;
 
 impl Keyring {
     pub(super) fn new(scope: &str) -> Self {
+        Self::with(scope, find_system_entry)
+    }
+
+    fn with(
+        scope: &str,
+        find_entry: impl Fn(&str) -> Result<Entry, RequestFailure> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             scope: scope.into(),
+            find_entry: Arc::new(find_entry),
             absent: Arc::default(),
         }
     }
@@ -92,20 +129,16 @@ impl Keyring {
             return None;
         }
         let name = format!("{id}@{}", self.scope);
-        let asked = spawn_blocking(move || match Entry::store_status() {
-            Ok(()) => Entry::new(KEYRING_SERVICE, &name)
-                .and_then(question)
-                .map_err(|error| {
-                    let absent = matches!(error, keyring::Error::NoStorageAccess(_));
-                    (absent, error.to_string())
-                }),
-            Err(error) => Err((true, error.to_string())),
-        });
+        let find_entry = Arc::clone(&self.find_entry);
+        let asked = spawn_blocking(move || Ok(question(find_entry(&name)?)?));
         let problem = match timeout(KEYRING_TIMEOUT, asked).await {
             Ok(Ok(Ok(answer))) => return Some(answer),
-            Ok(Ok(Err((true, problem)))) => problem,
-            Ok(Ok(Err((false, problem)))) => {
-                warn!(problem, "keyring request failed");
+            Ok(Ok(Err(RequestFailure {
+                is_unavailable: true,
+                message,
+            }))) => message,
+            Ok(Ok(Err(RequestFailure { message, .. }))) => {
+                warn!(problem = message, "keyring request failed");
                 return None;
             }
             Ok(Err(_)) => {
@@ -121,5 +154,79 @@ impl Keyring {
 
     fn lock_unavailable_reason(&self) -> MutexGuard<'_, Option<String>> {
         self.absent.lock()
+    }
+}
+
+fn find_system_entry(name: &str) -> Result<Entry, RequestFailure> {
+    match Entry::store_status() {
+        Ok(()) => Ok(Entry::new(KEYRING_SERVICE, name)?),
+        Err(error) => Err(RequestFailure {
+            is_unavailable: true,
+            message: error.to_string(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyring::Error::{NoStorageAccess, PlatformFailure};
+    use keyring_core::{
+        api::CredentialStoreApi as _,
+        mock::{Cred, Store},
+    };
+
+    use super::*;
+
+    /// A keyring in the memory of the test, as every system's has to behave.
+    fn fake(scope: &str, store: &Arc<Store>) -> Keyring {
+        let store = Arc::clone(store);
+        Keyring::with(scope, move |name| {
+            let inner = store.build(KEYRING_SERVICE, name, None)?;
+            Ok(Entry { inner })
+        })
+    }
+
+    /// Makes the next request for an entry fail.
+    fn fail_next(store: &Store, name: &str, error: keyring::Error) {
+        let entry = store.build(KEYRING_SERVICE, name, None).unwrap();
+        entry
+            .as_any()
+            .downcast_ref::<Cred>()
+            .unwrap()
+            .set_error(error);
+    }
+
+    #[tokio::test]
+    async fn entry_is_read_until_it_is_removed_and_only_by_its_own_daemon() {
+        let store = Store::new().unwrap();
+        let (ours, others) = (fake("/a", &store), fake("/b", &store));
+        assert_eq!(ours.read_text("login").await, Ok(None));
+        assert!(ours.write_text("login", b"\xff\0secret".into()).await);
+        assert!(ours.write_text("login", b"\xff\0newer".into()).await);
+        assert_eq!(
+            ours.read_text("login").await,
+            Ok(Some(b"\xff\0newer".into()))
+        );
+        assert_eq!(others.read_text("login").await, Ok(None));
+        ours.forget("login").await;
+        assert_eq!(ours.read_text("login").await, Ok(None));
+        ours.forget("login").await;
+        assert_eq!(ours.unavailable_reason(), None);
+    }
+
+    #[tokio::test]
+    async fn locked_keyring_is_not_asked_again_before_a_reset() {
+        let store = Store::new().unwrap();
+        let keyring = fake("/a", &store);
+        fail_next(&store, "login@/a", PlatformFailure("busy".into()));
+        assert_eq!(keyring.read_text("login").await, Err(KeyringUnavailable));
+        assert_eq!(keyring.unavailable_reason(), None, "one request failed");
+        fail_next(&store, "login@/a", NoStorageAccess("locked".into()));
+        assert!(!keyring.write_text("login", b"secret".into()).await);
+        assert!(keyring.unavailable_reason().unwrap().contains("locked"));
+        assert!(!keyring.write_text("login", b"secret".into()).await);
+        keyring.reset_availability();
+        assert_eq!(keyring.read_text("login").await, Ok(None));
+        assert!(keyring.write_text("login", b"secret".into()).await);
     }
 }
