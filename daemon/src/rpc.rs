@@ -325,3 +325,23 @@ fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
     let pid = stream.peer_creds().ok().and_then(|creds| creds.pid());
     Some((pid, None))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use mux_proto::transport::{self, PeerOwner};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn peers_are_known_by_their_process_and_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("muxd.sock");
+        let listener = transport::listen(&socket).unwrap();
+        let client = transport::dial(&socket).await.unwrap();
+        let accepted = listener.accept().await.unwrap();
+        let me = nix::unistd::geteuid().as_raw();
+        let known = Some((Some(std::process::id()), Some(me)));
+        assert_eq!(peer_of_same_user(&accepted), known);
+        assert_eq!(transport::peer_owner(&client).unwrap(), PeerOwner::Us);
+    }
+}

@@ -9,6 +9,9 @@ mod linux;
 mod macos;
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 mod none;
+// Compiled for tests on every system, so that the profile does not break unnoticed.
+#[cfg(any(target_os = "macos", test))]
+mod seatbelt;
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 mod time_zone;
 #[cfg(windows)]

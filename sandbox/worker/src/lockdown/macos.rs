@@ -3,7 +3,6 @@
 //!
 //! Invariant: a layer that cannot be applied is not reported, and the worker continues without it.
 
-mod profile;
 mod watch;
 
 use nix::sys::{
@@ -11,7 +10,7 @@ use nix::sys::{
     stat::{Mode, umask},
 };
 
-use super::{LockdownSteps, time_zone};
+use super::{LockdownSteps, seatbelt, time_zone};
 use crate::memory::IsolateMemory;
 
 /// Processor time of all runs of one process in seconds, as on Linux.
@@ -44,7 +43,7 @@ impl LockdownSteps for Lockdown {
         let none_more = setrlimit(Resource::RLIMIT_NOFILE, MAX_DESCRIPTORS, MAX_DESCRIPTORS);
         self.record_layer("descriptors", none_more.is_ok());
         // Last, because the sandbox refuses the calls above.
-        self.record_layer("sandbox", profile::apply());
+        self.record_layer("sandbox", seatbelt::apply());
         self.0
     }
 }
