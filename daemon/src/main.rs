@@ -26,9 +26,11 @@ use mux_proto::{
     endpoint::{Dirs, EndpointError},
     sandbox_support::{SANDBOX_SUPPORT, SandboxSupportNote, SandboxSupportReport},
     startup::Report,
-    transport, variables, version,
+    transport, variables,
+    version::{self, ProgramVersion},
 };
 use mux_telemetry::{logging, trace};
+use serde::Serialize;
 
 /// How long to wait for the instance lock of a daemon that is ending: its drain and the end of servers that react to
 /// nothing but SIGKILL take 24 s. A client waits for 40 s.
@@ -38,7 +40,7 @@ const HELP: &str = "\
 muxd owns the sessions to your MCP servers and runs programs on them. The first `mux` command that
 needs it starts it: there is no need to start it by hand.
 
-Usage: muxd [--version | --help]
+Usage: muxd [--version [--json] | --help]
 
 Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until it was idle
 for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Under systemd it listens on the socket
@@ -69,17 +71,35 @@ fn main() -> ExitCode {
         Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output the channel for the report.
         Some("child") => start_for_client(),
-        Some("--version" | "-V") => print_and_exit(&format!(
-            "muxd {} (contract {}{})",
-            version::BUILD,
-            version::CONTRACT,
-            span_exporter().map_or("", |_| ", otel"),
-        )),
+        Some("--version" | "-V") => print_version(args.next().is_some_and(|form| form == "--json")),
         Some("--help" | "-h") => print_and_exit(HELP),
         Some(other) => exit_with_error(&format!(
             "muxd: unknown argument {other:?}; see muxd --help"
         )),
         None => start_in_foreground(),
+    }
+}
+
+/// Prints the version, as text or as JSON, which clients read.
+fn print_version(is_json: bool) -> ExitCode {
+    let has_otel = span_exporter().is_some();
+    let (build, contract) = (version::BUILD, version::CONTRACT);
+    if !is_json {
+        let otel = if has_otel { ", otel" } else { "" };
+        return print_and_exit(&format!("muxd {build} (contract {contract}{otel})"));
+    }
+    print_json(&ProgramVersion {
+        build: build.to_owned(),
+        contract: Some(contract),
+        otel: Some(has_otel),
+        engine: None,
+    })
+}
+
+fn print_json(report: &impl Serialize) -> ExitCode {
+    match serde_json::to_string(report) {
+        Ok(report) => print_and_exit(&report),
+        Err(error) => exit_with_error(&format!("muxd: cannot report: {error}")),
     }
 }
 
@@ -90,15 +110,11 @@ fn print_sandbox_support() -> ExitCode {
         fix: note.fix,
         is_weaker: note.is_weaker,
     });
-    let report = SandboxSupportReport {
+    print_json(&SandboxSupportReport {
         layers: report.layers.into_iter().map(String::from).collect(),
         has_sandboxes: report.has_sandboxes,
         notes: notes.collect(),
-    };
-    match serde_json::to_string(&report) {
-        Ok(report) => print_and_exit(&report),
-        Err(error) => exit_with_error(&format!("muxd: cannot report: {error}")),
-    }
+    })
 }
 
 fn start_in_foreground() -> ExitCode {

@@ -1,5 +1,7 @@
 //! The versions of contract and build, and the features of the contract.
 
+use serde::{Deserialize, Serialize};
+
 /// The contract that this crate describes.
 ///
 /// 1: November 2026, the first. 2: November 2026, long values come as handles: `call` answers with
@@ -11,6 +13,21 @@ pub const CONTRACT: u32 = 5;
 
 /// The build of this program, for display and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// What `muxd --version --json` and `mux-worker --version --json` print.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ProgramVersion {
+    pub build: String,
+    /// The contract that a daemon speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<u32>,
+    /// Whether a daemon is built with OpenTelemetry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otel: Option<bool>,
+    /// The name and the version of a worker's engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+}
 
 /// The feature that lists a method, by the method's name in the trait. `None` for a frozen method, which need not be
 /// listed.

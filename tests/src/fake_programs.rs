@@ -15,6 +15,10 @@ int main(int count, char **arguments) {
     puts(VERSION);
     return 0;
   }
+  if (count == 3 && strcmp(arguments[2], "--json") == 0) {
+    puts("{\"build\":\"0.0.1\",\"engine\":\"v8 1.2.3\"}");
+    return 0;
+  }
   if (count == 3 && strcmp(arguments[1], "man") == 0) {
     char path[4096];
     snprintf(path, sizeof path, "%s/mux.1", arguments[2]);
@@ -27,8 +31,8 @@ int main(int count, char **arguments) {
 }
 "#;
 
-/// Compiles a program that prints `version` for an option, writes a page for `man DIR`, and otherwise prints its
-/// arguments. It exits with 7 if the last one is `fail`.
+/// Compiles a program that prints `version` for an option, the version of an engine with `--json`, writes a page for
+/// `man DIR`, and otherwise prints its arguments. It exits with 7 if the last one is `fail`.
 pub fn fake_program(path: &Path, version: &str) {
     compiled_program(Command::new("cc"), path, version);
 }

@@ -13,28 +13,27 @@ use std::{
     time::Duration,
 };
 
-use mux_proto::{variables, version};
+use mux_proto::{
+    variables,
+    version::{self, ProgramVersion},
+};
 
 use super::env_path;
 use crate::render::VersionInfo;
 
 /// How long `--version` of the worker or the daemon may take.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum bytes read of the version line.
+/// Maximum bytes read of a program's version.
 const MAX_VERSION_BYTES: u64 = 1024;
 
 pub(crate) fn version_report() -> VersionInfo {
     VersionInfo {
         build: version::BUILD,
         contract: version::CONTRACT,
-        engine: worker_path()
-            .and_then(version_output)
-            .as_deref()
-            .and_then(parse_engine),
+        engine: worker_path().and_then(program_version).and_then(engine_of),
         otel: muxd_path()
-            .and_then(version_output)
-            .as_deref()
-            .and_then(parse_otel),
+            .and_then(program_version)
+            .and_then(|version| version.otel),
     }
 }
 
@@ -64,10 +63,10 @@ fn muxd_path() -> Option<PathBuf> {
     daemon.filter(|daemon| daemon.exists())
 }
 
-/// The output of `PROGRAM --version`; `None` if it fails or takes too long.
-fn version_output(program: PathBuf) -> Option<String> {
+/// What `PROGRAM --version --json` prints; `None` if it fails or takes too long.
+fn program_version(program: PathBuf) -> Option<ProgramVersion> {
     let mut child = Command::new(program)
-        .arg("--version")
+        .args(["--version", "--json"])
         .env_clear()
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -91,22 +90,13 @@ fn version_output(program: PathBuf) -> Option<String> {
     // It has exited, or it hangs.
     drop(child.kill());
     drop(child.wait());
-    said
+    serde_json::from_str(&said?).ok()
 }
 
-/// `mux-worker 0.1.0 (engine v8 15.0.245.4)` → `v8 15.0.245.4`.
-fn parse_engine(line: &str) -> Option<String> {
-    let (_, rest) = line.trim().split_once("(engine ")?;
-    let engine = rest.strip_suffix(')')?;
+/// The engine of a worker, unless its name could confuse a terminal.
+fn engine_of(version: ProgramVersion) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || " .-_+".contains(c);
-    (!engine.is_empty() && engine.chars().all(plain)).then(|| engine.to_owned())
-}
-
-/// `muxd 0.1.0 (contract 5, otel)` → true.
-fn parse_otel(line: &str) -> Option<bool> {
-    let (_, rest) = line.trim().split_once(" (contract ")?;
-    let words = rest.strip_suffix(')')?;
-    Some(words.split(", ").any(|word| word == "otel"))
+    version.engine.filter(|engine| engine.chars().all(plain))
 }
 
 #[cfg(test)]
@@ -114,25 +104,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn otel_support_is_parsed_from_the_version_line() {
-        assert_eq!(parse_otel("muxd 0.1.0 (contract 5, otel)\n"), Some(true));
-        assert_eq!(parse_otel("muxd 0.1.0 (contract 5)"), Some(false));
-        assert_eq!(parse_otel("muxd"), None);
-    }
-
-    #[test]
-    fn engine_is_parsed_only_from_a_worker_version_line() {
-        let engine = |line| parse_engine(line);
-        assert_eq!(
-            engine("mux-worker 0.1.0 (engine v8 15.0.245.4)\n").as_deref(),
-            Some("v8 15.0.245.4")
-        );
-        assert_eq!(
-            engine("mux-worker 0.1.0 (engine quickjs)").as_deref(),
-            Some("quickjs")
-        );
-        for other in ["", "mux-worker 0.0.9", "(engine )", "(engine \u{1b}[2J)"] {
-            assert_eq!(engine(other), None, "{other:?}");
-        }
+    fn engine_with_control_characters_is_not_shown() {
+        let engine = |text: &str| {
+            engine_of(ProgramVersion {
+                engine: Some(text.to_owned()),
+                ..ProgramVersion::default()
+            })
+        };
+        assert_eq!(engine("v8 15.0.245.4").as_deref(), Some("v8 15.0.245.4"));
+        assert_eq!(engine("quickjs").as_deref(), Some("quickjs"));
+        assert_eq!(engine("\u{1b}[2J"), None);
     }
 }

@@ -36,13 +36,16 @@ export async function start(places: Places, program: string, environment: Enviro
 /** The contract that this program speaks; absent if it does not tell. */
 export function contractOf(program: string): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const child = spawn(program, ["--version"], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(program, ["--version", "--json"], { stdio: ["ignore", "pipe", "ignore"] });
     let said = "";
     child.stdout.setEncoding("utf8").on("data", (piece: string) => (said += piece));
     child.on("error", () => resolve(undefined));
     child.on("close", () => {
-      const number = /\(contract (\d+)/.exec(said)?.[1];
-      resolve(number === undefined ? undefined : Number(number));
+      try {
+        resolve((JSON.parse(said) as { contract?: number }).contract);
+      } catch {
+        resolve(undefined);
+      }
     });
   });
 }

@@ -17,7 +17,7 @@ pub(crate) enum WorkerCommand {
     /// Writes a snapshot of the guest's realm to standard output.
     MakeSnapshot,
     /// Prints the build and the engine.
-    Version,
+    Version { is_json: bool },
 }
 
 pub(crate) fn parse_arguments(
@@ -29,8 +29,9 @@ pub(crate) fn parse_arguments(
     let mut arguments = arguments.into_iter().peekable();
     if arguments.next_if(|first| first == "--version").is_some() {
         return match arguments.next() {
-            None => Ok(WorkerCommand::Version),
-            Some(_) => Err("--version takes no other arguments".into()),
+            None => Ok(WorkerCommand::Version { is_json: false }),
+            Some(form) if form == "--json" => Ok(WorkerCommand::Version { is_json: true }),
+            Some(_) => Err("--version takes no other argument than --json".into()),
         };
     }
     while let Some(argument) = arguments.next() {
@@ -98,7 +99,12 @@ mod tests {
             Ok(WorkerCommand::Serve { memory, snapshot })
         );
         assert_eq!(parsed("--make-snapshot"), Ok(WorkerCommand::MakeSnapshot));
-        assert_eq!(parsed("--version"), Ok(WorkerCommand::Version));
+        assert_eq!(
+            parsed("--version"),
+            Ok(WorkerCommand::Version { is_json: false })
+        );
+        let json = WorkerCommand::Version { is_json: true };
+        assert_eq!(parsed("--version --json"), Ok(json));
         let nothing = WorkerCommand::Serve {
             memory: IsolateMemory::default(),
             snapshot: None,

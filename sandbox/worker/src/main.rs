@@ -100,7 +100,7 @@ fn main() -> ExitCode {
     };
     let basis = match task {
         WorkerCommand::MakeSnapshot => return snapshot::make(),
-        WorkerCommand::Version => return print_version(),
+        WorkerCommand::Version { is_json } => return print_version(is_json),
         WorkerCommand::Serve { memory, snapshot } => IsolateOptions {
             memory,
             snapshot: snapshot.as_deref().and_then(load_snapshot),
@@ -145,12 +145,15 @@ fn engine_version() -> Option<String> {
     None
 }
 
-/// Prints the version, which `mux --version` reads.
+/// Prints the version, as text or as JSON, which `mux --version` reads.
 #[expect(clippy::print_stdout, reason = "asked for on the command line")]
-fn print_version() -> ExitCode {
+fn print_version(is_json: bool) -> ExitCode {
     let build = env!("CARGO_PKG_VERSION");
     let version = engine_version().map_or_else(String::new, |version| format!(" {version}"));
-    println!("mux-worker {build} (engine {ENGINE_NAME}{version})");
+    match is_json {
+        true => println!(r#"{{"build":"{build}","engine":"{ENGINE_NAME}{version}"}}"#),
+        false => println!("mux-worker {build} (engine {ENGINE_NAME}{version})"),
+    }
     ExitCode::SUCCESS
 }
 
