@@ -14,6 +14,7 @@ use super::{
     event_writer::{EventWriter, console_warning},
     events::RunEvent,
     outcome_guard::{OutcomeGuard, with_warning},
+    program_check::HintScope,
     recording_mode::RecordingMode,
     run::Run,
     run_context::RunContext,
@@ -144,8 +145,9 @@ impl Runs {
                 .caller
                 .trace
                 .begin_span(SpanKind::Internal, || "check".into());
+            let (source, agent) = (&request.source, agent.as_deref());
             let look =
-                inspector.check_before_run(&request.source, agent.as_deref(), whom, &request.turn);
+                inspector.check_before_run(source, agent, HintScope::All, whom, &request.turn);
             let found = tokio::select! {
                 found = look => found,
                 // The pool reports the cancellation.

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use self::diagnostic_report::HintScope;
 use futures::future::join_all;
 use mux_sandbox::{Pool, ProgramLimits, QueueKey};
 use mux_typegen::names::spell;
@@ -84,10 +85,11 @@ impl ProgramChecker {
     }
 
     /// Checks the types of a program that is about to run. The worker reports its syntax errors.
-    pub async fn check_before_run(
+    pub(crate) async fn check_before_run(
         &self,
         source: &str,
         agent: Option<&str>,
+        hints: HintScope,
         (scope, whose): (&Scope, &CallerIdentity),
         turn: &QueueKey,
     ) -> CheckFindings {
@@ -95,7 +97,7 @@ impl ProgramChecker {
         if strictness == CheckMode::Off {
             return CheckFindings::default();
         }
-        let mut found = self.check_types(source, scope, whose).await;
+        let mut found = self.check_types(source, hints, scope, whose).await;
         // The compiler and V8 disagree about the syntax of some programs: V8 decides.
         if found.syntax {
             let limits = ProgramLimits::default();
@@ -126,7 +128,10 @@ impl ProgramChecker {
                 unchecked: Some("check is off in the configuration".into()),
                 ..CheckFindings::default()
             },
-            _ => self.check_types(&source, scope, whose).await.inspection,
+            _ => {
+                let checked = self.check_types(&source, HintScope::All, scope, whose);
+                checked.await.inspection
+            }
         };
         inspection.downgrade_errors(strictness);
         inspection.add_parser_findings(parsed);
@@ -136,6 +141,7 @@ impl ProgramChecker {
     async fn check_types(
         &self,
         source: &str,
+        hints: HintScope,
         scope: &Scope,
         whose: &CallerIdentity,
     ) -> CompilerFindings {
@@ -145,7 +151,7 @@ impl ProgramChecker {
             found = self.run_compiler(source, scope).await;
         }
         match found {
-            Ok(diagnostics) => self.report_diagnostics(&diagnostics, scope),
+            Ok(diagnostics) => self.report_diagnostics(&diagnostics, scope, hints),
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
                 CompilerFindings {
@@ -171,11 +177,17 @@ impl ProgramChecker {
         found
     }
 
-    fn report_diagnostics(&self, diagnostics: &[Diagnostic], scope: &Scope) -> CompilerFindings {
+    fn report_diagnostics(
+        &self,
+        diagnostics: &[Diagnostic],
+        scope: &Scope,
+        hints: HintScope,
+    ) -> CompilerFindings {
         let mut inspection = CheckFindings::default();
         let tools = diagnostics.iter().filter(|found| !found.is_syntax());
         for diagnostic in tools {
-            diagnostic_report::add(&mut inspection, diagnostic, &self.upstreams, scope);
+            let upstreams = &self.upstreams;
+            diagnostic_report::add(&mut inspection, diagnostic, upstreams, (scope, hints));
         }
         CompilerFindings {
             syntax: diagnostics.iter().any(|found| found.is_syntax()),

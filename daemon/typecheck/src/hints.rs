@@ -8,9 +8,24 @@ use mux_text::did_you_mean::nearest_few;
 
 /// The maximum number of members that the hint for a call of a non-function names.
 const MAX_NAMED_MEMBERS: usize = 5;
-/// The beginning of a hint that names members with a similar spelling.
-pub const SPELLING_HINT: &str = "did you mean";
 const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
+
+/// What to write instead.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ProgramHint {
+    pub text: String,
+    /// Whether it names members with a similar spelling.
+    pub is_spelling: bool,
+}
+
+impl From<String> for ProgramHint {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            is_spelling: false,
+        }
+    }
+}
 
 /// The diagnostic that a hint is for.
 pub(super) struct HintContext<'a> {
@@ -23,16 +38,16 @@ pub(super) struct HintContext<'a> {
     pub(super) types: &'a str,
 }
 
-pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
+pub(super) fn hint_for(about: &HintContext<'_>) -> Option<ProgramHint> {
     let message = about.message;
     if let Some(name) = quoted_after(message, "Cannot find name '") {
-        return missing_name_hint(name, about.types);
+        return missing_name_hint(name, about.types).map(ProgramHint::from);
     }
     if let Some(specifier) = quoted_after(message, "Cannot find module '") {
-        return Some(missing_globals::module_hint(specifier));
+        return Some(missing_globals::module_hint(specifier).into());
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
-        return Some("a call returns a promise: `await` it".into());
+        return Some("a call returns a promise: `await` it".to_owned().into());
     }
     if let Some(of) = uncallable_type(about.why)
         && let Some(known) = members_of_type(about.types, of)
@@ -48,18 +63,22 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
             .take(MAX_NAMED_MEMBERS)
             .map(|n| format!("`{n}`"))
             .collect();
-        return Some(format!("call one of these: {}{more}", named.join(", ")));
+        return Some(format!("call one of these: {}{more}", named.join(", ")).into());
     }
     if let Some((name, of)) = unknown_property(message)
         && let Some(known) = members_of_type(about.types, of)
     {
         let near = nearest_few(name, known.iter().copied(), 3);
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-        return match (near.is_empty(), of) {
-            (false, _) => Some(format!("{SPELLING_HINT} {}?", near.join(" or "))),
-            (true, "Mux") => Some("`Object.keys(mux)` lists the servers".into()),
-            (true, _) => Some("`Object.keys` of the server lists its tools".into()),
+        let text = match (near.is_empty(), of) {
+            (false, _) => format!("did you mean {}?", near.join(" or ")),
+            (true, "Mux") => "`Object.keys(mux)` lists the servers".into(),
+            (true, _) => "`Object.keys` of the server lists its tools".into(),
         };
+        return Some(ProgramHint {
+            text,
+            is_spelling: !near.is_empty(),
+        });
     }
     None
 }
@@ -162,7 +181,7 @@ mod tests {
             why: "",
             types: TYPES,
         };
-        hint_for(&about).unwrap_or_default()
+        hint_for(&about).map_or_else(String::new, |hint| hint.text)
     }
 
     #[test]
@@ -246,7 +265,8 @@ mod tests {
                 why: &format!("  Type '{of}' has no call signatures."),
                 types: TYPES,
             };
-            assert_eq!(hint_for(&about).as_deref(), expected, "{of}");
+            let hint = hint_for(&about).map(|hint| hint.text);
+            assert_eq!(hint.as_deref(), expected, "{of}");
         }
     }
 }

@@ -47,7 +47,7 @@ use self::{
     types_folders::TypesFolders,
     verdict_cache::{VerdictCache, VerdictKey, VerdictLookup},
 };
-pub use self::{hints::SPELLING_HINT, types_text::TypesText};
+pub use self::{hints::ProgramHint, types_text::TypesText};
 use mux_process::blocking_pool;
 
 /// The compiler version that `mux setup` installs, and the name of its folder.
@@ -103,7 +103,7 @@ pub struct Diagnostic {
     pub end_line: u32,
     pub end_column: u32,
     /// What to write instead.
-    pub hint: Option<String>,
+    pub hint: Option<ProgramHint>,
     /// Server and tool as the program spells them, if the finding is in the arguments of a tool call.
     pub tool: Option<(String, String)>,
     /// Whether the tool does not exist.

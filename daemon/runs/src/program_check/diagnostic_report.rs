@@ -10,11 +10,19 @@ use mux_catalog::{Scope, TypeTextAudience};
 use mux_typecheck::{Diagnostic, Severity};
 use mux_upstream::Upstreams;
 
+/// Which hints the faults of a program get.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum HintScope {
+    All,
+    /// Only hints that name members with a similar spelling, with what is known of the tool.
+    Spelling,
+}
+
 pub(super) fn add(
     inspection: &mut CheckFindings,
     diagnostic: &Diagnostic,
     upstreams: &Upstreams,
-    scope: &Scope,
+    (scope, hint_scope): (&Scope, HintScope),
 ) {
     let mut fault = Fault::new(FaultKind::Type, diagnostic.message.clone());
     fault.line = Some(diagnostic.line);
@@ -27,8 +35,13 @@ pub(super) fn add(
     let is_found = diagnostic.is_unknown && matches!(advice, Some(ToolAdvice::Found { .. }));
     let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
     let advised = advice.map(|advice| advice.words(is_found));
-    let hints: Vec<String> = hint.cloned().into_iter().chain(advised).collect();
-    if !hints.is_empty() {
+    let is_wanted = match hint_scope {
+        HintScope::All => true,
+        HintScope::Spelling => hint.is_some_and(|hint| hint.is_spelling),
+    };
+    let text = hint.map(|hint| hint.text.clone());
+    let hints: Vec<String> = text.into_iter().chain(advised).collect();
+    if is_wanted && !hints.is_empty() {
         fault = fault.hint(hints.join("\n"));
     }
     fault.details = Some(json!({ "code": format!("TS{}", diagnostic.code) }).to_string());

@@ -13,10 +13,13 @@ use futures::future::join_all;
 use mux_wire::{Fault, FaultKind};
 use tokio::time::timeout;
 
-use crate::{RunEvent, program_check::ProgramChecker, run_context::RunContext};
+use crate::{
+    RunEvent,
+    program_check::{HintScope, ProgramChecker},
+    run_context::RunContext,
+};
 use mux_catalog::{Scope, Tool};
 use mux_program::{PlanStep, StepOrder, StepPlan};
-use mux_typecheck::SPELLING_HINT;
 use mux_upstream::Upstreams;
 
 /// How long the check waits for each server. Steps of a server that is not ready by then wait themselves.
@@ -144,8 +147,10 @@ async fn type_warnings(
     let explained = mux_program::explain_as_typescript(plan, &StepOrder::of(plan, changes));
     let (scope, whose) = (&*reach.asking.scope, &reach.whose);
     let turn = &reach.asking.turn;
+    // Other hints describe the tool of a step, while its mistake concerns the result of another.
+    let hints = HintScope::Spelling;
     let found = inspector
-        .check_before_run(&explained.source, agent, (scope, whose), turn)
+        .check_before_run(&explained.source, agent, hints, (scope, whose), turn)
         .await;
     let all = found.errors.into_iter().chain(found.warnings);
     let of_its_step = |fault: Fault| {
@@ -154,8 +159,6 @@ async fn type_warnings(
         let step = &plan.steps[index];
         Some(Fault {
             message: format!("step `{}`: {}", step.id, fault.message),
-            // Other hints describe the tool of this step, while the mistake concerns the result of another.
-            hint: fault.hint.filter(|hint| hint.starts_with(SPELLING_HINT)),
             line: None,
             column: None,
             ..fault

@@ -49,7 +49,7 @@ async fn errors_have_positions_and_hints() {
         let tool: String = tool
             .map(|(server, tool)| format!("mux.{server}.{tool}"))
             .collect();
-        let hint = one.hint.clone().unwrap_or_default();
+        let hint = one.hint.clone().map_or_else(String::new, |hint| hint.text);
         let all = format!("{} {hint} {tool}", one.message);
         for part in parts {
             assert!(all.contains(part), "{source}: {part:?} in {all}");
