@@ -1548,6 +1548,8 @@ export interface ServerInfo {
   retry_in_ms?: number;
   /** Warnings for the user, such as tools that have changed. */
   warnings?: string[];
+  /** The codes of `warnings`, in the same order. A warning without one is `other`. */
+  warning_codes?: ServerWarningCode[];
   /** Something in its `args` looks like a secret: it is in the configuration file and in the list of processes. */
   secret_in_args?: boolean;
   /** The project whose file defines it, for a server that is not the user's own. */
@@ -1579,6 +1581,19 @@ export type ServerState =
   | "broken"
   /** The configuration disables it: `mux servers enable NAME`. */
   | "disabled";
+
+/** What a warning about a server is about, where its remedy depends on it. */
+export type ServerWarningCode =
+  /** A text of the server may instruct a model. */
+  | "instructions"
+  /** A result held what looks like a secret. */
+  | "secret_result"
+  /** A newer description of a source could not be loaded. */
+  | "source_problem"
+  /** A remark on a source, which is also in the `notes` of `source`. */
+  | "source_note"
+  /** Anything else, also what only newer builds know. */
+  | "other";
 
 /** One session of a server that has several. */
 export interface SessionInfo {
@@ -1702,7 +1717,7 @@ export interface Status {
   log: string;
   /** Persistent problems: a config that does not parse, workers that do not start. */
   problems: string[];
-  /** The same problems, with codes to decide by. A daemon of an older version sends none. */
+  /** The same problems, with codes to decide by. */
   problem_details?: ProblemDetail[];
   /** What the daemon cannot do now, because its machine does not let it. */
   degraded?: Degraded[];

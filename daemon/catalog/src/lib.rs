@@ -11,7 +11,8 @@
 //!   resolves names.
 //! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
 //!   `pin_writer`, compared by `definition_diff`; `pin_status` is a tool's pin status.
-//! - `lookalikes` finds names made to look like others, `injection_signs` texts that may instruct a model.
+//! - `lookalikes` finds names made to look like others, `injection_signs` texts that may instruct a model; a
+//!   `server_warning` has a code for its remedy.
 //! - `scope` is what one agent sees in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
 //!   `index_segment`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
 //!   budget (`token_estimate`), the most needed first (`tool_order`); `tool_usage` counts calls,
@@ -63,6 +64,7 @@ mod scope;
 pub mod search;
 mod server_eras;
 mod server_usage;
+mod server_warning;
 mod shape_learning;
 mod tool;
 mod tool_drafts;
@@ -94,6 +96,7 @@ pub use self::{
     lookalikes::imitations,
     pin_status::{DefinitionChange, PinStatus},
     scope::{Scope, Scopes},
+    server_warning::{ServerWarning, ServerWarningCode},
     tool::Tool,
     tool_list_store::ListKey,
     tool_overrides::{OverriddenTool, OverrideMistake},

@@ -6,7 +6,14 @@
 use mux_wire::{Fault, FaultKind};
 use serde_json::json;
 
-use super::{Tool, ToolSet, injection_signs::listed_signs};
+use super::{
+    Tool, ToolSet,
+    injection_signs::listed_signs,
+    server_warning::{
+        ServerWarning,
+        ServerWarningCode::{Instructions, Other},
+    },
+};
 use mux_text::digest::DigestKey;
 
 /// The maximum number of names in a warning.
@@ -95,7 +102,7 @@ pub(super) fn mark(server: &str, change: &DefinitionChange) -> String {
 
 impl ToolSet {
     /// Warnings for the user about these tools.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self) -> Vec<ServerWarning> {
         let Some(server) = self.iter().next().map(|tool| &tool.server) else {
             return Vec::new();
         };
@@ -108,43 +115,49 @@ impl ToolSet {
         let mut remarks = Vec::new();
         if let Some((count, names)) = named(|tool| tool.is_refused()) {
             let are = plural(count, "tool is", "tools are");
-            remarks.push(format!(
+            remarks.push(Other.warning(format!(
                 "{count} {are} not what was first trusted, and refused: {names}; {accept} shows the difference"
-            ));
+            )));
         }
         if let Some((count, names)) = named(|tool| tool.change().is_some_and(|c| !c.refused)) {
             let are = plural(count, "tool is", "tools are");
-            remarks.push(format!(
+            remarks.push(Other.warning(format!(
                 "{count} {are} not what was first trusted: {names}; {accept} shows the difference"
-            ));
+            )));
         }
         if let Some((count, names)) = named(|tool| matches!(tool.standing, PinStatus::New)) {
             let are = plural(count, "tool is", "tools are");
-            remarks.push(format!(
+            remarks.push(Other.warning(format!(
                 "{count} {are} new since its server was first trusted: {names}; {accept} acknowledges this"
-            ));
+            )));
         }
         if !self.instruction_signs.is_empty() {
             let signs = listed_signs(&self.instruction_signs);
-            remarks.push(format!(
+            remarks.push(Instructions.warning(format!(
                 "the instructions of {server} may instruct a model beyond its tools: {signs}; `mux tools --server {server}` \
                  shows them"
-            ));
+            )));
         }
         let signed: Vec<_> = self.iter().filter(|tool| !tool.signs.is_empty()).collect();
         for tool in signed.iter().take(MAX_NAMED_TOOLS) {
             let (path, signs) = (self.path(tool), listed_signs(&tool.signs));
-            remarks.push(format!(
+            remarks.push(Instructions.warning(format!(
                 "{path} has text that may instruct a model: {signs}; `mux types {path}` shows it"
-            ));
+            )));
         }
         if let Some(more) = signed.len().checked_sub(MAX_NAMED_TOOLS + 1) {
             let more = more + 1;
             let have = plural(more, "tool has", "tools have");
-            remarks.push(format!("{more} more {have} text that may instruct a model"));
+            remarks.push(
+                Instructions.warning(format!("{more} more {have} text that may instruct a model")),
+            );
         }
         let mismatches = self.iter().filter_map(|tool| tool.mismatch());
-        remarks.extend(mismatches.take(MAX_NAMED_TOOLS).map(str::to_owned));
+        remarks.extend(
+            mismatches
+                .take(MAX_NAMED_TOOLS)
+                .map(|text| Other.warning(text)),
+        );
         remarks
     }
 }

@@ -108,7 +108,7 @@ pub(super) async fn tools(
             ..tool_info(catalog, scope, &tools, tool, detail)
         });
         let mut warnings = tools.warnings.clone();
-        warnings.extend(tools.remarks());
+        warnings.extend(tools.remarks().into_iter().map(|remark| remark.text));
         if !forbidden.is_empty() {
             warnings.push(format!(
                 "{}: {} of its functions cannot be called; `mux sources` shows why, and how to allow them",

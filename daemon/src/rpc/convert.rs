@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{approvals, login, program_steps, sources};
 use crate::daemon::LoadReport;
 use mux_auth::LoginStatus;
+use mux_catalog::ServerWarningCode;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
 use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
@@ -271,6 +272,16 @@ fn level(level: ConsoleLevel) -> wire::Level {
     }
 }
 
+fn warning_code(code: ServerWarningCode) -> wire::ServerWarningCode {
+    match code {
+        ServerWarningCode::Instructions => wire::ServerWarningCode::Instructions,
+        ServerWarningCode::SecretResult => wire::ServerWarningCode::SecretResult,
+        ServerWarningCode::SourceProblem => wire::ServerWarningCode::SourceProblem,
+        ServerWarningCode::SourceNote => wire::ServerWarningCode::SourceNote,
+        ServerWarningCode::Other => wire::ServerWarningCode::Other,
+    }
+}
+
 pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
     let view = server.view();
     let account = login::account(upstreams.auth(), server);
@@ -278,12 +289,16 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
     let warning = account.as_ref().and_then(|account| account.scope_warning());
     let warning =
         warning.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
+    let warning = warning.map(|text| ServerWarningCode::Other.warning(text));
     let remarks = view.tools.as_ref().map(|tools| tools.remarks());
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
     warnings.extend(warning);
     let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
     warnings.extend(described.iter().flat_map(sources::source_warnings));
+    let warning_codes = warnings.iter().map(|warning| warning_code(warning.code));
+    let warning_codes = warning_codes.collect();
+    let warnings = warnings.into_iter().map(|warning| warning.text).collect();
     wire::ServerInfo {
         secret_in_args: server.definition().as_ref().is_ok_and(has_secrets),
         name: server.name().to_owned(),
@@ -330,6 +345,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
         who: account.as_ref().and_then(|account| account.who()),
         retry_in_ms: view.retry_in.map(millis),
         warnings,
+        warning_codes,
         project: server.project().map(Into::into),
         source: described.map(sources::source_info),
         sandbox: sandbox_info(server, view.sandbox),

@@ -7,6 +7,7 @@ use mux_wire::{Fault, FaultKind};
 
 use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
+use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_settings::{ServerEndpoint, SourceDefinition, SourceKind};
 use mux_sources::DescriptionStatus;
 use mux_upstream::{Server, Upstreams};
@@ -118,23 +119,17 @@ pub(super) fn uncallable_functions(upstreams: &Upstreams, server: &Server) -> BT
 }
 
 /// Warnings about a source for the user.
-pub(super) fn source_warnings(summary: &SourceSummary) -> Vec<String> {
+pub(super) fn source_warnings(summary: &SourceSummary) -> Vec<ServerWarning> {
     let problem = summary.described.problem.as_ref().map(|problem| {
         let age = summary.described.fetched.and_then(|at| at.elapsed().ok());
         let age = age.map_or_else(String::new, |age| format!(" of {} ago", rounded_age(age)));
-        format!("its description{age} is used, because a newer one could not be loaded: {problem}")
+        ServerWarningCode::SourceProblem.warning(format!(
+            "its description{age} is used, because a newer one could not be loaded: {problem}"
+        ))
     });
-    problem
-        .into_iter()
-        .chain(
-            summary
-                .described
-                .facts
-                .notes
-                .iter()
-                .map(ToString::to_string),
-        )
-        .collect()
+    let notes = summary.described.facts.notes.iter();
+    let notes = notes.map(|note| ServerWarningCode::SourceNote.warning(note.to_string()));
+    problem.into_iter().chain(notes).collect()
 }
 
 fn source(server: &Server) -> Option<&SourceDefinition> {

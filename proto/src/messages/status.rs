@@ -69,6 +69,9 @@ pub struct ServerInfo {
     /// Warnings for the user, such as tools that have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The codes of `warnings`, in the same order. A warning without one is `other`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warning_codes: Vec<ServerWarningCode>,
     /// Something in its `args` looks like a secret: it is in the configuration file and in the list of processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub secret_in_args: bool,
@@ -81,6 +84,33 @@ pub struct ServerInfo {
     /// For a server that the daemon starts: what it may reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxInfo>,
+}
+
+impl ServerInfo {
+    /// The warnings, each with its code.
+    pub fn coded_warnings(&self) -> impl Iterator<Item = (&str, ServerWarningCode)> {
+        let codes = self.warning_codes.iter().copied();
+        let codes = codes.chain(std::iter::repeat(ServerWarningCode::Other));
+        self.warnings.iter().map(String::as_str).zip(codes)
+    }
+}
+
+/// What a warning about a server is about, where its remedy depends on it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ServerWarningCode {
+    /// A text of the server may instruct a model.
+    Instructions,
+    /// A result held what looks like a secret.
+    SecretResult,
+    /// A newer description of a source could not be loaded.
+    SourceProblem,
+    /// A remark on a source, which is also in the `notes` of `source`.
+    SourceNote,
+    /// Anything else, also what only newer builds know.
+    #[serde(other)]
+    Other,
 }
 
 /// The sandbox of a server.

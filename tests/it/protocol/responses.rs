@@ -17,9 +17,10 @@ use mux_proto::{
     AuthState, CallAnswer, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind,
     EventPage, FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome,
     ProblemDetail, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState,
-    SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo,
-    SourceInfo, SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo,
-    ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState,
+    ServerWarningCode, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status,
+    TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus,
+    service::MuxResponse,
 };
 use serde_json::json;
 
@@ -352,6 +353,7 @@ fn server() -> ServerInfo {
         who: Some("ada@example.com".into()),
         retry_in_ms: Some(250),
         warnings: vec!["something".into()],
+        warning_codes: vec![ServerWarningCode::Instructions],
         secret_in_args: true,
         project: Some("/home/me/project".into()),
         source: Some(SourceInfo {

@@ -1,6 +1,8 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
-use mux_proto::{AuthState, SandboxState, ServerCause, ServerState, SourceNote, Status};
+use mux_proto::{
+    AuthState, SandboxState, ServerCause, ServerState, ServerWarningCode, SourceNote, Status,
+};
 
 use super::CheckGroup;
 use crate::render::{SECRET_IN_ARGS, user_of};
@@ -93,30 +95,21 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
         for check in &mut group.checks[before..] {
             check.detail.clone_from(&server.detail);
         }
-        for warning in &server.warnings {
-            let source = server.source.as_ref();
-            // The notes are reported below, each with its fix.
-            if source.is_some_and(|source| {
-                source
-                    .notes
-                    .iter()
-                    .any(|note| is_warning_of_note(note, warning))
-            }) {
-                continue;
-            }
-            let problem = source.and_then(|source| source.problem.as_ref());
-            let fix = match (source, problem) {
-                (_, Some(problem)) if warning.contains(problem.as_str()) => {
+        for (warning, code) in server.coded_warnings() {
+            let fix = match code {
+                // The notes are reported below, each with its fix.
+                ServerWarningCode::SourceNote => continue,
+                ServerWarningCode::SourceProblem => {
                     format!("`mux sources refresh {name}` tries again now")
                 }
-                _ if warning.contains("may instruct a model") => format!(
+                ServerWarningCode::Instructions => format!(
                     "if you do not want models to read it, leave the tool out (tools.exclude) or describe it yourself \
                      (override) in [{section}.{name}] in {config}"
                 ),
-                _ if warning.contains("looks like a secret") => format!(
+                ServerWarningCode::SecretResult => format!(
                     "secrets in [{section}.{name}] or [results] in {config} says what happens to such results"
                 ),
-                _ => format!("`mux servers pins {name}` lists its tools"),
+                ServerWarningCode::Other => format!("`mux servers pins {name}` lists its tools"),
             };
             group.warn(format!("{name}: {warning}"), fix);
         }
@@ -228,12 +221,6 @@ fn problem_fix(code: &str, config: &str) -> String {
     }
 }
 
-/// Whether `warning` is the text of `note`, with or without its fix appended.
-fn is_warning_of_note(note: &SourceNote, warning: &str) -> bool {
-    let rest = warning.strip_prefix(note.text.as_str());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -290,6 +277,26 @@ mod tests {
             )
         );
         assert_eq!(check.detail.as_deref(), Some("searched /usr/bin, /bin"));
+    }
+
+    #[test]
+    fn fix_of_a_warning_depends_on_its_code() {
+        let fix = |codes: Value| {
+            let fields =
+                json!({ "state": "ready", "warnings": ["something"], "warning_codes": codes });
+            check_of(fields).fix.unwrap()
+        };
+        for (code, part) in [
+            ("instructions", "tools.exclude"),
+            ("secret_result", "[results]"),
+            ("source_problem", "`mux sources refresh s`"),
+            ("other", "`mux servers pins s`"),
+            ("of_a_newer_build", "`mux servers pins s`"),
+        ] {
+            assert!(fix(json!([code])).contains(part), "{code}");
+        }
+        // An older daemon sends no codes.
+        assert!(fix(json!([])).contains("`mux servers pins s`"));
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl ServerCatalogEntry {
         let tools = self.pins.compare_with_pins(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude, &self.overrides);
         let set = set.saying(instructions);
-        for warning in set.warnings.iter().chain(&set.remarks()) {
+        let remarks = set.remarks().into_iter().map(|remark| remark.text);
+        for warning in set.warnings.iter().cloned().chain(remarks) {
             warn!(server = self.name, "{warning}");
         }
         set

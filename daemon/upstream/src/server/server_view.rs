@@ -13,7 +13,11 @@ use super::{
 };
 use crate::link::SandboxState;
 
-use mux_catalog::ToolSet;
+use mux_catalog::{
+    ServerWarning,
+    ServerWarningCode::{Instructions, Other, SecretResult},
+    ToolSet,
+};
 use mux_settings::{EntryError, ShareMode, StartMode};
 
 /// A snapshot of a server over all its sessions.
@@ -44,7 +48,7 @@ pub struct ServerView {
     /// The time until the next attempt to start it.
     pub retry_in: Option<Duration>,
     /// Warnings for the user.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ServerWarning>,
     /// Whether the server has written a log.
     pub has_log: bool,
     pub sandbox: SandboxState,
@@ -104,6 +108,10 @@ impl Server {
                 "start = \"eager\" has no effect yet: it has a session for each {key_kind}, and none has connected"
             )
         });
+        let list_warnings = server_shared.list_warnings().into_iter();
+        let secret_results = server_shared
+            .secret_results
+            .warning(&server_shared.definition);
         ServerView {
             state: best.state,
             reason: best.reason,
@@ -124,18 +132,15 @@ impl Server {
             share: Some(shared.share),
             share_reason: shared.reason,
             sessions: if several { views } else { Vec::new() },
-            warnings: server_shared
-                .sharing
-                .sharing_warning()
-                .into_iter()
-                .chain(eager_note.filter(|_| slots.is_empty()))
-                .chain(server_shared.list_warnings())
-                .chain(
-                    server_shared
-                        .secret_results
-                        .warning(&server_shared.definition),
-                )
-                .collect(),
+            warnings: [
+                (Other, server_shared.sharing.sharing_warning()),
+                (Other, eager_note.filter(|_| slots.is_empty())),
+            ]
+            .into_iter()
+            .chain(list_warnings.map(|text| (Instructions, Some(text))))
+            .chain([(SecretResult, secret_results)])
+            .filter_map(|(code, text)| Some(code.warning(text?)))
+            .collect(),
         }
     }
 }

@@ -68,7 +68,9 @@ fn changed_tool_is_refused_and_shows_its_trusted_definition() {
     assert!(shown.description.as_ref().unwrap().ends_with("one"));
     assert!(fault.details.unwrap().contains("description"));
     assert!(
-        set.remarks()[0].contains("1 tool is not what was first trusted"),
+        set.remarks()[0]
+            .text
+            .contains("1 tool is not what was first trusted"),
         "{:?}",
         set.remarks()
     );
@@ -98,7 +100,7 @@ fn added_tool_is_pinned_and_reported_until_acknowledged() {
         let (set, _) = judge(&mut book, &both, OnChange::Refuse);
         assert_eq!(standing(&set, "y"), "new");
         assert!(
-            set.remarks()[0].contains("new since"),
+            set.remarks()[0].text.contains("new since"),
             "{:?}",
             set.remarks()
         );
