@@ -87,6 +87,9 @@ impl fmt::Display for Kind {
     }
 }
 
+/// What a request of the contract is answered with.
+pub type Result<T> = std::result::Result<T, Error>;
+
 /// A failure that a person or a program can act on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, thiserror::Error)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Fault"))]

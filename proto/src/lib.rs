@@ -52,7 +52,7 @@ mod typescript;
 pub mod variables;
 pub mod version;
 
-pub use error::{Error, Kind};
+pub use error::{Error, Kind, Result};
 pub use json_text::JsonText;
 pub use messages::*;
 pub use service::{Mux, MuxClient};

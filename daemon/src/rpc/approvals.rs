@@ -33,7 +33,7 @@ pub(super) async fn list(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::ApprovalsRequest,
-) -> Result<wire::ApprovalList, wire::Error> {
+) -> wire::Result<wire::ApprovalList> {
     let (approvals, access) = (daemon.gateway.approvals(), connection.access());
     let mut edition = approvals.subscribe_changes();
     if let Some(known) = request.known {
@@ -74,7 +74,7 @@ pub(super) async fn decide(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::DecideRequest,
-) -> Result<wire::Decided, wire::Error> {
+) -> wire::Result<wire::Decided> {
     let approvals = daemon.gateway.approvals();
     let decision = match request.decision {
         wire::Decision::Once => UserDecision::Once,
@@ -104,7 +104,7 @@ pub(super) async fn revoke(
     daemon: &Daemon,
     connection: &ConnectionState,
     name: String,
-) -> Result<wire::GrantInfo, wire::Error> {
+) -> wire::Result<wire::GrantInfo> {
     let approvals = daemon.gateway.approvals();
     let revoked = approvals.revoke(name.clone(), &connection.access()).await;
     let revoked = revoked.map_err(convert::error)?;
@@ -118,7 +118,7 @@ pub(super) async fn resume(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     request: wire::ResumeRequest,
-) -> Result<wire::Resumed, wire::Error> {
+) -> wire::Result<wire::Resumed> {
     let (approvals, access) = (daemon.gateway.approvals(), connection.access());
     let lives = |run: &str| {
         let run = daemon.runs.find(run, &access);

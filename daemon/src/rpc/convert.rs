@@ -59,7 +59,7 @@ fn error_details(text: String) -> Value {
 }
 
 /// Checks that JSON text fits into a frame.
-pub(super) fn check_fits_frame(text: &str) -> Result<(), wire::Error> {
+pub(super) fn check_fits_frame(text: &str) -> wire::Result<()> {
     // The rest is for the envelope.
     const MAX_FRAME_TEXT_BYTES: usize = wire::transport::MAX_FRAME - 4096;
     let length = text.len();
@@ -176,7 +176,7 @@ fn has_lone_surrogate(json: &str) -> bool {
     false
 }
 
-pub(super) fn held_value(held: InlineOrStored) -> Result<wire::Held, wire::Error> {
+pub(super) fn held_value(held: InlineOrStored) -> wire::Result<wire::Held> {
     Ok(match held {
         InlineOrStored::Inline(text) => {
             json_depth::check(&text, "the result").map_err(error)?;

@@ -26,7 +26,7 @@ pub(super) async fn begin_login(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     name: &str,
-) -> Result<wire::LoginStarted, wire::Error> {
+) -> wire::Result<wire::LoginStarted> {
     let server = daemon
         .gateway
         .upstreams()
@@ -66,7 +66,7 @@ pub(super) async fn wait_for_login(
     daemon: &Daemon,
     login: &str,
     wait: Duration,
-) -> Result<wire::LoginState, wire::Error> {
+) -> wire::Result<wire::LoginState> {
     let attempt = auth(daemon).attempt(login);
     let attempt = attempt.map_err(|error| login_error(login, &error))?;
     let server = attempt.server.clone();
@@ -80,7 +80,7 @@ pub(super) async fn wait_for_login(
 pub(super) async fn finish_login(
     daemon: &Daemon,
     request: wire::LoginFinishRequest,
-) -> Result<wire::LoginState, wire::Error> {
+) -> wire::Result<wire::LoginState> {
     let attempt = auth(daemon).attempt(&request.login);
     let attempt = attempt.map_err(|error| login_error(&request.login, &error))?;
     let finished = attempt.submit_redirect_url(&request.redirect_url).await;
@@ -92,7 +92,7 @@ pub(super) async fn logout(
     daemon: &Daemon,
     connection: &ConnectionState,
     name: &str,
-) -> Result<wire::LoggedOut, wire::Error> {
+) -> wire::Result<wire::LoggedOut> {
     let server = daemon
         .gateway
         .upstreams()

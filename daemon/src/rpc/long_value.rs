@@ -10,7 +10,7 @@ pub(super) async fn held(
     daemon: &Daemon,
     connection: &ConnectionState,
     text: String,
-) -> Result<wire::Held, wire::Error> {
+) -> wire::Result<wire::Held> {
     let held = daemon.handles.for_origin(&connection.origin());
     let held = held.inline_or_keep(text, "the result").await;
     let (held, word) = held.map_err(convert::error)?;

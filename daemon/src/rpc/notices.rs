@@ -28,7 +28,7 @@ pub(super) async fn read(
 pub(super) fn answer(
     connection: &ConnectionState,
     request: wire::AnswerRequest,
-) -> Result<(), wire::Error> {
+) -> wire::Result<()> {
     let answer = match request.answer {
         wire::Answer::Result(value) => ClientAnswer::Result(value),
         wire::Answer::Refused(why) => ClientAnswer::Refused(why),

@@ -14,7 +14,7 @@ pub(super) fn explain(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: &wire::ExplainRequest,
-) -> Result<wire::Explained, wire::Error> {
+) -> wire::Result<wire::Explained> {
     let (origin, scope) = (connection.origin(), connection.scope());
     let agent = origin.agent.as_deref();
     let source = daemon.runs.explain(&request.source, agent, &scope);

@@ -16,7 +16,7 @@ use mux_settings::projects::{ApprovalStatus, DefinedServer, Project};
 pub(super) async fn list(
     daemon: &Arc<Daemon>,
     request: wire::ProjectsRequest,
-) -> Result<wire::ProjectList, wire::Error> {
+) -> wire::Result<wire::ProjectList> {
     let projects = match request.dir {
         Some(dir) => daemon.project(&dir).await.into_iter().collect(),
         None => daemon.all_projects().await,
@@ -34,7 +34,7 @@ pub(super) async fn approve(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     request: wire::ApproveProjectRequest,
-) -> Result<wire::ProjectInfo, wire::Error> {
+) -> wire::Result<wire::ProjectInfo> {
     let refused = |problem: String| {
         let message = format!("{} is not approved: {problem}", request.root.display());
         wire::Error::new(Kind::Validation, message).hint("see `mux project show`")
@@ -57,7 +57,7 @@ pub(super) async fn revoke(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     root: &Path,
-) -> Result<wire::ProjectRevoked, wire::Error> {
+) -> wire::Result<wire::ProjectRevoked> {
     let revoked = daemon.revoke(root).await;
     let was_approved = revoked.map_err(|problem| wire::Error::new(Kind::Internal, problem))?;
     if was_approved {

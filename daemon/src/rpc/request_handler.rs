@@ -31,7 +31,7 @@ impl RequestHandler {
     }
 
     /// The daemon, once its configuration and the client's project were read.
-    async fn configured(&self) -> Result<&Arc<Daemon>, wire::Error> {
+    async fn configured(&self) -> wire::Result<&Arc<Daemon>> {
         let daemon = self.daemon()?;
         daemon.configured().await;
         self.0.arrive().await;
@@ -39,7 +39,7 @@ impl RequestHandler {
     }
 
     /// Loads the configuration, after the daemon has read it for the first time.
-    async fn load(&self, trigger: LoadTrigger) -> Result<wire::ReloadReport, wire::Error> {
+    async fn load(&self, trigger: LoadTrigger) -> wire::Result<wire::ReloadReport> {
         let daemon = self.configured().await?;
         let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
         let mut report = report.map_err(|problem| {
@@ -54,7 +54,7 @@ impl RequestHandler {
         Ok(convert::reload_report(report, self.0.project().as_deref()))
     }
 
-    fn daemon(&self) -> Result<&Arc<Daemon>, wire::Error> {
+    fn daemon(&self) -> wire::Result<&Arc<Daemon>> {
         match self.0.is_cramped() {
             true => Err(status::descriptors_exhausted()),
             false => self.anyway(),
@@ -62,7 +62,7 @@ impl RequestHandler {
     }
 
     /// The daemon, also for a client that was accepted with a reserved descriptor.
-    fn anyway(&self) -> Result<&Arc<Daemon>, wire::Error> {
+    fn anyway(&self) -> wire::Result<&Arc<Daemon>> {
         self.0.open().ok_or_else(|| {
             let message = "`hello` comes first on every connection";
             wire::Error::new(Kind::Internal, message)
@@ -71,7 +71,7 @@ impl RequestHandler {
 }
 
 impl wire::Mux for RequestHandler {
-    async fn hello(self, _: Context, hello: wire::Hello) -> Result<wire::Welcome, wire::Error> {
+    async fn hello(self, _: Context, hello: wire::Hello) -> wire::Result<wire::Welcome> {
         let (client, version) = (&hello.client.name, &hello.client.version);
         if self.0.is_probe(&hello) {
             trace!("hello of the watchdog probe");
@@ -85,7 +85,7 @@ impl wire::Mux for RequestHandler {
         Ok(convert::welcome())
     }
 
-    async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
+    async fn retire(self, _: Context, reason: String) -> wire::Result<()> {
         let daemon = self.anyway()?;
         info!(reason, "shutdown requested");
         daemon.former.stop(false).await;
@@ -93,7 +93,7 @@ impl wire::Mux for RequestHandler {
         Ok(())
     }
 
-    async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
+    async fn status(self, _: Context) -> wire::Result<wire::Status> {
         let daemon = self.anyway()?;
         // Bounded, so that `status` always answers soon.
         drop(timeout(CONFIG_WAIT_TIMEOUT, self.configured()).await);
@@ -104,7 +104,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::RunRequest,
-    ) -> Result<wire::RunStarted, wire::Error> {
+    ) -> wire::Result<wire::RunStarted> {
         runs::start(self.configured().await?, &self.0, request).await
     }
 
@@ -112,11 +112,11 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::EventsRequest,
-    ) -> Result<wire::EventPage, wire::Error> {
+    ) -> wire::Result<wire::EventPage> {
         runs::events(self.daemon()?, &self.0, request).await
     }
 
-    async fn cancel_run(self, _: Context, run: String) -> Result<(), wire::Error> {
+    async fn cancel_run(self, _: Context, run: String) -> wire::Result<()> {
         runs::cancel(self.daemon()?, &self.0.access(), &run).await
     }
 
@@ -124,43 +124,35 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::CheckRequest,
-    ) -> Result<wire::Diagnostics, wire::Error> {
+    ) -> wire::Result<wire::Diagnostics> {
         runs::check(&self.configured().await?.runs, &self.0, request).await
     }
 
-    async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
+    async fn call(self, _: Context, request: wire::CallRequest) -> wire::Result<wire::Held> {
         // The configuration determines what the agent may call.
         let daemon = self.configured().await?;
         tool_call::make(daemon, &self.0, request).await
     }
 
-    async fn tools(
-        self,
-        _: Context,
-        request: wire::ToolsRequest,
-    ) -> Result<wire::ToolList, wire::Error> {
+    async fn tools(self, _: Context, request: wire::ToolsRequest) -> wire::Result<wire::ToolList> {
         let upstreams = self.configured().await?.gateway.upstreams();
         catalog::tools(upstreams, (&self.0.scope(), &self.0.whose()), request)
             .await
             .map_err(convert::error)
     }
 
-    async fn types(self, _: Context, request: wire::TypesRequest) -> Result<String, wire::Error> {
+    async fn types(self, _: Context, request: wire::TypesRequest) -> wire::Result<String> {
         let upstreams = self.configured().await?.gateway.upstreams();
         let whom = (&*self.0.scope(), &self.0.whose());
         let types = catalog::types(upstreams, whom, request).await;
         types.map_err(convert::error)
     }
 
-    async fn servers(self, _: Context) -> Result<Vec<wire::ServerInfo>, wire::Error> {
+    async fn servers(self, _: Context) -> wire::Result<Vec<wire::ServerInfo>> {
         Ok(status::servers(self.configured().await?, &self.0))
     }
 
-    async fn restart_server(
-        self,
-        _: Context,
-        name: String,
-    ) -> Result<wire::ServerInfo, wire::Error> {
+    async fn restart_server(self, _: Context, name: String) -> wire::Result<wire::ServerInfo> {
         let daemon = self.configured().await?;
         let server = daemon.gateway.upstreams();
         let server = server.find_visible(&name, &self.0.sight());
@@ -172,11 +164,11 @@ impl wire::Mux for RequestHandler {
         Ok(convert::server_info(daemon.gateway.upstreams(), &server))
     }
 
-    async fn reload(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
+    async fn reload(self, _: Context) -> wire::Result<wire::ReloadReport> {
         self.load(LoadTrigger::Asked).await
     }
 
-    async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
+    async fn stop(self, _: Context, request: wire::StopRequest) -> wire::Result<()> {
         let daemon = self.anyway()?;
         debug!(now = request.now, "stop requested");
         daemon.former.stop(request.now).await;
@@ -188,23 +180,15 @@ impl wire::Mux for RequestHandler {
         Ok(())
     }
 
-    async fn runs(
-        self,
-        _: Context,
-        request: wire::RunsRequest,
-    ) -> Result<wire::RunList, wire::Error> {
+    async fn runs(self, _: Context, request: wire::RunsRequest) -> wire::Result<wire::RunList> {
         Ok(runs::list(self.daemon()?, &self.0.access(), &request).await)
     }
 
-    async fn run_info(self, _: Context, run: String) -> Result<wire::RunInfo, wire::Error> {
+    async fn run_info(self, _: Context, run: String) -> wire::Result<wire::RunInfo> {
         runs::info(self.daemon()?, &self.0.access(), &run).await
     }
 
-    async fn read(
-        self,
-        _: Context,
-        request: wire::ReadRequest,
-    ) -> Result<wire::ReadPage, wire::Error> {
+    async fn read(self, _: Context, request: wire::ReadRequest) -> wire::Result<wire::ReadPage> {
         let handles = &self.daemon()?.handles;
         let page = handles.read_page(&request.handle, request.offset, request.length);
         page.await.map(convert::read_page).map_err(convert::error)
@@ -214,7 +198,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::WatchTypesRequest,
-    ) -> Result<wire::TypesPage, wire::Error> {
+    ) -> wire::Result<wire::TypesPage> {
         let upstreams = self.configured().await?.gateway.upstreams();
         let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
         let page = catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await;
@@ -225,7 +209,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ForgetTypesRequest,
-    ) -> Result<wire::Forgotten, wire::Error> {
+    ) -> wire::Result<wire::Forgotten> {
         let upstreams = self.configured().await?.gateway.upstreams();
         catalog::forget_types(upstreams, &request.paths).map_err(convert::error)
     }
@@ -234,7 +218,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::SearchRequest,
-    ) -> Result<wire::SearchPage, wire::Error> {
+    ) -> wire::Result<wire::SearchPage> {
         let daemon = self.configured().await?;
         let found = discovery::search(daemon, &self.0, request);
         found.await.map_err(convert::error)
@@ -244,7 +228,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::DescribeRequest,
-    ) -> Result<wire::Descriptions, wire::Error> {
+    ) -> wire::Result<wire::Descriptions> {
         let daemon = self.configured().await?;
         let described = discovery::describe(daemon, &self.0, request);
         described.await.map_err(convert::error)
@@ -254,7 +238,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::InventoryRequest,
-    ) -> Result<wire::Inventory, wire::Error> {
+    ) -> wire::Result<wire::Inventory> {
         let daemon = self.configured().await?;
         let inventory = discovery::inventory(daemon, &self.0, request);
         inventory.await.map_err(convert::error)
@@ -264,7 +248,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::OffersRequest,
-    ) -> Result<wire::OfferList, wire::Error> {
+    ) -> wire::Result<wire::OfferList> {
         let daemon = self.configured().await?;
         let offers = resources_and_prompts::list(daemon, &self.0, request);
         offers.await.map_err(convert::error)
@@ -274,7 +258,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ResourceRequest,
-    ) -> Result<wire::Held, wire::Error> {
+    ) -> wire::Result<wire::Held> {
         let daemon = self.configured().await?;
         resources_and_prompts::read_resource(daemon, &self.0, request).await
     }
@@ -283,25 +267,17 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::PromptRequest,
-    ) -> Result<wire::Held, wire::Error> {
+    ) -> wire::Result<wire::Held> {
         let daemon = self.configured().await?;
         resources_and_prompts::get_prompt(daemon, &self.0, request).await
     }
 
-    async fn complete(
-        self,
-        _: Context,
-        request: wire::CompleteRequest,
-    ) -> Result<Value, wire::Error> {
+    async fn complete(self, _: Context, request: wire::CompleteRequest) -> wire::Result<Value> {
         let daemon = self.configured().await?;
         resources_and_prompts::complete(daemon, &self.0, request).await
     }
 
-    async fn subscribe(
-        self,
-        _: Context,
-        request: wire::SubscribeRequest,
-    ) -> Result<(), wire::Error> {
+    async fn subscribe(self, _: Context, request: wire::SubscribeRequest) -> wire::Result<()> {
         let daemon = self.configured().await?;
         let subscribed = resources_and_prompts::subscribe(daemon, &self.0, request);
         subscribed.await.map_err(convert::error)
@@ -311,22 +287,18 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::NoticesRequest,
-    ) -> Result<wire::NoticePage, wire::Error> {
+    ) -> wire::Result<wire::NoticePage> {
         // So that the first load of the configuration is not reported as a change.
         self.configured().await?;
         Ok(notices::read(&self.0, request).await)
     }
 
-    async fn answer(self, _: Context, request: wire::AnswerRequest) -> Result<(), wire::Error> {
+    async fn answer(self, _: Context, request: wire::AnswerRequest) -> wire::Result<()> {
         self.daemon()?;
         notices::answer(&self.0, request)
     }
 
-    async fn pins(
-        self,
-        _: Context,
-        request: wire::PinsRequest,
-    ) -> Result<wire::PinList, wire::Error> {
+    async fn pins(self, _: Context, request: wire::PinsRequest) -> wire::Result<wire::PinList> {
         let upstreams = self.configured().await?.gateway.upstreams();
         pins::list(upstreams, &self.0, request)
             .await
@@ -337,14 +309,14 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::AcceptPinsRequest,
-    ) -> Result<wire::AcceptedPins, wire::Error> {
+    ) -> wire::Result<wire::AcceptedPins> {
         let gateway = &self.configured().await?.gateway;
         pins::accept(gateway, &self.0, request)
             .await
             .map_err(convert::error)
     }
 
-    async fn refresh(self, _: Context) -> Result<wire::ReloadReport, wire::Error> {
+    async fn refresh(self, _: Context) -> wire::Result<wire::ReloadReport> {
         self.load(LoadTrigger::Watched).await
     }
 
@@ -352,7 +324,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ProjectsRequest,
-    ) -> Result<wire::ProjectList, wire::Error> {
+    ) -> wire::Result<wire::ProjectList> {
         projects::list(self.configured().await?, request).await
     }
 
@@ -360,15 +332,11 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ApproveProjectRequest,
-    ) -> Result<wire::ProjectInfo, wire::Error> {
+    ) -> wire::Result<wire::ProjectInfo> {
         projects::approve(self.configured().await?, &self.0, request).await
     }
 
-    async fn revoke_project(
-        self,
-        _: Context,
-        root: PathBuf,
-    ) -> Result<wire::ProjectRevoked, wire::Error> {
+    async fn revoke_project(self, _: Context, root: PathBuf) -> wire::Result<wire::ProjectRevoked> {
         projects::revoke(self.configured().await?, &self.0, &root).await
     }
 
@@ -376,7 +344,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::LoginRequest,
-    ) -> Result<wire::LoginStarted, wire::Error> {
+    ) -> wire::Result<wire::LoginStarted> {
         login::begin_login(self.configured().await?, &self.0, &request.server).await
     }
 
@@ -384,7 +352,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::LoginWaitRequest,
-    ) -> Result<wire::LoginState, wire::Error> {
+    ) -> wire::Result<wire::LoginState> {
         let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
         login::wait_for_login(self.daemon()?, &request.login, wait).await
     }
@@ -393,7 +361,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::LoginFinishRequest,
-    ) -> Result<wire::LoginState, wire::Error> {
+    ) -> wire::Result<wire::LoginState> {
         login::finish_login(self.daemon()?, request).await
     }
 
@@ -401,23 +369,15 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ApprovalsRequest,
-    ) -> Result<wire::ApprovalList, wire::Error> {
+    ) -> wire::Result<wire::ApprovalList> {
         approvals::list(self.daemon()?, &self.0, request).await
     }
 
-    async fn decide(
-        self,
-        _: Context,
-        request: wire::DecideRequest,
-    ) -> Result<wire::Decided, wire::Error> {
+    async fn decide(self, _: Context, request: wire::DecideRequest) -> wire::Result<wire::Decided> {
         approvals::decide(self.daemon()?, &self.0, request).await
     }
 
-    async fn revoke_approval(
-        self,
-        _: Context,
-        grant: String,
-    ) -> Result<wire::GrantInfo, wire::Error> {
+    async fn revoke_approval(self, _: Context, grant: String) -> wire::Result<wire::GrantInfo> {
         approvals::revoke(self.daemon()?, &self.0, grant).await
     }
 
@@ -425,11 +385,11 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ResumeRequest,
-    ) -> Result<wire::Resumed, wire::Error> {
+    ) -> wire::Result<wire::Resumed> {
         approvals::resume(self.configured().await?, &self.0, request).await
     }
 
-    async fn logout(self, _: Context, server: String) -> Result<wire::LoggedOut, wire::Error> {
+    async fn logout(self, _: Context, server: String) -> wire::Result<wire::LoggedOut> {
         login::logout(self.configured().await?, &self.0, &server).await
     }
 
@@ -437,7 +397,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         source: String,
-    ) -> Result<wire::RefreshedSource, wire::Error> {
+    ) -> wire::Result<wire::RefreshedSource> {
         sources::refresh(self.configured().await?, &self.0, &source).await
     }
 
@@ -445,7 +405,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ExplainRequest,
-    ) -> Result<wire::Explained, wire::Error> {
+    ) -> wire::Result<wire::Explained> {
         program_steps::explain(self.configured().await?, &self.0, &request)
     }
 
@@ -453,19 +413,15 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::SetSecretRequest,
-    ) -> Result<wire::SecretInfo, wire::Error> {
+    ) -> wire::Result<wire::SecretInfo> {
         secrets::set(self.configured().await?, &self.0, request).await
     }
 
-    async fn list_secrets(self, _: Context) -> Result<wire::SecretList, wire::Error> {
+    async fn list_secrets(self, _: Context) -> wire::Result<wire::SecretList> {
         Ok(secrets::list(self.configured().await?))
     }
 
-    async fn remove_secret(
-        self,
-        _: Context,
-        name: String,
-    ) -> Result<wire::SecretRemoved, wire::Error> {
+    async fn remove_secret(self, _: Context, name: String) -> wire::Result<wire::SecretRemoved> {
         secrets::remove(self.configured().await?, &self.0, name).await
     }
 
@@ -473,7 +429,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::PolicyRequest,
-    ) -> Result<wire::PolicyList, wire::Error> {
+    ) -> wire::Result<wire::PolicyList> {
         policy::list(self.configured().await?, &self.0, &request).map_err(convert::error)
     }
 
@@ -481,7 +437,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::ExplainPolicyRequest,
-    ) -> Result<wire::PolicyExplanation, wire::Error> {
+    ) -> wire::Result<wire::PolicyExplanation> {
         let explained = policy::explain(self.configured().await?, &self.0, request);
         explained.await.map_err(convert::error)
     }
@@ -490,7 +446,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::SettingsRequest,
-    ) -> Result<wire::SettingsReport, wire::Error> {
+    ) -> wire::Result<wire::SettingsReport> {
         Ok(settings::report(
             self.configured().await?,
             &self.0,
@@ -502,7 +458,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::CheckConfigRequest,
-    ) -> Result<wire::ConfigReport, wire::Error> {
+    ) -> wire::Result<wire::ConfigReport> {
         settings::check(self.daemon()?, &request).await
     }
 
@@ -510,19 +466,15 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::UpgradeRequest,
-    ) -> Result<wire::Upgraded, wire::Error> {
+    ) -> wire::Result<wire::Upgraded> {
         upgrade::upgrade(self.daemon()?, request).await
     }
 
-    async fn metrics(self, _: Context) -> Result<wire::MetricsText, wire::Error> {
+    async fn metrics(self, _: Context) -> wire::Result<wire::MetricsText> {
         Ok(metrics::metrics_text(self.daemon()?).await)
     }
 
-    async fn sandbox(
-        self,
-        _: Context,
-        server: String,
-    ) -> Result<wire::SandboxProfile, wire::Error> {
+    async fn sandbox(self, _: Context, server: String) -> wire::Result<wire::SandboxProfile> {
         sandboxes::profile(self.configured().await?, &self.0, &server).await
     }
 
@@ -530,11 +482,11 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::SuggestSandboxRequest,
-    ) -> Result<wire::SandboxSuggestion, wire::Error> {
+    ) -> wire::Result<wire::SandboxSuggestion> {
         sandboxes::suggest(self.configured().await?, &self.0, request).await
     }
 
-    async fn end_observation(self, _: Context, server: String) -> Result<(), wire::Error> {
+    async fn end_observation(self, _: Context, server: String) -> wire::Result<()> {
         sandboxes::end_observation(self.configured().await?, &self.0, &server)
     }
 
@@ -542,7 +494,7 @@ impl wire::Mux for RequestHandler {
         self,
         _: Context,
         request: wire::CallRequest,
-    ) -> Result<wire::CallAnswer, wire::Error> {
+    ) -> wire::Result<wire::CallAnswer> {
         let daemon = self.configured().await?;
         let result = tool_call::make(daemon, &self.0, request).await?;
         Ok(wire::CallAnswer {

@@ -70,7 +70,7 @@ pub(super) async fn read_resource(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::ResourceRequest,
-) -> Result<wire::Held, wire::Error> {
+) -> wire::Result<wire::Held> {
     let wanted = ContentRequest::Resource { uri: request.uri };
     ask_held(daemon, connection, &request.server, &wanted, request.token).await
 }
@@ -79,7 +79,7 @@ pub(super) async fn get_prompt(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::PromptRequest,
-) -> Result<wire::Held, wire::Error> {
+) -> wire::Result<wire::Held> {
     let wanted = ContentRequest::Prompt {
         name: request.name,
         arguments: request.arguments,
@@ -91,7 +91,7 @@ pub(super) async fn complete(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::CompleteRequest,
-) -> Result<Value, wire::Error> {
+) -> wire::Result<Value> {
     let wanted = ContentRequest::completion(request.params).map_err(|wrong| {
         let message = format!("invalid params of completion/complete: {wrong}");
         wire::Error::new(wire::Kind::Validation, message)
@@ -128,7 +128,7 @@ async fn ask_held(
     server: &str,
     wanted: &ContentRequest,
     token: Option<String>,
-) -> Result<wire::Held, wire::Error> {
+) -> wire::Result<wire::Held> {
     let found = ask(daemon, connection, server, wanted, token).await;
     let found = found.map_err(convert::error)?;
     held(daemon, connection, found.to_string()).await

@@ -26,7 +26,7 @@ pub(super) async fn start(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::RunRequest,
-) -> Result<wire::RunStarted, wire::Error> {
+) -> wire::Result<wire::RunStarted> {
     let recording = match request.replay {
         Some(recording) => {
             let read = blocking_pool::run(move || RunRecording::parse(&recording.to_string()));
@@ -85,7 +85,7 @@ pub(super) async fn events(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::EventsRequest,
-) -> Result<wire::EventPage, wire::Error> {
+) -> wire::Result<wire::EventPage> {
     let access = connection.access();
     let run = match daemon.runs.find(&request.run, &access) {
         Ok(run) => run,
@@ -116,11 +116,7 @@ pub(super) async fn events(
     })
 }
 
-pub(super) async fn cancel(
-    daemon: &Daemon,
-    access: &RunAccess,
-    run: &str,
-) -> Result<(), wire::Error> {
+pub(super) async fn cancel(daemon: &Daemon, access: &RunAccess, run: &str) -> wire::Result<()> {
     match daemon.runs.find(run, access) {
         Ok(run) => run.cancel(),
         Err(unknown) if !daemon.former.cancel(run, access).await => {
@@ -135,7 +131,7 @@ pub(super) async fn info(
     daemon: &Daemon,
     access: &RunAccess,
     run: &str,
-) -> Result<wire::RunInfo, wire::Error> {
+) -> wire::Result<wire::RunInfo> {
     match daemon.runs.find(run, access) {
         Ok(run) => Ok(convert::run(run.snapshot())),
         Err(unknown) => {
@@ -149,7 +145,7 @@ pub(super) async fn check(
     runs: &Runs,
     connection: &ConnectionState,
     request: wire::CheckRequest,
-) -> Result<wire::Diagnostics, wire::Error> {
+) -> wire::Result<wire::Diagnostics> {
     let (turn, origin) = (connection.turn(), connection.origin());
     let (agent, scope) = (origin.agent.as_deref(), connection.scope());
     let whose = connection.whose();

@@ -22,7 +22,7 @@ pub(super) async fn profile(
     daemon: &Daemon,
     connection: &ConnectionState,
     name: &str,
-) -> Result<wire::SandboxProfile, wire::Error> {
+) -> wire::Result<wire::SandboxProfile> {
     let upstreams = daemon.gateway.upstreams();
     let server = upstreams.find_visible(name, &connection.sight());
     let server = server.map_err(convert::error)?;
@@ -61,7 +61,7 @@ pub(super) async fn suggest(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     request: wire::SuggestSandboxRequest,
-) -> Result<wire::SandboxSuggestion, wire::Error> {
+) -> wire::Result<wire::SandboxSuggestion> {
     if !connection.access().is_user() {
         let message = "a client for agents cannot take a server out of its sandbox";
         return Err(wire::Error::new(Kind::Denied, message).hint(format!(
@@ -121,7 +121,7 @@ pub(super) fn end_observation(
     daemon: &Daemon,
     connection: &ConnectionState,
     name: &str,
-) -> Result<(), wire::Error> {
+) -> wire::Result<()> {
     let server = daemon
         .gateway
         .upstreams()

@@ -18,7 +18,7 @@ pub(super) async fn set(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     request: wire::SetSecretRequest,
-) -> Result<wire::SecretInfo, wire::Error> {
+) -> wire::Result<wire::SecretInfo> {
     let wire::SetSecretRequest { name, value } = request;
     check_secret(&name, &value.0)?;
     let kept = auth(daemon).set_secret(&name, Secret::new(value.0)).await;
@@ -66,7 +66,7 @@ pub(super) async fn remove(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     name: String,
-) -> Result<wire::SecretRemoved, wire::Error> {
+) -> wire::Result<wire::SecretRemoved> {
     let removed = auth(daemon).remove_secret(&name).await;
     let was_set = removed.map_err(|error| secret_error(&error))?;
     let used_by = daemon.secrets().remove(&name).unwrap_or_default();
@@ -108,7 +108,7 @@ fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::Sec
 }
 
 /// Validates a secret. No error contains the value.
-fn check_secret(name: &str, value: &str) -> Result<(), wire::Error> {
+fn check_secret(name: &str, value: &str) -> wire::Result<()> {
     let wrong = |message: String, hint: &str| {
         Err(wire::Error::new(wire::Kind::Validation, message).hint(hint))
     };

@@ -62,7 +62,7 @@ pub(super) fn report(
 pub(super) async fn check(
     daemon: &Daemon,
     request: &wire::CheckConfigRequest,
-) -> Result<wire::ConfigReport, wire::Error> {
+) -> wire::Result<wire::ConfigReport> {
     let looked = daemon.look_at_config(&request.text, &request.file).await;
     let looked = looked.map_err(|why| wire::Error::new(wire::Kind::Unavailable, why))?;
     let problems = looked.mistakes.into_iter();

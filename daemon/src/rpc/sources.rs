@@ -22,7 +22,7 @@ pub(super) async fn refresh(
     daemon: &Daemon,
     connection: &ConnectionState,
     name: &str,
-) -> Result<wire::RefreshedSource, wire::Error> {
+) -> wire::Result<wire::RefreshedSource> {
     let upstreams = daemon.gateway.upstreams();
     let server = upstreams
         .find_visible(name, &connection.sight())

@@ -46,7 +46,7 @@ pub(super) async fn make(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::CallRequest,
-) -> Result<wire::Held, wire::Error> {
+) -> wire::Result<wire::Held> {
     let context = request
         .traceparent
         .and_then(|parent| TraceContext::parse(&parent, request.tracestate.as_deref()));

@@ -10,7 +10,7 @@ use crate::{daemon::Daemon, handover::UpgradeTarget};
 pub(super) async fn upgrade(
     daemon: &Daemon,
     request: wire::UpgradeRequest,
-) -> Result<wire::Upgraded, wire::Error> {
+) -> wire::Result<wire::Upgraded> {
     let wire::UpgradeRequest { binary, contract } = request;
     if !binary.is_absolute() {
         let message = format!("{binary:?} is not an absolute path");
