@@ -91,6 +91,7 @@ impl fmt::Display for Kind {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A failure that a person or a program can act on.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, thiserror::Error)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Fault"))]
 #[error("{message}")]
@@ -99,25 +100,19 @@ pub struct Error {
     /// What happened, with the values that matter.
     pub message: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The hint for an agent, in place of `hint`: it names tools where `hint` names commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_hint: Option<String>,
     /// The line in the user's source, counted from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// The column, counted from 1 in UTF-16 code units.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// The `server.tool` that failed, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Whether other code or other arguments can succeed.
     #[serde(default)]
     pub recoverable: bool,
     /// Data for programs, such as a tool's own content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 

@@ -44,16 +44,15 @@ pub use self::{status::*, tools::*};
 use crate::{Error, JsonText};
 
 /// First message of a connection.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hello {
     pub contract: u32,
     pub build: String,
     pub client: ClientInfo,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The directory in which the client works.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
     /// The requests of this connection are those of an agent, whatever the client's name. As with a connection that
     /// names an `agent`, only runs of the same client and agent are found; and hints of errors name tools, not
@@ -102,6 +101,7 @@ pub struct Diagnostics {
     pub unchecked: Option<String>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallRequest {
@@ -124,15 +124,11 @@ pub struct CallRequest {
     /// If the whole result is too long for a message, it is stored without content that repeats its structured content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lean: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The client's own name for this call, by which notices refer to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// The W3C trace context of the caller, as in [`RunRequest`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
 }
 

@@ -15,17 +15,15 @@ pub const CONTRACT: u32 = 5;
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 
 /// What `muxd --version --json` and `mux-worker --version --json` print.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ProgramVersion {
     pub build: String,
     /// The contract that a daemon speaks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<u32>,
     /// Whether a daemon is built with OpenTelemetry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otel: Option<bool>,
     /// The name and the version of a worker's engine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
 }
 

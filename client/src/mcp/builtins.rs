@@ -25,11 +25,9 @@ pub(super) struct RunToolArgs {
     pub(super) code: String,
     #[serde(default)]
     pub(super) input: Value,
-    #[serde(default)]
     pub(super) timeout_seconds: Option<f64>,
     #[serde(default)]
     pub(super) detach: bool,
-    #[serde(default)]
     pub(super) check: Option<bool>,
 }
 
@@ -38,11 +36,8 @@ pub(super) struct RunToolArgs {
 pub(super) struct SearchToolArgs {
     #[serde(default)]
     pub(super) query: String,
-    #[serde(default)]
     pub(super) server: Option<String>,
-    #[serde(default)]
     pub(super) limit: Option<usize>,
-    #[serde(default)]
     pub(super) cursor: Option<String>,
 }
 
@@ -59,7 +54,6 @@ pub(super) struct CallToolArgs {
     /// Named as in signatures and steps; `arguments` is MCP's name.
     #[serde(default, alias = "arguments")]
     pub(super) args: JsonObject,
-    #[serde(default)]
     pub(super) timeout_seconds: Option<f64>,
 }
 
@@ -69,7 +63,6 @@ pub(super) struct ReadToolArgs {
     pub(super) handle: String,
     #[serde(default)]
     pub(super) offset: u64,
-    #[serde(default)]
     pub(super) length: Option<u64>,
 }
 
@@ -77,7 +70,6 @@ pub(super) struct ReadToolArgs {
 #[serde(deny_unknown_fields)]
 pub(super) struct ResumeToolArgs {
     pub(super) run: String,
-    #[serde(default)]
     pub(super) wait_seconds: Option<f64>,
 }
 
@@ -89,7 +81,6 @@ pub(super) struct RunProgramToolArgs {
     returns: Option<Value>,
     #[serde(default)]
     pub(super) input: Value,
-    #[serde(default)]
     pub(super) timeout_seconds: Option<f64>,
     #[serde(default)]
     pub(super) detach: bool,

@@ -12,16 +12,15 @@ use super::{
 };
 
 /// The result of one check.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct DoctorCheck {
     pub(crate) group: &'static str,
     pub(crate) verdict: CheckVerdict,
     pub(crate) message: String,
     /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fix: Option<String>,
     /// More about the message, for those who ask for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
 }
 

@@ -9,20 +9,17 @@ use super::{
 };
 
 /// The figures of a daemon. Absent values are unknown, or not known yet.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct TopFigures {
     pub(crate) pid: u32,
     pub(crate) build: String,
     pub(crate) uptime_seconds: f64,
     /// The CPU usage, where 1.0 is one processor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu: Option<f64>,
     /// The CPU time since the daemon started.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) open_fds: Option<u64>,
     pub(crate) clients: u64,
     pub(crate) approvals: u64,
@@ -48,6 +45,7 @@ pub(crate) struct RunFigures {
     pub(crate) failed: u64,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ServerFigures {
     pub(crate) name: String,
@@ -56,13 +54,9 @@ pub(crate) struct ServerFigures {
     pub(crate) calls: u64,
     pub(crate) errors: u64,
     pub(crate) in_flight: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) calls_per_second: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p50_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p99_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory_bytes: Option<u64>,
 }
 

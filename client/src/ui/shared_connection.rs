@@ -36,15 +36,13 @@ pub(super) enum ConnectionState {
 }
 
 /// The state of the connection, as JSON for the page.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct LinkInfo {
     pub(super) up: bool,
     /// The daemon's build.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) build: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
 

@@ -20,26 +20,19 @@ use super::{
 /// How long the daemon holds a poll for events.
 const RUN_EVENTS_POLL_TIMEOUT: Duration = Duration::from_secs(20);
 
+#[serde_with::skip_serializing_none]
 #[derive(Default, Serialize)]
 struct TabMessage<'a> {
     /// The build of this program.
-    #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<LinkInfo>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'a Status>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<RunChanges<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     approvals: Option<ApprovalList>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     latencies: Option<&'a [LatencySummary]>,
     /// Events of the run that the tab shows, in order and without gaps.
-    #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<&'a [Event]>,
     /// Why the run has no events.
-    #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<&'a Error>,
 }
 

@@ -82,7 +82,6 @@ pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> 
 #[derive(Deserialize)]
 struct PlainAnswer {
     decision: String,
-    #[serde(default)]
     reason: Option<String>,
     /// IDs of other approvals that the user was shown with it.
     #[serde(default)]

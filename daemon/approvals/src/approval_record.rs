@@ -30,10 +30,8 @@ pub(super) const JOURNAL_EXTENSION: &str = "calls";
 #[derive(Debug, Deserialize, Serialize)]
 struct ApprovalRecord {
     version: u32,
-    #[serde(default)]
     run: Option<String>,
     /// This record replaces the record of this run.
-    #[serde(default)]
     resumes: Option<String>,
     client: String,
     agent: Option<String>,

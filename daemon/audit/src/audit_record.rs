@@ -83,41 +83,28 @@ pub enum AdminEvent {
 }
 
 /// A line of the log. The order of the fields is the order of output.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct AuditLine<'a> {
     at: String,
     kind: AuditLineKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     reaches: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<&'a str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     client: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<usize>,
 }
 

@@ -15,18 +15,16 @@ use super::identity;
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
 /// The key by which a login is looked up.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub(super) struct LoginKey {
     /// The canonical URL of the server.
     pub(super) resource: String,
     /// The client that the user registered, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client: Option<String>,
     /// A hash of the client secret, which distinguishes entries with different secrets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) proof: Option<String>,
     /// The `account` of the entry, which tells logins at one server apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) account: Option<String>,
 }
 
@@ -53,6 +51,7 @@ impl LoginKey {
 }
 
 /// A login without its secrets.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct LoginRecord {
     pub(super) issuer: String,
@@ -60,17 +59,14 @@ pub(super) struct LoginRecord {
     pub(super) key: LoginKey,
     pub(super) client_id: String,
     /// Who has signed in, as the authorization server says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) who: Option<String>,
     /// The ID of the login whose refresh token this one uses, if it has none of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shares: Option<String>,
     /// The redirect URL, which a registration is bound to.
     pub(super) redirect: String,
     /// The `resource` that tokens are requested for (RFC 8707).
     pub(super) audience: String,
     pub(super) token_endpoint: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
     /// Whether the client secret is sent in the body rather than in a header.
     #[serde(default)]
@@ -83,7 +79,6 @@ pub(super) struct LoginRecord {
     pub(super) wanted: Vec<String>,
     /// Seconds since 1970.
     pub(super) received_at: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_in: Option<u64>,
     /// Whether there is a refresh token.
     #[serde(default)]
@@ -118,13 +113,9 @@ pub(super) struct TokenResponse {
     pub(super) access_token: Secret,
     #[serde(default)]
     token_type: String,
-    #[serde(default)]
     expires_in: Option<u64>,
-    #[serde(default)]
     pub(super) refresh_token: Option<Secret>,
-    #[serde(default)]
     scope: Option<String>,
-    #[serde(default)]
     id_token: Option<Secret>,
     /// Who has signed in, for a token that was requested with the refresh token of another login.
     #[serde(skip)]

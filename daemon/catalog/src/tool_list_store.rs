@@ -220,19 +220,15 @@ impl Serialize for ToolListJson<'_> {
 }
 
 /// A tool as it is stored.
+#[serde_with::skip_serializing_none]
 #[derive(Deserialize, Serialize)]
 struct StoredTool<'a> {
     name: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<Cow<'a, str>>,
     input: Cow<'a, Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     output: Option<Cow<'a, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     read_only: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     destructive: Option<bool>,
     #[serde(default, skip_serializing_if = "is_empty")]
     extra: Cow<'a, Map<String, Value>>,

@@ -72,7 +72,6 @@ pub(super) enum KeeperEvent {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
-        #[serde(default)]
         exceeded: Option<ExceededLimit>,
     },
     /// Nothing of the child's tree is left. The last event of an `id`.

@@ -40,14 +40,13 @@ struct FirstSeenRecord {
 }
 
 /// Origins that a description names. A value that the user put into an address is replaced by its name, in braces.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct DescribedOrigins {
     /// The origin of functions without an address of their own; absent if the entry says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) calls: Option<String>,
     /// The origins of functions with an address of their own; absent if the entry says it, and in records of versions
     /// that did not store them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) functions: Option<BTreeSet<String>>,
     /// The origins at which tokens are fetched.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

@@ -6,18 +6,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What to list.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalsRequest {
     /// Only this approval, with all of its arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// The calls that are always allowed, in place of those that wait.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub granted: bool,
     /// The edition that the client has: the answer waits until there is another, or until `wait_ms` have
     /// passed, 30 s at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<u64>,
     #[serde(default)]
     pub wait_ms: u64,
@@ -35,6 +34,7 @@ pub struct ApprovalList {
 }
 
 /// One call that must be approved.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalInfo {
@@ -45,25 +45,19 @@ pub struct ApprovalInfo {
     /// `server.tool`
     pub path: String,
     /// The arguments of the call; absent if they are too long for a list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
     /// The beginning of the arguments' JSON text, if they are absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
     /// The length of the arguments' JSON text, in bytes.
     pub bytes: usize,
     /// The client that made the call, by the name that it gave in `hello`.
     pub client: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
     /// Absent for a call outside of runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The rule that requires the approval, and its reason.
     pub rule: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Identifies the tool as it is now, with the rule: `session` and `always` cover calls with the same value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -71,7 +65,6 @@ pub struct ApprovalInfo {
     /// Milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// Milliseconds until the call fails as `pending`; absent if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_ms: Option<u64>,
 }
 

@@ -5,23 +5,20 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, ToolInfo};
 
 /// What to search for. Words may contain small typos.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchRequest {
     /// The words to search for. White space only matches all tools, in the order of their paths.
     pub query: String,
     /// The server whose tools to search; all servers if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The number of results on one page: 10 if absent, 100 at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// `next` of the page before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// The maximum number of tokens of signatures and descriptions. Descriptions are shortened to fit, and results that
     /// do not fit are left to the next page. No limit if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<usize>,
     /// How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0.
     #[serde(default)]

@@ -42,6 +42,7 @@ pub struct LoginFinishRequest {
     pub redirect_url: String,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginState {
@@ -49,19 +50,15 @@ pub struct LoginState {
     /// Whether the user has not decided yet.
     pub pending: bool,
     /// The authorization server that issued the tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// Who has signed in, if the authorization server says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
     /// The scopes that were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// The number of tools that the server lists for this user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
     /// Why the server could not be opened, although the login succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 

@@ -35,6 +35,7 @@ pub struct Notice {
     pub notice: NoticeKind,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -55,9 +56,7 @@ pub enum NoticeKind {
     Progress {
         cause: Cause,
         progress: f64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         total: Option<f64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
     /// A server's log message, sent while only this connection has calls in flight to it.
@@ -65,7 +64,6 @@ pub enum NoticeKind {
         server: String,
         /// The level as in MCP: `debug` to `emergency`.
         level: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         logger: Option<String>,
         data: Value,
         cause: Cause,
@@ -83,11 +81,9 @@ pub enum NoticeKind {
         cause: Cause,
         /// The path of the tool whose call made the server ask, if it is known: a server may have other requests in
         /// progress.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
         kind: AskKind,
         /// The server's own key for the question, if it came with the answer to a call.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
         /// The `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`.
         params: Value,

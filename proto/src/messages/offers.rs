@@ -15,16 +15,15 @@ pub enum OfferKind {
     Prompts,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OffersRequest {
     pub kind: OfferKind,
     /// The server to ask; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// How long to wait for each server; a slower one is listed as missing. If absent, 10 s when all servers are asked,
     /// and as long as a call may take when one is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
 

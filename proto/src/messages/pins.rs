@@ -19,6 +19,7 @@ pub struct PinList {
     pub tools: Vec<PinInfo>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PinInfo {
@@ -26,16 +27,12 @@ pub struct PinInfo {
     pub name: String,
     pub standing: PinStanding,
     /// The digest of the tool's present definition, in hexadecimal; absent if the tool is not pinned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// When the pin was made, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
     /// The trusted definition, as JSON with sorted names; absent if the tool is unchanged, or if it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     /// The present definition, as JSON with sorted names. Invisible characters are escaped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
     /// What in the present definition may instruct a model, each as a code and an excerpt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -26,6 +26,7 @@ pub struct PolicyList {
     pub destructive_by_default: u64,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyRule {
@@ -38,19 +39,14 @@ pub struct PolicyRule {
     /// The other conditions, as they were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why the rule is invalid, so that it denies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mistake: Option<String>,
     /// The agent to which the rule belongs, if it is not a general one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The project to which the rule belongs, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
     /// Which text of that project's `.mux.toml` contains the rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_text: Option<ProjectText>,
     /// How often the rule has decided since the daemon's start.
     pub decided: u64,
@@ -97,29 +93,26 @@ impl PolicyAction {
 }
 
 /// A hypothetical call. Without arguments, the answer says which rules depend on them.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExplainPolicyRequest {
     pub path: String,
     /// An object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
     /// The arguments as typed on a command line, as in [`crate::CallRequest`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<(String, String)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The client's name; that of the requesting client if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The directory in which the client works; that of the requesting client if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
     /// The text of a `config.toml` whose rules decide, in place of those in force. Feature `config_text`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyExplanation {
@@ -128,7 +121,6 @@ pub struct PolicyExplanation {
     pub known: bool,
     pub action: PolicyAction,
     /// The rule that decides; absent for the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<PolicyRule>,
     /// Whether an earlier rule applies with some arguments, and none were given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -138,7 +130,6 @@ pub struct PolicyExplanation {
     /// The tool's annotations, by the names that rules use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<(String, bool)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verb: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -57,15 +57,14 @@ pub enum ProjectState {
 }
 
 /// A file of a project.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProjectFile {
     pub name: String,
     /// The present text; absent if the file does not exist or cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The approved text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
 }
 

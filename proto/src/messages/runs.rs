@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{Error, JsonText, Language};
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRequest {
@@ -16,20 +17,16 @@ pub struct RunRequest {
     pub language: Language,
     /// What lists of runs call it, such as the name of the program's file; the daemon shortens it to one line. If absent
     /// or empty, the first significant line of the program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `mux.input`.
     #[serde(default)]
     pub input: JsonText,
     /// The limit of wall time, 1,000 to 300,000; the daemon's default if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The W3C trace context of the caller. It is ignored if it cannot be parsed; otherwise the calls of the run join
     /// this trace, which is passed on to their servers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     /// The W3C `tracestate` of the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
     /// Whether the run continues when this connection ends, and keeps an idle daemon alive. A daemon that is stopped
     /// waits for it as for every other run, and then cancels it.
@@ -44,7 +41,6 @@ pub struct RunRequest {
     pub record: bool,
     /// A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
     /// nothing is sent to any server. Source, language, input and timeout are those of the recording.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Value>,
 }
 
@@ -81,6 +77,7 @@ pub struct Event {
     pub event: EventKind,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -90,7 +87,6 @@ pub enum EventKind {
     Checked {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<Error>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         unchecked: Option<String>,
     },
     /// The program has an isolate and starts.
@@ -113,9 +109,7 @@ pub enum EventKind {
         call: u32,
         path: String,
         progress: f64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         total: Option<f64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
     CallEnded {
@@ -124,7 +118,6 @@ pub enum EventKind {
         ms: f64,
         /// The length of the result's JSON text, in bytes.
         bytes: usize,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
     /// A step of a step program starts; its call has events of its own. Events of steps are sent to clients with the
@@ -132,7 +125,6 @@ pub enum EventKind {
     StepStarted {
         step: String,
         tool: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
     StepEnded {
@@ -141,7 +133,6 @@ pub enum EventKind {
         ms: f64,
         /// The length of the step's result as JSON text, in bytes.
         bytes: usize,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
     /// A step is skipped because of another step.
@@ -281,6 +272,7 @@ pub struct RunList {
     pub total: usize,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunInfo {
@@ -288,9 +280,7 @@ pub struct RunInfo {
     pub state: RunState,
     /// The client that started the run, by the name that it gave in `hello`.
     pub client: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
     /// Whether the run continues when its connection ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -311,7 +301,6 @@ pub struct RunInfo {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub approvals: u32,
     /// The error of a failed run, without its details: the last event has them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
     /// The number of the run's last event.
     pub events: u64,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::SandboxInfo;
 
 /// Everything that is known of the sandbox of one server.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SandboxProfile {
@@ -14,16 +15,13 @@ pub struct SandboxProfile {
     /// What its entry says, and what it was denied.
     pub sandbox: SandboxInfo,
     /// In bytes, of all its processes together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
     /// The maximum number of processes and threads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
     /// The layers that this machine enforces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enforceable: Vec<String>,
     /// Why it cannot be had here. For a server without a sandbox: why it could not have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Files of the system that a sandbox of this server contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -38,21 +38,21 @@ pub enum SecretPlace {
 }
 
 /// A secret that was set, or that an entry of the configuration names.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecretInfo {
     pub name: String,
     /// Where the secret is stored; absent if it is not set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SecretPlace>,
     /// When it was set, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
     /// The entries that name it, such as `servers.github`.
     #[serde(default)]
     pub used_by: Vec<String>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecretList {
@@ -62,10 +62,8 @@ pub struct SecretList {
     pub keyring: bool,
     pub file: PathBuf,
     /// Why the keyring is not used, although it is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Why the file is not used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 

@@ -28,6 +28,7 @@ pub struct SettingsReport {
     pub notes: Vec<String>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
@@ -36,10 +37,8 @@ pub struct Setting {
     pub value: Value,
     pub from: SettingSource,
     /// The line of the configuration file that sets it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The file that sets it, if it is not the configuration file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
 }
 

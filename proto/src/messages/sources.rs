@@ -3,18 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 /// The state of a source, in addition to that of a server.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceInfo {
     /// `openapi` or `graphql`; absent if its entry cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// When the description was last known to be current, in milliseconds since 1970; absent for a file, and before it
     /// was first fetched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetched_ms: Option<u64>,
     /// Why a newer description is not used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The security schemes that the functions need and for which no credential is configured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

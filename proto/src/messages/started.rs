@@ -2,18 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Started {
     pub by: StartedBy,
     /// The systemd unit, or the launchd label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// Whether the listening socket is a service manager's, which starts a daemon for every client that connects.
     #[serde(default)]
     pub socket_passed: bool,
     /// The watchdog timeout: a daemon that does not answer for this long is killed and restarted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_ms: Option<u64>,
 }
 

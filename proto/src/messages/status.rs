@@ -6,65 +6,51 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerInfo {
     pub name: String,
     pub state: ServerState,
     /// Why the server is in that state, where that is not obvious.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// More about the reason, for those who ask for it: the directories in which a missing program was searched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// What the reason is about, where the remedy depends on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<ServerCause>,
     /// Whether it has written a log: `mux servers logs NAME`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_log: bool,
     /// The command line, without its environment.
     pub command: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// The number of known tools, once a session was open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
     /// The server's name and version as it reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
     /// The duration of the last start, from the process to the list of tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
     /// The number of sessions opened since the daemon started.
     pub starts: u64,
     pub calls: u64,
     pub in_flight: u64,
     /// `stdio`, `streamable-http` or `sse`, once known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
     /// What shares one session: `user`, `workspace`, `client` or `run`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
     /// Why sessions are shared that way, if the configuration does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_reason: Option<String>,
     /// The sessions, for a server that may have several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<SessionInfo>,
     /// The state of the login, if the server requires one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthState>,
     /// The `account` of its entry, which tells logins at one address apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Who has signed in, as the authorization server says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
     /// Milliseconds until the next attempt, while the server is backing off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
     /// Warnings for the user, such as tools that have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -76,13 +62,10 @@ pub struct ServerInfo {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub secret_in_args: bool,
     /// The project whose file defines it, for a server that is not the user's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
     /// For a source: an API that the daemon calls itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceInfo>,
     /// For a server that the daemon starts: what it may reach.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxInfo>,
 }
 
@@ -151,15 +134,14 @@ pub enum SandboxState {
 }
 
 /// One session of a server that has several.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionInfo {
     /// To what the session belongs: a directory, a client, a run.
     pub of: String,
     pub state: ServerState,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
 }
 
@@ -224,6 +206,7 @@ pub struct ProblemDetail {
     pub message: String,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Status {
@@ -231,14 +214,11 @@ pub struct Status {
     pub contract: u32,
     pub pid: u32,
     /// `v8` or `quickjs`; unknown until a worker has started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
     /// The engine's own version, if it reports one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
     pub uptime_ms: u64,
     /// The resident memory of the daemon in bytes, where the system reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
     pub clients: usize,
     pub workers: WorkerStatus,
@@ -258,11 +238,8 @@ pub struct Status {
     /// What the daemon cannot do now, because its machine does not let it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<Degraded>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenStatus>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetryStatus>,
 }
 
@@ -299,18 +276,15 @@ pub struct WorkerStatus {
 }
 
 /// The type checker.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckerStatus {
     /// The path of the compiler, once found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// The compiler's resident memory in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
     /// The number of programs checked since the daemon started.
     #[serde(default)]
@@ -319,7 +293,6 @@ pub struct CheckerStatus {
     #[serde(default)]
     pub cached: u64,
     /// Why programs run unchecked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 /// The state of the OpenTelemetry exporter, without which a daemon may be built.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TelemetryStatus {
     pub built_in: bool,
     /// The collector that the configuration or the user's environment names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The number of spans that the collector has accepted.
     #[serde(default)]
@@ -17,6 +17,5 @@ pub struct TelemetryStatus {
     #[serde(default)]
     pub lost: u64,
     /// Why no spans can be sent, or the last ones were not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -4,15 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolsRequest {
     /// Words that must all appear in the path or the description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// Whether to include the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -29,7 +27,6 @@ pub struct ToolsRequest {
     pub for_apps: bool,
     /// How long to wait for servers whose tools are not known yet; if absent, until they are ready or have failed.
     /// Those that are not ready by then are listed as missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
 
@@ -74,6 +71,7 @@ pub struct MissingServer {
     pub error: Error,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolInfo {
@@ -82,22 +80,15 @@ pub struct ToolInfo {
     pub server: String,
     /// As the server spells it.
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `files.read(args: {…}): Promise<…>`.
     pub signature: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// The number of calls from which the result's type was learned, for a tool that declares none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_calls: Option<u64>,
     /// Whether it is offered directly besides programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -113,7 +104,6 @@ pub struct ToolInfo {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_apps: bool,
     /// The whole MCP `Tool`, as the server sent it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
 }
 

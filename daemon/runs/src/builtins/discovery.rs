@@ -30,11 +30,8 @@ const TOOLS_USAGE: &str =
 #[serde(deny_unknown_fields)]
 struct SearchArguments {
     query: String,
-    #[serde(default)]
     server: Option<String>,
-    #[serde(default)]
     limit: Option<usize>,
-    #[serde(default)]
     cursor: Option<String>,
 }
 
@@ -48,7 +45,6 @@ struct DescribeArguments {
 #[serde(deny_unknown_fields)]
 struct DiscoverArguments {
     query: String,
-    #[serde(default)]
     limit: Option<usize>,
     #[serde(default)]
     compact: bool,
@@ -63,13 +59,9 @@ struct NamespacesArguments {}
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolsArguments {
-    #[serde(default)]
     namespace: Option<String>,
-    #[serde(default)]
     query: Option<String>,
-    #[serde(default)]
     limit: Option<usize>,
-    #[serde(default)]
     cursor: Option<String>,
 }
 

@@ -15,9 +15,7 @@ const READ_USAGE: &str = "mux.read(handle: string, { offset?: number, length?: n
 #[serde(deny_unknown_fields)]
 struct ReadArguments {
     handle: String,
-    #[serde(default)]
     offset: Option<u64>,
-    #[serde(default)]
     length: Option<u64>,
 }
 

@@ -29,6 +29,7 @@ pub struct RunRecording {
 }
 
 /// The program of a recorded run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RecordedProgram {
     pub source: String,
@@ -37,9 +38,7 @@ pub struct RecordedProgram {
     pub steps: bool,
     #[serde(default)]
     pub input: Box<RawValue>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// What `Object.keys(mux)` shows, as lines of JSON.
     pub names: String,
