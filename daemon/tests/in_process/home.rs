@@ -14,7 +14,7 @@ use mux_daemon::{EmbeddedDaemon, lifecycle::DaemonSetup};
 use mux_proto::{MuxClient, endpoint::Dirs, transport};
 use mux_settings::ProcessServer;
 use mux_telemetry::logging;
-use mux_upstream::{LaunchError, LaunchedServer, ServerLauncher};
+use mux_upstream::{LaunchedServer, OpenError, ServerLauncher};
 use serde_json::Value;
 use tokio::{
     io::{copy_bidirectional, duplex},
@@ -193,17 +193,17 @@ impl ServerLauncher for FixtureLauncher {
         name: &'a str,
         process: &'a ProcessServer,
         _log: &'a Path,
-    ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>> {
         async move {
             if Path::new(&process.command) != Path::new(FIXTURE) {
-                return Err(LaunchError::NotInPath {
+                return Err(OpenError::NotInPath {
                     program: process.command.clone(),
                     searched: Vec::new(),
                 });
             }
             let flags = process.args.iter().map(|flag| flag.expose());
             let server = mux_fixture::connect(flags);
-            let mut server = server.map_err(|error| LaunchError::Failed(error.to_string()))?;
+            let mut server = server.map_err(|error| OpenError::Failed(error.to_string()))?;
             let (ours, mut theirs) = duplex(STREAM_BYTES);
             let moving = tokio::spawn(async move {
                 // Either end may have gone.

@@ -147,7 +147,7 @@ pub use mux_confine::{
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
     link::{
-        LaunchError, LaunchedServer, ObservationError, ProcessLauncher, RunningSandbox,
+        LaunchedServer, ObservationError, OpenError, ProcessLauncher, RunningSandbox,
         SandboxReport, SandboxState, ServerLauncher,
     },
     listing::ListKind,

@@ -31,7 +31,7 @@ use tokio::{
 
 pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
-    link_error::{AuthChallenge, LinkError, OpenError},
+    link_error::{AuthChallenge, LinkError},
     process::{LastLines, without_output},
     server_log::{ActiveRuns, LogStamp, ServerLog},
 };
@@ -42,9 +42,10 @@ use self::{
     process::{PipesHandover, StderrHandover, StdioTransport, TransportPipes, drain_stderr},
 };
 pub use self::{
+    link_error::OpenError,
     process::ProcessLauncher,
     server_launcher::{
-        LaunchError, LaunchedServer, ObservationError, RunningSandbox, SandboxReport, SandboxState,
+        LaunchedServer, ObservationError, RunningSandbox, SandboxReport, SandboxState,
         ServerLauncher,
     },
 };

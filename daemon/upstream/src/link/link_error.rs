@@ -58,7 +58,7 @@ pub struct AuthChallenge {
 
 /// Why a session could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum OpenError {
+pub enum OpenError {
     #[error("{0}")]
     SignIn(AuthChallenge),
     /// The program of its command does not exist in these directories of `PATH`.

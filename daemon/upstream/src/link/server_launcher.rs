@@ -1,9 +1,6 @@
 //! Starts a server that is configured as a command: as a process, or wherever else its launcher runs it.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::Path};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use mux_confine::{DeniedFile, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox};
@@ -21,7 +18,7 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         name: &'a str,
         process: &'a ProcessServer,
         log: &'a Path,
-    ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>>;
+    ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>>;
 
     /// Takes over what a running server needs of its daemon, and returns what has to be kept as long as it runs.
     fn adopt<'a>(
@@ -119,30 +116,4 @@ pub enum LaunchedServer {
         reader: Box<dyn AsyncRead + Send + Unpin>,
         writer: Box<dyn AsyncWrite + Send + Unpin>,
     },
-}
-
-/// Why a server could not be started.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// The program of its command does not exist in these directories of `PATH`.
-    #[error("`{program}` is not in PATH")]
-    NotInPath {
-        program: String,
-        searched: Vec<PathBuf>,
-    },
-    /// The file of its command does not exist.
-    #[error("{0}")]
-    NoProgramFile(String),
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl From<LaunchError> for OpenError {
-    fn from(error: LaunchError) -> Self {
-        match error {
-            LaunchError::NotInPath { program, searched } => Self::NotInPath { program, searched },
-            LaunchError::NoProgramFile(why) => Self::NoProgramFile(why),
-            LaunchError::Failed(problem) => Self::Failed(problem),
-        }
-    }
 }

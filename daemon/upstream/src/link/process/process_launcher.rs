@@ -32,7 +32,7 @@ use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimi
 use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
 use crate::link::{
-    LaunchError, LaunchedServer, LogStamp, ObservationError, RunningSandbox, SandboxReport,
+    LaunchedServer, LogStamp, ObservationError, OpenError, RunningSandbox, SandboxReport,
     ServerLauncher, ServerLog,
 };
 
@@ -139,7 +139,7 @@ impl ProcessLauncher {
         name: &str,
         process: &ProcessServer,
         log: &Path,
-    ) -> Result<(KeptChild, RunningSandbox), LaunchError> {
+    ) -> Result<(KeptChild, RunningSandbox), OpenError> {
         let spec = self.spawn_spec(name, process).await?;
         let observed_in = {
             let observed = self.0.observed.lock();
@@ -157,7 +157,7 @@ impl ProcessLauncher {
         let keeper = self
             .keeper()
             .await
-            .map_err(|error| LaunchError::Failed(full_error_text(error)))?;
+            .map_err(|error| OpenError::Failed(full_error_text(error)))?;
         Ok((keeper.spawn(spec).await?, sandbox))
     }
 
@@ -166,12 +166,12 @@ impl ProcessLauncher {
         &self,
         name: &str,
         process: &ProcessServer,
-    ) -> Result<SpawnSpec, LaunchError> {
+    ) -> Result<SpawnSpec, OpenError> {
         let mut environment = self.0.environment.clone();
         let inherited = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
             // It will never be set: the daemon is shutting down.
-            Err(_) => return Err(LaunchError::Failed("the daemon is ending".into())),
+            Err(_) => return Err(OpenError::Failed("the daemon is ending".into())),
         };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
@@ -199,7 +199,7 @@ impl ProcessLauncher {
         spec: SpawnSpec,
         log: &Path,
         plan: impl FnOnce(ServerCommand<'_>) -> Result<T, ConfineError> + Send + 'static,
-    ) -> Result<T, LaunchError> {
+    ) -> Result<T, OpenError> {
         let program = find_program(&spec).await?;
         let (this, identity) = (self.clone(), identity_of(log));
         let planned = spawn_blocking(move || {
@@ -215,8 +215,8 @@ impl ProcessLauncher {
         });
         planned
             .await
-            .map_err(|stopped| LaunchError::Failed(stopped.to_string()))?
-            .map_err(|error| LaunchError::Failed(error.to_string()))
+            .map_err(|stopped| OpenError::Failed(stopped.to_string()))?
+            .map_err(|error| OpenError::Failed(error.to_string()))
     }
 
     /// The command that runs a server in its sandbox, and what that sandbox is. The proxy that it may need listens on
@@ -226,7 +226,7 @@ impl ProcessLauncher {
         spec: SpawnSpec,
         sandbox: &ServerSandbox,
         log: &Path,
-    ) -> Result<(SpawnSpec, RunningSandbox), LaunchError> {
+    ) -> Result<(SpawnSpec, RunningSandbox), OpenError> {
         let (cwd, tag) = (spec.cwd.clone(), spec.tag.clone());
         let hosts = match &sandbox.network {
             SandboxNetwork::Hosts(hosts) => hosts.clone(),
@@ -262,7 +262,7 @@ impl ProcessLauncher {
             };
             let listening = self.0.egress.listen((&server, &folder), hosts, report);
             let lease = listening.map_err(|error| {
-                LaunchError::Failed(format!(
+                OpenError::Failed(format!(
                     "its sandbox needs a proxy, which cannot listen: {error}"
                 ))
             })?;
@@ -285,13 +285,13 @@ impl ProcessLauncher {
         spec: SpawnSpec,
         log: &Path,
         folder: PathBuf,
-    ) -> Result<SpawnSpec, LaunchError> {
+    ) -> Result<SpawnSpec, OpenError> {
         let (cwd, tag, limits) = (spec.cwd.clone(), spec.tag.clone(), spec.limits);
         let place = folder.clone();
         let plan = move |command: ServerCommand<'_>| observe(command, &place);
         let command = self.planned(spec, log, plan).await?;
         let lease = self.0.egress.observe(&folder).map_err(|error| {
-            LaunchError::Failed(format!(
+            OpenError::Failed(format!(
                 "it is observed, which needs a proxy, which cannot listen: {error}"
             ))
         })?;
@@ -305,7 +305,7 @@ impl ProcessLauncher {
         };
         match self.0.observed.lock().get_mut(&identity_of(log)) {
             Some(observed) if observed.folder == folder => observed.last = Some((command, lease)),
-            _ => return Err(LaunchError::Failed(OBSERVATION_ENDED.into())),
+            _ => return Err(OpenError::Failed(OBSERVATION_ENDED.into())),
         }
         Ok(spec)
     }
@@ -316,7 +316,7 @@ impl ProcessLauncher {
         name: &str,
         process: &ProcessServer,
         log: &Path,
-    ) -> Result<SandboxReport, LaunchError> {
+    ) -> Result<SandboxReport, OpenError> {
         let support = self.sandbox_support().await?;
         let layers = support.layers();
         let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
@@ -336,7 +336,7 @@ impl ProcessLauncher {
     }
 
     /// Tries bubblewrap and the user's systemd, unless bubblewrap is known to work: the user may install it at any time.
-    async fn sandbox_support(&self) -> Result<SandboxSupport, LaunchError> {
+    async fn sandbox_support(&self) -> Result<SandboxSupport, OpenError> {
         let known = self.0.support.lock().clone();
         if let Some(known) = known.filter(SandboxSupport::is_complete) {
             return Ok(known);
@@ -459,7 +459,7 @@ impl ServerLauncher for ProcessLauncher {
         name: &'a str,
         process: &'a ProcessServer,
         log: &'a Path,
-    ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>> {
         let start = self.start_process(name, process, log);
         let launched = |(child, sandbox)| LaunchedServer::Process(child, sandbox);
         start.map_ok(launched).boxed()
@@ -562,7 +562,7 @@ impl ServerLauncher for ProcessLauncher {
 
 /// Whether bubblewrap works here. A trial that did not come to its end says nothing: a server that was started then
 /// would have fewer layers than this machine has.
-fn bubblewrap_works(tried: Result<CommandOutput, String>) -> Result<bool, LaunchError> {
+fn bubblewrap_works(tried: Result<CommandOutput, String>) -> Result<bool, OpenError> {
     let exit = tried.map_err(|problem| untried_bubblewrap(&problem))?.exit;
     match exit.code {
         Some(code) => Ok(code == 0),
@@ -570,13 +570,13 @@ fn bubblewrap_works(tried: Result<CommandOutput, String>) -> Result<bool, Launch
     }
 }
 
-fn untried_bubblewrap(problem: &str) -> LaunchError {
-    LaunchError::Failed(format!(
+fn untried_bubblewrap(problem: &str) -> OpenError {
+    OpenError::Failed(format!(
         "its sandbox cannot be planned: bubblewrap could not be tried: {problem}; try again"
     ))
 }
 
-impl From<SpawnError> for LaunchError {
+impl From<SpawnError> for OpenError {
     fn from(error: SpawnError) -> Self {
         match error {
             SpawnError::NotInPath { program, searched } => Self::NotInPath {
