@@ -4,11 +4,11 @@
 //! size of the cache is at most [`MAX_KEPT_BYTES`].
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Weak},
+    sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
 
+use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OnceCell, Semaphore},
@@ -28,11 +28,8 @@ const MAX_CONCURRENT_COMPILES: usize = 2;
 /// Memory is returned to the system after compiling a schema larger than this, which leaves about as much garbage.
 const MEMORY_TRIM_BYTES: usize = 1 << 20;
 
-/// The cache, with the last used schema at the end. It is global because it limits the memory of the process.
-static SCHEMA_CACHE: Mutex<SchemaCache> = Mutex::new(SchemaCache {
-    schemas: VecDeque::new(),
-    bytes: 0,
-});
+/// The cache. It is global because it limits the memory of the process.
+static SCHEMA_CACHE: LazyLock<Mutex<SchemaCache>> = LazyLock::new(Mutex::default);
 static COMPILE_PERMITS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_COMPILES);
 
 /// A slot for one schema, which is compiled on first use.
@@ -106,8 +103,18 @@ async fn compile(text: String) -> Result<CompiledSchema, String> {
 }
 
 struct SchemaCache {
-    schemas: VecDeque<(Arc<CompiledCell>, usize)>,
+    /// The schemas with their sizes, by their addresses.
+    schemas: LruCache<usize, (Arc<CompiledCell>, usize)>,
     bytes: usize,
+}
+
+impl Default for SchemaCache {
+    fn default() -> Self {
+        Self {
+            schemas: LruCache::unbounded(),
+            bytes: 0,
+        }
+    }
 }
 
 fn kept() -> MutexGuard<'static, SchemaCache> {
@@ -116,23 +123,13 @@ fn kept() -> MutexGuard<'static, SchemaCache> {
 
 impl SchemaCache {
     fn use_one(&mut self, used: &Arc<CompiledCell>, bytes: usize) {
-        let last = self.schemas.back();
-        if last.is_some_and(|(cell, _)| Arc::ptr_eq(cell, used)) {
-            return;
-        }
-        let known = self
-            .schemas
-            .iter()
-            .rposition(|(cell, _)| Arc::ptr_eq(cell, used));
-        match known.and_then(|at| self.schemas.remove(at)) {
-            Some(known) => self.schemas.push_back(known),
-            None => {
-                self.schemas.push_back((Arc::clone(used), bytes));
-                self.bytes += bytes;
-            }
+        let address = Arc::as_ptr(used).addr();
+        if self.schemas.get(&address).is_none() {
+            self.schemas.put(address, (Arc::clone(used), bytes));
+            self.bytes += bytes;
         }
         while self.bytes > MAX_KEPT_BYTES
-            && let Some((_, bytes)) = self.schemas.pop_front()
+            && let Some((_, (_, bytes))) = self.schemas.pop_lru()
         {
             self.bytes -= bytes;
         }
@@ -176,10 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn cache_is_bounded_and_dropped_schemas_are_recompiled() {
-        let mut kept = SchemaCache {
-            schemas: VecDeque::new(),
-            bytes: 0,
-        };
+        let mut kept = SchemaCache::default();
         let cells: Vec<Arc<CompiledCell>> = (0..10).map(|_| Arc::default()).collect();
         for cell in &cells {
             kept.use_one(cell, MAX_KEPT_BYTES / 4);
@@ -188,7 +182,8 @@ mod tests {
         let left: Vec<usize> = kept
             .schemas
             .iter()
-            .map(|(kept, _)| {
+            .rev()
+            .map(|(_, (kept, _))| {
                 cells
                     .iter()
                     .position(|cell| Arc::ptr_eq(cell, kept))

@@ -6,18 +6,19 @@
 //! Invariant: a folder with its final name is complete. It is written under another name first.
 
 use std::{
-    collections::VecDeque,
     fs, io,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::{CheckFailure, TypeDeclarations};
 
 /// The maximum number of folders that are kept.
-const MAX_TYPES_FOLDERS: usize = 8;
+const MAX_TYPES_FOLDERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 const DECLARATIONS_FILE: &str = "mux.d.ts";
 const TSCONFIG_FILE: &str = "tsconfig.json";
 
@@ -47,8 +48,8 @@ const TSCONFIG: &str = r#"{
 /// The folders of all types.
 pub(super) struct TypesFolders {
     work: PathBuf,
-    /// The hashes of existing folders, the last used at the end.
-    known: Mutex<VecDeque<[u8; 32]>>,
+    /// The hashes of existing folders.
+    known: Mutex<LruCache<[u8; 32], ()>>,
     /// Held while a folder is written.
     writing: Arc<Mutex<()>>,
 }
@@ -57,7 +58,7 @@ impl TypesFolders {
     pub(super) fn new(work: PathBuf) -> Self {
         Self {
             work,
-            known: Mutex::default(),
+            known: Mutex::new(LruCache::new(MAX_TYPES_FOLDERS)),
             writing: Arc::default(),
         }
     }
@@ -66,7 +67,7 @@ impl TypesFolders {
     pub(super) async fn folder(&self, types: &TypeDeclarations) -> Result<PathBuf, CheckFailure> {
         let folder = self.work.join(name(&types.hash));
         // The cache directory may have been emptied; this check takes a microsecond.
-        if self.is_known(&types.hash) && folder.join(DECLARATIONS_FILE).exists() {
+        if self.known.lock().get(&types.hash).is_some() && folder.join(DECLARATIONS_FILE).exists() {
             return Ok(folder);
         }
         let (draft, place) = (self.work.join(".draft"), folder.clone());
@@ -89,31 +90,15 @@ impl TypesFolders {
 
     /// Verifies the folder again before its next use.
     pub(super) fn doubt(&self, types: &TypeDeclarations) {
-        let mut known = self.known.lock();
-        known.retain(|hash| *hash != types.hash);
-    }
-
-    fn is_known(&self, hash: &[u8; 32]) -> bool {
-        let mut known = self.known.lock();
-        let Some(place) = known.iter().position(|known| known == hash) else {
-            return false;
-        };
-        if let Some(hash) = known.remove(place) {
-            known.push_back(hash);
-        }
-        true
+        self.known.lock().pop(&types.hash);
     }
 
     /// Records a folder as used, and removes old ones, including those of earlier daemons.
     async fn sweep(&self, hash: [u8; 32]) {
         let kept: Vec<String> = {
             let mut known = self.known.lock();
-            known.retain(|known| *known != hash);
-            known.push_back(hash);
-            if known.len() > MAX_TYPES_FOLDERS {
-                known.pop_front();
-            }
-            known.iter().map(name).collect()
+            known.put(hash, ());
+            known.iter().map(|(hash, ())| name(hash)).collect()
         };
         let work = self.work.clone();
         let swept = tokio::task::spawn_blocking(move || {
@@ -190,7 +175,10 @@ mod tests {
             projects.folder(&types(number)).await.unwrap();
         }
         assert!(!first.exists());
-        assert_eq!(fs::read_dir(&work).unwrap().count(), MAX_TYPES_FOLDERS);
+        assert_eq!(
+            fs::read_dir(&work).unwrap().count(),
+            MAX_TYPES_FOLDERS.get()
+        );
         // Folders of an earlier daemon are removed, too; other files are kept.
         fs::write(work.join("mine.txt"), "").unwrap();
         TypesFolders::new(work.clone())

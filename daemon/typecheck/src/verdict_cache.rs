@@ -2,8 +2,9 @@
 //!
 //! Invariant: a program is checked by one task at a time. Others that check the same program wait for its verdict.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
@@ -32,19 +33,15 @@ impl VerdictKey {
     }
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct VerdictCache(Arc<Mutex<VerdictEntries>>);
 
-#[derive(Default)]
-struct VerdictEntries {
-    entries: HashMap<VerdictKey, VerdictEntry>,
-    /// Counts lookups, to find the least recently used entry.
-    clock: u64,
-}
+type VerdictEntries = LruCache<VerdictKey, VerdictState>;
 
-struct VerdictEntry {
-    asked: u64,
-    state: VerdictState,
+impl Default for VerdictCache {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(LruCache::unbounded())))
+    }
 }
 
 enum VerdictState {
@@ -82,29 +79,20 @@ pub(super) struct VerdictPromise {
 impl VerdictCache {
     pub(super) fn ask(&self, key: VerdictKey) -> VerdictLookup {
         let mut kept = self.lock();
-        kept.clock += 1;
-        let now = kept.clock;
-        if let Some(entry) = kept.entries.get_mut(&key) {
-            entry.asked = now;
-            match &entry.state {
-                VerdictState::Known(verdict, until)
-                    if until.is_none_or(|until| Instant::now() < until) =>
-                {
-                    return VerdictLookup::Known(verdict.clone());
-                }
-                VerdictState::Known(..) => {}
-                VerdictState::Pending(verdict_sender) => {
-                    return VerdictLookup::Pending(PendingVerdict(verdict_sender.clone()));
-                }
+        match kept.get(&key) {
+            Some(VerdictState::Known(verdict, until))
+                if until.is_none_or(|until| Instant::now() < until) =>
+            {
+                return VerdictLookup::Known(verdict.clone());
             }
+            Some(VerdictState::Pending(verdict_sender)) => {
+                return VerdictLookup::Pending(PendingVerdict(verdict_sender.clone()));
+            }
+            Some(VerdictState::Known(..)) | None => {}
         }
         let (verdict_sender, waiting) = watch::channel(None);
-        let entry = VerdictEntry {
-            asked: now,
-            state: VerdictState::Pending(waiting),
-        };
-        kept.entries.insert(key, entry);
-        kept.shrink();
+        kept.put(key, VerdictState::Pending(waiting));
+        drop_excess(&mut kept);
         VerdictLookup::Unknown(VerdictPromise {
             key,
             verdicts: self.clone(),
@@ -114,8 +102,12 @@ impl VerdictCache {
 
     /// Forgets all known verdicts. Pending ones are kept.
     pub(super) fn forget_all(&self) {
-        let pending = |entry: &VerdictEntry| matches!(entry.state, VerdictState::Pending(_));
-        self.lock().entries.retain(|_, entry| pending(entry));
+        let mut kept = self.lock();
+        let known = kept.iter().filter(|(_, state)| state.is_known());
+        let known: Vec<VerdictKey> = known.map(|(key, _)| *key).collect();
+        for key in known {
+            kept.pop(&key);
+        }
     }
 
     fn lock(&self) -> parking_lot::MutexGuard<'_, VerdictEntries> {
@@ -123,22 +115,20 @@ impl VerdictCache {
     }
 }
 
-impl VerdictEntries {
-    /// Drops the least recently used verdict if there are too many. Pending ones are few, and are kept.
-    fn shrink(&mut self) {
-        if self.entries.len() <= MAX_VERDICTS {
-            return;
-        }
-        let known = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| matches!(entry.state, VerdictState::Known(..)));
-        if let Some(oldest) = known
-            .min_by_key(|(_, entry)| entry.asked)
-            .map(|(key, _)| *key)
-        {
-            self.entries.remove(&oldest);
-        }
+impl VerdictState {
+    fn is_known(&self) -> bool {
+        matches!(self, Self::Known(..))
+    }
+}
+
+/// Drops the least recently used verdict if there are too many. Pending ones are few, and are kept.
+fn drop_excess(kept: &mut VerdictEntries) {
+    let mut oldest_first = kept.iter().rev();
+    if kept.len() > MAX_VERDICTS
+        && let Some((oldest, _)) = oldest_first.find(|(_, state)| state.is_known())
+    {
+        let oldest = *oldest;
+        kept.pop(&oldest);
     }
 }
 
@@ -157,9 +147,9 @@ impl VerdictPromise {
             Err(_) => None,
         };
         if let Some(until) = until
-            && let Some(entry) = self.verdicts.lock().entries.get_mut(&self.key)
+            && let Some(state) = self.verdicts.lock().peek_mut(&self.key)
         {
-            entry.state = VerdictState::Known(verdict.clone(), until);
+            *state = VerdictState::Known(verdict.clone(), until);
         }
         self.verdict_sender.send_replace(Some(verdict));
     }
@@ -168,9 +158,8 @@ impl VerdictPromise {
 impl Drop for VerdictPromise {
     fn drop(&mut self) {
         let mut kept = self.verdicts.lock();
-        let entry = kept.entries.get(&self.key);
-        if entry.is_some_and(|entry| matches!(entry.state, VerdictState::Pending(_))) {
-            kept.entries.remove(&self.key);
+        if kept.peek(&self.key).is_some_and(|state| !state.is_known()) {
+            kept.pop(&self.key);
         }
     }
 }
@@ -239,7 +228,7 @@ mod tests {
                 "{number}"
             );
         }
-        assert!(verdicts.lock().entries.len() <= MAX_VERDICTS);
+        assert!(verdicts.lock().len() <= MAX_VERDICTS);
         drop(promise(&verdicts, "1"));
     }
 }
