@@ -64,8 +64,19 @@ use crate::{
 
 /// Why a command failed, with the source that the failure points into.
 pub(crate) struct CommandFailure {
-    pub(crate) error: Error,
-    pub(crate) source: Option<ProgramListing>,
+    error: Error,
+    source: Option<ProgramListing>,
+    is_usage: bool,
+}
+
+impl CommandFailure {
+    /// Prints the error; returns the exit code.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        match self.is_usage {
+            true => render::usage(&self.error, json),
+            false => render::failure(&self.error, json, self.source.as_ref()),
+        }
+    }
 }
 
 impl From<Error> for CommandFailure {
@@ -73,6 +84,33 @@ impl From<Error> for CommandFailure {
         Self {
             error,
             source: None,
+            is_usage: false,
+        }
+    }
+}
+
+/// Wrong usage that clap cannot detect. It has clap's exit code.
+#[derive(Debug, Eq, PartialEq)]
+struct UsageMistake {
+    message: String,
+    hint: String,
+}
+
+impl UsageMistake {
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl From<UsageMistake> for CommandFailure {
+    fn from(mistake: UsageMistake) -> Self {
+        Self {
+            error: Error::new(Kind::Validation, mistake.message).hint(mistake.hint),
+            source: None,
+            is_usage: true,
         }
     }
 }
@@ -258,10 +296,4 @@ pub(crate) fn env_path(name: &str) -> Option<PathBuf> {
     env::var_os(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
-}
-
-/// Reports wrong usage that clap cannot detect, with clap's exit code.
-fn usage_error(message: impl Into<String>, hint: impl Into<String>, json: bool) -> CommandResult {
-    let error = Error::new(Kind::Validation, message).hint(hint);
-    Ok(render::usage(&error, json))
 }

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     };
     let code = match runtime.block_on(commands::execute(args)) {
         Ok(code) => code,
-        Err(failure) => render::failure(&failure.error, json, failure.source.as_ref()),
+        Err(failure) => failure.report(json),
     };
     // An abandoned lock wait continues in its thread and must not delay the exit.
     runtime.shutdown_background();

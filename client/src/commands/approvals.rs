@@ -11,7 +11,7 @@ use super::{
     CommandFailure, CommandResult, connect_or_start,
     run::{RunEndActions, finish_run},
     terminal_questions::TerminalQuestions,
-    usage_error, wait_for_ctrl_c,
+    wait_for_ctrl_c,
 };
 use crate::{
     args::{self, ApprovalsCommand},
@@ -122,9 +122,7 @@ async fn decide_approvals(
 
 pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult {
     let at_end = RunEndActions::with_saved_parts(args.parts);
-    if let Err((message, hint)) = at_end.check_paths() {
-        return usage_error(message, hint, json);
-    }
+    at_end.check_paths()?;
     let session = connect_or_start().await?;
     session.require_feature("resume_run")?;
     let mut view = RunView::new(

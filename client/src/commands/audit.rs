@@ -14,7 +14,7 @@ use self::{
     audit_files::{AuditFile, AuditTail, list_audit_files},
     audit_filter::AuditFilter,
 };
-use super::{CommandResult, resolve_dirs, usage_error, wait_for_ctrl_c};
+use super::{CommandResult, UsageMistake, resolve_dirs, wait_for_ctrl_c};
 use crate::{args, render};
 
 /// How often a followed file is polled.
@@ -25,12 +25,10 @@ const DEFAULT_AUDIT_LINES: usize = 50;
 pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
     if json && args.follow {
         let message = "--json prints one document, and --follow never ends";
-        return usage_error(message, "leave one of them out", json);
+        return Err(UsageMistake::new(message, "leave one of them out").into());
     }
-    let wanted = match AuditFilter::of(args) {
-        Ok(wanted) => wanted,
-        Err(problem) => return usage_error(problem, "see `mux audit --help`", json),
-    };
+    let wanted = AuditFilter::of(args)
+        .map_err(|problem| UsageMistake::new(problem, "see `mux audit --help`"))?;
     let folder = resolve_dirs()?.audit();
     let files = list_audit_files(&folder);
     let Some(latest) = files.last() else {

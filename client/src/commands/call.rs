@@ -7,11 +7,11 @@ use mux_typegen::names::display_path;
 use serde_json::Value;
 
 use super::{
-    CommandResult, call_result,
-    input::{self, GivenInput, InputMistake, InputWording, quote},
+    CommandResult, UsageMistake, call_result,
+    input::{self, GivenInput, InputWording, quote},
     part_files, request_with_retry, run,
     terminal_questions::TerminalQuestions,
-    trace_context, usage_error, wait_for_ctrl_c,
+    trace_context, wait_for_ctrl_c,
 };
 use crate::{args, render};
 
@@ -35,22 +35,14 @@ pub(super) enum CallArguments {
 
 pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
     let words = [args.arguments, args.input].concat();
-    let typed = TypedCall::parse(args.path, words).and_then(|call| {
-        let takes_stdin = input::takes_stdin(&call.words);
-        Ok((call.path, takes_stdin, parse_arguments(&call.words)?))
-    });
-    let (path, takes_stdin, given) = match typed {
-        Ok(typed) => typed,
-        Err((message, hint)) => return usage_error(message, hint, json),
-    };
-    let (arguments, typed) = match given {
+    let TypedCall { path, words } = TypedCall::parse(args.path, words)?;
+    let takes_stdin = input::takes_stdin(&words);
+    let (arguments, typed) = match parse_arguments(&words)? {
         CallArguments::Object(object) => (object.into(), Vec::new()),
         CallArguments::Typed(pairs) => (JsonText::default(), pairs),
     };
-    if let Some(folder) = &args.save_parts
-        && let Err((message, hint)) = part_files::prepare_parts_dir(folder)
-    {
-        return usage_error(message, hint, json);
+    if let Some(folder) = &args.save_parts {
+        part_files::prepare_parts_dir(folder)?;
     }
     let (traceparent, tracestate) = trace_context::read_trace_context(args.trace);
     let request = CallRequest {
@@ -99,14 +91,14 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
 }
 
 /// Reads the arguments of a call, which are an object.
-pub(super) fn parse_arguments(words: &[String]) -> Result<CallArguments, InputMistake> {
+pub(super) fn parse_arguments(words: &[String]) -> Result<CallArguments, UsageMistake> {
     match input::read_input(words, &CALL_INPUT)? {
         GivenInput::Nothing => Ok(CallArguments::Typed(Vec::new())),
         GivenInput::Pairs(pairs) => Ok(CallArguments::Typed(pairs)),
         GivenInput::Json(object @ Value::Object(_)) => Ok(CallArguments::Object(object)),
         GivenInput::Json(_) => {
             let message = format!("{} JSON, but not an object", CALL_INPUT.subject);
-            Err((message, CALL_INPUT.hint.into()))
+            Err(UsageMistake::new(message, CALL_INPUT.hint))
         }
     }
 }
@@ -120,7 +112,7 @@ struct TypedCall {
 
 impl TypedCall {
     /// Accepts `SERVER.TOOL`, `SERVER TOOL`, and a call expression with named arguments in place of either.
-    fn parse(path: String, mut words: Vec<String>) -> Result<Self, InputMistake> {
+    fn parse(path: String, mut words: Vec<String>) -> Result<Self, UsageMistake> {
         let has_server_only = !path.contains(['.', '(']);
         let path = match words.first() {
             Some(tool) if has_server_only && begins_with_name(tool) => {
@@ -134,7 +126,7 @@ impl TypedCall {
         let expression = expression.trim_end().trim_end_matches(';');
         let Some(arguments) = expression.strip_suffix(')') else {
             let message = format!("{} is not a call: it does not end with )", quote(&path));
-            return Err((message, CALL_INPUT.hint.into()));
+            return Err(UsageMistake::new(message, CALL_INPUT.hint));
         };
         let arguments = match arguments.trim() {
             "" => None,
@@ -143,7 +135,7 @@ impl TypedCall {
         };
         if let (Some(_), Some(other)) = (&arguments, words.first()) {
             let message = format!("{} follows a call with arguments", quote(other));
-            return Err((message, CALL_INPUT.hint.into()));
+            return Err(UsageMistake::new(message, CALL_INPUT.hint));
         }
         words.extend(arguments);
         Ok(Self {
@@ -170,7 +162,7 @@ mod tests {
         let mut words = words.iter().map(|word| (*word).to_owned());
         let call = TypedCall::parse(words.next().unwrap(), words.collect());
         call.map(|call| (call.path, call.words))
-            .map_err(|(message, _)| message)
+            .map_err(|mistake| mistake.message)
     }
 
     #[test]
@@ -214,7 +206,7 @@ mod tests {
             panic!("{object:?}");
         };
         assert_eq!(object, json!({ "path": "x", "head": 1 }));
-        let (message, hint) = parse(&["[1]"]).unwrap_err();
+        let UsageMistake { message, hint } = parse(&["[1]"]).unwrap_err();
         assert_eq!(message, "the arguments are JSON, but not an object");
         for form in ["path=", "@FILE", "-", "(path: "] {
             assert!(hint.contains(form), "{hint}");

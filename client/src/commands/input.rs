@@ -11,6 +11,8 @@ use std::{
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
+use super::UsageMistake;
+
 /// Maximum bytes of a file or of standard input.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
 /// Maximum characters of a word that an error quotes.
@@ -50,9 +52,6 @@ pub(super) struct InputWording {
     pub(super) hint: &'static str,
 }
 
-/// Message and hint of wrong usage.
-pub(super) type InputMistake = (String, String);
-
 /// Whether reading these words reads standard input.
 pub(super) fn takes_stdin(words: &[String]) -> bool {
     words.iter().any(|word| word == STDIN_WORD)
@@ -62,8 +61,8 @@ pub(super) fn takes_stdin(words: &[String]) -> bool {
 pub(super) fn read_input(
     words: &[String],
     wording: &InputWording,
-) -> Result<GivenInput, InputMistake> {
-    let mistake = |message: String| (message, wording.hint.to_owned());
+) -> Result<GivenInput, UsageMistake> {
+    let mistake = |message: String| UsageMistake::new(message, wording.hint);
     match words {
         [] => Ok(GivenInput::Nothing),
         [only] => read_word(only, wording),
@@ -79,8 +78,8 @@ pub(super) fn read_input(
     }
 }
 
-fn read_word(word: &str, wording: &InputWording) -> Result<GivenInput, InputMistake> {
-    let mistake = |message: String| (message, wording.hint.to_owned());
+fn read_word(word: &str, wording: &InputWording) -> Result<GivenInput, UsageMistake> {
+    let mistake = |message: String| UsageMistake::new(message, wording.hint);
     if word == STDIN_WORD {
         let text = read_limited_text(io::stdin(), MAX_INPUT_BYTES)
             .map_err(|why| mistake(format!("cannot read standard input: {why}")))?;
@@ -115,7 +114,7 @@ fn begins_as_json(text: &str) -> bool {
 }
 
 /// Parses JSON, or the same as JavaScript writes it. `origin`: where the text is, for an error.
-fn parse_json(text: &str, origin: &str, wording: &InputWording) -> Result<Value, InputMistake> {
+fn parse_json(text: &str, origin: &str, wording: &InputWording) -> Result<Value, UsageMistake> {
     let strict = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -128,20 +127,20 @@ fn parse_json(text: &str, origin: &str, wording: &InputWording) -> Result<Value,
         Err(error) => error.to_string(),
     };
     let message = format!("{} not JSON: {why} {origin}", wording.subject);
-    Err((message, wording.hint.to_owned()))
+    Err(UsageMistake::new(message, wording.hint))
 }
 
 /// An object of pairs whose types nothing declares: a text that is JSON is its value, any other a string.
 pub(super) fn guess_types(
     pairs: Vec<(String, String)>,
     wording: &InputWording,
-) -> Result<Value, InputMistake> {
+) -> Result<Value, UsageMistake> {
     let mut object = Map::new();
     for (key, text) in pairs {
         let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
         if object.contains_key(&key) {
             let message = format!("{} is given twice; a list is {key}='[1, 2]'", quote(&key));
-            return Err((message, wording.hint.to_owned()));
+            return Err(UsageMistake::new(message, wording.hint));
         }
         object.insert(key, value);
     }
@@ -187,9 +186,9 @@ mod tests {
 
     fn read(words: &[&str]) -> Result<GivenInput, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        read_input(&words, &WORDING).map_err(|(message, hint)| {
-            assert_eq!(hint, "the forms");
-            message
+        read_input(&words, &WORDING).map_err(|mistake| {
+            assert_eq!(mistake.hint, "the forms");
+            mistake.message
         })
     }
 
@@ -281,7 +280,7 @@ mod tests {
         assert!(
             pairs(&["n=1", "n=2"])
                 .unwrap_err()
-                .0
+                .message
                 .contains("given twice")
         );
     }

@@ -15,7 +15,7 @@ use mux_proto::{Error, Kind};
 
 pub(super) use self::install_plan::own_entry_names;
 use self::install_plan::{FileStep, InstallPlan};
-use super::{CommandFailure, CommandResult, env_path, usage_error};
+use super::{CommandFailure, CommandResult, UsageMistake, env_path};
 use crate::{
     agents::{
         Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, MuxEntry,
@@ -30,11 +30,7 @@ pub(super) fn install(args: &args::InstallArgs, json: bool) -> CommandResult {
     if args.list {
         return Ok(render::known(&list_agents(&places), json));
     }
-    let agents = match select_agents(&args.agents, args.project, &places) {
-        Ok(agents) => agents,
-        Err(error) if error.kind == Kind::NotFound => return Err(error.into()),
-        Err(error) => return usage_error(error.message, error.hint.unwrap_or_default(), json),
-    };
+    let agents = select_agents(&args.agents, args.project, &places)?;
     let edits = edit_agents(&agents, args, &places)?;
     Ok(render::edits(&edits, &args.name, args.dry_run, json))
 }
@@ -73,7 +69,11 @@ pub(super) fn agent_places() -> Result<AgentPaths, CommandFailure> {
 }
 
 /// The agents that were named, or all that are found on this machine.
-fn select_agents(named: &[Agent], project: bool, places: &AgentPaths) -> Result<Vec<Agent>, Error> {
+fn select_agents(
+    named: &[Agent],
+    project: bool,
+    places: &AgentPaths,
+) -> Result<Vec<Agent>, CommandFailure> {
     let mut agents = named.to_vec();
     agents.sort_unstable();
     agents.dedup();
@@ -85,14 +85,14 @@ fn select_agents(named: &[Agent], project: bool, places: &AgentPaths) -> Result<
             .iter()
             .find(|agent| project_file_name(**agent).is_none())
         {
-            Some(other) => Err(Error::new(
-                Kind::Validation,
-                format!(
+            Some(other) => {
+                let message = format!(
                     "{} has no project file that mux knows",
                     other.display_name()
-                ),
-            )
-            .hint("--project works with claude, cursor and vscode")),
+                );
+                let hint = "--project works with claude, cursor and vscode";
+                Err(UsageMistake::new(message, hint).into())
+            }
             None => Ok(agents),
         };
     }
@@ -109,7 +109,8 @@ fn select_agents(named: &[Agent], project: bool, places: &AgentPaths) -> Result<
             Kind::NotFound,
             "no agent that mux knows was found on this machine",
         )
-        .hint(format!("name one: mux install {names}")));
+        .hint(format!("name one: mux install {names}"))
+        .into());
     }
     Ok(agents)
 }

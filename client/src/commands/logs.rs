@@ -19,7 +19,7 @@ use self::{
     log_tail::LogTail,
     past_lines::read_past_lines,
 };
-use super::{CommandResult, audit, resolve_dirs, usage_error, wait_for_ctrl_c};
+use super::{CommandResult, UsageMistake, audit, resolve_dirs, wait_for_ctrl_c};
 use crate::{
     args,
     log_line::{LogLine, LogSource},
@@ -49,10 +49,8 @@ pub(super) async fn server_logs(
 }
 
 async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) -> CommandResult {
-    let wanted = match LogFilter::of(args) {
-        Ok(wanted) => wanted,
-        Err(problem) => return usage_error(problem, "see `mux logs --help`", json),
-    };
+    let wanted = LogFilter::of(args)
+        .map_err(|problem| UsageMistake::new(problem, "see `mux logs --help`"))?;
     let dirs = resolve_dirs()?;
     require_logs(&dirs, of, args.follow)?;
     let most = match (args.lines, &args.since) {

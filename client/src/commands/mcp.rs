@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mux_proto::variables;
 
-use super::{CommandFailure, CommandResult, client_identity, env_path, resolve_dirs, usage_error};
+use super::{CommandFailure, CommandResult, UsageMistake, client_identity, env_path, resolve_dirs};
 use crate::{
     args,
     mcp::{self, McpOptions, ServedTools},
@@ -12,21 +12,11 @@ use crate::{
 
 pub(super) async fn mcp(args: args::McpArgs) -> CommandResult {
     let cwd = client_identity().workspace;
-    let workspace = match args
-        .workspace
-        .as_deref()
-        .map(std::path::absolute)
-        .transpose()
-    {
-        Ok(workspace) => workspace,
-        Err(error) => {
-            return usage_error(
-                format!("--workspace is not a directory: {error}"),
-                "give the path of a directory",
-                false,
-            );
-        }
-    };
+    let workspace = args.workspace.as_deref().map(std::path::absolute);
+    let workspace = workspace.transpose().map_err(|error| {
+        let message = format!("--workspace is not a directory: {error}");
+        UsageMistake::new(message, "give the path of a directory")
+    })?;
     let options = McpOptions {
         agent: args.agent,
         workspace,

@@ -12,13 +12,14 @@ use mux_client::{Session, ValuePages};
 use mux_proto::{Error, Held, Kind};
 use serde_json::Value;
 
+use super::UsageMistake;
 use crate::content_part::ContentPart;
 
-/// Creates the directory, before the program runs, so that a wrong name fails early. The error is message and hint.
-pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), (String, String)> {
+/// Creates the directory, before the program runs, so that a wrong name fails early.
+pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), UsageMistake> {
     fs::create_dir_all(folder).map_err(|error| {
         let message = format!("cannot make the directory {}: {error}", folder.display());
-        (message, "name a directory that you can write to".into())
+        UsageMistake::new(message, "name a directory that you can write to")
     })
 }
 

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use self::cases::parse_cases;
 use super::{
-    CommandFailure, CommandResult,
+    CommandFailure, CommandResult, UsageMistake,
     call::{CallArguments, parse_arguments},
     config::read_config_text,
-    request_with_retry, usage_error,
+    request_with_retry,
 };
 use crate::{
     args::{self, PolicyCommand},
@@ -32,26 +32,21 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
         Some(PolicyCommand::List(args)) => list_policy(args, json).await,
         Some(PolicyCommand::Add(args)) => add::add_rule(&args, json).await,
         Some(PolicyCommand::Explain(args)) => {
-            let explained = explain_call(&args).await?;
-            match explained {
-                Ok(explanation) => Ok(render::policy_explanation(&explanation, json)),
-                Err((message, hint)) => usage_error(message, hint, json),
-            }
+            let explanation = explain_call(&args).await?;
+            Ok(render::policy_explanation(&explanation, json))
         }
         Some(PolicyCommand::Test(args)) if args.path.ends_with(".toml") => {
             test_cases(&args, json).await
         }
-        Some(PolicyCommand::Test(args)) => match explain_call(&args).await? {
-            Ok(explanation) => {
-                let code = render::policy_explanation(&explanation, json);
-                let is_allowed = explanation.action == PolicyAction::Allow && !explanation.depends;
-                Ok(match is_allowed {
-                    true => code,
-                    false => ExitCode::from(DENIED_EXIT_CODE),
-                })
-            }
-            Err((message, hint)) => usage_error(message, hint, json),
-        },
+        Some(PolicyCommand::Test(args)) => {
+            let explanation = explain_call(&args).await?;
+            let code = render::policy_explanation(&explanation, json);
+            let is_allowed = explanation.action == PolicyAction::Allow && !explanation.depends;
+            Ok(match is_allowed {
+                true => code,
+                false => ExitCode::from(DENIED_EXIT_CODE),
+            })
+        }
     }
 }
 
@@ -68,16 +63,11 @@ async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
     Ok(render::policy(&list, request.agent.as_deref(), json))
 }
 
-/// Explains the call of the command line. The inner error is wrong usage: a message and a hint.
-async fn explain_call(
-    args: &args::PolicyExplainArgs,
-) -> Result<Result<PolicyExplanation, (String, String)>, CommandFailure> {
+/// Explains the call of the command line.
+async fn explain_call(args: &args::PolicyExplainArgs) -> Result<PolicyExplanation, CommandFailure> {
     let given = match args.arguments.as_slice() {
         [] => None,
-        arguments => match parse_arguments(arguments) {
-            Ok(given) => Some(given),
-            Err(wrong) => return Ok(Err(wrong)),
-        },
+        arguments => Some(parse_arguments(arguments)?),
     };
     let mut request = base_request(args)?;
     request.path.clone_from(&args.path);
@@ -86,14 +76,14 @@ async fn explain_call(
         Some(CallArguments::Object(object)) => request.arguments = Some(object),
         Some(CallArguments::Typed(pairs)) => request.typed = pairs,
     }
-    Ok(Ok(explain(&request).await??))
+    Ok(explain(&request).await??)
 }
 
 /// Compares each case of a file with the decision. Exits with 1 if one differs.
 async fn test_cases(args: &args::PolicyExplainArgs, json: bool) -> CommandResult {
     if !args.arguments.is_empty() {
         let hint = "the cases of the file have their arguments";
-        return usage_error("a file of cases takes no arguments", hint, json);
+        return Err(UsageMistake::new("a file of cases takes no arguments", hint).into());
     }
     let cases = parse_cases(&read_config_text(args.path.as_ref())?, &args.path)?;
     let base = base_request(args)?;

@@ -5,36 +5,31 @@ use mux_proto::{ExplainRequest, Language, RunRequest};
 
 use super::{
     CommandFailure, CommandResult, input, program_source, request_with_retry, run, trace_context,
-    usage_error,
 };
 use crate::{
     args,
     render::{self, ProgramListing},
 };
 
+const STEPS_HINT: &str = "name a JSON file, give the steps with -e JSON, or - for standard input";
+
 pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResult {
-    let listing = match program_source::read_source(&args.source)? {
-        Ok(listing) => listing,
-        Err((message, _)) => {
-            let hint = "name a JSON file, give the steps with -e JSON, or - for standard input";
-            return usage_error(message, hint, json);
+    let listing = program_source::read_source(&args.source).map_err(|mut failure| {
+        if failure.is_usage {
+            failure.error.hint = Some(STEPS_HINT.to_owned());
         }
-    };
+        failure
+    })?;
     if args.explain {
         return explain_program(listing, json).await;
     }
     let silent = json || args.source.is_stdin() || input::takes_stdin(&args.input);
-    let input = match run::read_program_input(&args.input, &args.source) {
-        Ok(input) => input,
-        Err((message, hint)) => return usage_error(message, hint, json),
-    };
+    let input = run::read_program_input(&args.input, &args.source)?;
     let at_end = run::RunEndActions {
         recording: args.record,
         ..run::RunEndActions::default()
     };
-    if let Err((message, hint)) = at_end.check_paths() {
-        return usage_error(message, hint, json);
-    }
+    at_end.check_paths()?;
     let (traceparent, tracestate) = trace_context::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
@@ -68,6 +63,7 @@ async fn explain_program(listing: ProgramListing, json: bool) -> CommandResult {
         Err(error) => Err(CommandFailure {
             error,
             source: Some(listing),
+            is_usage: false,
         }),
     }
 }

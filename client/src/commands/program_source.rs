@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use mux_proto::Error;
 
-use super::{CommandFailure, input::read_limited};
+use super::{CommandFailure, UsageMistake, input::read_limited};
 use crate::{args, exit, render::ProgramListing};
 
 /// Maximum bytes read of a program. The daemon accepts 1 MiB; a much longer one would not fit into a message.
@@ -12,16 +12,14 @@ const MAX_SOURCE_BYTES: u64 = 2 << 20;
 const SOURCE_HINT: &str =
     "name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input";
 
-/// The source with its name. The inner error is wrong usage: message and hint.
-pub(super) fn read_source(
-    args: &args::SourceArgs,
-) -> Result<Result<ProgramListing, (String, String)>, CommandFailure> {
+/// The source with its name.
+pub(super) fn read_source(args: &args::SourceArgs) -> Result<ProgramListing, CommandFailure> {
     let (name, read) = match (&args.eval, args.file.as_deref()) {
         (Some(code), _) => {
-            return Ok(Ok(ProgramListing {
+            return Ok(ProgramListing {
                 name: "program".into(),
                 text: code.clone(),
-            }));
+            });
         }
         (None, Some(file)) if file != Path::new("-") => (
             file.display().to_string(),
@@ -31,7 +29,7 @@ pub(super) fn read_source(
             "program".into(),
             read_limited(io::stdin(), MAX_SOURCE_BYTES),
         ),
-        (None, None) => return Ok(Err(("no program was given".into(), SOURCE_HINT.into()))),
+        (None, None) => return Err(UsageMistake::new("no program was given", SOURCE_HINT).into()),
     };
     let bytes = match read {
         Ok(bytes) => bytes,
@@ -40,15 +38,15 @@ pub(super) fn read_source(
         }
         Err(error) => {
             let message = format!("cannot read {name}: {error}");
-            return Ok(Err((message, SOURCE_HINT.into())));
+            return Err(UsageMistake::new(message, SOURCE_HINT).into());
         }
     };
     match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(Ok(ProgramListing { name, text })),
-        _ => Ok(Err((
-            format!("{name} is not a text file in UTF-8"),
-            "a program is TypeScript or JavaScript".into(),
-        ))),
+        Ok(text) if !text.contains('\0') => Ok(ProgramListing { name, text }),
+        _ => {
+            let message = format!("{name} is not a text file in UTF-8");
+            Err(UsageMistake::new(message, "a program is TypeScript or JavaScript").into())
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use mux_client::{Session, ValuePages};
 use mux_proto::{Error, Handle, Kind, Outcome};
 use serde_json::Value;
 
+use super::UsageMistake;
 use crate::render;
 
 /// How every recording begins.
@@ -19,10 +20,10 @@ const RECORDING_PREFIX: &str = "{\"muxd_recording\":";
 /// How much of a value that differs from the recorded one is shown.
 const MAX_EXCERPT_CHARS: usize = 60;
 
-/// Checks whether a recording can be written to `file`. The error is message and hint.
-pub(super) fn prepare_recording(file: &Path) -> Result<(), (String, String)> {
+/// Checks whether a recording can be written to `file`.
+pub(super) fn prepare_recording(file: &Path) -> Result<(), UsageMistake> {
     let shown = file.display();
-    let fails = |what: String| (what, "name a new file".to_owned());
+    let fails = |what: String| UsageMistake::new(what, "name a new file");
     match fs::metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             match file
@@ -201,10 +202,11 @@ mod tests {
         fs::write(&file, "{\"muxd_recording\":1}").unwrap();
         prepare_recording(&file).unwrap();
         fs::write(&file, "mine").unwrap();
-        let (message, hint) = prepare_recording(&file).unwrap_err();
+        let UsageMistake { message, hint } = prepare_recording(&file).unwrap_err();
         assert!(message.contains("is no recording"), "{message}");
         assert_eq!(hint, "name a new file");
-        let (message, _) = prepare_recording(&folder.path().join("none/run.muxrec")).unwrap_err();
+        let missing = folder.path().join("none/run.muxrec");
+        let message = prepare_recording(&missing).unwrap_err().message;
         assert!(message.contains("no directory"), "{message}");
     }
     #[test]

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    CommandResult,
+    CommandResult, UsageMistake,
     run::{self, RunEndActions},
-    usage_error,
 };
 use crate::{args, render::ProgramListing};
 
@@ -29,19 +28,14 @@ struct RecordedProgram {
 }
 
 pub(super) async fn replay(args: args::ReplayArgs, json: bool) -> CommandResult {
-    let (value, recording) = match read_recording(&args.file) {
-        Ok(read) => read,
-        Err(message) => {
-            return usage_error(message, "`mux run --record FILE` makes a recording", json);
-        }
-    };
+    let (value, recording) = read_recording(&args.file).map_err(|message| {
+        UsageMistake::new(message, "`mux run --record FILE` makes a recording")
+    })?;
     let at_end = RunEndActions {
         expected: args.verify.then_some(recording.outcome),
         ..RunEndActions::with_saved_parts(args.parts)
     };
-    if let Err((message, hint)) = at_end.check_paths() {
-        return usage_error(message, hint, json);
-    }
+    at_end.check_paths()?;
     let listing = ProgramListing {
         name: "program".into(),
         text: recording.program.source,

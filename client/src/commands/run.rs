@@ -7,11 +7,11 @@ use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
-    CommandResult, connect_or_start,
-    input::{self, GivenInput, InputMistake, InputWording},
+    CommandResult, UsageMistake, connect_or_start,
+    input::{self, GivenInput, InputWording},
     part_files, program_source, recording_files, request_with_retry, stored_value,
     terminal_questions::TerminalQuestions,
-    trace_context, usage_error, wait_for_ctrl_c,
+    trace_context, wait_for_ctrl_c,
 };
 use crate::{
     args,
@@ -25,22 +25,14 @@ const PROGRAM_INPUT: InputWording = InputWording {
 };
 
 pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
-    let listing = match program_source::read_source(&args.source)? {
-        Ok(listing) => listing,
-        Err((message, hint)) => return usage_error(message, hint, json),
-    };
-    let input = match read_program_input(&args.input, &args.source) {
-        Ok(input) => input,
-        Err((message, hint)) => return usage_error(message, hint, json),
-    };
+    let listing = program_source::read_source(&args.source)?;
+    let input = read_program_input(&args.input, &args.source)?;
     let silent = json || args.source.is_stdin() || input::takes_stdin(&args.input);
     let at_end = RunEndActions {
         recording: args.record,
         ..RunEndActions::with_saved_parts(args.parts)
     };
-    if let Err((message, hint)) = at_end.check_paths() {
-        return usage_error(message, hint, json);
-    }
+    at_end.check_paths()?;
     let (traceparent, tracestate) = trace_context::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
@@ -76,8 +68,8 @@ impl RunEndActions {
         }
     }
 
-    /// Checks the paths before the program runs, so that a wrong name fails early. The error is message and hint.
-    pub(super) fn check_paths(&self) -> Result<(), (String, String)> {
+    /// Checks the paths before the program runs, so that a wrong name fails early.
+    pub(super) fn check_paths(&self) -> Result<(), UsageMistake> {
         if let Some(folder) = &self.parts {
             part_files::prepare_parts_dir(folder)?;
         }
@@ -91,10 +83,10 @@ impl RunEndActions {
 pub(super) fn read_program_input(
     words: &[String],
     source: &args::SourceArgs,
-) -> Result<Value, InputMistake> {
+) -> Result<Value, UsageMistake> {
     if source.is_stdin() && input::takes_stdin(words) {
         let message = "standard input is the program, so it cannot be --input, too";
-        return Err((message.into(), "name a file for one of them".into()));
+        return Err(UsageMistake::new(message, "name a file for one of them"));
     }
     match input::read_input(words, &PROGRAM_INPUT)? {
         GivenInput::Nothing => Ok(Value::Null),
@@ -195,10 +187,7 @@ pub(super) async fn finish_run(
 }
 
 pub(super) async fn check_source(args: args::SourceArgs, json: bool) -> CommandResult {
-    let listing = match program_source::read_source(&args)? {
-        Ok(listing) => listing,
-        Err((message, hint)) => return usage_error(message, hint, json),
-    };
+    let listing = program_source::read_source(&args)?;
     let request = CheckRequest {
         source: listing.text.clone(),
     };

@@ -13,7 +13,7 @@ use mux_proto::{
 use super::{
     CommandFailure, CommandResult, connect_if_running, connect_or_start, resolve_dirs,
     run::{RunEndActions, finish_run},
-    stored_value, usage_error, wait_for_ctrl_c,
+    stored_value, wait_for_ctrl_c,
 };
 use crate::{
     args::{self, RunsCommand},
@@ -106,9 +106,7 @@ async fn fetch_events(session: &Session, run: &str) -> Result<Vec<Event>, Comman
 
 async fn watch_run(session: &Session, args: args::WatchArgs, json: bool) -> CommandResult {
     let at_end = RunEndActions::with_saved_parts(args.parts);
-    if let Err((message, hint)) = at_end.check_paths() {
-        return usage_error(message, hint, json);
-    }
+    at_end.check_paths()?;
     // The daemon resolves the number of a run to its whole id.
     let run = fetch_run_info(session, args.run).await?.run;
     let mut view = RunView::new(

@@ -12,13 +12,12 @@ use serde_json::json;
 pub(super) use self::server_entry::{absolute_program, current_dir};
 use self::server_entry::{build_server_entry, parse_definition};
 use super::{
-    CommandFailure, CommandResult,
+    CommandFailure, CommandResult, UsageMistake,
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
     install::agent_places,
     status_and_lists::SERVER_START_TIMEOUT,
-    usage_error,
 };
 use crate::{
     args,
@@ -32,7 +31,7 @@ const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth", "account"];
 pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> CommandResult {
     if args.command.is_empty() && args.url.is_none() {
         let message = "a server needs a command or a URL";
-        return usage_error(message, args::SERVER_ADD_FORMS, json);
+        return Err(UsageMistake::new(message, args::SERVER_ADD_FORMS).into());
     }
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let replaced = files.entry_to_replace(&args.name, args.replace)?;
