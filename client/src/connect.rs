@@ -75,7 +75,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Fails if the daemon did not list this method or feature. Calling an unknown method would end the connection.
+    /// Fails if the daemon did not list this feature. A method needs no check: a request for one that is not listed
+    /// fails, and is not sent.
     pub fn require_feature(&self, feature: &str) -> Result<(), Error> {
         check_feature(&self.welcome, feature)
     }

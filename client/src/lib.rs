@@ -86,8 +86,8 @@
 //!
 //! Invariants:
 //!
-//! - A method that the `hello` response did not list is never called, because an unknown method ends the connection;
-//!   see [`Session::require_feature`].
+//! - A method that the `hello` response did not list is never sent, because an unknown method ends the connection:
+//!   `feature_gate` answers it. What is no method has [`Session::require_feature`].
 //! - Only `render`, `mcp` (protocol messages only) and `main` of each program print; the packages for Node never do.
 //! - A hint fits its reader: an error has one hint for the command line and one for agents (`Error::for_agents`), which
 //!   have tools instead of commands (`Hello::for_agent`).

@@ -55,7 +55,6 @@ pub async fn watch(
     let mut after = match after {
         0 => 0,
         after => {
-            session.require_feature("run_info")?;
             let asked = session.client.run_info(within_seconds(10), run.to_owned());
             clamp_start(after, &asked.await.map_err(rpc_error)??)
         }

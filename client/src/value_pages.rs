@@ -36,7 +36,6 @@ impl<'a> ValuePages<'a> {
         let Some(offset) = self.next.filter(|_| self.wanted != Some(0)) else {
             return Ok(None);
         };
-        self.session.require_feature("read")?;
         let length = self
             .wanted
             .map_or(MAX_PAGE_BYTES, |wanted| wanted.min(MAX_PAGE_BYTES));

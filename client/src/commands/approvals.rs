@@ -24,7 +24,6 @@ const APPROVALS_POLL_MS: u64 = 25_000;
 pub(super) async fn approvals(args: args::ApprovalsArgs, json: bool) -> CommandResult {
     let session = connect_or_start().await?;
     if let Some(ApprovalsCommand::Revoke { grant }) = args.command {
-        session.require_feature("revoke_approval")?;
         let revoked = session.client.revoke_approval(within_seconds(10), grant);
         let revoked = revoked.await??;
         return Ok(render::revoked_approval(&revoked, json));
@@ -50,7 +49,6 @@ async fn list_approvals(
     session: &Session,
     request: ApprovalsRequest,
 ) -> Result<ApprovalList, CommandFailure> {
-    session.require_feature("approvals")?;
     let context = transport::within(std::time::Duration::from_millis(2 * APPROVALS_POLL_MS));
     Ok(session.client.approvals(context, request).await??)
 }
@@ -96,7 +94,6 @@ async fn decide_approvals(
     json: bool,
 ) -> CommandResult {
     let session = connect_or_start().await?;
-    session.require_feature("decide")?;
     let mut ended = ExitCode::SUCCESS;
     for (place, approval) in approvals.iter().enumerate() {
         let request = DecideRequest {
@@ -124,7 +121,6 @@ pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult 
     let at_end = RunEndActions::with_saved_parts(args.parts);
     at_end.check_paths()?;
     let session = connect_or_start().await?;
-    session.require_feature("resume_run")?;
     let mut view = RunView::new(
         json,
         at_end.parts.is_some(),

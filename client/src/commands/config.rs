@@ -53,7 +53,9 @@ async fn settings_report(
 ) -> Result<SettingsReport, CommandFailure> {
     let request = SettingsRequest { agent };
     let report = request_with_retry(async |session| {
-        session.require_feature(if with_text { "config_text" } else { "settings" })?;
+        if with_text {
+            session.require_feature("config_text")?;
+        }
         let answer = session.client.settings(within_seconds(10), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });
@@ -75,7 +77,6 @@ async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFa
     let file = file.to_owned();
     let request = CheckConfigRequest { text, file };
     let report = request_with_retry(async |session| {
-        session.require_feature("check_config")?;
         // The daemon may have to read the login shell's variables first.
         let answer = session
             .client

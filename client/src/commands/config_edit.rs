@@ -219,7 +219,6 @@ async fn refreshed_server(server: &str) -> Result<Option<Option<ServerInfo>>, Er
     else {
         return Ok(None);
     };
-    session.require_feature("refresh")?;
     let answer = session.client.refresh(within_seconds(60)).await;
     answer.map_err(|error| CommandFailure::from(error).error)??;
     let servers = session.client.servers(within_seconds(10)).await;

@@ -18,7 +18,6 @@ pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResu
         render::not_running(&resolve_dirs()?.socket(), json);
         return Ok(ExitCode::from(3));
     };
-    session.require_feature("metrics")?;
     let text = session.client.metrics(within_seconds(10)).await??.text;
     if !json {
         return Ok(render::metrics(&text));

@@ -53,7 +53,6 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
 async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
     let request = PolicyRequest { agent: args.agent };
     let list = request_with_retry(async |session| {
-        session.require_feature("policy")?;
         let answer = session
             .client
             .policy(within_seconds(POLICY_TIMEOUT_SECS), request.clone());
@@ -127,7 +126,6 @@ async fn explain(
     request: &ExplainPolicyRequest,
 ) -> Result<Result<PolicyExplanation, Error>, CommandFailure> {
     request_with_retry(async |session| {
-        session.require_feature("explain_policy")?;
         if request.config.is_some() {
             session.require_feature("config_text")?;
         }

@@ -52,7 +52,6 @@ async fn explain_program(listing: ProgramListing, json: bool) -> CommandResult {
         source: listing.text.clone(),
     };
     let explained = request_with_retry(async |session| {
-        session.require_feature("explain_program")?;
         let asked = session
             .client
             .explain_program(within_seconds(30), request.clone());

@@ -67,7 +67,6 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
         }
     }
     let answer = request_with_retry(async |session| {
-        session.require_feature("approve_project")?;
         let request = ApproveProjectRequest {
             root: project.root.clone(),
             digest: digest.clone(),
@@ -91,7 +90,6 @@ async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
         None => std::fs::canonicalize(&dir).unwrap_or(dir),
     };
     let answer = request_with_retry(async |session| {
-        session.require_feature("revoke_project")?;
         let revoked = session
             .client
             .revoke_project(within_seconds(60), root.clone());
@@ -124,7 +122,6 @@ async fn find_project(dir: Option<PathBuf>) -> Result<ProjectInfo, CommandFailur
 
 async fn list_projects(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, CommandFailure> {
     let answer = request_with_retry(async |session| {
-        session.require_feature("projects")?;
         let list = session.client.projects(within_seconds(30), request.clone());
         list.await
             .map_err(|error| CommandFailure::from(error).error)?

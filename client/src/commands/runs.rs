@@ -52,7 +52,6 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
 }
 
 async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> CommandResult {
-    session.require_feature("runs")?;
     let request = RunsRequest {
         running: args.running,
         limit: args.limit,
@@ -62,7 +61,6 @@ async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> 
 }
 
 async fn fetch_run_info(session: &Session, run: String) -> Result<RunInfo, CommandFailure> {
-    session.require_feature("run_info")?;
     Ok(session.client.run_info(within_seconds(10), run).await??)
 }
 
@@ -158,7 +156,6 @@ async fn read_stored_value(session: &Session, args: args::ReadArgs, json: bool) 
         let pages = ValuePages::new(session, &args.handle, args.offset, args.length);
         return stored_value::print_stored_text(pages).await;
     }
-    session.require_feature("read")?;
     let request = ReadRequest {
         handle: args.handle.clone(),
         offset: args.offset,

@@ -210,7 +210,6 @@ async fn refresh_source(
     name: &str,
     json: bool,
 ) -> Result<Result<RefreshedSource, Error>, CommandFailure> {
-    session.require_feature("refresh_source")?;
     let waiting = render::SpinnerGuard::begin(&format!("reading the description of {name}"), json);
     let within = transport::within(SERVER_START_TIMEOUT);
     let answer = session.client.refresh_source(within, name.to_owned()).await;

@@ -160,7 +160,6 @@ async fn poll_daemon(session: Option<Session>) -> PollResult {
 }
 
 async fn take_reading(session: &Session) -> Result<MetricsReading, CommandFailure> {
-    session.require_feature("metrics")?;
     let request = RunsRequest {
         running: true,
         limit: Some(MAX_LISTED_RUNS),

@@ -26,7 +26,6 @@ pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult 
         render::started(session.welcome.pid, json);
         return Ok(ExitCode::SUCCESS);
     };
-    session.require_feature("upgrade")?;
     let request = UpgradeRequest {
         binary,
         contract: CONTRACT,

@@ -324,7 +324,7 @@ async fn execute_search(
     let send = |client: MuxClient, request| async move {
         client.search(within_seconds(30), request).await
     };
-    let page = link.request("search", request, send).await?;
+    let page = link.request(request, send).await?;
     let shown = page.results.len();
     let mut lines = vec![match (page.total, shown) {
         (0, _) => no_match_message(&words, server.as_deref()),
@@ -392,7 +392,7 @@ async fn execute_describe(
     let send = |client: MuxClient, request| async move {
         client.describe(within_seconds(120), request).await
     };
-    let described = access.link.request("describe", request, send).await?;
+    let described = access.link.request(request, send).await?;
     let instructions = described.instructions.iter();
     let mut texts: Vec<String> = instructions
         .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))
@@ -423,7 +423,7 @@ async fn execute_read(
     };
     let send =
         |client: MuxClient, request| async move { client.read(within_seconds(30), request).await };
-    let page = access.link.request("read", request, send).await?;
+    let page = access.link.request(request, send).await?;
     let end = page.offset + page.text.len() as u64;
     let more = match page.next {
         Some(next) => format!("; the next part starts at offset {next}"),

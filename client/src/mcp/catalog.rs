@@ -103,7 +103,7 @@ impl ToolCatalog {
             wait_ms: Some(FIRST_LISTING_WAIT_MS),
             ..ToolsRequest::default()
         };
-        let listed = self.0.link.request("tools", request, request_tools).await;
+        let listed = self.0.link.request(request, request_tools).await;
         // Instructions are optional.
         Some(listed.ok()?.instructions.pop()?.text)
     }
@@ -174,7 +174,7 @@ impl ToolCatalog {
         let send = |client: MuxClient, request| async move {
             client.inventory(within_seconds(30), request).await
         };
-        let asked = self.0.link.request("inventory", request, send);
+        let asked = self.0.link.request(request, send);
         Ok(asked.await?.text)
     }
 
@@ -186,7 +186,7 @@ impl ToolCatalog {
             wait_ms: Some(FIRST_LISTING_WAIT_MS),
             ..ToolsRequest::default()
         };
-        let asked = self.0.link.request("tools", request, request_tools);
+        let asked = self.0.link.request(request, request_tools);
         asked.await
     }
 

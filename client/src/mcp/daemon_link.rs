@@ -75,13 +75,6 @@ impl DaemonConnection {
     /// Calls a tool. Resolves when the notices before the answer were handled, of which it names the last.
     async fn call(&self, request: CallRequest) -> Result<Result<Held, Error>, RpcError> {
         let (client, within) = (&self.session.client, transport::within(HUNG_CALL_TIMEOUT));
-        if self.session.require_feature("call_with_notices").is_err() {
-            let result = client.call(within, request).await?;
-            if result.is_ok() {
-                self.wait_for_notices().await;
-            }
-            return Ok(result);
-        }
         let CallAnswer {
             result,
             last_notice,
@@ -224,7 +217,6 @@ impl DaemonLink {
     /// Sends one request; returns the response and its connection.
     pub(super) async fn request_with_connection<R, T, F>(
         &self,
-        feature: &'static str,
         request: R,
         method: impl Fn(MuxClient, R) -> F + Send + Sync,
     ) -> Result<(Arc<DaemonConnection>, T), Error>
@@ -235,7 +227,6 @@ impl DaemonLink {
         let asked = self.send_with_retry(|line| {
             let answer = method(line.session.client.clone(), request.clone());
             async move {
-                line.session.require_feature(feature)?;
                 let answer = answer.await;
                 if answer.as_ref().is_err_and(breaks_connection) {
                     self.mark_broken(&line);
@@ -254,7 +245,6 @@ impl DaemonLink {
         let called = self.send_with_retry(|line| {
             let request = request.clone();
             async move {
-                line.session.require_feature("call")?;
                 let answer = line.call(request).await;
                 if answer.as_ref().is_err_and(breaks_connection) {
                     self.mark_broken(&line);
@@ -268,7 +258,6 @@ impl DaemonLink {
     /// Sends one request; returns the response.
     pub(super) async fn request<R, T, F>(
         &self,
-        feature: &'static str,
         request: R,
         method: impl Fn(MuxClient, R) -> F + Send + Sync,
     ) -> Result<T, Error>
@@ -276,10 +265,7 @@ impl DaemonLink {
         R: Clone + Send + Sync,
         F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
     {
-        Ok(self
-            .request_with_connection(feature, request, method)
-            .await?
-            .1)
+        Ok(self.request_with_connection(request, method).await?.1)
     }
 
     /// Marks a connection as broken: the next request opens another one.

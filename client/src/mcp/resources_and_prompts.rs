@@ -167,7 +167,7 @@ impl ResourcesAndPrompts {
         let send = |client: MuxClient, request| async move {
             client.describe(within_seconds(30), request).await
         };
-        let asked = self.0.link.request("describe", request, send).await;
+        let asked = self.0.link.request(request, send).await;
         asked
             .map(|described| described.instructions)
             .unwrap_or_default()
@@ -257,7 +257,7 @@ impl ResourcesAndPrompts {
                 .complete(within_seconds(LIST_TIMEOUT_SECONDS), request)
                 .await
         };
-        let answer = self.0.link.request("complete", request, complete);
+        let answer = self.0.link.request(request, complete);
         let result = answer
             .await
             .map_err(|error| tool_results::protocol_error(&error))?;
@@ -281,7 +281,7 @@ impl ResourcesAndPrompts {
                 .offers(within_seconds(LIST_TIMEOUT_SECONDS), request)
                 .await
         };
-        let answer = self.0.link.request("offers", request, offers);
+        let answer = self.0.link.request(request, offers);
         Ok(answer.await?.offers)
     }
 
@@ -302,11 +302,7 @@ impl ResourcesAndPrompts {
                 .read_resource(within_seconds(READ_TIMEOUT_SECONDS), request)
                 .await
         };
-        let (line, held) = self
-            .0
-            .link
-            .request_with_connection("read_resource", request, read)
-            .await?;
+        let (line, held) = self.0.link.request_with_connection(request, read).await?;
         // MCP has no handles for resources: the value is always sent whole.
         line.full_value(held).await
     }
@@ -330,11 +326,7 @@ impl ResourcesAndPrompts {
                 .get_prompt(within_seconds(READ_TIMEOUT_SECONDS), request)
                 .await
         };
-        let (line, held) = self
-            .0
-            .link
-            .request_with_connection("get_prompt", request, get)
-            .await?;
+        let (line, held) = self.0.link.request_with_connection(request, get).await?;
         line.full_value(held).await
     }
 

@@ -77,7 +77,7 @@ impl ResourceSubscriptions {
                 .subscribe(within_seconds(SUBSCRIBE_TIMEOUT_SECONDS), request)
                 .await
         };
-        let asked = self.0.link.request("subscribe", request, send).await;
+        let asked = self.0.link.request(request, send).await;
         asked.map_err(|error| resource_error(error, uri))?;
         if subscribe {
             self.lock_subscribers()
@@ -147,7 +147,6 @@ async fn renew_subscription(
     server: String,
     uri: String,
 ) -> Result<(), Error> {
-    line.session.require_feature("subscribe")?;
     let request = SubscribeRequest {
         server,
         uri,

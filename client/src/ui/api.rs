@@ -119,7 +119,7 @@ async fn search(
         ..SearchRequest::default()
     };
     let asked = |client: MuxClient| async move { client.search(within_seconds(15), request).await };
-    Ok(Json(state.line.request("search", asked).await?))
+    Ok(Json(state.line.request(asked).await?))
 }
 
 #[derive(Deserialize)]
@@ -138,7 +138,7 @@ async fn tool(
     };
     let asked =
         |client: MuxClient| async move { client.describe(within_seconds(30), request).await };
-    let mut found = state.line.request("describe", asked).await?;
+    let mut found = state.line.request(asked).await?;
     // The path of a group matches all its tools, and may also be the path of a tool.
     let place = found.tools.iter().position(|found| found.tool.path == path);
     match (place, found.missing.pop()) {
@@ -177,7 +177,7 @@ async fn list_approvals(state: &UiState, approval: Option<String>) -> ApiResult<
     };
     let asked =
         |client: MuxClient| async move { client.approvals(within_seconds(10), request).await };
-    Ok(Json(state.line.request("approvals", asked).await?))
+    Ok(Json(state.line.request(asked).await?))
 }
 
 #[derive(Deserialize)]
@@ -201,7 +201,7 @@ async fn connect(State(state): SharedUiState) -> ApiResult<SearchPage> {
         ..SearchRequest::default()
     };
     let asked = |client: MuxClient| async move { client.search(within_seconds(30), request).await };
-    Ok(Json(state.line.request("search", asked).await?))
+    Ok(Json(state.line.request(asked).await?))
 }
 
 async fn decide(
@@ -209,7 +209,7 @@ async fn decide(
     Json(request): Json<DecideRequest>,
 ) -> ApiResult<Decided> {
     let asked = |client: MuxClient| async move { client.decide(within_seconds(10), request).await };
-    Ok(Json(state.line.request("decide", asked).await?))
+    Ok(Json(state.line.request(asked).await?))
 }
 
 /// Resumes a run, detached from the page.
@@ -220,7 +220,7 @@ async fn resume(
     let request = ResumeRequest { id, detach: true };
     let asked =
         |client: MuxClient| async move { client.resume_run(within_seconds(30), request).await };
-    Ok(Json(state.line.request("resume_run", asked).await?))
+    Ok(Json(state.line.request(asked).await?))
 }
 
 async fn revoke(
@@ -229,7 +229,7 @@ async fn revoke(
 ) -> ApiResult<GrantInfo> {
     let asked =
         |client: MuxClient| async move { client.revoke_approval(within_seconds(10), id).await };
-    Ok(Json(state.line.request("revoke_approval", asked).await?))
+    Ok(Json(state.line.request(asked).await?))
 }
 
 async fn cancel(
@@ -237,7 +237,7 @@ async fn cancel(
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Value> {
     let asked = |client: MuxClient| async move { client.cancel_run(within_seconds(10), id).await };
-    state.line.request("run", asked).await?;
+    state.line.request(asked).await?;
     Ok(Json(json!({})))
 }
 

@@ -113,7 +113,7 @@ impl DaemonFeed {
     ) -> Result<(), Error> {
         let asked =
             |client: mux_proto::MuxClient| async move { client.status(within_seconds(10)).await };
-        let status = self.line.request("status", asked).await?;
+        let status = self.line.request(asked).await?;
         let runs = known.may_have_changed(number, &status);
         self.shown
             .send_modify(|shown| shown.status = Some(Arc::new(status)));
@@ -131,7 +131,7 @@ impl DaemonFeed {
         let asked = |client: mux_proto::MuxClient| async move {
             client.runs(within_seconds(10), request).await
         };
-        let RunList { mut runs, .. } = self.line.request("runs", asked).await?;
+        let RunList { mut runs, .. } = self.line.request(asked).await?;
         for run in runs.iter_mut().filter(|run| is_open(run)) {
             run.ms = 0;
         }
@@ -156,7 +156,7 @@ impl DaemonFeed {
                     client.events(within_seconds(10), asked).await
                 };
                 // The daemon may have dropped the run in the meantime.
-                let Ok(page) = self.line.request("events", asked).await else {
+                let Ok(page) = self.line.request(asked).await else {
                     break;
                 };
                 news |= latencies.count_events(&run.run, &page.events);
@@ -189,7 +189,7 @@ impl DaemonFeed {
                     .approvals(transport::within(APPROVALS_POLL_TIMEOUT * 2), request)
                     .await
             };
-            match self.line.request("approvals", asked).await {
+            match self.line.request(asked).await {
                 Ok(list) => {
                     let news = Some((number, list.edition));
                     if news != known {

@@ -105,7 +105,6 @@ impl SharedConnection {
     /// Sends one request; returns the response.
     pub(super) async fn request<T, F>(
         &self,
-        feature: &str,
         method: impl FnOnce(MuxClient) -> F + Send,
     ) -> Result<T, Error>
     where
@@ -115,7 +114,6 @@ impl SharedConnection {
             ConnectionState::Up { number, session } => (*number, session.clone()),
             ConnectionState::Down(reason) => return Err(exit::unavailable_error(reason.clone())),
         };
-        session.require_feature(feature)?;
         let answer = method(session.client).await;
         if answer.as_ref().is_err_and(is_connection_error) {
             self.broken.send_replace(number);

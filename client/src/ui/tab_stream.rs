@@ -159,7 +159,7 @@ async fn stream_run_events(
                 .events(transport::within(RUN_EVENTS_POLL_TIMEOUT * 2), request)
                 .await
         };
-        let message = match line.request("events", asked).await {
+        let message = match line.request(asked).await {
             Ok(page) => {
                 let Some(last) = page.events.last() else {
                     continue;
