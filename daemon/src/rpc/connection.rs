@@ -11,12 +11,12 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_proto::{Hello, version::FEATURES};
+use mux_proto::{self as wire, Hello, version::FEATURES};
 use mux_sandbox::QueueKey;
 use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use super::watchdog_probe;
+use super::{convert, watchdog_probe};
 use crate::daemon::Daemon;
 use mux_caller::{
     CallCause, Caller, ClientNotice, ClientOrigin, Mailbox, RunAccess, activity::ActivityGuard,
@@ -25,7 +25,7 @@ use mux_catalog::Scope;
 use mux_runs::Run;
 use mux_settings::projects::WorkspaceContext;
 use mux_telemetry::trace::TraceScope;
-use mux_upstream::CallerIdentity;
+use mux_upstream::{CallerIdentity, Server};
 
 /// The maximum number of concurrent calls of one connection outside of runs. Further ones wait.
 const MAX_CALLS_PER_CONNECTION: usize = 32;
@@ -198,6 +198,13 @@ impl ConnectionState {
     /// All servers and tools of the client's directory, whatever its agent may use.
     pub(super) fn sight(&self) -> Arc<Scope> {
         self.daemon.gateway.scope(None, &self.workplace())
+    }
+
+    /// The server of this name, if it is the user's own or one of the client's project.
+    pub(super) fn find_server(&self, name: &str) -> wire::Result<Arc<Server>> {
+        let found = self.daemon.gateway.upstreams();
+        let found = found.find_visible(name, &self.sight());
+        found.map_err(convert::error)
     }
 
     pub(super) fn project(&self) -> Option<Arc<Path>> {

@@ -27,11 +27,7 @@ pub(super) async fn begin_login(
     connection: &ConnectionState,
     name: &str,
 ) -> wire::Result<wire::LoginStarted> {
-    let server = daemon
-        .gateway
-        .upstreams()
-        .find_visible(name, &connection.sight());
-    let server = server.map_err(convert::error)?;
+    let server = connection.find_server(name)?;
     let remote =
         login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let opening: SessionOpener = Box::new({
@@ -93,11 +89,7 @@ pub(super) async fn logout(
     connection: &ConnectionState,
     name: &str,
 ) -> wire::Result<wire::LoggedOut> {
-    let server = daemon
-        .gateway
-        .upstreams()
-        .find_visible(name, &connection.sight());
-    let server = server.map_err(convert::error)?;
+    let server = connection.find_server(name)?;
     let remote =
         login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let others = servers_of_sign_in(daemon, &server);

@@ -154,9 +154,7 @@ impl wire::Mux for RequestHandler {
 
     async fn restart_server(self, _: Context, name: String) -> wire::Result<wire::ServerInfo> {
         let daemon = self.configured().await?;
-        let server = daemon.gateway.upstreams();
-        let server = server.find_visible(&name, &self.0.sight());
-        let server = server.map_err(convert::error)?;
+        let server = self.0.find_server(&name)?;
         let whose = self.0.whose();
         server.restart(&whose).await.map_err(convert::error)?;
         let audit = daemon.gateway.audit();

@@ -24,8 +24,7 @@ pub(super) async fn profile(
     name: &str,
 ) -> wire::Result<wire::SandboxProfile> {
     let upstreams = daemon.gateway.upstreams();
-    let server = upstreams.find_visible(name, &connection.sight());
-    let server = server.map_err(convert::error)?;
+    let server = connection.find_server(name)?;
     let info = convert::server_info(upstreams, &server);
     let (Some(sandbox), Some(report)) = (info.sandbox, server.sandbox_report().await) else {
         let message = format!("`{}` has no sandbox: muxd does not start it", server.name());
@@ -70,11 +69,7 @@ pub(super) async fn suggest(
         )));
     }
     let sight = connection.sight();
-    let server = daemon
-        .gateway
-        .upstreams()
-        .find_visible(&request.server, &sight)
-        .map_err(convert::error)?;
+    let server = connection.find_server(&request.server)?;
     let failed = |error: ObservationError| {
         let message = format!("`{}` cannot be observed: {error}", server.name());
         wire::Error::new(Kind::Unavailable, message)
@@ -122,11 +117,7 @@ pub(super) fn end_observation(
     connection: &ConnectionState,
     name: &str,
 ) -> wire::Result<()> {
-    let server = daemon
-        .gateway
-        .upstreams()
-        .find_visible(name, &connection.sight())
-        .map_err(convert::error)?;
+    let server = connection.find_server(name)?;
     if let Some(ended) = daemon.observations.lock().get(&key(&server)) {
         ended.cancel();
     }

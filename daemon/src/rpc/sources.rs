@@ -24,9 +24,7 @@ pub(super) async fn refresh(
     name: &str,
 ) -> wire::Result<wire::RefreshedSource> {
     let upstreams = daemon.gateway.upstreams();
-    let server = upstreams
-        .find_visible(name, &connection.sight())
-        .map_err(convert::error)?;
+    let server = connection.find_server(name)?;
     let name = server.name();
     if source(&server).is_none() && !daemon.is_source(name) {
         let fault = Fault::new(
