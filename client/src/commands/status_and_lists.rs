@@ -172,9 +172,8 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
             let servers = session.client.servers(within_seconds(10)).await??;
             // A file that was refused explains why a server is missing.
             let status = session.client.status(within_seconds(10)).await?;
-            let problems = status
-                .map(|status| status.all_problems())
-                .unwrap_or_default();
+            let problems = status.map(|status| status.problem_details);
+            let problems = problems.unwrap_or_default();
             let config = resolve_dirs()?.config_file();
             Ok(render::servers(&servers, &problems, &config, json))
         }

@@ -111,10 +111,6 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
-    }
-
     /// Whether it is a syntax error, about which the sandbox's parser decides.
     pub fn is_syntax(&self) -> bool {
         self.severity == Severity::Syntax

@@ -232,7 +232,7 @@ pub struct Status {
     /// Persistent problems: a config that does not parse, workers that do not start.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// The same problems, with codes to decide by. A daemon of an older version sends none.
+    /// The same problems, with codes to decide by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problem_details: Vec<ProblemDetail>,
     /// What the daemon cannot do now, because its machine does not let it.
@@ -241,22 +241,6 @@ pub struct Status {
     pub tokens: Option<TokenStatus>,
     pub started: Option<Started>,
     pub telemetry: Option<TelemetryStatus>,
-}
-
-impl Status {
-    /// The problems, also those of a daemon that sends no codes.
-    pub fn all_problems(&self) -> Vec<ProblemDetail> {
-        if !self.problem_details.is_empty() {
-            return self.problem_details.clone();
-        }
-        let messages = self.problems.iter().cloned();
-        let of_config = messages.map(|message| ProblemDetail {
-            code: "config".into(),
-            server: None,
-            message,
-        });
-        of_config.collect()
-    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

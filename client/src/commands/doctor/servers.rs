@@ -12,7 +12,7 @@ const SERVERS_GROUP: &str = "servers";
 pub(super) fn check_servers(status: &Status) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
     let config = status.config.display();
-    for problem in status.all_problems() {
+    for problem in &status.problem_details {
         // Its server is shown below.
         if problem.server.is_some() {
             continue;
@@ -20,8 +20,8 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
         let fix = problem_fix(&problem.code, &config.to_string());
         match problem.code == "cache" {
             // It only costs time.
-            true => group.warn(problem.message, fix),
-            false => group.fail(problem.message, fix),
+            true => group.warn(&problem.message, fix),
+            false => group.fail(&problem.message, fix),
         }
     }
     for server in &status.servers {

@@ -180,7 +180,9 @@ fn diagnostics_are_truncated_and_errors_kept_first() {
     }));
     assert_eq!(diagnostics.len(), MAX_DIAGNOSTICS);
     assert!(
-        diagnostics.iter().all(Diagnostic::is_error),
+        diagnostics
+            .iter()
+            .all(|found| found.severity == Severity::Error),
         "{diagnostics:#?}"
     );
     assert!(

@@ -43,7 +43,7 @@ async fn errors_have_positions_and_hints() {
         let [one] = &found[..] else {
             panic!("{source}: {found:#?}");
         };
-        assert!(one.is_error(), "{source}: {one:#?}");
+        assert_eq!(one.severity, Severity::Error, "{source}: {one:#?}");
         assert_eq!((one.line, one.column), (line, column), "{source}: {one:#?}");
         let tool = one.tool.iter();
         let tool: String = tool
