@@ -62,12 +62,10 @@ fn entry_line(entry: &Value) -> String {
     )];
     more.extend(entry["bytes"].as_u64().map(human_units::size_text));
     let (decision, by) = (text("decision"), text("by"));
-    if !decision.is_empty() {
-        more.push(
-            format!("{decision} by {by}")
-                .trim_end_matches(" by ")
-                .to_owned(),
-        );
+    match by.is_empty() {
+        _ if decision.is_empty() => {}
+        true => more.push(decision),
+        false => more.push(format!("{decision} by {by}")),
     }
     let reaches = entry["reaches"].as_array().map_or(&[][..], Vec::as_slice);
     let reaches: Vec<&str> = reaches.iter().filter_map(Value::as_str).collect();

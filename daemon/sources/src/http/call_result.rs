@@ -124,8 +124,8 @@ pub(super) fn failure(reply: &ApiResponse, asked: &RequestInfo<'_>, hint: Option
     };
     let status = reply.status;
     let mut message = format!("{} answered HTTP {}", asked.what, named(status));
-    for more in why.iter().map(String::as_str).chain(hint) {
-        message.push_str(if message.contains(": ") { "; " } else { ": " });
+    for (place, more) in why.iter().map(String::as_str).chain(hint).enumerate() {
+        message.push_str(if place == 0 { ": " } else { "; " });
         message.push_str(more);
     }
     let mut details = json!({
