@@ -4,7 +4,7 @@
 // at hand that can take its place.
 
 import { Connection } from "./connection.js";
-import { type Environment, type Places, checkSocket, prepare, sockets } from "./endpoint.js";
+import { type Environment, type Places, isOurs, prepare, sockets } from "./endpoint.js";
 import { Lost, MuxError } from "./error.js";
 import type { Hello } from "./messages.js";
 import { contractOf, start } from "./spawn.js";
@@ -67,7 +67,7 @@ async function greet(way: Way): Promise<Connection | "absent" | "lost"> {
 async function dial(places: Places): Promise<Connection | undefined> {
   for (const socket of await sockets(places)) {
     try {
-      await checkSocket(socket);
+      if (!(await isOurs(places, socket))) continue;
       return await Connection.dial(socket);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? "";

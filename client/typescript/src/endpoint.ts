@@ -4,7 +4,7 @@
 
 import { lstat, mkdir, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, join, posix, win32 } from "node:path";
 
 import { MuxError } from "./error.js";
 
@@ -13,23 +13,39 @@ export interface Places {
   home: string | undefined;
   state: string;
   runtime: string;
+  /** Where the daemon listens: a file in `runtime`, or on Windows a named pipe whose name is made of that directory's. */
+  socket: string;
+  /** Where the daemon says who it is: its instance lock, or on Windows, where a locked file cannot be read, beside it. */
+  record: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The longest path that a socket can have on every system that we know. */
+/** The longest path of a Unix socket that every system takes, and the longest name of a pipe. */
 const MAX_SOCKET_PATH = 103;
+const MAX_PIPE_NAME = 256;
 
 /** Everything under `home`, or `MUX_HOME`, or the places that the system has for each. */
 export function places(home: string | undefined, environment: Environment, platform: string, user = homedir()): Places {
+  const { isAbsolute } = platform === "win32" ? win32 : posix;
+  const join = platform === "win32" ? joinAsRust : posix.join;
+  const at = (home: string | undefined, state: string, runtime: string): Places =>
+    platform === "win32"
+      ? { home, state, runtime, socket: pipeOf(runtime), record: join(state, "muxd.owner") }
+      : { home, state, runtime, socket: join(runtime, "muxd.sock"), record: join(state, "muxd.lock") };
   const under = home ?? environment["MUX_HOME"];
   if (under !== undefined && under !== "") {
     if (!isAbsolute(under)) throw unusable(`MUX_HOME must be an absolute path, not ${JSON.stringify(under)}`);
-    return { home: under, state: join(under, "state"), runtime: join(under, "run") };
+    return at(under, join(under, "state"), join(under, "run"));
+  }
+  if (platform === "win32") {
+    const local = environment["LOCALAPPDATA"] || join(user, "AppData", "Local");
+    const state = join(local, "mux", "state");
+    return at(undefined, state, join(state, "run"));
   }
   if (platform === "darwin") {
     const state = join(user, "Library", "Application Support", "mux");
-    return { home: undefined, state, runtime: join(state, "run") };
+    return at(undefined, state, join(state, "run"));
   }
   // Relative paths count for nothing, says XDG.
   const absolute = (name: string) => {
@@ -38,11 +54,21 @@ export function places(home: string | undefined, environment: Environment, platf
   };
   const state = join(absolute("XDG_STATE_HOME") ?? join(user, ".local", "state"), "mux");
   const runtime = absolute("XDG_RUNTIME_DIR");
-  return { home: undefined, state, runtime: runtime === undefined ? join(state, "run") : join(runtime, "mux") };
+  return at(undefined, state, runtime === undefined ? join(state, "run") : join(runtime, "mux"));
 }
 
-export function socketOf(places: Places): string {
-  return join(places.runtime, "muxd.sock");
+/** As `proto/src/endpoint/windows.rs` has it: names of pipes have no directories, and their case does not matter. */
+function pipeOf(runtime: string): string {
+  return `\\\\.\\pipe\\mux-${runtime.toLowerCase().replaceAll(/[\\/:]/g, "-")}-muxd`;
+}
+
+/** The name of a pipe is made of the path as it was written, which Node's own function would normalize. */
+function joinAsRust(base: string, ...names: string[]): string {
+  return [base.replace(/[\\/]$/, ""), ...names].join("\\");
+}
+
+function isPipe(socket: string): boolean {
+  return socket.startsWith("\\\\.\\pipe\\");
 }
 
 export function startupLock(places: Places): string {
@@ -51,23 +77,28 @@ export function startupLock(places: Places): string {
 
 /** Where to look for a daemon: at our own place first, then where the last one said that it listens. */
 export async function sockets(places: Places): Promise<string[]> {
-  const ours = socketOf(places);
+  const ours = places.socket;
+  const { socket: theirs } = await recordOf(places);
+  return typeof theirs === "string" && theirs !== ours ? [ours, theirs] : [ours];
+}
+
+/** What the last daemon said of itself; empty if it said nothing. */
+async function recordOf(places: Places): Promise<{ socket?: unknown; pid?: unknown }> {
   try {
-    const [line = ""] = (await readFile(join(places.state, "muxd.lock"), "utf8")).split("\n");
-    const word: unknown = JSON.parse(line);
-    const theirs = (word as { socket?: unknown }).socket;
-    return typeof theirs === "string" && theirs !== ours ? [ours, theirs] : [ours];
+    const [line = ""] = (await readFile(places.record, "utf8")).split("\n");
+    return (JSON.parse(line) as { socket?: unknown; pid?: unknown } | null) ?? {};
   } catch {
-    return [ours];
+    return {};
   }
 }
 
 /** Makes the directories for their owner alone, and refuses what others could have placed there. */
 export async function prepare(places: Places): Promise<void> {
-  const socket = socketOf(places);
+  const { socket } = places;
   const length = Buffer.byteLength(socket);
-  if (length > MAX_SOCKET_PATH) {
-    const limit = `${length} bytes and the system takes ${MAX_SOCKET_PATH}`;
+  const most = isPipe(socket) ? MAX_PIPE_NAME : MAX_SOCKET_PATH;
+  if (length > most) {
+    const limit = `${length} bytes and the system takes ${most}`;
     throw unusable(`the socket path ${socket} has ${limit}; set MUX_HOME to a shorter path`);
   }
   for (const directory of [places.state, places.runtime]) {
@@ -75,7 +106,7 @@ export async function prepare(places: Places): Promise<void> {
       // What stands there is looked at below.
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(`cannot create ${directory}: ${error.message}`);
     });
-    await checkOwner(directory);
+    if (!isPipe(socket)) await checkOwner(directory);
   }
 }
 
@@ -94,9 +125,23 @@ export async function checkOwner(directory: string): Promise<void> {
   }
 }
 
-/** Node cannot ask who is at the other end: nobody else can have bound a socket in a directory of ours. */
-export async function checkSocket(socket: string): Promise<void> {
-  await checkOwner(dirname(socket));
+/**
+ * Whether nobody else can have placed there what is dialled, which Node cannot ask at the other end. A socket is in a
+ * directory of ours. The name of a pipe can be taken by every user: a daemon of ours has to run under the process
+ * number that it wrote into our directory, and while one runs, the pipe is its own.
+ */
+export async function isOurs(places: Places, socket: string): Promise<boolean> {
+  if (!isPipe(socket)) {
+    await checkOwner(dirname(socket));
+    return true;
+  }
+  const { pid } = await recordOf(places);
+  try {
+    // Signal 0 only asks, and fails for a process of another user.
+    return typeof pid === "number" && process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 function unusable(message: string): MuxError {

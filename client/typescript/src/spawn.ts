@@ -36,7 +36,7 @@ export async function start(places: Places, program: string, environment: Enviro
 /** The contract that this program speaks; absent if it does not tell. */
 export function contractOf(program: string): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const child = spawn(program, ["--version", "--json"], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(program, ["--version", "--json"], { stdio: ["ignore", "pipe", "ignore"], windowsHide: true });
     let said = "";
     child.stdout.setEncoding("utf8").on("data", (piece: string) => (said += piece));
     child.on("error", () => resolve(undefined));
@@ -60,7 +60,10 @@ function childEnvironment(places: Places, environment: Environment): NodeJS.Proc
 /** One line of its standard output; absent if that ends before. */
 function report(lock: number, program: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, ["child"], { stdio: [lock, "pipe", "ignore"], env });
+    // On Windows, Node ends its children with itself unless they are detached, and a console would open a window.
+    // Elsewhere the daemon leaves our session by itself, which it could not do as the leader of a process group.
+    const apart = { detached: process.platform === "win32", windowsHide: true };
+    const child = spawn(program, ["child"], { stdio: [lock, "pipe", "ignore"], env, ...apart });
     const output = child.stdout as Readable;
     const over = (act: () => void) => {
       clearTimeout(timer);
