@@ -57,8 +57,8 @@ use serde_json::{Value, json};
 pub(crate) use self::sandboxes::{
     inline_table, observation_begins, sandbox_profile, sandbox_remarks_left, sandbox_suggestion,
 };
-pub(crate) use self::terminal::print_data;
 use self::terminal::{eprint, eprintln, print, println};
+pub(crate) use self::terminal::{is_output_closed, print_data};
 
 pub(crate) use self::approvals::{
     PromptAnswer, answered_elsewhere, approval, approval_left_open, approval_narrowed,
@@ -116,20 +116,14 @@ use crate::exit;
 
 /// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
 fn print_document(value: &impl Serialize) {
-    match print_pretty_json(value) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            panic!("cannot write to standard output: {error}")
-        }
-        _ => {}
-    }
+    terminal::expect_written(print_pretty_json(value));
 }
 
 /// Prints one of several JSON documents, on a line of its own.
 fn print_json_line(value: &impl Serialize) {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
-    // A closed pipe is not an error.
-    drop(terminal::print_json(&text));
+    terminal::expect_written(terminal::print_json(&text));
 }
 
 fn print_pretty_json(value: &impl Serialize) -> io::Result<()> {
@@ -150,12 +144,12 @@ fn print_value(value: &Value) -> io::Result<()> {
 
 /// The exit code after printing data. A closed pipe is not an error.
 pub(crate) fn output_exit_code(result: io::Result<()>) -> ExitCode {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+    match terminal::unless_closed(result) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
             let message = format!("cannot write to standard output: {error}");
             failure(&exit::unavailable_error(message), false, None)
         }
-        _ => ExitCode::SUCCESS,
     }
 }
 

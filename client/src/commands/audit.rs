@@ -55,6 +55,9 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
                 render::audit_entry(&entry);
             }
         }
+        if render::is_output_closed() {
+            return Ok(ExitCode::SUCCESS);
+        }
         tokio::select! {
             () = tokio::time::sleep(AUDIT_FOLLOW_INTERVAL) => {}
             () = wait_for_ctrl_c() => return Ok(ExitCode::SUCCESS),

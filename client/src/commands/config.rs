@@ -8,7 +8,6 @@ mod values;
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::ExitCode,
 };
 
 use mux_client::within_seconds;
@@ -37,11 +36,7 @@ pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult 
         ConfigCommand::Unset(args) => values::unset(&args, json).await,
         ConfigCommand::Edit => editor::edit_config(json).await,
         ConfigCommand::Path => Ok(render::config_path(&resolve_dirs()?.config_file(), json)),
-        ConfigCommand::Schema => {
-            // A closed pipe is not an error.
-            drop(render::print_data(CONFIG_SCHEMA));
-            Ok(ExitCode::SUCCESS)
-        }
+        ConfigCommand::Schema => Ok(render::output_exit_code(render::print_data(CONFIG_SCHEMA))),
         ConfigCommand::Check { file } => run_config_check(file, json).await,
     }
 }

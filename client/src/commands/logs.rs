@@ -89,6 +89,9 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
             logs.push(added);
         }
         render::logs(&merge_logs(logs), json);
+        if render::is_output_closed() {
+            return Ok(ExitCode::SUCCESS);
+        }
         tokio::select! {
             () = tokio::time::sleep(LOG_FOLLOW_INTERVAL) => {}
             () = wait_for_ctrl_c() => return Ok(ExitCode::SUCCESS),

@@ -2,10 +2,7 @@
 //!
 //! Invariant: control characters in log lines are escaped, in JSON output, too.
 
-use std::{
-    io::{Write as _, stdout},
-    time::SystemTime,
-};
+use std::time::SystemTime;
 
 use super::terminal::{escape_visible, escaped_json, println};
 use serde_json::{Map, Value, json};
@@ -29,10 +26,6 @@ pub(crate) fn logs(lines: &[LogLine], json: bool) {
             true => println!("{}", escaped_json(&line_json(line).to_string())),
             false => println!("{}", line_row(line)),
         }
-    }
-    if !lines.is_empty() {
-        // A reader of a pipe may be waiting. A closed pipe is not an error.
-        drop(stdout().flush());
     }
 }
 

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
-    terminal::escape_one_line,
+    terminal::{eprintln, escape_one_line},
     verbosity::{Verbosity, has_color, verbosity},
 };
 
@@ -96,7 +96,7 @@ impl Drop for SpinnerGuard {
         let mut state = self.spinner.state();
         if state.is_asking {
             // No answer will end the prompt's line.
-            anstream::eprintln!();
+            eprintln!();
         }
         state.flush_deferred();
         if let Some(bar) = state.bar.take() {

@@ -2,14 +2,21 @@
 //!
 //! Invariant: text of a server, program, file or agent cannot control the terminal: control sequences, invisible
 //! characters and direction marks are escaped, on both streams, whether they are terminals or not. Line breaks, tabs
-//! and the colors of [`super::style`] are kept. Data for other programs ([`data`]) is unchanged unless it goes to a
-//! terminal, and JSON ([`json`]) is escaped as JSON.
+//! and the colors of [`super::style`] are kept. Data for other programs ([`print_data`]) is unchanged unless it goes to a
+//! terminal, and JSON ([`print_json`]) is escaped as JSON.
+//!
+//! A reader that closes its pipe, as `head` does, is not an error. This file alone recognizes it ([`unless_closed`]), and
+//! commands that would never end ask [`is_output_closed`].
 
 use std::{
     borrow::Cow,
     fmt,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
+    sync::atomic::{AtomicBool, Ordering},
 };
+
+/// Set once a write has shown that the reader of standard output has closed its pipe.
+static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// `print!` with escaping.
 macro_rules! print {
@@ -33,40 +40,78 @@ pub(crate) use {eprint, eprintln, print, println};
 
 /// Prints text for people to standard output.
 pub(crate) fn out(text: fmt::Arguments<'_>) {
-    anstream::print!("{}", escape_keeping_colors(&text.to_string()));
+    let text = text.to_string();
+    expect_written(write_to(anstream::stdout(), &escape_keeping_colors(&text)));
 }
 
 /// Prints text for people to standard error.
 pub(crate) fn err(text: fmt::Arguments<'_>) {
-    anstream::eprint!("{}", escape_keeping_colors(&text.to_string()));
+    let text = text.to_string();
+    let written = write_to(anstream::stderr(), &escape_keeping_colors(&text));
+    match written {
+        Err(error) if !is_closed_pipe(&error) => {
+            panic!("cannot write to standard error: {error}")
+        }
+        _ => {}
+    }
 }
 
 /// Prints data of a program or tool to standard output, unchanged; escaped only if that is a terminal.
 pub(crate) fn print_data(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    let text = match stdout.is_terminal() {
-        true => escape_visible(text),
-        false => text.into(),
-    };
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    let stdout = io::stdout().lock();
+    match stdout.is_terminal() {
+        true => write_to(stdout, &escape_visible(text)),
+        false => write_to(stdout, text),
+    }
 }
 
 /// Prints TOML text, with control and invisible characters escaped as in basic strings of TOML.
 pub(crate) fn print_toml(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
     let text = escape_with(text, |c, spelled| {
         spelled.push_str(&format!("\\U{:08X}", u32::from(c)));
     });
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    write_to(io::stdout().lock(), &text)
 }
 
 /// Prints JSON text, with control and invisible characters escaped as JSON.
 pub(crate) fn print_json(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(escaped_json(text).as_bytes())?;
-    stdout.flush()
+    write_to(io::stdout().lock(), &escaped_json(text))
+}
+
+/// Panics if standard output could not be written, like `println!`, except for a closed pipe.
+pub(crate) fn expect_written(written: io::Result<()>) {
+    if let Err(error) = unless_closed(written) {
+        panic!("cannot write to standard output: {error}");
+    }
+}
+
+/// Passes every failure of a write to standard output on but that of a pipe whose reader has closed it.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if is_closed_pipe(&error) => {
+            OUTPUT_CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        written => written,
+    }
+}
+
+/// Whether the reader of standard output has closed its pipe, as far as a write has shown it.
+pub(crate) fn is_output_closed() -> bool {
+    OUTPUT_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Windows has three errors for it, and the standard library knows two of them.
+fn is_closed_pipe(error: &io::Error) -> bool {
+    /// `ERROR_PIPE_NOT_CONNECTED`: the end of the reader was disconnected before it was closed.
+    const PIPE_NOT_CONNECTED: i32 = 233;
+    error.kind() == io::ErrorKind::BrokenPipe
+        || cfg!(windows) && error.raw_os_error() == Some(PIPE_NOT_CONNECTED)
+}
+
+fn write_to(mut stream: impl io::Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
 }
 
 /// Escapes control and invisible characters in a foreign text. Line breaks and tabs are kept.
@@ -188,6 +233,27 @@ mod tests {
             format!("\\u{{1b}}[1m\\u{{1b}}[31mred\\u{{1b}}[0m")
         );
         assert_eq!(escape_one_line("a\nb\rc"), "a b c");
+    }
+
+    #[test]
+    fn only_a_closed_pipe_is_no_failure() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert!(unless_closed(Err(full)).is_err());
+        assert!(!is_output_closed());
+        let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(unless_closed(Err(closed)).is_ok());
+        assert!(is_output_closed());
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn every_error_of_windows_for_a_closed_pipe_is_known() {
+        for code in [109, 232, 233] {
+            assert!(
+                is_closed_pipe(&io::Error::from_raw_os_error(code)),
+                "{code}"
+            );
+        }
     }
 
     #[test]

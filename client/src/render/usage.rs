@@ -4,6 +4,8 @@ use std::{io::Write as _, process::ExitCode};
 
 use clap::builder::StyledStr;
 
+use super::terminal::expect_written;
+
 /// Prints a usage error, or the help or version that was asked for.
 pub(crate) fn clap_error(error: &clap::Error) -> ExitCode {
     // A closed pipe is not an error.
@@ -16,6 +18,5 @@ pub(crate) fn help(text: &StyledStr, last: Option<&str>) {
     let text = text.ansi().to_string();
     let lines = [Some(text.trim_end()), last];
     let lines: Vec<&str> = lines.into_iter().flatten().collect();
-    // A closed pipe is not an error.
-    drop(writeln!(anstream::stdout(), "{}", lines.join("\n")));
+    expect_written(writeln!(anstream::stdout(), "{}", lines.join("\n")));
 }

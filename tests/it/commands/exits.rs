@@ -1,5 +1,7 @@
 //! Exit codes, one for each kind of failure.
 
+use std::{io, process::Stdio};
+
 use mux_tests::{CommandTranscript, TestEnv, mux_snapshot};
 use nix::sys::signal::Signal;
 
@@ -109,4 +111,39 @@ fn commands_exit_130_when_interrupted_and_cancel_the_call_upstream() {
                 do cancelled = await mux.fix.cancelled(); while (cancelled.length < 2);\n\
                 return cancelled.length <= 4";
     assert_eq!(env.result(code), true);
+}
+
+/// As after `mux status | head -0`.
+#[test]
+fn closed_pipe_ends_a_command_without_an_error() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.run("await mux.fix.echo({ text: 'x' })").ok();
+    for args in [
+        &["status"][..],
+        &["--json", "status"],
+        &["servers"],
+        &["tools"],
+        &["types"],
+        &["config", "show"],
+        &["config", "schema"],
+        &["help"],
+        &["call", "fix.echo", "text=x"],
+        &["run", "-e", "return 'x'.repeat(1e6)"],
+        &["logs"],
+        &["logs", "--follow"],
+        &["audit", "--follow"],
+    ] {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut command = env.command("mux");
+        command.args(args).stdin(Stdio::null()).stdout(writer);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        // Notes are printed there, too.
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !printed.contains("panicked") && !printed.contains("error"),
+            "{args:?}: {printed}"
+        );
+    }
 }
