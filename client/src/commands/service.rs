@@ -1,4 +1,5 @@
-//! `mux service`: the service manager listens for clients, starts muxd for the first one, and restarts it.
+//! `mux service`: the service manager listens for clients, starts muxd for the first one, and restarts it. launchd and
+//! Task Scheduler start it at the login.
 //!
 //! Invariant: one daemon of a user serves. From the end of the daemon that a client started until the service manager
 //! listens, no client can start another.
@@ -8,6 +9,7 @@ mod service_files;
 mod service_location;
 mod service_manager;
 mod stop_running;
+mod task_scheduler;
 mod unit_files;
 
 use std::path::PathBuf;
@@ -67,7 +69,8 @@ pub(super) async fn service(args: args::ServiceArgs, json: bool) -> CommandResul
 fn current_manager() -> Result<ServiceManager, Error> {
     ServiceManager::current().ok_or_else(|| {
         exit::unavailable_error(
-            "muxd can be a service of systemd or launchd, and neither is here".into(),
+            "muxd can be a service of systemd, launchd or Task Scheduler, and none of them is here"
+                .into(),
         )
         .hint("muxd needs no service: the first client starts it")
     })
@@ -81,7 +84,10 @@ pub(super) async fn install_service(
 ) -> Result<ServiceChange, CommandFailure> {
     let system = current_manager()?;
     let described = service_location::describe_service(dirs)?;
-    let (name, folder) = (&described.name, service_location::service_dir(system)?);
+    let (name, folder) = (
+        &described.name,
+        service_location::service_dir(system, dirs)?,
+    );
     let files = service_files::plan_writes(system.unit_files(&described, &folder)?)?;
     let changed = files.iter().any(PlannedFile::changes);
     let reached = system.check_reachable().await;
@@ -98,6 +104,7 @@ pub(super) async fn install_service(
         files: files.iter().map(PlannedFile::preview).collect(),
         ran: steps.iter().map(ServiceStep::command_line).collect(),
         made_room: None,
+        listens: system.listens(),
         socket: dirs.socket(),
     };
     if dry_run {
@@ -127,7 +134,7 @@ async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandRes
     let system = current_manager()?;
     let (name, folder) = (
         service_location::service_name(dirs.home()),
-        service_location::service_dir(system)?,
+        service_location::service_dir(system, dirs)?,
     );
     let files = service_files::plan_removals(system, &name, &folder)?;
     let reached = system.check_reachable().await.is_ok();
@@ -147,6 +154,7 @@ async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandRes
             .map(ServiceStep::command_line)
             .collect(),
         made_room: None,
+        listens: system.listens(),
         socket: dirs.socket(),
     };
     if !dry_run {
@@ -177,7 +185,7 @@ pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, Command
     let system = current_manager()?;
     let (name, folder) = (
         service_location::service_name(dirs.home()),
-        service_location::service_dir(system)?,
+        service_location::service_dir(system, dirs)?,
     );
     let files = service_files::plan_removals(system, &name, &folder)?;
     let files: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
@@ -190,6 +198,7 @@ pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, Command
         unreachable: None,
         active: false,
         enabled: false,
+        listens: system.listens(),
         socket: dirs.socket(),
         daemon: None,
     };

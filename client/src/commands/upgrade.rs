@@ -26,6 +26,14 @@ pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult 
         render::started(session.welcome.pid, json);
         return Ok(ExitCode::SUCCESS);
     };
+    if !cfg!(target_os = "linux") {
+        let message = format!(
+            "`--upgrade` works on Linux, not on {}",
+            std::env::consts::OS
+        );
+        let fix = "run `mux restart`, which waits until the daemon's runs are done";
+        return Err(Error::new(Kind::Validation, message).hint(fix).into());
+    }
     let request = UpgradeRequest {
         binary,
         contract: CONTRACT,

@@ -26,6 +26,9 @@ pub(crate) struct ServiceChange {
     pub(crate) ran: Vec<String>,
     /// The daemon that was stopped because a client had started it.
     pub(crate) made_room: Option<u32>,
+    /// The service manager listens for clients; otherwise it starts muxd at the login.
+    #[serde(skip)]
+    pub(crate) listens: bool,
     pub(crate) socket: PathBuf,
 }
 
@@ -58,6 +61,8 @@ pub(crate) struct ServiceReport {
     pub(crate) unreachable: Option<Error>,
     pub(crate) active: bool,
     pub(crate) enabled: bool,
+    /// The service manager listens for clients; otherwise it starts muxd at the login.
+    pub(crate) listens: bool,
     pub(crate) socket: PathBuf,
     pub(crate) daemon: Option<(u32, Option<Started>)>,
 }
@@ -91,6 +96,11 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
         (true, _, false) => eprintln!("nothing was changed"),
         (_, true, true) => println!("{service} is already installed and active"),
         (_, false, true) => println!("{service} is not installed"),
+        (false, true, false) if !change.listens => println!(
+            "{} {} has started {service}, and starts it when you log in",
+            paint(GOOD, "done:"),
+            change.system
+        ),
         (false, true, false) => println!(
             "{} {} listens on {} and starts {service} for the first client",
             paint(GOOD, "done:"),
@@ -161,7 +171,10 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
             eprintln!("{hint}");
         }
     } else if report.installed && !report.active {
-        warn("the service does not listen; `mux service install` activates it");
+        warn(match report.listens {
+            true => "the service does not listen; `mux service install` activates it",
+            false => "the service is not active; `mux service install` activates it",
+        });
     }
     code
 }

@@ -57,10 +57,16 @@ fn check_installed_service(
         group.warn(format!("{name} is installed, and {}", error.message), fix);
     } else if !report.active {
         group.warn(
-            format!("{name} is installed and does not listen, so clients start muxd"),
+            match report.listens {
+                true => format!("{name} is installed and does not listen, so clients start muxd"),
+                false => format!("{name} is installed and not active, so clients start muxd"),
+            },
             match report.system {
                 "systemd" => {
                     format!("`{install}` starts it; `systemctl --user status {name}` shows why")
+                }
+                "Task Scheduler" => {
+                    format!("`{install}` registers it; `schtasks /Query /TN {name}` shows why")
                 }
                 _ => format!(
                     "`{install}` starts it; `launchctl print gui/$(id -u)/{name}` shows why"
@@ -68,8 +74,12 @@ fn check_installed_service(
             },
         );
     } else {
+        let effect = match report.listens {
+            true => "listens",
+            false => "starts it at the login",
+        };
         group.ok(format!(
-            "{name} is installed, and {} listens",
+            "{name} is installed, and {} {effect}",
             report.system
         ));
         let passed = |status: &Status| status.started.as_ref().is_some_and(|s| s.socket_passed);
@@ -144,6 +154,7 @@ mod tests {
             unreachable: None,
             active: true,
             enabled: true,
+            listens: true,
             socket: "/run/muxd.sock".into(),
             daemon: None,
         }

@@ -32,15 +32,20 @@ pub(super) fn service_name(home: Option<&Path>) -> String {
 }
 
 /// The directory with the files of a user's services.
-pub(super) fn service_dir(system: ServiceManager) -> Result<PathBuf, Error> {
-    let home = env_path("HOME").ok_or_else(|| {
-        exit::unavailable_error("cannot find a home directory".into()).hint("set HOME")
-    })?;
+pub(super) fn service_dir(system: ServiceManager, dirs: &Dirs) -> Result<PathBuf, Error> {
+    let home = || {
+        env_path("HOME").ok_or_else(|| {
+            exit::unavailable_error("cannot find a home directory".into()).hint("set HOME")
+        })
+    };
     Ok(match system {
-        ServiceManager::Systemd => env_path("XDG_CONFIG_HOME")
-            .unwrap_or_else(|| home.join(".config"))
-            .join("systemd/user"),
-        ServiceManager::Launchd => home.join("Library/LaunchAgents"),
+        ServiceManager::Systemd => match env_path("XDG_CONFIG_HOME") {
+            Some(config) => config.join("systemd/user"),
+            None => home()?.join(".config/systemd/user"),
+        },
+        ServiceManager::Launchd => home()?.join("Library/LaunchAgents"),
+        // The scheduler keeps the task itself: the file is only what was registered.
+        ServiceManager::TaskScheduler => dirs.state.clone(),
     })
 }
 
@@ -49,6 +54,8 @@ pub(super) fn describe_service(dirs: &Dirs) -> Result<ServiceSpec, Error> {
     let mut set: Vec<(&'static str, PathBuf)> = Vec::new();
     match home {
         Some(home) => set.push((variables::HOME, home.to_owned())),
+        // Windows knows the directories by itself.
+        None if cfg!(windows) => {}
         None => set.extend(
             DIR_VARIABLES
                 .iter()

@@ -1,4 +1,4 @@
-//! The service on this system: a systemd unit with a socket, or a launchd agent.
+//! The service on this system: a systemd unit with a socket, a launchd agent, or a task of Task Scheduler.
 //!
 //! Invariant: only queries are run here. Changes are returned as steps, so that they can be shown before they are run.
 
@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use mux_proto::Error;
 
 use super::{
+    super::env_path,
     service_command::{ServiceCommandError, ServiceStep},
+    task_scheduler,
     unit_files::{ServiceSpec, UnwritablePathError},
 };
 use crate::exit;
@@ -16,6 +18,7 @@ use crate::exit;
 pub(super) enum ServiceManager {
     Systemd,
     Launchd,
+    TaskScheduler,
 }
 
 impl ServiceManager {
@@ -23,6 +26,7 @@ impl ServiceManager {
         match std::env::consts::OS {
             "linux" => Some(Self::Systemd),
             "macos" => Some(Self::Launchd),
+            "windows" => Some(Self::TaskScheduler),
             _ => None,
         }
     }
@@ -31,7 +35,13 @@ impl ServiceManager {
         match self {
             Self::Systemd => "systemd",
             Self::Launchd => "launchd",
+            Self::TaskScheduler => "Task Scheduler",
         }
+    }
+
+    /// Whether it listens for clients, and starts muxd for the first one. The others start muxd at the login.
+    pub(super) fn listens(self) -> bool {
+        self == Self::Systemd
     }
 
     /// The files of a service, with their content.
@@ -58,17 +68,20 @@ impl ServiceManager {
                     described.launchd_agent_text()?,
                 )]
             }
+            Self::TaskScheduler => vec![(
+                folder.join(task_scheduler::task_file_name(name)),
+                task_scheduler::task_text(described, &windows_user())?,
+            )],
         })
     }
 
     /// The names of the files of a service.
     pub(super) fn unit_file_names(self, name: &str) -> Vec<String> {
-        let endings: &[&str] = match self {
-            Self::Systemd => &["service", "socket"],
-            Self::Launchd => &["plist"],
-        };
-        let named = endings.iter().map(|ending| format!("{name}.{ending}"));
-        named.collect()
+        match self {
+            Self::Systemd => vec![format!("{name}.service"), format!("{name}.socket")],
+            Self::Launchd => vec![format!("{name}.plist")],
+            Self::TaskScheduler => vec![task_scheduler::task_file_name(name)],
+        }
     }
 
     /// Links that `systemctl` has created, to be removed even if it cannot be run.
@@ -77,7 +90,7 @@ impl ServiceManager {
             Self::Systemd => {
                 vec![folder.join(format!("sockets.target.wants/{name}.socket"))]
             }
-            Self::Launchd => Vec::new(),
+            Self::Launchd | Self::TaskScheduler => Vec::new(),
         }
     }
 
@@ -107,6 +120,7 @@ impl ServiceManager {
                     ServiceStep::required_step(&["launchctl", "bootstrap", &domain, &file]),
                 ]
             }
+            Self::TaskScheduler => task_scheduler::install_steps(name, folder),
         }
     }
 
@@ -137,6 +151,7 @@ impl ServiceManager {
                 ])],
                 Vec::new(),
             ),
+            Self::TaskScheduler => (vec![task_scheduler::uninstall_step(name)], Vec::new()),
         }
     }
 
@@ -145,6 +160,7 @@ impl ServiceManager {
         let question = match self {
             Self::Systemd => systemctl_step(&["show", "--property=Version", "--value"]),
             Self::Launchd => ServiceStep::required_step(&["launchctl", "print", &launchd_domain()]),
+            Self::TaskScheduler => task_scheduler::reachable_step(),
         };
         let error = match question.run_command().await {
             Ok(_) => return Ok(()),
@@ -167,16 +183,21 @@ impl ServiceManager {
                 exit::unavailable_error(format!("launchd does not answer for this user: {error}"))
                     .hint(format!("log in at the screen of this machine. {otherwise}"))
             }
+            (Self::TaskScheduler, error) => {
+                exit::unavailable_error(format!("Task Scheduler does not answer: {error}"))
+                    .hint(otherwise)
+            }
         })
     }
 
-    /// Whether the systemd socket is active, or the launchd agent is loaded.
+    /// Whether the systemd socket is active, the launchd agent is loaded, or the task is registered.
     pub(super) async fn is_active(self, name: &str) -> bool {
         let question = match self {
             Self::Systemd => systemctl_step(&["is-active", &format!("{name}.socket")]),
             Self::Launchd => {
                 ServiceStep::required_step(&["launchctl", "print", &launchd_target(name)])
             }
+            Self::TaskScheduler => task_scheduler::query_step(name),
         };
         question.run_command().await.is_ok()
     }
@@ -188,8 +209,8 @@ impl ServiceManager {
                 .run_command()
                 .await
                 .is_ok(),
-            // launchd loads every agent in that folder.
-            Self::Launchd => true,
+            // launchd loads every agent in that folder, and a task stays registered.
+            Self::Launchd | Self::TaskScheduler => true,
         }
     }
 }
@@ -204,6 +225,13 @@ fn launchd_domain() -> String {
 
 fn launchd_target(name: &str) -> String {
     format!("{}/{name}", launchd_domain())
+}
+
+/// The user as `DOMAIN\NAME`, by the variables that Windows sets for each.
+fn windows_user() -> String {
+    let words = [env_path("USERDOMAIN"), env_path("USERNAME")];
+    let words = words.iter().flatten().map(|word| word.to_string_lossy());
+    words.collect::<Vec<_>>().join("\\")
 }
 
 #[cfg(unix)]

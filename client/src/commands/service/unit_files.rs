@@ -9,8 +9,8 @@ const SOCKET_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.soc
 const LAUNCHD_AGENT_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.plist");
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} cannot be in a service's file: it has characters that are not plain text")]
-pub(super) struct UnwritablePathError(PathBuf);
+#[error("{0:?} cannot be in a service's file: it has characters that have a meaning there")]
+pub(super) struct UnwritablePathError(pub(super) PathBuf);
 
 /// What a service starts, and how.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl ServiceSpec {
     }
 }
 
-fn plain_path(path: &Path) -> Result<&str, UnwritablePathError> {
+pub(super) fn plain_path(path: &Path) -> Result<&str, UnwritablePathError> {
     let text = path.to_str().filter(|text| {
         !text.chars().any(char::is_control) && text.trim() == *text && !text.is_empty()
     });
@@ -89,7 +89,7 @@ fn quote_for_systemd(text: &str) -> String {
 }
 
 /// Escapes the text of an XML element.
-fn escape_xml(text: &str) -> String {
+pub(super) fn escape_xml(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
 }
