@@ -8,8 +8,9 @@
 
 #[cfg(not(target_os = "macos"))]
 mod notification_service;
-// Compiled for tests on every system, so that it does not break unnoticed on macOS.
-#[cfg(any(target_os = "macos", test))]
+// Compiled for tests on every Unix, so that it does not break unnoticed on macOS. The program that stands in for
+// `osascript` is a script of a shell.
+#[cfg(any(target_os = "macos", all(test, unix)))]
 mod osascript;
 
 use std::{sync::Arc, thread};

@@ -202,12 +202,13 @@ mod tests {
             .append(b"three\n", AuditRetention::default(), at(1))
             .unwrap();
         assert_eq!(text(&folder), ["one\ntw\nthree\n"]);
-        let mode = |path: &Path| {
+        #[cfg(unix)]
+        {
             use std::os::unix::fs::PermissionsExt as _;
-            fs::metadata(path).unwrap().permissions().mode() & 0o777
-        };
-        let file = list_files(&folder).unwrap()[0].1.clone();
-        assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            let file = list_files(&folder).unwrap()[0].1.clone();
+            assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
+        }
     }
 
     #[test]

@@ -483,7 +483,8 @@ fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().cloned().chain(targets).collect()
 }
 
-#[cfg(test)]
+// Paths of Unix: there is no sandbox of servers on Windows.
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

@@ -367,7 +367,8 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
     Some(named.into())
 }
 
-#[cfg(test)]
+// Programs, links and paths of Unix: there is no sandbox of servers on Windows.
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
 

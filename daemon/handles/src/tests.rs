@@ -1,6 +1,8 @@
 //! Stored values on a real disk: restarts, eviction and failures.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+#[cfg(unix)]
+use std::os::unix::fs::symlink;
+use std::{fs, path::Path};
 
 use super::*;
 
@@ -102,6 +104,8 @@ async fn restart_keeps_intact_values_and_removes_other_files() {
     let secret = home.path().join("secret");
     fs::write(&secret, long('s', 1000)).unwrap();
     let link = HandleName::of("link");
+    // Windows lets no user create links.
+    #[cfg(unix)]
     symlink(&secret, folder.join(link.as_str())).unwrap();
 
     let second = open(home.path());
@@ -118,6 +122,7 @@ async fn restart_keeps_intact_values_and_removes_other_files() {
     assert_eq!(all(&second, &bad).await.unwrap(), long('b', 1000));
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn link_in_place_of_a_value_is_not_followed() {
     let home = tempfile::tempdir().unwrap();
@@ -215,6 +220,7 @@ async fn value_that_cannot_be_stored_is_returned_inline() {
     }
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn folder_that_is_a_link_is_not_used() {
     let home = tempfile::tempdir().unwrap();

@@ -175,7 +175,8 @@ fn platform() -> String {
     format!("{os}-{arch}")
 }
 
-#[cfg(test)]
+// Search paths, links and formats of programs as on Unix.
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
 

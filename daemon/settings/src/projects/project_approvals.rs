@@ -193,6 +193,7 @@ fn own(found: &fs::Metadata) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
@@ -217,8 +218,11 @@ mod tests {
         let again = ProjectApprovals::open(file.clone());
         assert_eq!(again.of(one), Some(&approval("a")));
         assert_eq!(again.roots().collect::<Vec<_>>(), [one]);
-        let mode = fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        #[cfg(unix)]
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -249,6 +253,8 @@ mod tests {
         }
     }
 
+    // Modes and links of Unix.
+    #[cfg(unix)]
     #[test]
     fn file_writable_by_others_is_neither_trusted_nor_replaced() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,12 +1,26 @@
 //! A call is held until any client answers.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use mux_proto::{ApprovalEnding, ApprovalState, Decision, Event, EventKind, Kind, RunState};
 use serde_json::json;
 
 use super::{asking, by, held, records};
 use crate::client::{Client, within};
+
+#[cfg(unix)]
+fn assert_private(file: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = std::fs::metadata(file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// Files inherit the access list of their directory.
+#[cfg(windows)]
+fn assert_private(file: &Path) {
+    assert!(file.is_file());
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn held_call_of_a_run_is_listed_and_sent_when_another_client_approves_it() {
@@ -32,8 +46,7 @@ async fn held_call_of_a_run_is_listed_and_sent_when_another_client_approves_it()
         .unwrap();
     assert_eq!((info.state, info.approvals), (RunState::Running, 1));
     let record = home.dirs.state.join(format!("approvals/{run}.json"));
-    let mode = std::fs::metadata(record).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    assert_private(&record);
     // The run's limit of one second is paused.
     for _ in 0..3 {
         other.call("sleep", json!({ "ms": 500 })).await;
