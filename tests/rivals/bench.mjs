@@ -137,7 +137,8 @@ const programs = [
   },
   {
     name: "mcp-proxy (Rust)",
-    version: () => says(join(rust, "mcp-proxy"), "--version"),
+    // It has no --version.
+    version: () => /"mcp-proxy ([^ ]+)/.exec(readFileSync(join(rust, "..", ".crates.toml"), "utf8"))?.[1],
     files: (list, port) => ({
       "proxy.toml": `[proxy]\nname = "bench"\nseparator = "/"\n[proxy.listen]\nhost = "127.0.0.1"\nport = ${port}\n${list.map(({ name, command, args }) => `[[backends]]\nname = "${name}"\ntransport = "stdio"\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`).join("")}`,
     }),
