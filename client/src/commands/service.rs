@@ -1,5 +1,5 @@
-//! `mux service`: the service manager listens for clients, starts muxd for the first one, and restarts it. launchd and
-//! Task Scheduler start it at the login.
+//! `mux service`: systemd or launchd listens for clients, starts muxd for the first one, and restarts it. Task Scheduler
+//! starts it at the login.
 //!
 //! Invariant: one daemon of a user serves. From the end of the daemon that a client started until the service manager
 //! listens, no client can start another.

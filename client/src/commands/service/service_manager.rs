@@ -39,9 +39,9 @@ impl ServiceManager {
         }
     }
 
-    /// Whether it listens for clients, and starts muxd for the first one. The others start muxd at the login.
+    /// Whether it listens for clients, and starts muxd for the first one. Task Scheduler only starts muxd at the login.
     pub(super) fn listens(self) -> bool {
-        self == Self::Systemd
+        self != Self::TaskScheduler
     }
 
     /// The files of a service, with their content.
