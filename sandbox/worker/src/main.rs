@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     let lockdown = Lockdown::before_engine();
     // The platform is initialized before any thread starts: on processors with protection keys, threads that exist
     // already could not run JavaScript.
-    runtime::init_platform(&[]);
+    runtime::init_platform();
     let script = thread::Builder::new()
         .name("mux-script".into())
         .stack_size(SCRIPT_STACK_BYTES)

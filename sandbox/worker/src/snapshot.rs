@@ -152,7 +152,8 @@ pub(crate) fn make() -> ExitCode {
     };
     let lockdown = Lockdown::before_engine();
     // Functions are compiled now, not in each isolate.
-    runtime::init_platform(&["--no-lazy"]);
+    deno_core::v8_set_flags(vec!["mux-worker".into(), "--no-lazy".into()]);
+    runtime::init_platform();
     // The engine schedules its tasks on this runtime.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -24,28 +24,17 @@ const TAKE_HOST_SCRIPT: &str = "(() => {
   return host;
 })()";
 
-/// Initializes the engine. To be called once per process, before any other thread starts. `flags` are further flags of
-/// V8.
-#[cfg_attr(
-    not(feature = "v8"),
-    expect(unused_variables, reason = "other engines have no flags")
-)]
-pub(crate) fn init_platform(flags: &[&str]) {
+/// Initializes the engine. To be called once per process, before any other thread starts.
+pub(crate) fn init_platform() {
     // By default V8 reads /dev/urandom, and uses the time of day if it cannot.
     #[cfg(feature = "v8")]
     v8::V8::set_entropy_source(|bytes| getrandom::fill(bytes).is_ok());
     #[cfg(feature = "v8")]
-    deno_core::v8_set_flags(
-        [
-            "mux-worker",
-            "--disallow-code-generation-from-strings",
-            "--stack-trace-limit=20",
-        ]
-        .iter()
-        .chain(flags)
-        .map(ToString::to_string)
-        .collect(),
-    );
+    deno_core::v8_set_flags(vec![
+        "mux-worker".into(),
+        "--disallow-code-generation-from-strings".into(),
+        "--stack-trace-limit=20".into(),
+    ]);
     JsRuntime::init_platform(None);
 }
 
