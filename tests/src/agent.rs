@@ -36,7 +36,13 @@ impl Agent {
     /// Starts an agent of the legacy era, which sends `initialize` with these capabilities.
     pub fn legacy(env: &TestEnv, args: &[&str], capabilities: Value) -> Self {
         let mut agent = Self::start(env.command("mux").arg("mcp").args(args));
-        agent.ask(
+        agent.initialize(capabilities);
+        agent
+    }
+
+    /// Starts a session of the legacy era.
+    pub fn initialize(&mut self, capabilities: Value) {
+        self.ask(
             "initialize",
             json!({
                 "protocolVersion": LEGACY,
@@ -44,8 +50,7 @@ impl Agent {
                 "clientInfo": { "name": "test-agent", "version": "1.0" },
             }),
         );
-        agent.notify("notifications/initialized", json!({}));
-        agent
+        self.notify("notifications/initialized", json!({}));
     }
 
     /// Starts an agent of the modern era, which sends its client info and capabilities with every request.

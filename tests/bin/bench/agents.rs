@@ -40,14 +40,7 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     drop(agents);
 
     let mut server = Agent::start(&mut Command::new(binary("mux-fixture-server")));
-    server.ask(
-        "initialize",
-        json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": { "name": "bench", "version": "1" },
-        }),
-    );
+    server.initialize(json!({}));
     let text = json!({ "text": "hello" });
     let alone = timed(rounds, &mut server, "echo", &text);
     row("tools/call of the server alone", &alone);

@@ -35,14 +35,7 @@ pub(crate) fn measure() -> anyhow::Result<()> {
     let alone = crowd(
         || {
             let mut server = Agent::start(&mut Command::new(&fixture));
-            server.ask(
-                "initialize",
-                json!({
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {},
-                    "clientInfo": { "name": "bench", "version": "1" },
-                }),
-            );
+            server.initialize(json!({}));
             server
         },
         |server, number| {

@@ -110,7 +110,7 @@ fn commands_exit_130_when_interrupted_and_cancel_the_call_upstream() {
     // A program may make 1,000 calls, which is soon when the machine is busy elsewhere.
     let code = "let cancelled;\n\
                 do {\n\
-                  await new Promise((go) => setTimeout(go, 20));\n\
+                  await new Promise((resolve) => setTimeout(resolve, 20));\n\
                   cancelled = await mux.fix.cancelled();\n\
                 } while (cancelled.length < 2);\n\
                 return cancelled.length <= 4";
