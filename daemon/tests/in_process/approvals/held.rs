@@ -38,6 +38,9 @@ async fn held_call_of_a_run_is_listed_and_sent_when_another_client_approves_it()
     );
     assert_eq!((one.arguments, one.run), (Some(by(2)), Some(run.clone())));
     assert!(one.left_ms.unwrap() > 60_000 && one.rule.contains("fix.counter"));
+    // The call is listed before its run reports that it waits.
+    let asked = |event: &Event| matches!(event.event, EventKind::ApprovalAsked(_));
+    other.events_until(&run, asked).await;
     let info = other
         .rpc
         .run_info(within(), run.clone())
