@@ -50,6 +50,7 @@ const disarm = (relative) => {
   Object.defineProperty(refuse, "name", { value: name });
   Object.defineProperty(prototype, "constructor", { value: refuse, configurable: true });
 };
+for (const relative of [async () => {}, function* () {}, async function* () {}]) disarm(relative);
 
 const { warn } = console;
 const { stringify } = JSON;
@@ -69,7 +70,6 @@ globalThis.__muxHost = Object.freeze({
   /** Removes what the guest must not have. Called after this script: the runtime needs its handles until then. */
   seal() {
     for (const name of FOREIGN) delete globalThis[name];
-    for (const relative of [async () => {}, function* () {}, async function* () {}]) disarm(relative);
   },
   /** Passes the isolate its input and the names of the servers and tools, both as JSON text. */
   prepare(input, names, limits) {
