@@ -1,6 +1,6 @@
 // Programs that keep MCP servers and serve them to agents, and muxd: the same servers, the same calls, each as its
-// documentation configures it: `node bench.mjs BINARIES [--rounds N] [--only NAME]… [--clients 1,5,20] [--verbose]`;
-// see scripts/bench.
+// documentation configures it: `node bench.mjs BINARIES [--rounds N] [--only NAME]… [--clients 1,5,20]
+// [--tables servers,sessions,memory] [--verbose]`; see scripts/bench.
 //
 // The baseline of every figure is the same server alone, over stdio, in the same run, called by the same client. Each
 // program has a home of its own. What is missing, or does not work, is named with its reason, and the rest goes on.
@@ -23,6 +23,7 @@ const { values: options, positionals } = parseArgs({
     only: { type: "string", multiple: true },
     clients: { type: "string", default: "1,5,20" },
     sessions: { type: "string", default: "1,8,32" },
+    tables: { type: "string", default: "servers,sessions,memory" },
     verbose: { type: "boolean" },
   },
 });
@@ -30,6 +31,7 @@ const [binaries] = positionals;
 const rounds = Number(options.rounds);
 const crowds = options.clients.split(",").map(Number);
 const sessions = options.sessions.split(",").map(Number);
+const tables = options.tables.split(",");
 const { MUX_BENCH_RIVALS: bin = "", MUX_BENCH_RIVALS_PY: py = "", MUX_BENCH_RIVALS_RUST: rust = "" } = process.env;
 const { MUX_TEST_SERVERS_NPM: npm = "", MUX_TEST_SERVERS_PY: pypi = "" } = process.env;
 const modules = dirname(bin);
@@ -397,7 +399,7 @@ const afterKill = (program, server) =>
           } catch (error) {
             failures++;
             if (Date.now() - began > 15_000) throw new Error(`no answer for 15 s after the server's death: ${error.message}`);
-            await new Promise((resolve) => setTimeout(resolve, 20));
+            await new Promise((resolve) => setTimeout(resolve, 1));
           }
         }
       });
@@ -467,7 +469,7 @@ for (const program of programs) {
 }
 const present = programs.filter(({ absent }) => !absent);
 
-for (const server of servers) {
+for (const server of tables.includes("servers") ? servers : []) {
   print([`${server.name}: ms`, "cold", "warm, command", "warm, session", "after SIGKILL"]);
   rule(5);
   for (const program of present) {
@@ -482,21 +484,25 @@ for (const server of servers) {
   console.log();
 }
 
-print(["fixture: calls per second", ...sessions.map((many) => `${many} sessions`)]);
-rule(sessions.length + 1);
-for (const program of present.filter(({ agent }) => agent)) {
-  const cells = [];
-  for (const many of sessions) cells.push(await figure(program, `${many} sessions`, true, () => crowd(program, servers[0], many), (value, base) => value.toFixed(0) + ratio(value, base)));
-  print([program.shown, ...cells]);
+if (tables.includes("sessions")) {
+  print(["fixture: calls per second", ...sessions.map((many) => `${many} sessions`)]);
+  rule(sessions.length + 1);
+  for (const program of present.filter(({ agent }) => agent)) {
+    const cells = [];
+    for (const many of sessions) cells.push(await figure(program, `${many} sessions`, true, () => crowd(program, servers[0], many), (value, base) => value.toFixed(0) + ratio(value, base)));
+    print([program.shown, ...cells]);
+  }
+  console.log();
 }
-console.log();
 
-print([`MiB (PSS), ${SERVERS} servers`, ...crowds.map((many) => `${many} clients`)]);
-rule(crowds.length + 1);
-for (const program of present.filter(({ agent }) => agent)) {
-  const cells = [];
-  for (const many of crowds) cells.push(await figure(program, `memory of ${many}`, true, () => memory(program, many), (value, base) => value.toFixed(0) + ratio(value, base)));
-  print([program.shown, ...cells]);
+if (tables.includes("memory")) {
+  print([`MiB (PSS), ${SERVERS} servers`, ...crowds.map((many) => `${many} clients`)]);
+  rule(crowds.length + 1);
+  for (const program of present.filter(({ agent }) => agent)) {
+    const cells = [];
+    for (const many of crowds) cells.push(await figure(program, `memory of ${many}`, true, () => memory(program, many), (value, base) => value.toFixed(0) + ratio(value, base)));
+    print([program.shown, ...cells]);
+  }
 }
 for (const { name, absent } of programs.filter(({ absent }) => absent)) console.log(`\nLeft out: ${name}: ${absent}`);
 for (const note of notes) console.log(`\nFails: ${note}`);
