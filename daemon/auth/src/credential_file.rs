@@ -215,9 +215,10 @@ mod tests {
     fn legacy_file_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let former = CredentialFile(folder.path().join(LEGACY_FILE_NAME));
-        former.write(contents()).unwrap();
+        let contents = contents();
+        former.write(contents.clone()).unwrap();
         let file = CredentialFile::new(folder.path().join("credentials.json"));
-        assert_eq!(file.read().unwrap(), contents());
+        assert_eq!(file.read().unwrap(), contents);
         assert!(!former.path().exists());
     }
 
@@ -226,9 +227,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = CredentialFile::new(folder.path().join("credentials.json"));
         assert_eq!(file.read().unwrap(), CredentialContents::default());
-        file.write(contents()).unwrap();
-        file.write(contents()).unwrap();
-        assert_eq!(file.read().unwrap(), contents());
+        let contents = contents();
+        file.write(contents.clone()).unwrap();
+        file.write(contents.clone()).unwrap();
+        assert_eq!(file.read().unwrap(), contents);
         let mode = fs::metadata(file.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
