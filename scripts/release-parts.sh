@@ -86,7 +86,7 @@ prepare_cross_build() {
     features=()
     return
   fi
-  echo "scripts/release: no $v8 here: mux-worker gets the engine QuickJS" >&2
+  echo "scripts/${0##*/}: no $v8 here: mux-worker gets the engine QuickJS" >&2
   features=(--no-default-features --features quickjs)
   [ -d build/simde ] || scripts/setup --quickjs >&2
   # CMake builds a part of QuickJS, and knows the platform from this file only.
