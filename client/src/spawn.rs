@@ -1,7 +1,8 @@
 //! Starts a daemon and waits for its report that it serves.
 //!
 //! Invariant: a client holds the startup lock while it starts a daemon, so that concurrent clients start only one; the
-//! others wait for the lock and then connect.
+//! others wait for the lock and then connect. On Windows, where a lock is not inherited, several may start one: all but
+//! the first find that another serves, and end.
 
 #[cfg(unix)]
 mod unix;

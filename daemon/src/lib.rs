@@ -64,8 +64,8 @@
 //! serves: a hundred clients start one daemon. `muxd.lock` is held by the daemon until another has taken over, and is
 //! passed to `serve` as a value; it is in the state directory, so that login sessions with different runtime
 //! directories share one daemon. `keeper.lock` is held by the keeper until its last process is gone. A daemon whose
-//! socket was replaced shuts down. Node cannot lock a file: its client passes `startup.lock` unlocked, and `muxd child`
-//! locks it.
+//! socket was replaced shuts down. Node cannot lock a file, and on Windows a lock is not inherited: such a client passes
+//! `startup.lock` unlocked, and `muxd child` locks it.
 //!
 //! A service manager may own the listening socket (`passed_socket`), which the daemon then never unlinks. Connecting to
 //! it would start a daemon, so a client that wants none checks the instance lock first. An activated daemon that finds

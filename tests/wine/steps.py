@@ -142,10 +142,22 @@ def start_race(home):
     expect("engine quickjs" in home.mux("--version").ok(), "mux --version names no engine")
     step("mux --version")
     null = subprocess.DEVNULL
-    racers = [home.begin("servers", stdin=null, stdout=null) for _ in range(5)]
-    expect(all(racer.wait(HANG) == 0 for racer in racers), "a client of the start race failed")
+    with tempfile.TemporaryFile() as err:
+        racers = [home.begin("servers", stdin=null, stdout=null, stderr=err) for _ in range(5)]
+        codes = [racer.wait(HANG) for racer in racers]
+        err.seek(0)
+        said = err.read().decode(errors="replace")
+    expect(not any(codes), f"a client of the start race failed: exit codes {codes}\n{said}")
     expect(len(processes("muxd.exe")) == 1, "the start race gave several daemons")
     step("five clients start one daemon")
+    # It waits for the startup lock, which a worker of the daemon would hold if it had inherited it.
+    with tempfile.TemporaryFile() as out:
+        second = [WINE, str(PROGRAMS / "muxd.exe")]
+        subprocess.run(second, env=home.environment, stdin=null, stdout=out, timeout=HANG, check=True)
+        out.seek(0)
+        said = out.read().decode(errors="replace")
+    expect("is running already" in said, f"a second muxd says: {said}")
+    step("a second daemon finds the first")
     home.still_works()
     step("a program")
 

@@ -1,16 +1,19 @@
 //! The client has started this process without a console. Its standard handles become files, and the streams are empty
 //! from then on.
+//!
+//! Invariant: no process that this one starts inherits the files. A handle that was inherited is inheritable itself, and
+//! a worker that has one keeps the startup lock until it ends, however early the daemon closes its own.
 
 use std::{
     fs::File,
     io,
-    os::windows::io::{AsRawHandle as _, FromRawHandle as _},
+    os::windows::io::{AsRawHandle as _, FromRawHandle as _, RawHandle},
     path::{Path, PathBuf},
     ptr,
 };
 
 use windows_sys::Win32::{
-    Foundation::ERROR_PIPE_BUSY,
+    Foundation::{ERROR_PIPE_BUSY, HANDLE_FLAG_INHERIT, SetHandleInformation},
     System::Console::{STD_HANDLE, STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle},
 };
 
@@ -28,14 +31,16 @@ pub(crate) fn take_files() -> io::Result<(File, File)> {
     unsafe_code,
     reason = "the standard library lends its standard handles only"
 )]
-fn take_handle(handle: std::os::windows::io::RawHandle, which: STD_HANDLE) -> io::Result<File> {
+fn take_handle(handle: RawHandle, which: STD_HANDLE) -> io::Result<File> {
     if handle.is_null() {
         return Err(io::Error::other("a standard handle is missing"));
     }
     // SAFETY: this is the first code of the process to use its standard handles, and after the call no one else has
     // this one, so that the file is its owner.
     unsafe {
-        if SetStdHandle(which, ptr::null_mut()) == 0 {
+        if SetStdHandle(which, ptr::null_mut()) == 0
+            || SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) == 0
+        {
             return Err(io::Error::last_os_error());
         }
         Ok(File::from_raw_handle(handle))
@@ -53,5 +58,33 @@ pub(crate) fn is_accepting(socket: &Path) -> bool {
     match File::options().read(true).write(true).open(socket) {
         Ok(_) => true,
         Err(error) => error.raw_os_error() == Some(ERROR_PIPE_BUSY.cast_signed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::windows::io::IntoRawHandle as _;
+
+    use windows_sys::Win32::Foundation::GetHandleInformation;
+
+    use super::*;
+
+    #[test]
+    #[expect(unsafe_code, reason = "no safe wrapper of these calls is at hand")]
+    fn taken_handle_is_not_inheritable() {
+        let handle = tempfile::tempfile().unwrap().into_raw_handle();
+        let mut flags = 0;
+        // SAFETY: the handle is open, and the pointer is to a live local.
+        unsafe {
+            let inheritable =
+                SetHandleInformation(handle, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
+            assert_ne!(inheritable, 0);
+            let file = take_handle(handle, STD_INPUT_HANDLE).unwrap();
+            assert_ne!(
+                GetHandleInformation(file.as_raw_handle(), &raw mut flags),
+                0
+            );
+        }
+        assert_eq!(flags & HANDLE_FLAG_INHERIT, 0);
     }
 }
