@@ -41,5 +41,13 @@ async fn pool_survives_a_thousand_killed_workers() {
     rogues.serves("a thousand kills").await;
     let status = rogues.pool.status();
     assert_eq!((status.busy, status.waiting), (0, 0));
-    assert!(process::descendants(i32::try_from(std::process::id()).unwrap()).len() <= 2);
+    // A worker that was replaced may still be ending.
+    let me = i32::try_from(std::process::id()).unwrap();
+    let settled = async {
+        while process::descendants(me).len() > 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let settled = tokio::time::timeout(HANG, settled).await;
+    settled.expect("the pool keeps two workers");
 }
