@@ -12,6 +12,7 @@ use std::{
 
 use futures::future::{BoxFuture, join_all};
 use mux_wire::{Fault, FaultKind};
+use reqwest::Url;
 #[expect(deprecated, reason = "servers of today ask for them")]
 use rmcp::model::{CreateMessageResult, ListRootsResult, Root};
 use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode, ErrorData, MetaObject};
@@ -418,19 +419,8 @@ fn check_elicitation(value: &Value) -> Result<(), String> {
 #[expect(deprecated, reason = "servers of today ask for them")]
 fn root_of(folder: &Path) -> Option<Root> {
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
-    let root = Root::new(uri_of(folder.to_str()?)?);
+    let root = Root::new(Url::from_file_path(folder).ok()?);
     Some(name.into_iter().fold(root, Root::with_name))
-}
-
-/// The `file://` URI of a path, percent-encoded; `None` for a relative path.
-fn uri_of(path: &str) -> Option<String> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-    let escaped = path.bytes().map(|byte| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    path.starts_with('/')
-        .then(|| format!("file://{}", escaped.collect::<String>()))
 }
 
 #[cfg(test)]
@@ -440,12 +430,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_is_encoded_as_file_uri() {
-        assert_eq!(
-            uri_of("/home/me/my notes/ä").as_deref(),
-            Some("file:///home/me/my%20notes/%C3%A4")
-        );
-        assert_eq!(uri_of("notes"), None);
+    #[expect(deprecated, reason = "servers of today ask for them")]
+    fn path_of_a_root_is_encoded_as_file_uri() {
+        let folder = std::env::temp_dir().join("my notes").join("ä");
+        let root = root_of(&folder).unwrap();
+        assert!(root.uri.starts_with("file:///"), "{root:?}");
+        assert!(root.uri.ends_with("/my%20notes/%C3%A4"), "{root:?}");
+        assert_eq!(root.name.as_deref(), Some("ä"));
+        assert!(root_of(Path::new("notes")).is_none());
     }
 
     #[test]
