@@ -260,6 +260,8 @@ impl Slot {
     }
 
     pub(super) fn view(&self) -> SlotView {
+        // Before the status: a session that ends is taken away after its status is set.
+        let session = self.open.load_full();
         let status = self.lock_status().clone();
         let mut view = SlotView {
             of: self.scope.key().to_string(),
@@ -273,7 +275,6 @@ impl Slot {
                 .map(|at| at.saturating_duration_since(Instant::now()))
                 .filter(|rest| !rest.is_zero()),
         };
-        let session = self.open.load_full();
         if let (UpstreamState::Ready, Some(session)) = (view.state, session) {
             let degraded_reason = session.degraded_reason();
             if !session.is_open() {

@@ -29,7 +29,6 @@ impl SlotOwner {
             // Another session has replaced it.
             _ => return,
         }
-        self.open.store(None);
         let (waiters, session, since) = match std::mem::replace(&mut self.phase, SlotPhase::Closed)
         {
             SlotPhase::Open(session, since) => (Vec::new(), session, since),
@@ -60,6 +59,8 @@ impl SlotOwner {
             }
             false => self.record_start_failure(&end.reason, None),
         };
+        // After the status, so that no reader finds a status of a session that is gone.
+        self.open.store(None);
         let was_in_use = self.usage.end_session() && !end.closed_by_daemon;
         if waiters.is_empty() && !(was_in_use && self.restarts_in_background()) {
             self.back_off_until(until);
