@@ -86,7 +86,7 @@ pub(super) struct RuleTable {
     /// Name that the client reports.
     #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
     client: Option<String>,
-    /// Directory in which the client works.
+    /// Directory in which the client works, or one above it: an absolute path, or one below `~`.
     #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
     workspace: Option<String>,
     /// What the tool's annotations say.

@@ -3,7 +3,7 @@
 //! Invariant: a rule with a mistake denies, and its invalid conditions count as met: a typo must not allow a call.
 
 use std::{
-    path::{Component, Path, PathBuf},
+    path::{Component, Path, PathBuf, is_separator},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -361,19 +361,15 @@ fn glob_as_spelled(path: &str) -> String {
 /// The glob of a directory and everything below it.
 fn directory_glob(text: &str, home: &Path) -> Result<Glob, String> {
     let path = match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+        Some(rest) if rest.is_empty() || rest.starts_with(is_separator) => {
             format!("{}{rest}", home.display())
         }
-        _ if text.starts_with(['/', '*']) => text.to_owned(),
-        _ => return Err("`workspace` must begin with / or ~".into()),
+        _ if text.starts_with('*') || Path::new(text).is_absolute() => text.to_owned(),
+        _ => return Err("`workspace` must be an absolute path or begin with ~".into()),
     };
-    Ok(Glob::new(match path.trim_end_matches('/') {
-        "" => "/",
-        path => path,
-    }))
+    Ok(Glob::new(&comparable_directory(&path)))
 }
 
-/// Whether the directory, or one above it, matches.
 fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
     let mut plain = PathBuf::new();
     for part in directory.components() {
@@ -383,8 +379,27 @@ fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
             part => plain.push(part),
         }
     }
-    let mut all = plain.ancestors().map(Path::to_string_lossy);
-    all.any(|dir| globs.iter().any(|glob| glob.matches(&dir)))
+    let mut all = plain.ancestors();
+    all.any(|dir| {
+        let dir = comparable_directory(&dir.to_string_lossy());
+        globs.iter().any(|glob| glob.matches(&dir))
+    })
+}
+
+/// A directory or a glob of directories without slashes at its end. On Windows, where paths have several spellings, in
+/// lower case, with slashes, and without the `\\?\` that makes a path verbatim.
+fn comparable_directory(path: &str) -> String {
+    let path = match cfg!(windows) {
+        true => {
+            let path = path.strip_prefix(r"\\?\").unwrap_or(path);
+            path.replace('\\', "/").to_lowercase()
+        }
+        false => path.to_owned(),
+    };
+    match path.trim_end_matches('/') {
+        "" => "/".into(),
+        path => path.into(),
+    }
 }
 
 fn annotations_match(wanted: &AnnotationsEntry, hints: ToolHints) -> bool {

@@ -6,7 +6,11 @@ use serde_json::json;
 use super::*;
 use mux_config::Config;
 
-const HOME: &str = "/home/me";
+const HOME: &str = if cfg!(windows) {
+    r"C:\Users\me"
+} else {
+    "/home/me"
+};
 
 pub(super) fn policies(text: &str) -> (PolicySet, Vec<String>) {
     let config = Config::parse(text, "c").unwrap();
@@ -88,7 +92,6 @@ fn rule_applies_only_if_every_condition_is_met() {
         verb: Some("DELETE"),
         agent: Some("small-model"),
         client: "claude-code",
-        workspace: Some(Path::new("/home/me/projects/acme/src/..")),
         ..call("api.drop")
     };
     for (conditions, met) in [
@@ -99,12 +102,6 @@ fn rule_applies_only_if_every_condition_is_met() {
         ("agent = \"big\"", false),
         ("client = \"claude*\"", true),
         ("client = \"mux\"", false),
-        ("workspace = \"~\"", true),
-        ("workspace = \"~/projects/*\"", true),
-        ("workspace = \"~/projects/acme/\"", true),
-        ("workspace = \"/home/me/projects/acme/src\"", false),
-        ("workspace = \"/srv\"", false),
-        ("workspace = [\"/srv\", \"/\"]", true),
         ("verb = \"delete\"", true),
         ("verb = [\"PUT\", \"DELETE\"]", true),
         ("verb = \"GET\"", false),
@@ -127,9 +124,56 @@ fn rule_applies_only_if_every_condition_is_met() {
         let expected = if met { "deny 1" } else { "ask -" };
         assert_eq!(decided(&policies, &question), expected, "{conditions}");
     }
+}
+
+#[test]
+fn workspace_rule_applies_in_the_directory_and_below_it() {
+    let (workspace, globs) = if cfg!(windows) {
+        let globs: &[(&str, bool)] = &[
+            (r"~\projects\*", true),
+            (r"C:\Users\Me\Projects\acme\", true),
+            ("c:/users/me/projects/acme", true),
+            (r"\\?\C:\Users\me", true),
+            (r"C:\", true),
+            (r"D:\", false),
+            (r"C:\Users\me\projects\acme\src", false),
+        ];
+        (r"C:\Users\me\projects\acme\src\..", globs)
+    } else {
+        let globs: &[(&str, bool)] = &[
+            ("/home/*/projects", true),
+            ("/home/Me", false),
+            ("/home/me/projects/acme/src", false),
+            ("/srv", false),
+            ("/", true),
+        ];
+        ("/home/me/projects/acme/src/..", globs)
+    };
+    let everywhere = [
+        ("~", true),
+        ("~/projects/*", true),
+        ("~/projects/acme/", true),
+        ("~/other", false),
+        ("*", true),
+    ];
+    let question = PolicyQuestion {
+        workspace: Some(Path::new(workspace)),
+        ..call("api.drop")
+    };
+    for (glob, met) in everywhere.iter().chain(globs) {
+        let rule = format!("[[policy]]\nworkspace = ['{glob}']\naction = \"deny\"\n");
+        let (policies, problems) = policies(&rule);
+        assert_eq!(problems, Vec::<String>::new());
+        let expected = if *met { "deny 1" } else { "allow -" };
+        assert_eq!(decided(&policies, &question), expected, "{glob}");
+    }
+}
+
+#[test]
+fn workspace_of_a_rule_must_be_an_absolute_path() {
     let (policies, problems) = policies("[[policy]]\nworkspace = \"work\"\naction = \"allow\"\n");
     assert!(
-        problems[0].contains("must begin with / or ~"),
+        problems[0].contains("must be an absolute path or begin with ~"),
         "{problems:?}"
     );
     assert_eq!(decided(&policies, &call("a.b")), "deny 1");
