@@ -43,6 +43,8 @@ const CLIENT_LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the last answers, files and spans may take to be written at the end.
 const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long an authorization server may take at the end to answer with a token.
+const LAST_TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which the daemon checks that its socket file is still its own.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -261,6 +263,7 @@ pub async fn serve(
         // The keeper kills all remaining processes at once.
         () = shutdown.requested_now() => {}
     }
+    upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;
     runs.inspector().close().await;
     catalog.settle(LAST_FLUSH_TIMEOUT).await;
     pins.settle(LAST_FLUSH_TIMEOUT).await;

@@ -194,6 +194,28 @@ impl Account {
         }
     }
 
+    /// The token that was used or refreshed last, which may have expired.
+    pub fn held_token(&self) -> Option<Secret> {
+        let held = self.lock_state();
+        held.login.as_ref()?.secrets.access.clone()
+    }
+
+    /// Waits until no refresh token is being exchanged.
+    pub(super) async fn finish_exchanges(&self) {
+        let (refreshing, joining) = {
+            let held = self.lock_state();
+            let refreshing = held.refreshing.as_ref().map(|(_, refresh)| refresh.clone());
+            (refreshing, held.joining.clone())
+        };
+        // Whoever asked for the token gets the outcome.
+        if let Some(refreshing) = refreshing {
+            drop(refreshing.await);
+        }
+        if let Some(joining) = joining {
+            drop(joining.await);
+        }
+    }
+
     /// Handles a 401 response to a request with this token, or without one. Returns the token to retry with.
     pub async fn handle_unauthorized(
         self: &Arc<Self>,

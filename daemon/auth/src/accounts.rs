@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use futures::future::join_all;
 use parking_lot::Mutex;
 
 use super::{
@@ -59,6 +60,12 @@ impl AccountsInUse {
         for account in self.users_of(record) {
             account.forget();
         }
+    }
+
+    /// Waits until no refresh token is being exchanged.
+    pub(super) async fn finish_exchanges(&self) {
+        let accounts: Vec<_> = self.by_key.lock().values().cloned().collect();
+        join_all(accounts.iter().map(|account| account.finish_exchanges())).await;
     }
 
     fn users_of(&self, record: &LoginRecord) -> Vec<Arc<Account>> {

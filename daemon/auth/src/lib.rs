@@ -173,6 +173,15 @@ impl Auth {
         Ok(attempt)
     }
 
+    /// Waits until no refresh token is being exchanged: one that the issuer has replaced must be saved before the daemon
+    /// ends.
+    pub async fn finish_exchanges(&self, within: Duration) {
+        let exchanges = self.accounts.finish_exchanges();
+        if tokio::time::timeout(within, exchanges).await.is_err() {
+            tracing::warn!(?within, "an authorization server has not answered in time");
+        }
+    }
+
     pub fn attempt(&self, id: &str) -> Result<Arc<LoginAttempt>, AuthError> {
         let attempts = lock_ignoring_poison(&self.attempts);
         let found = attempts.values().find(|attempt| attempt.id == id);

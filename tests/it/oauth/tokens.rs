@@ -1,5 +1,7 @@
 //! Tokens in use: refreshed once for all callers, stored before use, and given up when they are rejected.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use mux_client::within_seconds;
 use mux_proto::{CallRequest, Held, Kind};
@@ -179,15 +181,56 @@ fn oauth_login_survives_a_daemon_killed_during_a_refresh() {
         }
         let pid = env.daemon().unwrap();
         process::send(pid, Signal::SIGKILL);
-        assert!(process::wait_for_end(
-            pid,
-            std::time::Duration::from_secs(20)
-        ));
+        assert!(process::wait_for_end(pid, Duration::from_secs(20)));
         assert_ne!(calling.wait().code, 0);
         authority.release();
         env.mux(ECHO).ok();
     }
     assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn oauth_refresh_in_flight_is_saved_before_the_daemon_ends() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    signed_in(&env);
+    authority.expire();
+    authority.change(|rules| rules.refresh = Refresh::Held);
+    let calling = env.begin(ECHO);
+    while authority.count("refresh") == 0 {
+        env.mux(["status"]).ok();
+    }
+    let pid = env.daemon().unwrap();
+    let stopping = env.begin(["stop", "--now"]);
+    while env.mux(["status"]).code == 0 {}
+    // The daemon takes no clients any more: it is ending.
+    authority.release();
+    stopping.wait().ok();
+    // It has failed, or was made again at the next daemon.
+    drop(calling.wait());
+    assert!(process::wait_for_end(pid, Duration::from_secs(PATIENCE)));
+    let kept = std::fs::read_to_string(env.dirs.credentials()).unwrap();
+    let issued = authority.secrets();
+    let last = issued.iter().rfind(|secret| secret.contains("refresh"));
+    assert!(kept.contains(last.unwrap()), "the new token is not saved");
+    env.mux(ECHO).ok();
+    assert_eq!(authority.count("refresh"), 1);
+}
+
+#[test]
+fn oauth_token_that_expired_is_not_refreshed_to_end_a_session() {
+    let authority = Authority::default();
+    let env = home(&authority, "");
+    signed_in(&env);
+    env.mux(ECHO).ok();
+    authority.expire();
+    env.mux(["servers", "restart", "docs"]).ok();
+    let reopened = authority.count("refresh");
+    authority.expire();
+    let pid = env.daemon().unwrap();
+    env.mux(["stop"]).ok();
+    assert!(process::wait_for_end(pid, Duration::from_secs(PATIENCE)));
+    assert_eq!((reopened, authority.count("refresh")), (1, 1));
 }
 
 #[tokio::test]

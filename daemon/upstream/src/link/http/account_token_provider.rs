@@ -26,6 +26,10 @@ impl TokenProvider for AccountTokenProvider {
         })
     }
 
+    fn held_token(&self) -> Option<String> {
+        self.0.held_token().map(bearer_text)
+    }
+
     fn token_refused<'a>(
         &'a self,
         sent_before: Option<&'a str>,

@@ -173,6 +173,16 @@ impl HttpExchange {
         }
     }
 
+    /// Sends the last request of a session. Its token is not refreshed: the daemon may end before the new refresh token
+    /// is saved, and with that the user's login.
+    pub(super) async fn send_without_refresh(
+        &self,
+        request: HttpRequest<'_>,
+    ) -> Result<Response, LinkError> {
+        let token = self.0.authorization.held_token();
+        self.send_once(&request, token.as_deref()).await
+    }
+
     async fn send_once(
         &self,
         request: &HttpRequest<'_>,

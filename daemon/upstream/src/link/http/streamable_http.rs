@@ -237,7 +237,7 @@ impl StreamableHttpClient for HttpExchange {
             body: None,
         };
         // Whatever the answer is, the session has ended on our side.
-        match timeout(DELETE_SESSION_TIMEOUT, self.send(request)).await {
+        match timeout(DELETE_SESSION_TIMEOUT, self.send_without_refresh(request)).await {
             Ok(answer) => drop(answer?),
             Err(_) => {
                 let text = format!(

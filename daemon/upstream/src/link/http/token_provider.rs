@@ -12,6 +12,9 @@ pub(crate) trait TokenProvider: std::fmt::Debug + Send + Sync {
     /// headers are sent.
     fn token(&self) -> BoxFuture<'_, Result<Option<String>, LinkError>>;
 
+    /// The token as it is, which may have expired: nothing is asked of an authorization server.
+    fn held_token(&self) -> Option<String>;
+
     /// The server answered 401 or 403 to a request with this token. With another token the request is resent; with
     /// `None` it fails with the challenge.
     fn token_refused<'a>(
@@ -37,6 +40,10 @@ pub(crate) struct NoTokenProvider;
 impl TokenProvider for NoTokenProvider {
     fn token(&self) -> BoxFuture<'_, Result<Option<String>, LinkError>> {
         Box::pin(async { Ok(None) })
+    }
+
+    fn held_token(&self) -> Option<String> {
+        None
     }
 
     fn token_refused<'a>(
