@@ -163,7 +163,9 @@ fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
                 if end >= read {
                     read = in_query(piece, end, found);
                 }
-                password(piece, end)
+                found.extend(password(piece, end));
+                // The name before the password may be a token.
+                None
             }
         };
         if let Some(secret) = secret {

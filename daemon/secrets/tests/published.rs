@@ -181,6 +181,15 @@ fn tokens_are_masked_anywhere_in_a_text() {
 }
 
 #[test]
+fn token_in_the_place_of_a_user_name_is_masked_beside_a_password() {
+    for token in tokens() {
+        let masked = Masker::default().text(&format!("https://{token}:x-oauth-basic@host/"));
+        assert!(!masked.contains(&token), "{masked}");
+        assert!(!masked.contains("x-oauth-basic"), "{masked}");
+    }
+}
+
+#[test]
 fn other_secrets_are_masked_without_their_surroundings() {
     let masker = Masker::default();
     let login = "YWxhZGRpbjpvcGVuc2VzYW1l";
