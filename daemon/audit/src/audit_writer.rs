@@ -10,6 +10,7 @@ use std::{
         atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError},
     },
+    thread,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -25,6 +26,8 @@ use mux_caller::ClientOrigin;
 
 /// The size at which a batch is written.
 const MAX_BATCH_BYTES: usize = 64 << 10;
+/// How long records are collected after a write. A record that comes later is written at once.
+const COLLECTION_INTERVAL: Duration = Duration::from_millis(10);
 /// The maximum time between a write and its sync.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -80,6 +83,7 @@ impl AuditWriter {
                     false => None,
                 };
             }
+            let is_full = text.len() >= MAX_BATCH_BYTES;
             if lines > 0 {
                 self.write(text, lines);
                 unsynced.get_or_insert_with(Instant::now);
@@ -98,6 +102,9 @@ impl AuditWriter {
             if let Some(done) = settled {
                 // The receiver may be gone.
                 _ = done.send(());
+            } else if lines > 0 && !is_full {
+                // While calls follow each other, waking this thread for each of them would cost more than its line.
+                thread::sleep(COLLECTION_INTERVAL);
             }
         }
     }
