@@ -33,6 +33,8 @@ mod pool;
 mod processes;
 #[path = "bench/real.rs"]
 mod real;
+#[path = "bench/relay.rs"]
+mod relay;
 #[path = "bench/rest.rs"]
 mod rest;
 #[path = "bench/search.rs"]
@@ -137,10 +139,13 @@ impl Part {
 
 fn main() -> anyhow::Result<()> {
     let mut words = std::env::args_os().skip(1);
-    if let (Some(first), Some(socket)) = (words.next(), words.next())
-        && first == echo::ARGUMENT
-    {
-        return echo::serve(socket.as_ref());
+    if let (Some(first), Some(socket)) = (words.next(), words.next()) {
+        if first == echo::ARGUMENT {
+            return echo::serve(socket.as_ref());
+        }
+        if first == relay::ARGUMENT {
+            return relay::serve(socket.as_ref(), words.next());
+        }
     }
     let args = Args::parse();
     let worker = args.binaries.join("mux-worker");

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     commands::start_with_snapshot,
     figures::{Samples, fact, millis, row},
+    relay,
 };
 
 /// Agents at once, for the memory that each takes.
@@ -44,6 +45,14 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     let text = json!({ "text": "hello" });
     let alone = timed(rounds, &mut server, "echo", &text);
     row("tools/call of the server alone", &alone);
+    let folder = tempfile::tempdir_in("/tmp")?;
+    let socket = folder.path().join("relay.sock");
+    let mut copied = Agent::start(&mut relay::command(&socket, &binary("mux-fixture-server"))?);
+    copied.initialize(json!({}));
+    row(
+        "the same through two processes that copy bytes",
+        &timed(rounds, &mut copied, "echo", &text),
+    );
     let path = json!({ "path": "fix.echo", "arguments": text });
     let through = timed(rounds, &mut agent, "call", &path);
     row("the same through `call`", &through);

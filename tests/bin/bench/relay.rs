@@ -1,0 +1,86 @@
+//! The baseline of a call through `mux mcp`: two processes that only copy bytes, on the way between an agent and a server
+//! as `mux mcp` and the daemon are.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Read, Write},
+    net::Shutdown,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+};
+
+use anyhow::Context;
+
+/// As this program's first argument, before the path of a socket, and for the process that owns the server also the
+/// server's program.
+pub(crate) const ARGUMENT: &str = "relay";
+
+/// Two file descriptors, from which and to which bytes are copied.
+type Direction = (OwnedFd, OwnedFd);
+
+/// A command that speaks to `server` by way of these two processes. Nothing else uses `socket`.
+pub(crate) fn command(socket: &Path, server: &Path) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args([OsStr::new(ARGUMENT), socket.as_os_str(), server.as_os_str()]);
+    Ok(command)
+}
+
+/// The processes themselves. The one with a server starts the other, which has its standard input and output, and copies
+/// between that and the server.
+pub(crate) fn serve(socket: &Path, server: Option<OsString>) -> anyhow::Result<()> {
+    let Some(server) = server else {
+        let stream = UnixStream::connect(socket)?;
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        let requests = (input, stream.try_clone()?.into());
+        let answers = (stream.try_clone()?.into(), output);
+        return copy_both(requests, answers, move || stream.shutdown(Shutdown::Write));
+    };
+    let listener = UnixListener::bind(socket)?;
+    let mut front = Command::new(std::env::current_exe()?)
+        .args([OsStr::new(ARGUMENT), socket.as_os_str()])
+        .spawn()?;
+    let (stream, _) = listener.accept()?;
+    let mut server = Command::new(server)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let input = server.stdin.take().context("no stdin")?;
+    let output = server.stdout.take().context("no stdout")?;
+    let requests = (stream.try_clone()?.into(), input.into());
+    // The server's input is closed with the requests.
+    copy_both(requests, (output.into(), stream.into()), || Ok(()))?;
+    front.wait()?;
+    server.wait()?;
+    Ok(())
+}
+
+/// Copies until the answers end. `end_requests` tells the other side that no requests follow.
+fn copy_both(
+    requests: Direction,
+    answers: Direction,
+    end_requests: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> anyhow::Result<()> {
+    thread::spawn(move || copy(requests).and_then(|()| end_requests()));
+    copy(answers)?;
+    Ok(())
+}
+
+/// Each read is written at once. `io::copy` would let the kernel copy, which collects more.
+fn copy((from, to): Direction) -> io::Result<()> {
+    let (mut from, mut to) = (File::from(from), File::from(to));
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let bytes = from.read(&mut buffer)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        to.write_all(&buffer[..bytes])?;
+    }
+}
