@@ -4,6 +4,8 @@
 
 # shellcheck source=/dev/null
 . build/env
+# shellcheck source=scripts/cross-toolchain.sh
+. scripts/cross-toolchain.sh
 target=x86_64-pc-windows-gnu
 wine=/usr/lib/wine/wine64
 top=$PWD
@@ -15,21 +17,10 @@ build_for_windows() {
   cargo "$command" --target "$target" "${build_std[@]}" "$@"
 }
 
-build_std=()
-case ${MUX_WINDOWS_TOOLCHAIN:-} in
-  rustup) ;;
-  debian)
-    export PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1
-    # The target directory of another compiler stays as it is.
-    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/debian
-    export CARGO_TARGET_DIR
-    build_std=(-Zbuild-std)
-    ;;
-  *)
-    echo "$0: no standard library for Windows, or no mingw-w64: run scripts/setup --windows" >&2
-    exit 1
-    ;;
-esac
+use_toolchain "${MUX_WINDOWS_TOOLCHAIN:-}" || {
+  echo "$0: no standard library for Windows, or no mingw-w64: run scripts/setup --windows" >&2
+  exit 1
+}
 programs=${CARGO_TARGET_DIR:-target}/$target/debug
 
 # prepare_wine FOLDER: Wine with the programs of a folder. Its own files are beside them.
