@@ -12,6 +12,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Number, Value};
 use url::Url;
 
+use super::absolute_path::{AbsolutePath, PathContainment};
+
 /// How many times percent signs are decoded: once too often does no harm, once too few may.
 const MAX_PERCENT_DECODINGS: usize = 3;
 /// Schemes of URLs whose slashes after the scheme may be missing or doubled.
@@ -62,6 +64,8 @@ impl<'a> ArgumentReadings<'a> {
                 also.push(path);
             } else if text.starts_with('/') {
                 also.push(format!("file://{text}"));
+            } else if let Some(path) = AbsolutePath::read(text) {
+                also.extend(path.windows_spellings());
             }
             let shorter = text.trim_end_matches('/');
             if shorter.len() < text.len() && !shorter.is_empty() {
@@ -116,32 +120,23 @@ impl<'a> ArgumentReadings<'a> {
 
     /// Whether a reading leads up (`..`) or to the home directory (`~`), from a directory that is not known here.
     pub(super) fn leaves_its_directory(&self) -> bool {
-        self.all()
-            .any(|text| text.starts_with('~') || text == ".." || text.starts_with("../"))
+        self.all().any(|text| {
+            text.starts_with('~')
+                || text == ".."
+                || text.starts_with("../")
+                || text.starts_with("..\\")
+        })
     }
 }
 
-/// Whether a path lies in a directory.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum PathContainment {
-    Inside,
-    Outside,
-    /// Depends on something that is not known here.
-    Unknown,
-}
-
-/// Whether one reading of a path lies in `directory`, given as parts like those of [`absolute`].
-pub(super) fn whereabouts(path: &str, directory: &[String]) -> PathContainment {
+/// Whether one reading of a path lies in `directory`.
+pub(super) fn whereabouts(path: &str, directory: &AbsolutePath) -> PathContainment {
     // C programs stop reading at a NUL.
     if path.contains('\0') {
         return PathContainment::Unknown;
     }
-    if let Some(parts) = absolute(path) {
-        return match parts.starts_with(directory) {
-            true => PathContainment::Inside,
-            false if is_link_of_the_system(&parts) => PathContainment::Unknown,
-            false => PathContainment::Outside,
-        };
+    if let Some(path) = AbsolutePath::read(path) {
+        return path.containment(directory);
     }
     let Some(url_path) = file_path(path) else {
         return PathContainment::Unknown;
@@ -155,31 +150,6 @@ pub(super) fn whereabouts(path: &str, directory: &[String]) -> PathContainment {
     }
 }
 
-/// Whether the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere.
-fn is_link_of_the_system(parts: &[String]) -> bool {
-    let of_process = |name: &str| {
-        matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    match parts {
-        [proc, process, ..] if proc == "proc" => of_process(process),
-        [dev, fd, ..] => dev == "dev" && fd == "fd",
-        _ => false,
-    }
-}
-
-/// The parts of an absolute path, with `.` and `..` resolved.
-pub(super) fn absolute(path: &str) -> Option<Vec<String>> {
-    let mut parts: Vec<String> = Vec::new();
-    for part in path.strip_prefix('/')?.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part.to_owned()),
-        }
-    }
-    Some(parts)
-}
-
 /// The path of a `file:` URL without a remote host.
 fn file_path(text: &str) -> Option<String> {
     let scheme = text.get(..5)?;
@@ -188,10 +158,8 @@ fn file_path(text: &str) -> Option<String> {
     }
     let url = Url::parse(text).ok()?;
     let decoded = percent_decode_str(url.path()).decode_utf8_lossy();
-    let parts = absolute(&decoded)?;
-    url.host()
-        .is_none()
-        .then(|| format!("/{}", parts.join("/")))
+    let path = AbsolutePath::read(&decoded)?;
+    url.host().is_none().then(|| path.text())
 }
 
 /// A URL normalized like a browser does: case of the host, default port, dots and slashes.
@@ -206,9 +174,12 @@ fn normal_url(text: &str) -> Option<String> {
     Some(Url::parse(text).ok()?.into())
 }
 
-/// The path with `.`, `..` and doubled slashes removed, if it has any. Of a URL only the part after the authority
-/// changes.
+/// The path with `.`, `..` and doubled slashes removed, if it has any; a path of Windows with one kind of separator. Of
+/// a URL only the part after the authority changes.
 fn tidy(text: &str) -> Option<String> {
+    if let Some(tidied) = AbsolutePath::read(text).and_then(|path| path.tidy_windows_text(text)) {
+        return (tidied != text).then_some(tidied);
+    }
     let start = match text.find("://") {
         Some(scheme) => scheme + 3 + text[scheme + 3..].find('/')?,
         None => 0,
@@ -353,7 +324,7 @@ mod tests {
     #[test]
     fn path_of_unknown_location_is_neither_inside_nor_outside() {
         use PathContainment::{Inside, Outside, Unknown};
-        let directory = absolute("/home/me/.ssh").unwrap();
+        let directory = AbsolutePath::read("/home/me/.ssh").unwrap();
         for (path, expected) in [
             ("/home/me/.ssh", Inside),
             ("/home/me/x/../.ssh/id", Inside),

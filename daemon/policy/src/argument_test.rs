@@ -12,9 +12,9 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 use toml::Value as Written;
 
+use super::absolute_path::{AbsolutePath, PathContainment};
 use super::argument_readings::{
-    ArgumentReadings, PathContainment, absolute, lenient_number, may_be_a_number, whereabouts,
-    whole,
+    ArgumentReadings, lenient_number, may_be_a_number, whereabouts, whole,
 };
 use super::regex_test::RegexTest;
 use mux_text::did_you_mean::nearest;
@@ -49,7 +49,7 @@ pub(super) enum ArgumentTest {
     Over(Number),
     Under(Number),
     /// A path that is this directory or lies in it; compared as text.
-    Below(Vec<String>),
+    Below(AbsolutePath),
     Present(bool),
     Regex(RegexTest),
 }
@@ -90,7 +90,7 @@ impl ArgumentTest {
                 Some(wanted) => Ok(Self::Present(wanted)),
                 None => Err(must("true or false")),
             },
-            "below" => match written.as_str().and_then(absolute) {
+            "below" => match written.as_str().and_then(AbsolutePath::read) {
                 Some(directory) => Ok(Self::Below(directory)),
                 None => Err(must("the absolute path of a directory")),
             },
@@ -194,13 +194,37 @@ fn text(glob: &Glob, given: &Value) -> TestResult {
     // The path may be relative to an unknown directory. A plain name may be any file, so it does not count.
     let leads_anywhere =
         || begins_a_path(glob.head()) && given.is_string() && readings.leaves_its_directory();
-    met.or_maybe(met == TestResult::No && (is_number() || leads_anywhere()))
+    let is_path_of_windows = || may_name_path_of_windows(glob, &readings);
+    met.or_maybe(met == TestResult::No && (is_number() || leads_anywhere() || is_path_of_windows()))
+}
+
+/// Whether a reading is a path of Windows that the glob may mean: Windows ignores the case of letters, and has two
+/// separators.
+fn may_name_path_of_windows(glob: &Glob, readings: &ArgumentReadings<'_>) -> bool {
+    let has_drive = is_path_of_windows(glob.head());
+    if !has_drive && !glob.as_str().contains('\\') {
+        return false;
+    }
+    let comparable = |text: &str| text.replace('\\', "/").to_lowercase();
+    let wanted = Glob::new(&comparable(glob.as_str()));
+    readings.all().any(|reading| {
+        // The drive of a path that begins with a separator is not known here.
+        (has_drive && reading.starts_with(['/', '\\']))
+            || (is_path_of_windows(reading) && wanted.matches(&comparable(reading)))
+    })
 }
 
 /// Whether text that begins with this is an absolute path or a `file:` URL.
 fn begins_a_path(text: &str) -> bool {
     let scheme = text.get(..5);
-    text.starts_with('/') || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+    text.starts_with('/')
+        || is_path_of_windows(text)
+        || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+}
+
+/// Whether text that begins with this is a path with a drive.
+fn is_path_of_windows(text: &str) -> bool {
+    AbsolutePath::read(text).is_some_and(|path| path.has_drive())
 }
 
 fn is_truth(truth: bool, given: &Value) -> TestResult {
@@ -211,7 +235,7 @@ fn is_truth(truth: bool, given: &Value) -> TestResult {
     })
 }
 
-fn below(directory: &[String], given: &Value) -> TestResult {
+fn below(directory: &AbsolutePath, given: &Value) -> TestResult {
     let Value::String(text) = given else {
         // Not a path, unless the server converts it into one.
         return TestResult::Maybe;
@@ -400,6 +424,39 @@ mod tests {
                 json!(["/etc/passwd", "srv/a", "a"]),
             ),
             (
+                r#"'C:\srv\*'"#,
+                json!([
+                    "C:\\srv\\..\\etc",
+                    "C:\\srv\\.. \\etc",
+                    "c:\\SRV\\a",
+                    "C:/srv/a",
+                    "C:\\srv/a",
+                    "C:\\x\\..\\srv\\a",
+                    "..\\srv\\a",
+                    "\\srv\\a",
+                    "\\\\?\\C:\\srv\\a",
+                    "/srv/a"
+                ]),
+                json!(["D:\\srv\\a", "C:\\etc\\a", "srv\\a"]),
+            ),
+            (
+                r#"'*\.ssh\*'"#,
+                json!(["c:/users/me/.SSH/id", "C:\\Users\\me\\.ssh.\\id"]),
+                json!(["C:\\Users\\me\\ssh\\id"]),
+            ),
+            (
+                "{ below = 'C:\\srv' }",
+                json!([
+                    "srv",
+                    "/srv/a",
+                    "C:a",
+                    "C:\\SRV~1\\a",
+                    "\\\\host\\srv\\a",
+                    "file:///C:/srv/a"
+                ]),
+                json!(["D:\\srv\\a", "c:/srv/../a"]),
+            ),
+            (
                 "{ regex = \"^(/srv/|(?i)FILE:///srv/)\" }",
                 json!(["../srv/a", "~/a", "/srv/../etc/passwd", "//srv/a"]),
                 json!(["/etc/passwd", "srv/a", "a"]),
@@ -450,6 +507,11 @@ mod tests {
                 json!(["/srv/a//b", "/srv/a/./b", "/srv/100%25"]),
             ),
             ("\"a // b\"", json!(["a // b"])),
+            (r#"'C:\srv\*'"#, json!(["C:\\srv\\a", "C:\\srv\\a\\b.txt"])),
+            (
+                r#"{ below = 'C:\srv' }"#,
+                json!(["C:\\srv", "c:/SRV/a", "C:\\srv\\x\\..\\a"]),
+            ),
             (
                 "\"https://a.example/*\"",
                 json!(["https://a.example/x%20y?z=/../"]),

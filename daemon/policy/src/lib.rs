@@ -9,7 +9,7 @@
 //!   the deciding one, by the same code as the decision.
 //! - `argument_condition` is a condition on the arguments of a call: an `argument_path` into them and an
 //!   `argument_test` (with `regex_test`) of the value there; `argument_readings` lists the ways in which a server may
-//!   read a value.
+//!   read a value, and `absolute_path` reads a path of Unix or Windows.
 //!
 //! Denials of projects come first, then the agent's own list or, without one, the default list. A rule with a mistake
 //! denies. A path into the arguments leads to a value, to nothing, or astray. Because a value has several readings, a
@@ -22,6 +22,7 @@
 //! Invariant: a question has one answer, however it is asked: the answer depends on the call, the caller's names and
 //! the rules, and on nothing else.
 
+mod absolute_path;
 mod argument_condition;
 mod argument_path;
 mod argument_readings;

@@ -1,0 +1,195 @@
+//! Absolute paths among the arguments of calls: of Unix, and of Windows with a drive.
+//!
+//! Both are read on every system, because a server may run on another one than the daemon.
+//!
+//! Invariant: a path depends on the text alone. No file is accessed and no link followed.
+
+/// An absolute path with `.` and `..` resolved.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct AbsolutePath {
+    /// The letter of the drive, in lower case; `None` for a path of Unix.
+    drive: Option<char>,
+    names: Vec<String>,
+}
+
+/// Whether a path lies in a directory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum PathContainment {
+    Inside,
+    Outside,
+    /// Depends on something that is not known here.
+    Unknown,
+}
+
+impl AbsolutePath {
+    /// `None` for any other text, and for a share or device of Windows (`\\host\share`).
+    pub(super) fn read(text: &str) -> Option<Self> {
+        if let Some(rest) = text.strip_prefix('/') {
+            return Some(Self {
+                drive: None,
+                names: resolved_names(rest.split('/')),
+            });
+        }
+        let (drive, rest) = text.split_at_checked(1)?;
+        let drive = drive.chars().next().filter(char::is_ascii_alphabetic)?;
+        let rest = rest.strip_prefix(':')?.strip_prefix(['/', '\\'])?;
+        Some(Self {
+            drive: Some(drive.to_ascii_lowercase()),
+            names: resolved_names(rest.split(['/', '\\']).map(windows_step)),
+        })
+    }
+
+    pub(super) fn has_drive(&self) -> bool {
+        self.drive.is_some()
+    }
+
+    /// The path with the separators of Unix.
+    pub(super) fn text(&self) -> String {
+        let names = self.names.join("/");
+        match self.drive {
+            Some(drive) => format!("{drive}:/{names}"),
+            None => format!("/{names}"),
+        }
+    }
+
+    /// Of a path of Windows, the text with its own first separator everywhere and `.` and `..` resolved.
+    pub(super) fn tidy_windows_text(&self, written: &str) -> Option<String> {
+        self.drive?;
+        let (root, rest) = written.split_at_checked(3)?;
+        let separator = &root[2..];
+        let end = match rest.ends_with(['/', '\\']) && !self.names.is_empty() {
+            true => separator,
+            false => "",
+        };
+        Some(format!("{root}{}{end}", self.names.join(separator)))
+    }
+
+    /// Of a path of Windows, spellings by which a rule may name the same file: with either separator, and without what
+    /// Windows ignores at the end of names.
+    pub(super) fn windows_spellings(&self) -> Vec<String> {
+        let Some(drive) = self.drive else {
+            return Vec::new();
+        };
+        let names = self.names.iter().map(|name| {
+            // `a.txt::$DATA` is the content of `a.txt`.
+            let name = name.split_once(':').map_or(name.as_str(), |(name, _)| name);
+            name.trim_end_matches(['.', ' '])
+        });
+        let names: Vec<&str> = names.collect();
+        let drives = [drive, drive.to_ascii_uppercase()];
+        let spelled = drives.iter().flat_map(|drive| {
+            ["/", "\\"].map(|separator| format!("{drive}:{separator}{}", names.join(separator)))
+        });
+        spelled.collect()
+    }
+
+    pub(super) fn containment(&self, directory: &Self) -> PathContainment {
+        match (self.drive, directory.drive) {
+            (None, None) => match self.names.starts_with(&directory.names) {
+                true => PathContainment::Inside,
+                false if self.is_link_of_the_system() => PathContainment::Unknown,
+                false => PathContainment::Outside,
+            },
+            (Some(drive), Some(other)) => {
+                if self.names.iter().any(|name| is_ambiguous(name)) {
+                    return PathContainment::Unknown;
+                }
+                let is_same =
+                    |(ours, theirs): (&String, &String)| ours.eq_ignore_ascii_case(theirs);
+                let is_long = self.names.len() >= directory.names.len();
+                let mut pairs = self.names.iter().zip(&directory.names);
+                if drive == other && is_long && pairs.clone().all(is_same) {
+                    return PathContainment::Inside;
+                }
+                // Which other letters differ in nothing but their case depends on the file system.
+                let is_plain = |(ours, theirs): (&String, &String)| {
+                    is_same((ours, theirs)) || (ours.is_ascii() && theirs.is_ascii())
+                };
+                match drive != other || !is_long || pairs.all(is_plain) {
+                    true => PathContainment::Outside,
+                    false => PathContainment::Unknown,
+                }
+            }
+            // A path of the other system may be relative, or on the current drive.
+            _ => PathContainment::Unknown,
+        }
+    }
+
+    /// Whether the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere.
+    fn is_link_of_the_system(&self) -> bool {
+        let of_process = |name: &str| {
+            matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        match self.names.as_slice() {
+            [proc, process, ..] if proc == "proc" => of_process(process),
+            [dev, fd, ..] => dev == "dev" && fd == "fd",
+            _ => false,
+        }
+    }
+}
+
+/// Whether Windows may read the name as another one: a short name (`PROGRA~1`), an end that it ignores, a stream.
+fn is_ambiguous(name: &str) -> bool {
+    name.contains(['~', ':']) || name.ends_with(['.', ' '])
+}
+
+/// A step of a path of Windows, which may read `.. ` or `...` as `..`.
+fn windows_step(part: &str) -> &str {
+    match part {
+        "" | "." => part,
+        _ if part.trim_end_matches(['.', ' ']).is_empty() => "..",
+        name => name,
+    }
+}
+
+fn resolved_names<'a>(parts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for part in parts {
+        match part {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name.to_owned()),
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_of_windows_lies_in_a_directory_whatever_its_case_and_separators() {
+        let directory = AbsolutePath::read("C:\\Users\\me\\Notes").unwrap();
+        for (path, expected) in [
+            ("C:\\Users\\me\\Notes", PathContainment::Inside),
+            ("c:/users/ME/notes/a.txt", PathContainment::Inside),
+            ("C:\\x\\..\\Users\\me\\.\\Notes\\a", PathContainment::Inside),
+            ("C:\\Users\\me", PathContainment::Outside),
+            ("C:\\Users\\me\\Notes\\.. \\a", PathContainment::Outside),
+            ("C:\\Users\\me\\Notes\\..\\a", PathContainment::Outside),
+            ("C:\\Users\\me\\Notes2\\a", PathContainment::Outside),
+            ("D:\\Users\\me\\Notes\\a", PathContainment::Outside),
+            ("C:\\Users\\me\\Notés\\a", PathContainment::Unknown),
+            ("C:\\Users\\me\\NOTES~1\\a", PathContainment::Unknown),
+            ("C:\\Users\\me\\Notes.\\a", PathContainment::Unknown),
+            ("C:\\Users\\me\\Notes\\a:b", PathContainment::Unknown),
+            ("/Users/me/Notes/a", PathContainment::Unknown),
+        ] {
+            let path = AbsolutePath::read(path).unwrap();
+            assert_eq!(path.containment(&directory), expected, "{path:?}");
+        }
+        for other in [
+            "C:a",
+            "C:",
+            "\\a",
+            "\\\\host\\share\\a",
+            "\\\\?\\C:\\a",
+            "ä:\\a",
+            "1:\\a",
+            "",
+        ] {
+            assert_eq!(AbsolutePath::read(other), None, "{other}");
+        }
+    }
+}
