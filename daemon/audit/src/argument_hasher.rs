@@ -3,11 +3,7 @@
 //! Invariant: the log alone is not enough to guess arguments, however few candidates there are. The key is random, one
 //! for each home, and is stored in a separate file next to the log.
 
-use std::{
-    fs::{self, File},
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use serde_json::Value;
 
@@ -30,7 +26,7 @@ impl ArgumentHasher {
             return Ok(Self(key.into()));
         }
         let mut key = [0; blake3::KEY_LEN];
-        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
         let text = format!("{}\n", blake3::Hash::from(key).to_hex());
         atomic_file::write(&path, text.as_bytes())?;
         Ok(Self(key))

@@ -8,6 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// The number of reserved descriptors, and so of connections that can use one.
 const RESERVED_DESCRIPTORS: usize = 2;
+/// A file that can always be opened.
+const NULL_DEVICE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DescriptorReserve(Arc<Mutex<ReserveState>>);
@@ -42,7 +44,7 @@ impl DescriptorReserve {
     pub(super) fn fill(&self) {
         let mut shelf = self.shelf();
         while shelf.files.len() + shelf.lent < RESERVED_DESCRIPTORS
-            && let Ok(file) = File::open("/dev/null")
+            && let Ok(file) = File::open(NULL_DEVICE)
         {
             shelf.files.push(file);
         }

@@ -2,11 +2,7 @@
 //!
 //! Invariant: the current content of the file is the token, so removing the file replaces the token.
 
-use std::{
-    fs::File,
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use mux_files::atomic_file;
 
@@ -54,7 +50,7 @@ fn mode_for_others(_path: &Path) -> io::Result<Option<u32>> {
 
 fn make() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(blake3::Hash::from(bytes).to_hex().to_string())
 }
 
@@ -63,34 +59,41 @@ pub(super) fn is_same(given: &str, token: &str) -> bool {
     blake3::hash(given.as_bytes()) == blake3::hash(token.as_bytes())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::{
-        fs::{self, Permissions},
-        os::unix::fs::PermissionsExt as _,
-    };
+    use std::fs;
 
     use super::*;
 
     #[test]
-    fn token_is_created_once_and_rejected_if_readable_by_others() {
+    fn token_is_created_once_and_a_removed_one_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.token");
         let token = read_or_make(&path).unwrap();
         assert_eq!(token.len(), 2 * TOKEN_BYTES);
         assert_eq!(read_or_make(&path).unwrap(), token);
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(is_same(&token, &token) && !is_same(&token[1..], &token));
 
+        fs::remove_file(&path).unwrap();
+        assert_ne!(read_or_make(&path).unwrap(), token);
+        fs::write(&path, "short").unwrap();
+        assert!(read_or_make(&path).unwrap_err().contains("remove it"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn token_that_others_can_read_is_rejected() {
+        use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.token");
+        let token = read_or_make(&path).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         let refused = read_or_make(&path).unwrap_err();
         assert!(
             refused.contains("640") && !refused.contains(&token),
             "{refused}"
         );
-        fs::remove_file(&path).unwrap();
-        assert_ne!(read_or_make(&path).unwrap(), token);
-        fs::write(&path, "short").unwrap();
-        assert!(read_or_make(&path).unwrap_err().contains("remove it"));
     }
 }
