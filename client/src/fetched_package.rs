@@ -44,7 +44,8 @@ pub(crate) struct FetchedPackage<'a> {
 impl<'a> FetchedPackage<'a> {
     /// `None` if the command is no package runner, or what it starts is a path, a URL or a variable.
     pub(crate) fn of(command: &str, args: &'a [String]) -> Option<Self> {
-        let program = Path::new(command).file_name()?.to_str()?;
+        // `npx.cmd` and `uvx.exe` on Windows.
+        let program = Path::new(command).file_stem()?.to_str()?;
         let (runner, package_options, value_options) = match program {
             "npx" => (
                 PackageRunner::Npx,
@@ -96,5 +97,5 @@ impl PackageRunner {
 
 /// Whether it is the name of a package, and no path, URL or variable.
 fn is_registry_name(package: &str) -> bool {
-    !package.contains([':', '$', '~']) && !package.starts_with(['.', '/'])
+    !package.contains([':', '$', '~', '\\']) && !package.starts_with(['.', '/'])
 }

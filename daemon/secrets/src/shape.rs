@@ -94,6 +94,7 @@ pub fn may_be_generated(value: &str) -> bool {
         && has(u8::is_ascii_alphabetic)
         && !value.contains(char::is_whitespace)
         && !value.starts_with(['/', '~', '.'])
+        && !begins_with_drive(value)
 }
 
 /// Whether a value whose name announces a secret may be one: `AUTH_ENABLED=true` and `AUTH_SERVER=https://…` are not.
@@ -128,15 +129,30 @@ pub fn is_path(value: &str) -> bool {
         || value
             .strip_prefix('/')
             .is_some_and(|rest| rest.contains('/'))
-        || value
-            .get(1..3)
-            .is_some_and(|root| root == ":\\" || root == ":/");
+        || begins_with_drive(value);
     is_rooted && !value.contains(['+', '=']) && !value.split(['/', '\\']).any(looks_generated)
+}
+
+/// Whether a value begins as an absolute path of Windows does.
+fn begins_with_drive(value: &str) -> bool {
+    matches!(value.get(1..3), Some(":\\" | ":/"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn path_is_not_taken_for_a_generated_value() {
+        for (value, expected) in [
+            ("a1b2c3d4e5f6", true),
+            ("/home/me2/notes", false),
+            ("C:\\Users\\me2\\notes", false),
+            ("D:/tools/node20", false),
+        ] {
+            assert_eq!(may_be_generated(value), expected, "{value}");
+        }
+    }
 
     #[test]
     fn values_are_secrets_by_name_or_shape() {

@@ -147,12 +147,14 @@ pub(super) fn initialize_params(work: &Path) -> Value {
 
 /// A path as a `file:` URI.
 pub(super) fn file_uri(path: &Path) -> String {
-    let mut uri = String::from("file://");
+    // `C:\a` of Windows is `/C:/a` in a URI.
+    let mut uri = String::from(if cfg!(windows) { "file:///" } else { "file://" });
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
                 uri.push(char::from(*byte));
             }
+            b'\\' if cfg!(windows) => uri.push('/'),
             byte => uri.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -215,9 +217,10 @@ mod tests {
 
     #[test]
     fn paths_are_escaped() {
-        assert_eq!(
-            file_uri(Path::new("/a b/ü#.ts")),
-            "file:///a%20b/%C3%BC%23.ts"
-        );
+        let (path, uri) = match cfg!(windows) {
+            true => (r"C:\a b\ü#.ts", "file:///C%3A/a%20b/%C3%BC%23.ts"),
+            false => ("/a b/ü#.ts", "file:///a%20b/%C3%BC%23.ts"),
+        };
+        assert_eq!(file_uri(Path::new(path)), uri);
     }
 }

@@ -121,7 +121,7 @@ fn missing_command(command: &str, path: Option<&OsStr>) -> Option<String> {
             false => format!("there is no {command}"),
         });
     }
-    if command.contains('/') {
+    if program.components().nth(1).is_some() {
         return None;
     }
     let path = path?;

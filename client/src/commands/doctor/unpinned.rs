@@ -206,6 +206,7 @@ mod tests {
         for (command, package) in [
             ("npx -y @scope/server /srv", Some("@scope/server")),
             ("/usr/bin/npx server@latest", Some("server")),
+            ("npx.cmd server", Some("server")),
             ("npx --yes --registry https://r server", Some("server")),
             ("npx -y --package=@scope/server run", Some("@scope/server")),
             ("npx -p server@^1.2 run", Some("server")),
@@ -216,6 +217,7 @@ mod tests {
             ("npx server@1", None),
             ("npx -y github:me/server", None),
             ("npx ./server", None),
+            (r"npx tools\server", None),
             ("npx ${PACKAGE}", None),
             ("npx", None),
             ("uvx server==1.2.3", None),

@@ -39,10 +39,13 @@ pub(super) fn parse_definition(args: &ServerAddArgs) -> Result<ServerDefinition,
     }
     let here = current_dir();
     let mut words = args.command.iter();
-    let command = words.next().map(|program| match program.contains('/') {
-        // Servers start in another directory.
-        true => absolute_program(program, here.as_deref()),
-        false => program.clone(),
+    let command = words.next().map(|program| {
+        let is_path = Path::new(program).components().nth(1).is_some();
+        match is_path {
+            // Servers start in another directory.
+            true => absolute_program(program, here.as_deref()),
+            false => program.clone(),
+        }
     });
     let cwd = args.cwd.as_deref();
     Ok(ServerDefinition {
@@ -105,15 +108,19 @@ mod tests {
 
     #[test]
     fn relative_program_path_becomes_absolute() {
-        let here = Some(Path::new("/home/me"));
+        let here = Path::new(if cfg!(windows) { r"C:\me" } else { "/home/me" });
+        let below = |path: &[&str]| {
+            let path = here.join(path.iter().collect::<PathBuf>());
+            path.to_string_lossy().into_owned()
+        };
         for (typed, meant) in [
-            ("./bin/x", "/home/me/bin/x"),
-            ("bin/$${x}", "/home/me/bin/$${x}"),
-            ("${DIR}x", "${DIR}x"),
-            ("/opt/x", "/opt/x"),
-            ("${HOME}/x", "${HOME}/x"),
+            ("./bin/x", below(&["bin", "x"])),
+            ("bin/$${x}", below(&["bin", "$${x}"])),
+            ("${DIR}x", "${DIR}x".into()),
+            ("/opt/x", "/opt/x".into()),
+            ("${HOME}/x", "${HOME}/x".into()),
         ] {
-            assert_eq!(absolute_program(typed, here), meant, "{typed}");
+            assert_eq!(absolute_program(typed, Some(here)), meant, "{typed}");
         }
     }
 }
