@@ -18,6 +18,14 @@ pub(crate) const AGENT_FILES: &[(Agent, &str)] = &[
     (Agent::Zed, "zed.json"),
 ];
 
+/// An absolute path of Unix, as an absolute path of this system.
+pub(crate) fn system_path(path: &str) -> PathBuf {
+    match cfg!(windows) {
+        true => PathBuf::from(format!("C:{path}")),
+        false => PathBuf::from(path),
+    }
+}
+
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/data/agents")
@@ -248,14 +256,18 @@ fn agents_paths_follow_the_system_and_environment_variables() {
     let places = |system, pairs: &[(&str, &str)]| {
         let find = |name: &str| {
             let found = pairs.iter().find(|(known, _)| *known == name)?;
-            Some(PathBuf::from(found.1))
+            Some(match found.1.starts_with('/') {
+                true => system_path(found.1),
+                false => PathBuf::from(found.1),
+            })
         };
         AgentPaths::new(system, find)
     };
     let linux = places(OperatingSystem::Linux, &[("HOME", "/h")]).unwrap();
     let files = Agent::ALL.map(|agent| linux.tilde_path(&linux.agent_config_file(agent)));
+    // Compared as paths: the separator is that of this system.
     assert_eq!(
-        files,
+        files.map(PathBuf::from),
         [
             "~/.claude.json",
             "~/.config/Claude/claude_desktop_config.json",
@@ -266,6 +278,7 @@ fn agents_paths_follow_the_system_and_environment_variables() {
             "~/.config/opencode/opencode.json",
             "~/.config/zed/settings.json",
         ]
+        .map(PathBuf::from)
     );
     let moved = [
         ("HOME", "/h"),
@@ -280,7 +293,7 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         (Agent::Codex, "/c/config.toml"),
         (Agent::Zed, "/x/zed/settings.json"),
     ] {
-        assert_eq!(moved.agent_config_file(agent), PathBuf::from(file));
+        assert_eq!(moved.agent_config_file(agent), system_path(file));
     }
     let mac = places(
         OperatingSystem::MacOs,
@@ -298,7 +311,7 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         ),
         (Agent::Zed, "/h/.config/zed/settings.json"),
     ] {
-        assert_eq!(mac.agent_config_file(agent), PathBuf::from(file));
+        assert_eq!(mac.agent_config_file(agent), system_path(file));
     }
     let windows = places(
         OperatingSystem::Windows,
@@ -307,15 +320,15 @@ fn agents_paths_follow_the_system_and_environment_variables() {
     .unwrap();
     assert_eq!(
         windows.agent_config_file(Agent::Vscode),
-        PathBuf::from("/r/Code/User/mcp.json")
+        system_path("/r/Code/User/mcp.json")
     );
     assert_eq!(
         windows.agent_config_file(Agent::Zed),
-        PathBuf::from("/r/Zed/settings.json")
+        system_path("/r/Zed/settings.json")
     );
     assert_eq!(
         windows.agent_config_file(Agent::Cursor),
-        PathBuf::from("/u/.cursor/mcp.json")
+        system_path("/u/.cursor/mcp.json")
     );
     assert!(places(OperatingSystem::Linux, &[]).is_none());
 }

@@ -225,6 +225,7 @@ mod tests {
     #[test]
     fn mistake_says_what_was_read() {
         let long = "x".repeat(100);
+        let missing = std::fs::read("/no/such/file").unwrap_err();
         for (words, expected) in [
             (
                 &["undefined"][..],
@@ -247,7 +248,7 @@ mod tests {
             ),
             (
                 &["@/no/such/file"],
-                "cannot read \"/no/such/file\": No such file",
+                &format!("cannot read \"/no/such/file\": {missing}"),
             ),
             (&[&long], "x\u{2026}\" is not"),
         ] {

@@ -249,6 +249,7 @@ mod tests {
         journal.append(&log.unwritten_lines()).unwrap();
         assert!(journal.length < 1_000);
         assert!(read_journal(&path).unwrap().unwrap().1.is_none());
+        drop(journal);
         for line in [
             "{}",
             "{\"step\":{\"place\":7,\"step\":\"open\"}}",

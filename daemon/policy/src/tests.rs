@@ -364,9 +364,13 @@ fn agent_rules_replace_the_default_rules() {
         panic!()
     };
     assert_eq!(verdict.action, RuleAction::Deny);
+    let file = Path::new("/p").join(".mux.toml");
     assert_eq!(
         verdict.origin().unwrap(),
-        "rule 1 of [[policy]] of /p/.mux.toml as you approved it"
+        format!(
+            "rule 1 of [[policy]] of {} as you approved it",
+            file.display()
+        )
     );
 }
 

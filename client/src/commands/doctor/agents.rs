@@ -114,6 +114,7 @@ fn is_same_server(own: &ConfiguredProcess, entry: &str, value: &serde_json::Valu
 #[cfg(test)]
 mod tests {
     use super::{super::CheckVerdict, *};
+    use crate::agents::tests::system_path;
 
     fn checks_of(text: &str) -> Vec<(CheckVerdict, String)> {
         let dir = tempfile::tempdir().unwrap();
@@ -145,7 +146,10 @@ mod tests {
             of("")[0],
             (CheckVerdict::Note, "Cursor does not have mux".into())
         );
-        let gone = of(r#""mux": { "command": "/no/such/mux", "args": ["mcp"] }"#);
+        let gone = of(&format!(
+            r#""mux": {{ "command": "{}", "args": ["mcp"] }}"#,
+            system_path("/no/such/mux").display()
+        ));
         assert_eq!(gone[0].0, CheckVerdict::Failure, "{gone:?}");
         let twice = of(&format!(
             r#"{mux}, "other": {{ "command": "uvx", "args": ["mcp-server-git"], "env": {{ "T": "s3cret" }} }},

@@ -223,6 +223,8 @@ fn problem_fix(code: &str, config: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -306,7 +308,9 @@ mod tests {
             check.fix.unwrap()
         };
         let unset = json!({ "kind": "unset_variable", "name": "TOKEN" });
-        assert_eq!(fix(unset), "write TOKEN=… into /c/env");
+        let env_file = Path::new("/c").join("env");
+        let expected = format!("write TOKEN=… into {}", env_file.display());
+        assert_eq!(fix(unset), expected);
         let unset = json!({ "kind": "unset_secret", "name": "GH" });
         assert_eq!(fix(unset), "`mux secrets set GH`");
         let unread = json!({ "kind": "unreadable_secret", "name": "GH" });

@@ -133,7 +133,7 @@ mod tests {
     async fn command_runs_once_and_again_only_on_request() {
         let asked = RefCell::new(Vec::new());
         let run = |spec: SpawnSpec| {
-            let command = spec.args[1].clone().into_string().unwrap();
+            let command = spec.args.last().unwrap().clone().into_string().unwrap();
             asked.borrow_mut().push(command.clone());
             std::future::ready(match command.as_str() {
                 "bad key" => output_of("s3cret", 4),

@@ -127,8 +127,12 @@ async fn question_without_an_answering_client_is_declined_at_once() {
         assert!(message.contains("no client can be asked"), "{message}");
     }
     assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
-    let here = Client::at(&home, Some("/home/me/my work".into())).await;
-    let root = json!({ "uri": "file:///home/me/my%20work", "name": "my work" });
+    let (folder, uri) = match cfg!(windows) {
+        true => ("C:\\me\\my work", "file:///C:/me/my%20work"),
+        false => ("/home/me/my work", "file:///home/me/my%20work"),
+    };
+    let here = Client::at(&home, Some(folder.into())).await;
+    let root = json!({ "uri": uri, "name": "my work" });
     assert_eq!(
         here.call("roots", json!({})).await,
         json!({ "roots": [root] })

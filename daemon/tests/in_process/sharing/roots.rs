@@ -7,7 +7,8 @@ use crate::{client::Client, home::Home};
 
 fn root(folder: &std::path::Path) -> Value {
     let name = folder.file_name().unwrap().to_str().unwrap();
-    json!({ "roots": [{ "uri": format!("file://{}", folder.display()), "name": name }] })
+    let uri = url::Url::from_file_path(folder).unwrap();
+    json!({ "roots": [{ "uri": uri.as_str(), "name": name }] })
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::agents::tests::system_path;
 
 fn read_one(agent: Agent, entry: Value) -> (Result<Value, SkipReason>, Vec<String>) {
     let source = convert_entry(agent, &["servers"], "it", &entry);
@@ -35,8 +36,8 @@ fn import_reads_every_way_to_write_an_entry() {
         ),
         (
             Agent::Codex,
-            json!({ "command": "a", "cwd": "/w", "env_vars": ["X", { "name": "Y", "source": "local" }], "startup_timeout_ms": 2000 }),
-            json!({ "command": "a", "env": { "X": "${X}", "Y": "${Y}" }, "cwd": "/w", "start_timeout": "2s" }),
+            json!({ "command": "a", "cwd": system_path("/w"), "env_vars": ["X", { "name": "Y", "source": "local" }], "startup_timeout_ms": 2000 }),
+            json!({ "command": "a", "env": { "X": "${X}", "Y": "${Y}" }, "cwd": system_path("/w"), "start_timeout": "2s" }),
         ),
         (
             Agent::Codex,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    agents::{ConfigFormat, OperatingSystem},
+    agents::{ConfigFormat, OperatingSystem, tests::system_path},
     commands::import::agent_servers,
 };
 
@@ -13,7 +13,7 @@ fn document(text: &str) -> ConfigDocument {
 }
 
 fn merged(sources: &[AgentServer], config: &str, env: &str, replace: bool) -> MergedConfig {
-    let home = |name: &str| (name == "HOME").then(|| "/home/me".into());
+    let home = |name: &str| (name == "HOME").then(|| system_path("/home/me"));
     let places = AgentPaths::new(OperatingSystem::Linux, home).unwrap();
     let env = EnvFile::parse(env);
     merge_servers(sources, document(config), env, replace, &places).unwrap()
