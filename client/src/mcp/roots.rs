@@ -30,24 +30,34 @@ pub(super) async fn first_local_root(peer: &Peer<RoleServer>) -> Option<PathBuf>
 }
 
 fn file_uri_path(uri: &str) -> Option<PathBuf> {
-    let path = Url::parse(uri).ok()?.to_file_path().ok()?;
+    let uri = Url::parse(uri).ok()?;
+    // On Windows, the share of another host is a path, too.
+    let path = match uri.host() {
+        None => uri.to_file_path().ok()?,
+        Some(_) => return None,
+    };
     path.is_absolute().then_some(path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::tests::system_path;
 
     #[test]
     fn root_is_a_path_only_for_a_local_file_uri() {
+        let drive = if cfg!(windows) { "/C:" } else { "" };
         for (uri, path) in [
-            ("file:///home/me/a%20b", Some("/home/me/a b")),
-            ("file://localhost/srv", Some("/srv")),
+            (
+                &*format!("file://{drive}/home/me/a%20b"),
+                Some("/home/me/a b"),
+            ),
+            (&format!("file://localhost{drive}/srv"), Some("/srv")),
             ("file://elsewhere/srv", None),
             ("https://example.com/", None),
             ("/home/me", None),
         ] {
-            assert_eq!(file_uri_path(uri), path.map(PathBuf::from), "{uri}");
+            assert_eq!(file_uri_path(uri), path.map(system_path), "{uri}");
         }
     }
 }
