@@ -61,7 +61,8 @@ pub(super) fn task_stats(pid: u32) -> Option<TaskStats> {
     };
     // SAFETY: the handle is open, and the call writes at most `size` bytes to the structure.
     let done = unsafe { GetProcessMemoryInfo(process.as_raw_handle(), &raw mut counters, size) };
-    (done != 0).then(|| TaskStats {
+    // A process that has ended is known, without memory, as long as a handle of it is open.
+    (done != 0 && counters.WorkingSetSize > 0).then(|| TaskStats {
         resident_bytes: u64::try_from(counters.WorkingSetSize).ok(),
         virtual_bytes: u64::try_from(counters.PagefileUsage).ok(),
         threads: None,
