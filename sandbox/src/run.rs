@@ -63,9 +63,21 @@ pub(crate) struct RunEnvironment<'a> {
 
 /// Drives a run from the moment the worker has accepted the program until it ends.
 pub(crate) async fn drive_run(worker: &mut Worker, job: RunEnvironment<'_>) -> RunEnd {
+    let mut processor = ProcessorLimit::start(worker.pid(), job.limits.processor_time_limit());
+    let end = drive_until_end(worker, &job, &mut processor).await;
+    RunEnd {
+        clean: end.clean && !processor.has_lowered_priority(),
+        ..end
+    }
+}
+
+async fn drive_until_end(
+    worker: &mut Worker,
+    job: &RunEnvironment<'_>,
+    processor: &mut ProcessorLimit,
+) -> RunEnd {
     let begun = Instant::now();
     let mut deadline = begun + job.limits.wall;
-    let mut processor = ProcessorLimit::start(worker.pid(), job.limits.processor_time_limit());
     let (mut calls, mut spoken) = (CallQueue::default(), OutputMeter::default());
     let outbox = worker.outbox();
     // An answer for which the outbox has no room yet.
@@ -95,11 +107,11 @@ pub(crate) async fn drive_run(worker: &mut Worker, job: RunEnvironment<'_>) -> R
                     return RunEnd::failed(e, false);
                 }
             }
-            Some((call, outcome)) = calls.next_ended(&job), if unsent.is_none() => {
+            Some((call, outcome)) = calls.next_ended(job), if unsent.is_none() => {
                 unsent = Some(ToWorker::CallDone { call, outcome });
             }
-            frame = worker.receive(), if calls.has_room(&job) => {
-                match handle_frame(frame, &mut calls, &mut spoken, &job) {
+            frame = worker.receive(), if calls.has_room(job) => {
+                match handle_frame(frame, &mut calls, &mut spoken, job) {
                     Ok(None) => {}
                     Ok(Some(outcome)) => return outcome,
                     Err(e) => {

@@ -1,6 +1,7 @@
 //! The worker pool: the order of the queue, the number of workers, and lost workers.
 
 use std::{
+    fs,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -184,6 +185,45 @@ async fn full_queue_is_busy_and_one_owner_gets_half_of_it() {
     for run in runs {
         assert_eq!(run.await.unwrap().unwrap(), "1");
     }
+}
+
+/// The `nice` value of each thread of a process.
+fn niceness(pid: u32) -> Vec<String> {
+    const FIELD_AFTER_NAME: usize = 16;
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let stats = threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+    stats
+        .filter_map(|stat| {
+            let fields = stat.rsplit_once(") ")?.1.split(' ');
+            fields.map(str::to_owned).nth(FIELD_AFTER_NAME)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn run_that_computes_long_gives_way_to_others() {
+    let pool = start(|_| {});
+    pool.wait_until_ready().await;
+    let pid = pool.status().pids[0];
+    assert!(niceness(pid).iter().all(|nice| nice == "0"));
+    let source = format!("for (let n = 0; n < 1e9; n++); {WAITS}");
+    let request = pool::request(&source, ProgramLimits::default());
+    let (gate, never) = (Gate::new(), CancellationToken::new());
+    let running = pool.run(request, gate.named("long"), &never);
+    let lowered = async {
+        let is_lowered = || niceness(pid).iter().all(|nice| nice == "10");
+        until("a lower priority", is_lowered).await;
+        gate.open.add_permits(1);
+    };
+    let (result, ()) = tokio::join!(running, lowered);
+    assert_eq!(result.unwrap(), "1");
+    // The priority cannot be raised again, so another worker serves the next run.
+    until("the end of the worker", || niceness(pid).is_empty()).await;
+    assert_eq!(run(pool, "a", 1, Arc::new(Nothing)).await.unwrap(), "null");
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
-//! The processor time limit of one run, measured by the daemon.
+//! The processor time of one run, measured by the daemon: its limit, and the lower priority of a run that computes long.
 //!
 //! Invariant: a run that waits is polled rarely. The next poll comes when the process could have used up the rest of
-//! its budget at the earliest: with all processors of the machine.
+//! its budget at the earliest: with all processors of the machine. While its priority is not lowered, the intervals
+//! double.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -27,12 +28,17 @@ use self::windows::processor_time_used;
 
 /// The minimum interval between two polls.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// A run that has used this much has its priority lowered, so that short runs and the daemon come first.
+const TIME_AT_FULL_PRIORITY: Duration = Duration::from_millis(50);
 
 pub(super) struct ProcessorLimit {
     /// `None` on systems without such a clock, where only the wall time is limited.
     worker: Option<ProcessClock>,
     most: Duration,
     next: Instant,
+    /// The longest interval to the next poll, until the priority is lowered.
+    interval: Duration,
+    is_lowered: bool,
 }
 
 /// The processor clock of one process, and its reading at the start of the run.
@@ -50,8 +56,15 @@ impl ProcessorLimit {
         Self {
             worker,
             most,
-            next: Instant::now() + shortest_time_to_use(most),
+            next: Instant::now() + shortest_time_to_use(most).min(MIN_POLL_INTERVAL),
+            interval: MIN_POLL_INTERVAL,
+            is_lowered: false,
         }
+    }
+
+    /// Whether the process has a lower priority now. That cannot be taken back without privileges.
+    pub(super) fn has_lowered_priority(&self) -> bool {
+        self.is_lowered
     }
 
     /// Resolves with the time used once the run has exceeded its limit. Cancel-safe.
@@ -67,9 +80,33 @@ impl ProcessorLimit {
             let Some(left) = self.most.checked_sub(spent) else {
                 return spent;
             };
-            self.next = Instant::now() + shortest_time_to_use(left);
+            let mut interval = shortest_time_to_use(left);
+            if !self.is_lowered {
+                if spent >= TIME_AT_FULL_PRIORITY {
+                    self.is_lowered = lower_priority(meter.pid);
+                }
+                self.interval *= 2;
+                interval = interval.min(self.interval);
+            }
+            self.next = Instant::now() + interval;
         }
     }
+}
+
+/// Lowers the priority of a worker, with all its threads. Whether it worked.
+#[cfg(unix)]
+fn lower_priority(pid: u32) -> bool {
+    /// Half of what `nice` allows.
+    const PRIORITY: i32 = 10;
+    let group = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    group.is_some_and(|group| rustix::process::setpriority_pgrp(Some(group), PRIORITY).is_ok())
+}
+
+#[cfg(not(unix))]
+fn lower_priority(_pid: u32) -> bool {
+    false
 }
 
 /// The shortest time in which all processors of this machine can use up this much processor time.
