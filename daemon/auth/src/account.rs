@@ -194,7 +194,7 @@ impl Account {
         }
     }
 
-    /// The token that was used or refreshed last, which may have expired.
+    /// The current access token, which may have expired: it is not refreshed.
     pub fn held_token(&self) -> Option<Secret> {
         let held = self.lock_state();
         held.login.as_ref()?.secrets.access.clone()
@@ -207,7 +207,7 @@ impl Account {
             let refreshing = held.refreshing.as_ref().map(|(_, refresh)| refresh.clone());
             (refreshing, held.joining.clone())
         };
-        // Whoever asked for the token gets the outcome.
+        // The requests that need the token handle the results.
         if let Some(refreshing) = refreshing {
             drop(refreshing.await);
         }

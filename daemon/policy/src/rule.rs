@@ -370,6 +370,7 @@ fn directory_glob(text: &str, home: &Path) -> Result<Glob, String> {
     Ok(Glob::new(&comparable_directory(&path)))
 }
 
+/// Whether the directory, or one above it, matches.
 fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
     let mut plain = PathBuf::new();
     for part in directory.components() {

@@ -56,7 +56,7 @@ impl ProcessorLimit {
         Self {
             worker,
             most,
-            next: Instant::now() + shortest_time_to_use(most).min(MIN_POLL_INTERVAL),
+            next: Instant::now() + MIN_POLL_INTERVAL,
             interval: MIN_POLL_INTERVAL,
             is_lowered: false,
         }
