@@ -30,6 +30,7 @@ test("names and descriptions are text in every view", async () => {
   const page = await open(browser, "/tools");
   await says(page, "<img src=x onerror=");
   await isText(page, "tools");
+  await page.locator(".hits a").nth(2).waitFor();
   const links = await page.locator(".hits a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
   const strange = links.filter((link) => /img|turn|counter/i.test(link));
   assert.ok(strange.length >= 3, links.join(" "));
