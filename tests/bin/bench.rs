@@ -25,6 +25,8 @@ mod echo;
 mod figures;
 #[path = "bench/idle.rs"]
 mod idle;
+#[path = "bench/library_relay.rs"]
+mod library_relay;
 #[path = "bench/policy.rs"]
 mod policy;
 #[path = "bench/pool.rs"]
@@ -145,6 +147,9 @@ fn main() -> anyhow::Result<()> {
         }
         if first == relay::ARGUMENT {
             return relay::serve(socket.as_ref(), words.next());
+        }
+        if first == library_relay::ARGUMENT {
+            return library_relay::serve(socket.as_ref(), words.next());
         }
     }
     let args = Args::parse();

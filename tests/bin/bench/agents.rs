@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     commands::start_with_snapshot,
     figures::{Samples, fact, millis, row},
-    relay,
+    library_relay, relay,
 };
 
 /// Agents at once, for the memory that each takes.
@@ -52,6 +52,16 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     row(
         "the same through two processes that copy bytes",
         &timed(rounds, &mut copied, "echo", &text),
+    );
+    let socket = folder.path().join("library-relay.sock");
+    let mut bare = Agent::start(&mut library_relay::command(
+        &socket,
+        &binary("mux-fixture-server"),
+    )?);
+    bare.initialize(json!({}));
+    row(
+        "the same through two processes with only rmcp and tarpc",
+        &timed(rounds, &mut bare, "echo", &text),
     );
     let path = json!({ "path": "fix.echo", "arguments": text });
     let through = timed(rounds, &mut agent, "call", &path);

@@ -5,7 +5,7 @@ use std::{path::Path, process::Stdio};
 use anyhow::Context;
 use rmcp::{
     RoleClient,
-    model::{CallToolRequestParams, JsonObject},
+    model::{CallToolRequestParams, CallToolResult, JsonObject},
     service::{RunningService, serve_client},
     transport::async_rw::AsyncRwTransport,
 };
@@ -34,9 +34,17 @@ impl Bare {
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: &JsonObject) -> anyhow::Result<()> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
-        self.service.peer().call_tool(params).await?;
+        self.result(tool, arguments).await?;
         Ok(())
+    }
+
+    pub(crate) async fn result(
+        &self,
+        tool: &str,
+        arguments: &JsonObject,
+    ) -> anyhow::Result<CallToolResult> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
+        Ok(self.service.peer().call_tool(params).await?)
     }
 
     pub(crate) async fn close(mut self) -> anyhow::Result<()> {
