@@ -29,6 +29,9 @@ use mux_process::process_stats;
 /// The delay before the next start after repeated failures; it doubles each time.
 const INITIAL_RESTART_DELAY: Duration = Duration::from_millis(100);
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(10);
+/// How long a search that found no compiler counts: every run of a program asks, and each search reads every folder of
+/// the `PATH`.
+const ABSENCE_KEPT: Duration = Duration::from_millis(200);
 
 /// State of the owner task that others can read.
 pub(super) struct OwnerShared {
@@ -138,6 +141,7 @@ impl CompilerOwner {
             running: None,
             failures: 0,
             refusal: None,
+            absence: None,
         };
         tokio::spawn(task.live(received));
         Self(orders)
@@ -172,6 +176,8 @@ struct OwnerTask {
     failures: u32,
     /// The time before which no compiler is started, and the failure to report until then.
     refusal: Option<(Instant, CheckFailure)>,
+    /// The time until which no compiler is searched, the configured one, and the failure to report.
+    absence: Option<(Instant, Option<PathBuf>, CheckFailure)>,
 }
 
 struct RunningCompiler {
@@ -227,11 +233,21 @@ impl OwnerTask {
         {
             return Err(why.clone());
         }
+        if let Some((until, sought, why)) = &self.absence
+            && Instant::now() < *until
+            && *sought == named
+        {
+            return Err(why.clone());
+        }
         let began = Instant::now();
         let found = match self.finder.find(named.as_deref(), &self.settings).await {
             Ok(found) => found,
             Err(problem) => {
                 self.shared.learn(None, Some(problem.to_string()));
+                if matches!(problem, CheckFailure::Missing { .. }) {
+                    let until = Instant::now() + ABSENCE_KEPT;
+                    self.absence = Some((until, named, problem.clone()));
+                }
                 return Err(problem);
             }
         };

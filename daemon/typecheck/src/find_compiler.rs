@@ -16,6 +16,7 @@ use std::{
 use tokio::time::timeout;
 
 use super::{CheckFailure, CheckSettings, PINNED_TSC_VERSION, compiler};
+use mux_process::blocking_pool;
 
 /// How long a compiler may take to report its version; the first time it may be read from a cold disk.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,7 +45,10 @@ impl CompilerFinder {
         settings: &CheckSettings,
     ) -> Result<FoundCompiler, CheckFailure> {
         let mut refused = None;
-        for path in candidates(named, settings)? {
+        // A folder of the path may be on a slow disk.
+        let (named, searched) = (named.map(Path::to_owned), settings.clone());
+        let found = blocking_pool::run(move || candidates(named.as_deref(), &searched)).await?;
+        for path in found {
             let problem = match self.version(&path, settings).await {
                 Ok(version) if version.starts_with("7.") => {
                     return Ok(FoundCompiler { path, version });
