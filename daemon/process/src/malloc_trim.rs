@@ -3,7 +3,7 @@
 //! Invariant: a long value costs memory only while it is held, not for the daemon's life.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -11,15 +11,11 @@ use std::{
 const MMAP_THRESHOLD_BYTES: usize = 256 << 10;
 /// The delay before a trim, so that work that is done in several parts has finished.
 const TRIM_DELAY: Duration = Duration::from_secs(1);
-/// The delay before another trim after the last request: on a busy machine, a value may be freed only after the first.
-const LATE_TRIM_DELAY: Duration = Duration::from_secs(10);
+/// The delay before another trim: on a busy machine, a value may be freed only after the first.
+const SECOND_TRIM_DELAY: Duration = Duration::from_secs(9);
 
 /// Whether a trim is scheduled. A static, because the process has one allocator.
 static TRIM_REQUESTED: AtomicBool = AtomicBool::new(false);
-/// The same for the late trim.
-static LATE_TRIM_REQUESTED: AtomicBool = AtomicBool::new(false);
-/// Counts the requests, by which the late trim knows the last one.
-static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// Makes glibc return long texts to the system when they are freed. By default it raises its threshold after the first
 /// such allocation and keeps room for more, 100 MiB and above after one run with large arguments; a fixed threshold
@@ -39,48 +35,31 @@ pub fn give_back_long_texts() {
     let _not_needed = MMAP_THRESHOLD_BYTES;
 }
 
-/// Schedules one [`give_back_small_values`] for all requests within the next second, and one for all that follow each
-/// other within ten, and returns at once. Must be called inside a tokio runtime.
+/// Schedules a [`give_back_small_values`] for all requests within the next second, and another nine seconds later, and
+/// returns at once. Must be called inside a tokio runtime.
 pub fn give_back_soon() {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return;
     };
-    REQUESTS.fetch_add(1, Ordering::AcqRel);
-    if let Some(request) = TrimRequest::unless_pending(&TRIM_REQUESTED) {
-        runtime.spawn(async move {
-            tokio::time::sleep(TRIM_DELAY).await;
-            trim(request).await;
-        });
+    if TRIM_REQUESTED.swap(true, Ordering::AcqRel) {
+        return;
     }
-    if let Some(request) = TrimRequest::unless_pending(&LATE_TRIM_REQUESTED) {
-        runtime.spawn(async move {
-            let mut counted = 0;
-            while REQUESTS.load(Ordering::Acquire) != counted {
-                counted = REQUESTS.load(Ordering::Acquire);
-                tokio::time::sleep(LATE_TRIM_DELAY).await;
-            }
-            trim(request).await;
-        });
-    }
+    // The guard clears the flag even if the runtime ends before the trim.
+    let asked = TrimRequest;
+    runtime.spawn(async move {
+        tokio::time::sleep(TRIM_DELAY).await;
+        drop(asked);
+        drop(tokio::task::spawn_blocking(give_back_small_values).await);
+        tokio::time::sleep(SECOND_TRIM_DELAY).await;
+        drop(tokio::task::spawn_blocking(give_back_small_values).await);
+    });
 }
 
-async fn trim(request: TrimRequest) {
-    drop(request);
-    drop(tokio::task::spawn_blocking(give_back_small_values).await);
-}
-
-/// A pending trim. Dropped, it allows the next, also if the runtime ends before the trim.
-struct TrimRequest(&'static AtomicBool);
-
-impl TrimRequest {
-    fn unless_pending(flag: &'static AtomicBool) -> Option<Self> {
-        (!flag.swap(true, Ordering::AcqRel)).then_some(Self(flag))
-    }
-}
+struct TrimRequest;
 
 impl Drop for TrimRequest {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        TRIM_REQUESTED.store(false, Ordering::Release);
     }
 }
 

@@ -141,7 +141,6 @@ impl CompilerOwner {
             running: None,
             failures: 0,
             refusal: None,
-            absence: None,
         };
         tokio::spawn(task.live(received));
         Self(orders)
@@ -174,10 +173,15 @@ struct OwnerTask {
     running: Option<RunningCompiler>,
     /// The number of consecutive compilers that never answered a check.
     failures: u32,
-    /// The time before which no compiler is started, and the failure to report until then.
-    refusal: Option<(Instant, CheckFailure)>,
-    /// The time until which no compiler is searched, the configured one, and the failure to report.
-    absence: Option<(Instant, Option<PathBuf>, CheckFailure)>,
+    refusal: Option<Refusal>,
+}
+
+/// Until when no compiler is searched and started, and the failure to report until then.
+struct Refusal {
+    until: Instant,
+    /// The configured compiler; another one is not refused.
+    named: Option<PathBuf>,
+    why: CheckFailure,
 }
 
 struct RunningCompiler {
@@ -228,16 +232,11 @@ impl OwnerTask {
                 self.end("another compiler is configured").await;
             }
         }
-        if let Some((until, why)) = &self.refusal
-            && Instant::now() < *until
+        if let Some(refusal) = &self.refusal
+            && Instant::now() < refusal.until
+            && refusal.named == named
         {
-            return Err(why.clone());
-        }
-        if let Some((until, sought, why)) = &self.absence
-            && Instant::now() < *until
-            && *sought == named
-        {
-            return Err(why.clone());
+            return Err(refusal.why.clone());
         }
         let began = Instant::now();
         let found = match self.finder.find(named.as_deref(), &self.settings).await {
@@ -245,8 +244,7 @@ impl OwnerTask {
             Err(problem) => {
                 self.shared.learn(None, Some(problem.to_string()));
                 if matches!(problem, CheckFailure::Missing { .. }) {
-                    let until = Instant::now() + ABSENCE_KEPT;
-                    self.absence = Some((until, named, problem.clone()));
+                    self.refuse(ABSENCE_KEPT, problem.clone());
                 }
                 return Err(problem);
             }
@@ -305,8 +303,16 @@ impl OwnerTask {
         // The first failure may be accidental.
         if self.failures > 1 {
             let pause = INITIAL_RESTART_DELAY.saturating_mul(1 << self.failures.min(10));
-            self.refusal = Some((Instant::now() + pause.min(MAX_RESTART_DELAY), problem));
+            self.refuse(pause.min(MAX_RESTART_DELAY), problem);
         }
+    }
+
+    fn refuse(&mut self, pause: Duration, why: CheckFailure) {
+        self.refusal = Some(Refusal {
+            until: Instant::now() + pause,
+            named: self.shared.named(),
+            why,
+        });
     }
 
     async fn rest(&mut self) {

@@ -40,28 +40,34 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     };
     drop(agents);
 
-    let mut server = Agent::start(&mut Command::new(binary("mux-fixture-server")));
+    let server_program = binary("mux-fixture-server");
+    let mut server = Agent::start(&mut Command::new(&server_program));
     server.initialize(json!({}));
     let text = json!({ "text": "hello" });
     let alone = timed(rounds, &mut server, "echo", &text);
     row("tools/call of the server alone", &alone);
     let folder = tempfile::tempdir_in("/tmp")?;
     let socket = folder.path().join("relay.sock");
-    let mut copied = Agent::start(&mut relay::command(&socket, &binary("mux-fixture-server"))?);
+    let mut copied = Agent::start(&mut relay::command(
+        relay::ARGUMENT,
+        &socket,
+        &server_program,
+    )?);
     copied.initialize(json!({}));
     row(
         "the same through two processes that copy bytes",
         &timed(rounds, &mut copied, "echo", &text),
     );
     let socket = folder.path().join("library-relay.sock");
-    let mut bare = Agent::start(&mut library_relay::command(
+    let mut forwarded = Agent::start(&mut relay::command(
+        library_relay::ARGUMENT,
         &socket,
-        &binary("mux-fixture-server"),
+        &server_program,
     )?);
-    bare.initialize(json!({}));
+    forwarded.initialize(json!({}));
     row(
         "the same through two processes with only rmcp and tarpc",
-        &timed(rounds, &mut bare, "echo", &text),
+        &timed(rounds, &mut forwarded, "echo", &text),
     );
     let path = json!({ "path": "fix.echo", "arguments": text });
     let through = timed(rounds, &mut agent, "call", &path);

@@ -2,16 +2,11 @@
 //! else. The front is an rmcp server over stdio and a tarpc client, the back a tarpc server and an rmcp client of the MCP
 //! server. They ask no policy, log nothing and check nothing.
 
-use std::{
-    ffi::{OsStr, OsString},
-    path::Path,
-    process::Command,
-    sync::Arc,
-    time::Duration,
-};
+use std::{ffi::OsString, path::Path, sync::Arc};
 
 use anyhow::Context;
 use futures::StreamExt as _;
+use mux_client::within_seconds;
 use mux_proto::transport;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -23,26 +18,16 @@ use rmcp::{
     transport::async_rw::AsyncRwTransport,
 };
 use tarpc::server::{BaseChannel, Channel as _};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixStream, unix::pipe};
 
-use super::bare::Bare;
+use super::{bare::Bare, relay};
 
 /// As this program's first argument, before the path of a socket, and for the back also the server's program.
 pub(crate) const ARGUMENT: &str = "library-relay";
 
-/// Longer than any call of a benchmark.
-const DEADLINE: Duration = Duration::from_secs(60);
-
 #[tarpc::service]
 trait ToolCalls {
     async fn call(tool: String, arguments: JsonObject) -> Result<CallToolResult, String>;
-}
-
-/// A command that speaks to `server` by way of these two processes. Nothing else uses `socket`.
-pub(crate) fn command(socket: &Path, server: &Path) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args([OsStr::new(ARGUMENT), socket.as_os_str(), server.as_os_str()]);
-    Ok(command)
 }
 
 /// The processes themselves. The back starts the front, which has its standard input and output.
@@ -64,21 +49,22 @@ pub(crate) fn serve(socket: &Path, server: Option<OsString>) -> anyhow::Result<(
 async fn serve_front(socket: &Path) -> anyhow::Result<()> {
     let stream = UnixStream::connect(socket).await?;
     let back = ToolCallsClient::new(tarpc::client::Config::default(), transport::frames(stream));
-    let stdio = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
-    let front = Front { back: back.spawn() };
+    // As in `mux mcp`: tokio's own standard input and output are read and written by other threads.
+    let input = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0")?;
+    let output = pipe::OpenOptions::new().open_sender("/proc/self/fd/1")?;
+    let stdio = AsyncRwTransport::new_server(input, output);
+    let front = StdioFrontend { back: back.spawn() };
     serve_server(front, stdio).await?.waiting().await?;
     Ok(())
 }
 
 async fn serve_back(socket: &Path, server: &Path) -> anyhow::Result<()> {
     let listener = UnixListener::bind(socket)?;
-    let mut front = Command::new(std::env::current_exe()?)
-        .args([OsStr::new(ARGUMENT), socket.as_os_str()])
-        .spawn()?;
+    let mut front = relay::front(ARGUMENT, socket)?.spawn()?;
     let (stream, _) = listener.accept().await?;
     let bare = Arc::new(Bare::connect(server, &[]).await?);
     let channel = BaseChannel::with_defaults(transport::frames(stream));
-    let mut requests = Box::pin(channel.execute(Back(Arc::clone(&bare)).serve()));
+    let mut requests = Box::pin(channel.execute(TarpcBackend(Arc::clone(&bare)).serve()));
     while let Some(response) = requests.next().await {
         tokio::spawn(response);
     }
@@ -90,11 +76,11 @@ async fn serve_back(socket: &Path, server: &Path) -> anyhow::Result<()> {
         .await
 }
 
-struct Front {
+struct StdioFrontend {
     back: ToolCallsClient,
 }
 
-impl ServerHandler for Front {
+impl ServerHandler for StdioFrontend {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -107,7 +93,7 @@ impl ServerHandler for Front {
         let arguments = params.arguments.unwrap_or_default();
         let call = self
             .back
-            .call(transport::within(DEADLINE), params.name.into(), arguments);
+            .call(within_seconds(60), params.name.into(), arguments);
         match call.await {
             Ok(Ok(result)) => Ok(result.into()),
             Ok(Err(why)) => Err(ErrorData::internal_error(why, None)),
@@ -117,9 +103,9 @@ impl ServerHandler for Front {
 }
 
 #[derive(Clone)]
-struct Back(Arc<Bare>);
+struct TarpcBackend(Arc<Bare>);
 
-impl ToolCalls for Back {
+impl ToolCalls for TarpcBackend {
     async fn call(
         self,
         _: tarpc::context::Context,

@@ -2,7 +2,7 @@
 //! as `mux mcp` and the daemon are.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs::File,
     io::{self, Read, Write},
     net::Shutdown,
@@ -24,10 +24,18 @@ pub(crate) const ARGUMENT: &str = "relay";
 /// Two file descriptors, from which and to which bytes are copied.
 type Direction = (OwnedFd, OwnedFd);
 
-/// A command that speaks to `server` by way of these two processes. Nothing else uses `socket`.
-pub(crate) fn command(socket: &Path, server: &Path) -> anyhow::Result<Command> {
+/// A command that speaks to `server` by way of two processes of the kind that `argument` names. Nothing else uses
+/// `socket`.
+pub(crate) fn command(argument: &str, socket: &Path, server: &Path) -> anyhow::Result<Command> {
+    let mut command = front(argument, socket)?;
+    command.arg(server);
+    Ok(command)
+}
+
+/// The one of the two that the other starts.
+pub(crate) fn front(argument: &str, socket: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args([OsStr::new(ARGUMENT), socket.as_os_str(), server.as_os_str()]);
+    command.arg(argument).arg(socket);
     Ok(command)
 }
 
@@ -43,9 +51,7 @@ pub(crate) fn serve(socket: &Path, server: Option<OsString>) -> anyhow::Result<(
         return copy_both(requests, answers, move || stream.shutdown(Shutdown::Write));
     };
     let listener = UnixListener::bind(socket)?;
-    let mut front = Command::new(std::env::current_exe()?)
-        .args([OsStr::new(ARGUMENT), socket.as_os_str()])
-        .spawn()?;
+    let mut front = front(ARGUMENT, socket)?.spawn()?;
     let (stream, _) = listener.accept()?;
     let mut server = Command::new(server)
         .stdin(Stdio::piped())
