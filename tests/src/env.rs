@@ -34,6 +34,7 @@ pub struct TestEnv {
     home: tempfile::TempDir,
     pub dirs: Dirs,
     watches_polls: bool,
+    has_default_log: bool,
 }
 
 /// The output and exit code of a command.
@@ -88,6 +89,7 @@ impl TestEnv {
             home,
             dirs,
             watches_polls: false,
+            has_default_log: false,
         }
     }
 
@@ -113,6 +115,14 @@ impl TestEnv {
     #[must_use]
     pub fn watching_polls(mut self) -> Self {
         self.watches_polls = true;
+        self
+    }
+
+    /// Makes daemons that are started here log as much as installed ones. By default they log at `debug`, which slows
+    /// them down.
+    #[must_use]
+    pub fn with_default_log(mut self) -> Self {
+        self.has_default_log = true;
         self
     }
 
@@ -161,11 +171,13 @@ impl TestEnv {
                 variable("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
             )
             .env("SHELL", "/bin/sh")
-            .env("MUX_LOG", "debug")
             .current_dir(self.home.path())
             .stdin(Stdio::null());
         if let Some(worker) = variable(WORKER) {
             command.env("MUX_WORKER", worker);
+        }
+        if !self.has_default_log {
+            command.env("MUX_LOG", "debug");
         }
         if self.watches_polls {
             command.env("MUX_WATCH_POLLS", "1");

@@ -16,7 +16,7 @@ use super::{
 const CROWD: usize = 20;
 
 pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let env = TestEnv::with_fixtures(&[("fix", &[])]).with_default_log();
     start_with_snapshot(&env)?;
 
     let mut starts = Samples::default();

@@ -21,7 +21,7 @@ const SANDBOXES: &[(&str, &str)] = &[
 ];
 
 pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
-    let env = TestEnv::new();
+    let env = TestEnv::new().with_default_log();
     let fixture = binary("mux-fixture-server");
     let node = npm("mcp-server-everything");
     let programs = [("fixture", &fixture), ("node", &node)];

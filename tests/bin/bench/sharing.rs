@@ -47,7 +47,7 @@ pub(crate) async fn measure(clients: usize) -> anyhow::Result<()> {
         session.close().await?;
     }
 
-    let env = TestEnv::new();
+    let env = TestEnv::new().with_default_log();
     let mut config = String::new();
     for (n, entry) in ten().enumerate() {
         let args: Vec<&str> = entry.args.iter().map(String::as_str).collect();

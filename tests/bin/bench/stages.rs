@@ -29,7 +29,7 @@ struct MeasuredAgents {
 }
 
 pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let env = TestEnv::with_fixtures(&[("fix", &[])]).with_default_log();
     start_with_snapshot(&env)?;
     let mut agents = MeasuredAgents {
         programs: Agent::legacy(&env, &[], json!({})),

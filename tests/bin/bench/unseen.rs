@@ -29,7 +29,7 @@ pub(crate) fn measure() -> anyhow::Result<()> {
         compiler(),
         server("fix", &fixture, &[])
     );
-    let env = TestEnv::with_config(&config);
+    let env = TestEnv::with_config(&config).with_default_log();
     start_with_snapshot(&env)?;
 
     let alone = crowd(

@@ -27,7 +27,7 @@ struct Calls {
 }
 
 pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
-    let env = Arc::new(TestEnv::with_fixtures(&[("fix", &[])]));
+    let env = Arc::new(TestEnv::with_fixtures(&[("fix", &[])]).with_default_log());
     env.mux(["call", "fix.counter", "key=k"]).ok();
     let over = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..CLIENTS)
