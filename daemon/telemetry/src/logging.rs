@@ -9,6 +9,7 @@ use std::{
     io::{self, Write},
     panic,
     path::Path,
+    thread,
     time::Duration,
 };
 
@@ -22,6 +23,9 @@ use mux_files::rotating_log::{RotatingLog, sweep_logs};
 const LOG_FILE_NAME: &str = "muxd.log";
 /// Lines that wait for the disk; more are dropped. The queue's memory is allocated at the start.
 const MAX_QUEUED_LINES: usize = 8_192;
+/// How long lines are collected after a write. A line that comes later is written at once.
+const COLLECTION_INTERVAL: Duration = Duration::from_millis(10);
+const MAX_COLLECTED_BYTES: usize = 64 << 10;
 /// The retention of the daily logs that earlier builds wrote.
 const DAILY_LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The maximum size of the logs of all servers, including removed ones.
@@ -47,7 +51,10 @@ fn add_silenced_targets(filter: &str) -> String {
 pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(MAX_QUEUED_LINES)
-        .finish(RotatingLog::new(dir.join(LOG_FILE_NAME)));
+        .finish(CollectingLog {
+            log: RotatingLog::new(dir.join(LOG_FILE_NAME)),
+            lines: Vec::new(),
+        });
     let filter = filter
         .and_then(|text| EnvFilter::try_new(add_silenced_targets(text)).ok())
         .unwrap_or_else(|| EnvFilter::new(add_silenced_targets("info")));
@@ -67,6 +74,39 @@ pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     }));
     remove_daily_logs(dir);
     guard
+}
+
+/// Writes the lines that have come in one piece, and then collects for [`COLLECTION_INTERVAL`]: each write looks at the
+/// file first, and each line wakes the thread that writes.
+struct CollectingLog {
+    log: RotatingLog,
+    lines: Vec<u8>,
+}
+
+impl Write for CollectingLog {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.lines.extend_from_slice(event);
+        if self.lines.len() >= MAX_COLLECTED_BYTES {
+            self.write_collected();
+        }
+        Ok(event.len())
+    }
+
+    /// Called by the writing thread when its queue is empty.
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.lines.is_empty() {
+            self.write_collected();
+            thread::sleep(COLLECTION_INTERVAL);
+        }
+        Ok(())
+    }
+}
+
+impl CollectingLog {
+    fn write_collected(&mut self) {
+        self.log.append(&self.lines);
+        self.lines.clear();
+    }
 }
 
 /// Masks tokens in published formats, whichever library or server put them into a message.
@@ -132,6 +172,26 @@ mod tests {
             let expected = format!("{all}{RMCP_LOG_FILTER}");
             assert_eq!(add_silenced_targets(filter), expected);
         }
+    }
+
+    #[test]
+    fn collected_lines_are_written_at_the_end_of_the_queue_and_when_there_are_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.log");
+        let written = || fs::read_to_string(&path).unwrap_or_default();
+        let mut log = CollectingLog {
+            log: RotatingLog::new(path.clone()),
+            lines: Vec::new(),
+        };
+        log.write_all(b"first\n").unwrap();
+        log.write_all(b"second\n").unwrap();
+        assert_eq!(written(), "");
+        log.flush().unwrap();
+        assert_eq!(written(), "first\nsecond\n");
+        log.flush().unwrap();
+        let line = [b'x'; MAX_COLLECTED_BYTES];
+        log.write_all(&line).unwrap();
+        assert_eq!(written().len(), "first\nsecond\n".len() + line.len());
     }
 
     #[test]
