@@ -27,10 +27,13 @@ pub(crate) use self::none::Lockdown;
 pub(crate) use self::windows::Lockdown;
 use crate::memory::IsolateMemory;
 
-/// The lockdown of a system, in two steps. [`LockdownSteps::before_programs`] returns the names of the active layers.
+/// The lockdown of a system, in three steps. [`LockdownSteps::before_programs`] returns the names of the active layers.
 pub(crate) trait LockdownSteps: Sized {
     /// Called first, while there is one thread.
     fn before_engine() -> Self;
+
+    /// Called when the engine has started its threads, and before any other thread starts.
+    fn after_engine(&mut self) {}
 
     /// Called when the engine and its threads are up, and before any program.
     fn before_programs(self, memory: IsolateMemory) -> Vec<String>;

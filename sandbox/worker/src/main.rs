@@ -107,10 +107,11 @@ fn main() -> ExitCode {
         },
     };
     // From here on no file can be opened.
-    let lockdown = Lockdown::before_engine();
+    let mut lockdown = Lockdown::before_engine();
     // The platform is initialized before any thread starts: on processors with protection keys, threads that exist
     // already could not run JavaScript.
     runtime::init_platform();
+    lockdown.after_engine();
     let script = thread::Builder::new()
         .name("mux-script".into())
         .stack_size(SCRIPT_STACK_BYTES)

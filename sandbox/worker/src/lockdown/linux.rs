@@ -2,6 +2,7 @@
 //!
 //! Before the engine starts there is one thread, so restrictions of a thread (landlock) are inherited by all. What
 //! would prevent the engine from starting (the memory limit, the system call filters) is applied after it has started.
+//! Between them, the engine's own threads get a lower priority.
 //!
 //! Invariant: from the second step on, no descriptor beyond the socket, standard output (`/dev/null`) and
 //! standard error (a pipe to the daemon) is open, and none can be opened.
@@ -9,7 +10,10 @@
 mod abort_handler;
 mod seccomp_filters;
 
-use std::{fs::File, io::Read as _};
+use std::{
+    fs::{self, File, ReadDir},
+    io::Read as _,
+};
 
 use mux_lockdown::landlock_rules::{self, LandlockAllowances};
 use nix::{
@@ -22,6 +26,8 @@ use nix::{
     },
 };
 
+use rustix::process::setpriority_process;
+
 use super::{LockdownSteps, time_zone};
 use crate::memory::IsolateMemory;
 
@@ -31,11 +37,17 @@ const MAX_PROCESSOR_SECONDS: u64 = 3600;
 /// The number of descriptors: standard input, output and error.
 const MAX_DESCRIPTORS: u32 = 3;
 
-/// The state between the two steps.
+/// The priority of V8's own threads, half of what `nice` allows. They collect garbage beside the program, and would take
+/// the other processors from runs of others.
+const ENGINE_THREAD_PRIORITY: i32 = 10;
+
+/// The state between the steps.
 pub(crate) struct Lockdown {
     layers: Vec<String>,
     /// `/proc/self/status`, opened in the first step because the second can no longer open files.
     status: Option<File>,
+    /// `/proc/self/task`, opened in the first step and read when the engine has started its threads.
+    threads: Option<ReadDir>,
 }
 
 impl LockdownSteps for Lockdown {
@@ -43,6 +55,7 @@ impl LockdownSteps for Lockdown {
         let mut this = Self {
             layers: Vec::new(),
             status: File::open("/proc/self/status").ok(),
+            threads: fs::read_dir("/proc/self/task").ok(),
         };
         this.record_layer("pdeathsig", prctl::set_pdeathsig(Signal::SIGKILL).is_ok());
         this.record_layer("no_new_privs", prctl::set_no_new_privs().is_ok());
@@ -59,7 +72,22 @@ impl LockdownSteps for Lockdown {
         this
     }
 
+    fn after_engine(&mut self) {
+        let main_thread = rustix::process::getpid();
+        for thread in self.threads.take().into_iter().flatten().flatten() {
+            let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
+            let Some(thread) = id.and_then(rustix::process::Pid::from_raw) else {
+                continue;
+            };
+            if thread != main_thread {
+                // On Linux this is the priority of one thread. One that keeps its priority does no harm but the above.
+                _ = setpriority_process(Some(thread), ENGINE_THREAD_PRIORITY);
+            }
+        }
+    }
+
     fn before_programs(mut self, memory: IsolateMemory) -> Vec<String> {
+        self.threads = None;
         let budget = memory.process_bytes();
         let data = self.status.take().and_then(private_writable_bytes);
         let limited = data.is_some_and(|bytes| {
@@ -114,6 +142,6 @@ fn private_writable_bytes(mut status: File) -> Option<u64> {
 fn close_all_but_standard() -> bool {
     // SAFETY: the call takes three integers. No value of this process owns a descriptor that is closed
     // here: the socket is used through standard input, the tokio runtime has no driver for descriptors,
-    // and `/proc/self/status` was closed when it had been read.
+    // and both files of `/proc` are closed.
     unsafe { libc::syscall(libc::SYS_close_range, MAX_DESCRIPTORS, u32::MAX, 0) == 0 }
 }
