@@ -183,7 +183,9 @@ pub(crate) async fn dial_and_greet(
         }
         Err(source) => return Err(ConnectError::Dial { path, source }),
     };
-    check_owner(&stream, path)?;
+    check_owner(&stream, path.clone())?;
+    let stream =
+        transport::daemon_socket(stream).map_err(|source| ConnectError::Dial { path, source })?;
     let features = ListedFeatures::default();
     let listed = FeatureGate::new(transport::frames(stream), ListedFeatures::clone(&features));
     let client = MuxClient::new(Config::default(), listed).spawn();

@@ -48,7 +48,7 @@ use interprocess::local_socket::{
     tokio::{Listener, Stream},
     traits::{StreamCommon as _, tokio::Listener as _},
 };
-use mux_proto::Mux;
+use mux_proto::{Mux, transport::daemon_socket};
 use tarpc::server::{BaseChannel, Channel, Config};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -182,6 +182,13 @@ pub(crate) async fn accept(
             warn!("refused a connection: {MAX_CONNECTIONS} are open");
             continue;
         }
+        let stream = match daemon_socket(stream) {
+            Ok(stream) => stream,
+            Err(error) => {
+                warn!(%error, "cannot wait for a client's requests");
+                continue;
+            }
+        };
         number += 1;
         let connection = ConnectionState::new(Arc::clone(&daemon), number, peer, lent.is_some());
         connections.spawn(lent, stream, (number, connection));

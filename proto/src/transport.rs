@@ -10,6 +10,8 @@ use std::{
 };
 
 #[cfg(unix)]
+mod read_event_socket;
+#[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
@@ -19,6 +21,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub use system::{DaemonSocket, daemon_socket};
 #[cfg(unix)]
 pub use unix::adopt;
 

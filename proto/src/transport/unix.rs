@@ -9,6 +9,13 @@ use interprocess::local_socket::{
 };
 
 use super::PeerOwner;
+pub use super::read_event_socket::ReadEventSocket as DaemonSocket;
+
+/// Makes a connection one that wakes its task no more often than it must.
+pub fn daemon_socket(stream: Stream) -> io::Result<DaemonSocket> {
+    let Stream::UdSocket(stream) = stream;
+    DaemonSocket::new(OwnedFd::try_from(stream)?)
+}
 
 pub(super) fn peer_owner(stream: &Stream) -> io::Result<PeerOwner> {
     let me = nix::unistd::geteuid().as_raw();

@@ -37,6 +37,12 @@ use super::PeerOwner;
 /// The length of a `TOKEN_USER` with the longest SID, in 8-byte words.
 const MAX_TOKEN_USER_WORDS: usize = 16;
 
+pub type DaemonSocket = Stream;
+
+pub fn daemon_socket(stream: Stream) -> io::Result<DaemonSocket> {
+    Ok(stream)
+}
+
 pub(super) fn listen(socket: &Path) -> io::Result<Listener> {
     let me = own_sid()?;
     // Owner, and a list that inherits nothing and grants everything to that owner alone.
