@@ -173,11 +173,11 @@ struct OwnerTask {
     running: Option<RunningCompiler>,
     /// The number of consecutive compilers that never answered a check.
     failures: u32,
-    refusal: Option<Refusal>,
+    refusal: Option<StartRefusal>,
 }
 
 /// Until when no compiler is searched and started, and the failure to report until then.
-struct Refusal {
+struct StartRefusal {
     until: Instant,
     /// The configured compiler; another one is not refused.
     named: Option<PathBuf>,
@@ -308,7 +308,7 @@ impl OwnerTask {
     }
 
     fn refuse(&mut self, pause: Duration, why: CheckFailure) {
-        self.refusal = Some(Refusal {
+        self.refusal = Some(StartRefusal {
             until: Instant::now() + pause,
             named: self.shared.named(),
             why,

@@ -96,12 +96,12 @@ impl ProcessorLimit {
 /// Lowers the priority of a worker, with all its threads. Whether it worked.
 #[cfg(unix)]
 fn lower_priority(pid: u32) -> bool {
-    /// Half of what `nice` allows.
-    const PRIORITY: i32 = 10;
     let group = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);
-    group.is_some_and(|group| rustix::process::setpriority_pgrp(Some(group), PRIORITY).is_ok())
+    group.is_some_and(|group| {
+        rustix::process::setpriority_pgrp(Some(group), mux_wire::LOW_PRIORITY).is_ok()
+    })
 }
 
 #[cfg(not(unix))]

@@ -27,6 +27,9 @@ use serde::{Deserialize, Serialize};
 /// The version of the frames. Incremented whenever the shape of a frame changes.
 pub const FRAME_VERSION: u32 = 7;
 
+/// The `nice` value of runs that compute long and of the engine's own threads: half of what `nice` allows.
+pub const LOW_PRIORITY: i32 = 10;
+
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
 

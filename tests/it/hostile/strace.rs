@@ -105,7 +105,7 @@ const TRIED: &[&str] = &[
     "newfstatat(1, \"\", ",
     // The frequency of the CPU's time stamp counter, read once.
     "openat(AT_FDCWD, \"/sys/devices/system/cpu/cpu0/tsc_freq_khz\", ",
-    // The number of processors, which the engine's locks ask for once.
+    // The number of processors, which a thread may ask for late.
     "openat(AT_FDCWD, \"/sys/devices/system/cpu/online\", ",
     "openat(AT_FDCWD, \"/proc/stat\", ",
     // The C library's allocator checks whether it should return memory.

@@ -153,7 +153,6 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
 
 #[test]
 fn column_of_conditions_is_shown_only_if_a_rule_has_any() {
-    let _seen_first = bind_filters(SEEN_FIRST);
     let env = TestEnv::with_config("[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n");
     mux_snapshot!(env.mux(["policy"]), @"
     success: true

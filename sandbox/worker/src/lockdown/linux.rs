@@ -37,10 +37,6 @@ const MAX_PROCESSOR_SECONDS: u64 = 3600;
 /// The number of descriptors: standard input, output and error.
 const MAX_DESCRIPTORS: u32 = 3;
 
-/// The priority of V8's own threads, half of what `nice` allows. They collect garbage beside the program, and would take
-/// the other processors from runs of others.
-const ENGINE_THREAD_PRIORITY: i32 = 10;
-
 /// The state between the steps.
 pub(crate) struct Lockdown {
     layers: Vec<String>,
@@ -72,6 +68,8 @@ impl LockdownSteps for Lockdown {
         this
     }
 
+    /// Lowers the priority of V8's own threads: they collect garbage beside the program, and would take the other
+    /// processors from runs of others.
     fn after_engine(&mut self) {
         let main_thread = rustix::process::getpid();
         for thread in self.threads.take().into_iter().flatten().flatten() {
@@ -81,7 +79,7 @@ impl LockdownSteps for Lockdown {
             };
             if thread != main_thread {
                 // On Linux this is the priority of one thread. One that keeps its priority does no harm but the above.
-                _ = setpriority_process(Some(thread), ENGINE_THREAD_PRIORITY);
+                _ = setpriority_process(Some(thread), mux_wire::LOW_PRIORITY);
             }
         }
     }
