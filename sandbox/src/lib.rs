@@ -13,13 +13,13 @@
 //!   emitted parts.
 //! - `worker_process` starts a worker, exchanges frames with it and ends it: `worker_process/outbox` queues frames,
 //!   `worker_process/death` derives why it ended. Workers are started from one thread of the daemon and die with the
-//!   daemon, by their socket and PDEATHSIG.
+//!   daemon, by their link and PDEATHSIG.
 //! - `snapshot_store` makes and stores (`snapshot_store/files`) the blob from which isolates are built faster. `limits`
 //!   has every limit of a run, `tool_host` the trait, `resource_remedies` the remedies for exhausted system resources.
 //!
 //! Threat model: the guest is hostile and has taken over its worker. Every frame of a worker is checked as input of an
 //! attacker, its deadline is enforced with SIGKILL, and a worker that broke a rule is never used again. A worker holds
-//! no secret, no descriptor but its own socket, and one run at a time; losing it costs that run.
+//! no secret, no descriptor but its own pipes, and one run at a time; losing it costs that run.
 //!
 //! A worker that has run a program belongs to that program's owner (client program, agent, workspace) until it ends:
 //! after 200 runs, after any limit is reached, or when it was not needed for half a minute.

@@ -4,6 +4,7 @@
 //! clean end.
 
 mod death;
+mod isolation;
 mod link;
 mod outbox;
 
@@ -35,10 +36,10 @@ use tokio_util::{
 };
 use tracing::debug;
 
-use self::link::{LinkReader, LinkSetup};
+use self::link::LinkReader;
 pub(crate) use self::{
     death::{DeathCause, WorkerDeath},
-    link::isolate_process,
+    isolation::isolate_process,
     outbox::FrameOutbox,
 };
 use crate::limits::MemoryLimits;
@@ -172,7 +173,7 @@ impl Worker {
             source,
         };
         let mut command = launch.command();
-        let link = LinkSetup::prepare(&mut command).map_err(failed)?;
+        link::prepare(&mut command);
         let mut child = spawner.spawn(command).await.map_err(failed)?;
         let (stderr, over) = (Arc::default(), CancellationToken::new());
         let pid = child.id().unwrap_or_default();
@@ -187,7 +188,7 @@ impl Worker {
                 })
             })
             .map(AbortOnDropHandle::new);
-        let (read, write) = link.open(&mut child).map_err(failed)?;
+        let (read, write) = link::open(&mut child).map_err(failed)?;
         let (outbox, writer) = FrameOutbox::open(write);
         let mut worker = Self {
             child,
@@ -268,7 +269,7 @@ impl Worker {
             Some(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
                 Err(WorkerError::Protocol(e.to_string()))
             }
-            // A process that was killed may leave a partial frame or a reset socket.
+            // A process that was killed may leave a partial frame.
             Some(Err(_)) | None => Err(WorkerError::Ended(self.wait_for_death().await)),
         }
     }

@@ -14,7 +14,7 @@ use self::link::Link;
 /// Until the daemon hangs up, or a trick ends the process.
 pub(crate) fn serve(name: &str) -> io::Result<ExitCode> {
     if name == link::GRANDCHILD {
-        // It is there as long as the other end of the socket is.
+        // It is there as long as the other ends of the pipes are.
         Link::open()?.listen()?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -1,18 +1,24 @@
-//! How frames reach a worker and come back.
+//! The link to a worker: its standard input and output, two pipes.
 //!
-//! - `unix`: a socket pair, whose other end is the worker's standard input.
-//! - `windows`: the worker's standard input and output. A pipe there has one direction, since a read that waits would
-//!   block the writes of a handle that is both.
+//! A socket for both directions would cost a wake-up for each message: a thread that waits in `read` on a socket is
+//! woken when the other side has read, too.
 
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
+use std::{io, process::Stdio};
 
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-pub(crate) use system::isolate_process;
-pub(super) use system::{LinkReader, LinkSetup, LinkWriter};
+pub(super) type LinkReader = ChildStdout;
+pub(super) type LinkWriter = ChildStdin;
+
+/// Gives the worker that this command starts its ends.
+pub(super) fn prepare(command: &mut Command) {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+}
+
+/// The daemon's ends.
+pub(super) fn open(child: &mut Child) -> io::Result<(LinkReader, LinkWriter)> {
+    let missing = || io::Error::other("the worker has no pipe");
+    let reader = child.stdout.take().ok_or_else(missing)?;
+    let writer = child.stdin.take().ok_or_else(missing)?;
+    Ok((reader, writer))
+}

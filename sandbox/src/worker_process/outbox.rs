@@ -22,7 +22,7 @@ pub(crate) struct FrameOutbox(mpsc::Sender<Bytes>);
 
 impl FrameOutbox {
     /// Frames are written by a separate task, which is aborted when its handle is dropped: a process that was killed
-    /// may have left its end of the socket to another process that does not read.
+    /// may have left its end of the pipe to another process that does not read.
     pub(super) fn open(stream: LinkWriter) -> (Self, AbortOnDropHandle<()>) {
         let (sender, mut queue) = mpsc::channel::<Bytes>(MAX_QUEUED_FRAMES);
         let writer = tokio::spawn(async move {

@@ -1,7 +1,6 @@
-//! The link to the daemon: a thread reads it, the script's thread writes it.
+//! The link to the daemon: standard input and output, which are pipes. A thread reads it, the script's thread writes it.
 //!
-//! - `unix`: standard input, which is a socket.
-//! - `windows`: standard input and output, which are pipes.
+//! `unix` and `windows` read and write them without the locks and the buffers of the standard library.
 //!
 //! Invariant: the reading thread never waits for the script, so that the end of the link ends the process even while
 //! the script is in an endless loop.
@@ -11,7 +10,10 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use std::{io, thread};
+use std::{
+    io::{self, BufReader},
+    thread,
+};
 
 use mux_wire::{FrameError, FromWorker, ToWorker, read_frame, write_frame};
 use tokio::sync::mpsc;
@@ -39,8 +41,9 @@ impl DaemonLink {
         thread::Builder::new()
             .name("mux-link".into())
             .spawn(move || {
+                let mut reader = BufReader::new(LinkReader);
                 loop {
-                    match read_frame(&mut LinkReader) {
+                    match read_frame(&mut reader) {
                         Ok(Some(frame)) => {
                             if sender.send(frame).is_err() {
                                 break;

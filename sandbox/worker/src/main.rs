@@ -1,10 +1,10 @@
 //! `mux-worker`: runs one program at a time in a fresh isolate, for the daemon that started it.
 //!
-//! It exchanges `mux-wire` frames over its standard input, which is a socket (pipes on Windows), and has no network, no
-//! files and no environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a
+//! It exchanges `mux-wire` frames over its standard input and output, which are pipes, and has no network, no files and
+//! no environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a
 //! JavaScript engine.
 //!
-//! - `arguments` parses the command line; `daemon_link` is the socket: one thread reads it, the script's thread writes it;
+//! - `arguments` parses the command line; `daemon_link` is the link: one thread reads it, the script's thread writes it;
 //!   `watchdog` stops code that a program left behind (a timer, a finalizer, a stray promise).
 //! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
 //!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
@@ -39,7 +39,7 @@
 //!
 //! Invariants:
 //!
-//! - The process ends when the socket does, whatever the script is doing at that moment.
+//! - The process ends when its standard input does, whatever the script is doing at that moment.
 //! - No two programs share an isolate, a context or a global.
 //! - Source is parsed here and nowhere else. A program reaches the daemon by one pair of frames for calls, and by one
 //!   frame each for console lines and parts.

@@ -1,24 +1,31 @@
-//! The socket to the daemon, for frames and for what is none.
+//! The pipes to the daemon, for frames and for what is none.
 
 use std::{
+    fs::File,
     io::{self, Read as _, Write as _},
-    net::Shutdown,
-    os::{fd::AsFd as _, unix::net::UnixStream, unix::process::CommandExt as _},
+    os::{fd::AsFd as _, unix::process::CommandExt as _},
     process::{Command, Stdio},
 };
 
 use mux_wire::{CallTarget, ConsoleLevel, FrameError, FromWorker, ToWorker};
 
-/// The name of a process that does nothing but hold the socket.
+/// The name of a process that does nothing but hold the pipes.
 pub(super) const GRANDCHILD: &str = "grandchild";
 
-pub(super) struct Link(UnixStream);
+pub(super) struct Link {
+    input: File,
+    output: File,
+}
 
 impl Link {
-    /// Standard input.
+    /// Takes standard input and output: only this has them from then on.
     pub(super) fn open() -> io::Result<Self> {
-        let fd = io::stdin().as_fd().try_clone_to_owned()?;
-        Ok(Self(UnixStream::from(fd)))
+        let input = io::stdin().as_fd().try_clone_to_owned()?.into();
+        let output = io::stdout().as_fd().try_clone_to_owned()?.into();
+        let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+        nix::unistd::dup2_stdin(&nowhere)?;
+        nix::unistd::dup2_stdout(&nowhere)?;
+        Ok(Self { input, output })
     }
 
     pub(super) fn say(&mut self, frame: &FromWorker) -> io::Result<()> {
@@ -27,7 +34,7 @@ impl Link {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
+        self.output.write_all(bytes)
     }
 
     /// A frame of these bytes, whatever they mean.
@@ -68,7 +75,7 @@ impl Link {
 
     /// The next frame, or the end.
     pub(super) fn next(&mut self) -> io::Result<Option<ToWorker>> {
-        match mux_wire::read_frame(&mut self.0) {
+        match mux_wire::read_frame(&mut self.input) {
             Err(FrameError::Io(error)) => Err(error),
             Err(error) => Err(io::Error::other(error)),
             Ok(frame) => Ok(frame),
@@ -78,20 +85,25 @@ impl Link {
     /// Takes what comes until the other end is closed.
     pub(super) fn listen(&mut self) -> io::Result<()> {
         let mut piece = vec![0; 1 << 16];
-        while self.0.read(&mut piece)? > 0 {}
+        while self.input.read(&mut piece)? > 0 {}
         Ok(())
     }
 
-    pub(super) fn hang_up(&self) -> io::Result<()> {
-        self.0.shutdown(Shutdown::Both)
+    /// Closes both ends.
+    pub(super) fn hang_up(&mut self) -> io::Result<()> {
+        let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+        self.input = nowhere.try_clone()?;
+        self.output = nowhere;
+        Ok(())
     }
 
-    /// Leaves the socket, and standard error, to a process that nobody knows of.
-    pub(super) fn bequeath() -> io::Result<()> {
+    /// Leaves the pipes, and standard error, to a process that nobody knows of.
+    pub(super) fn bequeath(&self) -> io::Result<()> {
         let program = std::env::current_exe()?;
         let child = Command::new(program)
             .arg0(GRANDCHILD)
-            .stdin(Stdio::inherit())
+            .stdin(self.input.try_clone()?)
+            .stdout(self.output.try_clone()?)
             .stderr(Stdio::inherit())
             .spawn()?;
         // Its end is the kernel's business.

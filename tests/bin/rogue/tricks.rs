@@ -60,11 +60,11 @@ pub(super) fn play(program: &str, link: &mut Link) -> io::Result<Option<ExitCode
             return Ok(Some(ExitCode::FAILURE));
         }
         "bequeaths" => {
-            Link::bequeath()?;
+            link.bequeath()?;
             return Ok(Some(ExitCode::SUCCESS));
         }
         "bequeaths-and-goes-on" => {
-            Link::bequeath()?;
+            link.bequeath()?;
             link.done("1")?;
             link.say(&FromWorker::Ready)?;
         }

@@ -36,8 +36,8 @@ const THREADS: usize = 16;
 /// number before all cases is random.
 const WRITERS: &str = "sled-io";
 const PEAK: &str = "memory at its peak";
-/// The descriptors of one worker: its socket, its standard error, and its pidfd.
-const PER_WORKER: usize = 3;
+/// The descriptors of one worker: its input and output, its standard error, and its pidfd.
+const PER_WORKER: usize = 4;
 
 /// The results of one connection that requests the status continuously.
 #[derive(Default)]

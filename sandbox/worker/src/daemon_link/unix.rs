@@ -1,4 +1,4 @@
-//! Standard input, which is a socket. It is used directly, so that there is no second descriptor for it.
+//! The standard descriptors, used directly, so that there are no others for them.
 
 use std::io::{self, Read, Write};
 
@@ -19,7 +19,7 @@ impl Read for LinkReader {
 
 impl Write for LinkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(unistd::write(io::stdin(), bytes)?)
+        Ok(unistd::write(io::stdout(), bytes)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -27,12 +27,13 @@ impl Write for LinkWriter {
     }
 }
 
-/// Fails if standard input is no link.
+/// Fails if standard input and output are no link.
 pub(super) fn check_link() -> io::Result<()> {
-    let kind = SFlag::from_bits_truncate(fstat(io::stdin())?.st_mode) & SFlag::S_IFMT;
-    if kind == SFlag::S_IFSOCK {
-        Ok(())
-    } else {
-        Err(io::Error::other("standard input is not a socket"))
+    for status in [fstat(io::stdin())?, fstat(io::stdout())?] {
+        let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
+        if kind != SFlag::S_IFIFO {
+            return Err(io::Error::other("standard input and output are not pipes"));
+        }
     }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Standard input and output, which are pipes. They are used without the buffers of the standard library.
+//! The standard handles as files.
 
 use std::{
     fs::File,
@@ -41,7 +41,7 @@ fn file(handle: RawHandle) -> ManuallyDrop<File> {
     ManuallyDrop::new(unsafe { File::from_raw_handle(handle) })
 }
 
-/// Fails if standard input is no link.
+/// Fails if standard input and output are no link.
 pub(super) fn check_link() -> io::Result<()> {
     let handles = [io::stdin().as_raw_handle(), io::stdout().as_raw_handle()];
     if handles.iter().any(|handle| handle.is_null()) || io::stdin().is_terminal() {

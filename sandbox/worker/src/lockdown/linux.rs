@@ -4,8 +4,8 @@
 //! would prevent the engine from starting (the memory limit, the system call filters) is applied after it has started.
 //! Between them, the engine's own threads get a lower priority.
 //!
-//! Invariant: from the second step on, no descriptor beyond the socket, standard output (`/dev/null`) and
-//! standard error (a pipe to the daemon) is open, and none can be opened.
+//! Invariant: from the second step on, no descriptor beyond the three standard ones, pipes to the daemon, is open, and
+//! none can be opened.
 
 mod abort_handler;
 mod seccomp_filters;
@@ -139,7 +139,7 @@ fn private_writable_bytes(mut status: File) -> Option<u64> {
 #[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
 fn close_all_but_standard() -> bool {
     // SAFETY: the call takes three integers. No value of this process owns a descriptor that is closed
-    // here: the socket is used through standard input, the tokio runtime has no driver for descriptors,
-    // and both files of `/proc` are closed.
+    // here: the link is the standard input and output, the tokio runtime has no driver for descriptors, and
+    // both files of `/proc` are closed.
     unsafe { libc::syscall(libc::SYS_close_range, MAX_DESCRIPTORS, u32::MAX, 0) == 0 }
 }

@@ -1,5 +1,5 @@
 //! The lockdown on other systems: nothing beyond what the daemon sets up (an empty environment, `/` as the working
-//! directory, the socket as the only descriptor, a separate process group).
+//! directory, the standard descriptors alone, a separate process group).
 //!
 //! Invariant: no layer is reported.
 

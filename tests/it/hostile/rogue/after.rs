@@ -95,7 +95,7 @@ async fn frames_out_of_order_fail_the_run() {
 async fn worker_ends_are_reported_by_cause() {
     all_fail(&[
         ("hangs-up", INTERNAL, "only this run is lost"),
-        // A child process keeps its socket open.
+        // A child process keeps its pipes open.
         ("bequeaths", FaultKind::Timeout, "longer than its 1 s"),
         ("raises SIGABRT", INTERNAL, "signal: 6"),
         ("raises SIGSEGV", INTERNAL, "signal: 11"),

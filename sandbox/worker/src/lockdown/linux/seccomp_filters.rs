@@ -77,7 +77,7 @@ fn killing_rules() -> Option<SyscallRules> {
     Some(rules)
 }
 
-/// Calls that the engine, the allocator and the socket need.
+/// Calls that the engine, the allocator and the pipes need.
 fn allowed_rules() -> Option<SyscallRules> {
     let mut rules: SyscallRules = BTreeMap::new();
     for call in [
