@@ -10,7 +10,8 @@
 //!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
 //!   that do not exist in the sandbox.
 //! - `runtime` is one isolate: `runtime/isolate_build` creates it from the scripts of `js/` (the guest's realm) or from a
-//!   `snapshot` of them, `runtime/host_object` calls the functions that the prelude provides to the host.
+//!   `snapshot` of them, in which `snapshot/hot_scripts` are compiled; `runtime/host_object` calls the functions that the
+//!   prelude provides to the host.
 //! - `bridge` has what the ops of one isolate share: pending calls, and budgets. `ops` are the only ways out of the
 //!   isolate, with `ops/web` for the web's globals; ops only convert and pass on.
 //! - `buffer_allocator` and `memory` are the budgets of array buffers and of the process; `fault` converts a script's failure,

@@ -4,6 +4,8 @@
 //! Invariant: a blob is used only by the program file that made it, and only undamaged. Otherwise isolates are built
 //! from the scripts, which takes longer and gives the same realm.
 
+mod hot_scripts;
+
 use std::{
     env, fmt,
     fs::File,
@@ -14,6 +16,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use self::hot_scripts::HotScripts;
 use crate::{
     lockdown::{self, Lockdown, LockdownSteps as _},
     memory::IsolateMemory,
@@ -151,8 +154,7 @@ pub(crate) fn make() -> ExitCode {
         }
     };
     let lockdown = Lockdown::before_engine();
-    // Functions are compiled now, not in each isolate.
-    deno_core::v8_set_flags(vec!["mux-worker".into(), "--no-lazy".into()]);
+    let hot_scripts = HotScripts::prepare();
     runtime::init_platform();
     // The engine schedules its tasks on this runtime.
     let tokio = tokio::runtime::Builder::new_current_thread()
@@ -160,7 +162,7 @@ pub(crate) fn make() -> ExitCode {
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
     let _entered = tokio.enter();
-    let world = runtime::runtime_for_snapshot();
+    let world = runtime::runtime_for_snapshot(hot_scripts);
     // All files are open and the engine's threads are running.
     lockdown.before_programs(IsolateMemory::default());
     let bytes = with_header(&world.snapshot(), program);

@@ -31,8 +31,8 @@ define("console", console);
 define("mux", session.mux, false);
 for (const [name, value] of Object.entries(web.globals)) define(name, value);
 
-// Globals that are removed: shared memory, compilers and the runtime's own handles.
-const FOREIGN = ["Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"];
+// Globals that are removed: shared memory, compilers, and the handles of the runtime and of the host.
+const FOREIGN = ["__muxHost", "Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"];
 
 // Engines that disable `Function` may leave its relatives enabled, which are not globals: the constructors of async
 // functions and generators.
@@ -65,7 +65,7 @@ const faultOfValue = (value) =>
     recoverable: true,
   });
 
-// The host removes this object from the global object before any guest code runs, and calls nothing else.
+// `seal` removes this object from the global object before any guest code runs. The host calls nothing else.
 globalThis.__muxHost = Object.freeze({
   /** Removes what the guest must not have. Called after this script: the runtime needs its handles until then. */
   seal() {

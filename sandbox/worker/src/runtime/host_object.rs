@@ -6,6 +6,18 @@
 use deno_core::v8;
 use mux_wire::Program;
 
+/// Seals the realm and returns the host object. To be called after the isolate is built, from the scripts or from a
+/// snapshot: until then the runtime needs its own handles on the global object.
+pub(super) fn take_host(scope: &mut v8::PinScope<'_, '_>) -> Option<v8::Global<v8::Object>> {
+    let global = scope.get_current_context().global(scope);
+    let key = v8::String::new(scope, "__muxHost")?;
+    let host = global.get(scope, key.into())?.try_cast::<v8::Object>();
+    let host = host.ok()?;
+    let seal = host_method(scope, host, "seal")?;
+    seal.call(scope, host.into(), &[])?;
+    Some(v8::Global::new(scope, host))
+}
+
 /// Passes the program its input and calls it. `None` if the engine threw.
 pub(super) fn start_guest_program<'s>(
     scope: &mut v8::PinScope<'s, '_>,

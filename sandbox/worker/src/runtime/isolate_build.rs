@@ -1,28 +1,19 @@
 //! Builds an isolate: the engine and its flags, the budgets, and the guest's realm, from our scripts or from a snapshot
 //! of them.
 //!
-//! Invariant: both ways end with the same script, which seals the realm; an isolate from a snapshot can do nothing that
-//! an isolate from the scripts cannot.
+//! Invariant: both ways end with the same step, which seals the realm; an isolate from a snapshot can do nothing that an
+//! isolate from the scripts cannot.
 
 use std::{cell::Cell, rc::Rc};
 
 use deno_core::{JsRuntime, RuntimeOptions, scope, v8};
 
-use super::Isolate;
+use super::{Isolate, host_object};
 #[cfg(feature = "v8")]
 use crate::buffer_allocator;
 use crate::{
     bridge::OpBridge, daemon_link::DaemonLink, memory::IsolateMemory, ops, watchdog::Watchdog,
 };
-
-/// Seals the realm and returns the host object. Runs after the isolate is built, from the scripts or from a snapshot:
-/// until then the runtime needs its own handles on the global object.
-const TAKE_HOST_SCRIPT: &str = "(() => {
-  const host = globalThis.__muxHost;
-  delete globalThis.__muxHost;
-  host.seal();
-  return host;
-})()";
 
 /// Initializes the engine. To be called once per process, before any other thread starts.
 pub(crate) fn init_platform() {
@@ -40,9 +31,12 @@ pub(crate) fn init_platform() {
 
 /// A runtime with the guest's realm as it goes into a snapshot: not sealed, and without a link to a daemon.
 #[cfg(feature = "v8")]
-pub(crate) fn runtime_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
+pub(crate) fn runtime_for_snapshot(
+    code_cache: Rc<dyn deno_core::ExtCodeCache>,
+) -> deno_core::JsRuntimeForSnapshot {
     deno_core::JsRuntimeForSnapshot::new(RuntimeOptions {
         extensions: vec![ops::extension()],
+        extension_code_cache: Some(code_cache),
         ..RuntimeOptions::default()
     })
 }
@@ -73,6 +67,8 @@ impl Isolate {
             extensions: vec![ops::extension()],
             create_params: Some(params),
             startup_snapshot: snapshot,
+            // The snapshot has the functions of the ops.
+            skip_op_registration: snapshot.is_some(),
             ..RuntimeOptions::default()
         })
         .expect("the prelude evaluates");
@@ -102,19 +98,12 @@ impl Isolate {
             isolate.set_oom_error_handler(out_of_memory_handler);
             isolate.set_allow_wasm_code_generation_callback(deny_wasm);
         }
-        {
+        let host = {
             scope!(scope, runtime);
             scope
                 .get_current_context()
                 .set_allow_generation_from_strings(false);
-        }
-        let host = runtime
-            .execute_script("[mux]", TAKE_HOST_SCRIPT)
-            .expect("the prelude left its host");
-        let host = {
-            scope!(scope, runtime);
-            let object = v8::Local::new(scope, host).try_cast::<v8::Object>();
-            v8::Global::new(scope, object.expect("the host is an object"))
+            host_object::take_host(scope).expect("the prelude left its host")
         };
         Self {
             runtime,
