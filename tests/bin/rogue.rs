@@ -9,19 +9,19 @@ use std::{io, process::ExitCode};
 
 use mux_wire::ToWorker;
 
-use self::link::Link;
+use self::link::DaemonLink;
 
 /// Until the daemon hangs up, or a trick ends the process.
 pub(crate) fn serve(name: &str) -> io::Result<ExitCode> {
     if name == link::GRANDCHILD {
         // It is there as long as the other ends of the pipes are.
-        Link::open()?.listen()?;
+        DaemonLink::open()?.listen()?;
         return Ok(ExitCode::SUCCESS);
     }
     // As a worker asks of the kernel. Where that cannot be, the daemon's SIGKILL comes anyway.
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-    let mut link = Link::open()?;
+    let mut link = DaemonLink::open()?;
     if let Some(code) = greeting::greet(name, &mut link)? {
         return Ok(code);
     }

@@ -1,4 +1,4 @@
-//! A Unix socket whose task is woken for what it can read, and for room to write only after there was none.
+//! A Unix socket that is registered for read events, and for write events only after a write did not fit.
 //!
 //! The kernel reports room to write whenever the other side has read something. A socket that is registered for both,
 //! as tokio's own are, so wakes its process once more for each message that it has sent.

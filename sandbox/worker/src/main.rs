@@ -1,7 +1,7 @@
 //! `mux-worker`: runs one program at a time in a fresh isolate, for the daemon that started it.
 //!
 //! It exchanges `mux-wire` frames over its standard input and output, which are pipes, and has no network, no files and
-//! no environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a
+//! no environment. In this workspace it depends on `mux-wire` and `mux-lockdown` alone, and it is the only program with a
 //! JavaScript engine.
 //!
 //! - `arguments` parses the command line; `daemon_link` is the link: one thread reads it, the script's thread writes it;

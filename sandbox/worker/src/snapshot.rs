@@ -1,8 +1,6 @@
 //! Snapshots: the guest's realm as a blob from which the engine builds isolates several times faster than from our
 //! scripts. A separate process makes it; workers read it once, when they start.
 //!
-//! On Unix a worker maps the file, so that all workers share it in memory. The file is replaced or removed, never changed.
-//!
 //! Invariant: a blob is used only by the program file that made it, and only undamaged. Otherwise isolates are built
 //! from the scripts, which takes longer and gives the same realm.
 
@@ -84,52 +82,18 @@ impl ProgramFileId {
 
 /// Loads the blob from this file, for the rest of the process's life. Must be called while files can be opened.
 pub(crate) fn load(path: &Path) -> Result<&'static [u8], SnapshotLoadError> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let fits = usize::try_from(length).ok();
-    let fits = fits.filter(|length| *length <= mux_wire::MAX_SNAPSHOT_BYTES);
-    let length = fits.ok_or(SnapshotLoadError::TooLong(length))?;
-    verify_snapshot(file_contents(&file, length)?, ProgramFileId::own()?)
+    let blob = read_snapshot(File::open(path)?, ProgramFileId::own()?)?;
+    Ok(Box::leak(blob.into_boxed_slice()))
 }
 
-/// The first bytes of a file, for the rest of the process's life.
-#[cfg(unix)]
-#[expect(
-    unsafe_code,
-    reason = "only the caller knows that nobody changes the file"
-)]
-fn file_contents(file: &File, length: usize) -> io::Result<&'static [u8]> {
-    use nix::sys::mman::{MapFlags, ProtFlags, mmap};
-    let Some(size) = std::num::NonZero::new(length) else {
-        return Ok(&[]);
-    };
-    // SAFETY: nothing unmaps these pages, and nothing of ours changes the file.
-    unsafe {
-        let start = mmap(
-            None,
-            size,
-            ProtFlags::PROT_READ,
-            MapFlags::MAP_PRIVATE,
-            file,
-            0,
-        )?;
-        Ok(std::slice::from_raw_parts(start.as_ptr().cast(), length))
-    }
-}
-
-/// The first bytes of a file, for the rest of the process's life. A file that is mapped could not be removed.
-#[cfg(windows)]
-fn file_contents(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
-    let mut bytes = vec![0; length];
-    io::Read::read_exact(&mut file, &mut bytes)?;
-    Ok(bytes.leak())
-}
-
-/// The blob in these contents of a file.
-fn verify_snapshot(contents: &[u8], program: ProgramFileId) -> Result<&[u8], SnapshotLoadError> {
-    let (header, blob) = contents
-        .split_at_checked(HEADER_BYTES)
-        .ok_or(SnapshotLoadError::NotOne)?;
+/// Reads the file once and verifies what was read, so that the file may change or be removed meanwhile.
+fn read_snapshot(
+    mut file: impl io::Read,
+    program: ProgramFileId,
+) -> Result<Vec<u8>, SnapshotLoadError> {
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact(&mut header)
+        .map_err(|_| SnapshotLoadError::NotOne)?;
     let number = |place: usize| {
         let bytes = header[place..place + 8].try_into();
         u64::from_le_bytes(bytes.expect("eight bytes are eight"))
@@ -144,7 +108,14 @@ fn verify_snapshot(contents: &[u8], program: ProgramFileId) -> Result<&[u8], Sna
     if maker != program {
         return Err(SnapshotLoadError::OtherProgram);
     }
-    if blob.len() as u64 != number(24) || checksum(blob) != number(32) {
+    let length = number(24);
+    let fits = usize::try_from(length).ok();
+    let fits = fits.filter(|length| *length <= mux_wire::MAX_SNAPSHOT_BYTES - HEADER_BYTES);
+    let mut blob = vec![0; fits.ok_or(SnapshotLoadError::TooLong(length))?];
+    file.read_exact(&mut blob)
+        .map_err(|_| SnapshotLoadError::Damaged)?;
+    let rest = file.read(&mut [0])?;
+    if rest != 0 || checksum(&blob) != number(32) {
         return Err(SnapshotLoadError::Damaged);
     }
     Ok(blob)
@@ -217,7 +188,7 @@ mod tests {
     #[test]
     fn snapshot_round_trips() {
         let bytes = with_header(b"the world", OURS);
-        assert_eq!(verify_snapshot(&bytes, OURS).unwrap(), b"the world");
+        assert_eq!(read_snapshot(bytes.as_slice(), OURS).unwrap(), b"the world");
     }
 
     #[test]
@@ -226,7 +197,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut harmed = bytes.clone();
             harmed[bit / 8] ^= 1 << (bit % 8);
-            assert!(verify_snapshot(&harmed, OURS).is_err(), "bit {bit}");
+            assert!(read_snapshot(harmed.as_slice(), OURS).is_err(), "bit {bit}");
         }
     }
 
@@ -235,13 +206,13 @@ mod tests {
         let mut bytes = with_header(b"the world", OURS);
         for length in 0..bytes.len() {
             assert!(
-                verify_snapshot(&bytes[..length], OURS).is_err(),
+                read_snapshot(&bytes[..length], OURS).is_err(),
                 "{length} bytes"
             );
         }
         bytes.push(0);
         assert!(matches!(
-            verify_snapshot(&bytes, OURS),
+            read_snapshot(bytes.as_slice(), OURS),
             Err(SnapshotLoadError::Damaged)
         ));
     }
@@ -254,7 +225,7 @@ mod tests {
             ..OURS
         };
         assert!(matches!(
-            verify_snapshot(&bytes, newer),
+            read_snapshot(bytes.as_slice(), newer),
             Err(SnapshotLoadError::OtherProgram)
         ));
     }

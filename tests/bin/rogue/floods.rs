@@ -4,9 +4,9 @@ use std::io::{self, Write as _};
 
 use mux_wire::{CallTarget, FromWorker};
 
-use super::{link::Link, tricks::named};
+use super::{link::DaemonLink, tricks::named};
 
-pub(super) fn pour(name: &str, link: &mut Link) -> io::Result<()> {
+pub(super) fn pour(name: &str, link: &mut DaemonLink) -> io::Result<()> {
     match name {
         "prints" => {
             let line = "x".repeat(1 << 20);

@@ -4,7 +4,7 @@ use std::{io, process::ExitCode};
 
 use mux_wire::{FRAME_VERSION, FromWorker};
 
-use super::link::{Link, stay};
+use super::link::{DaemonLink, stay};
 
 fn hello(version: u32, engine: &str) -> FromWorker {
     FromWorker::Hello {
@@ -17,7 +17,7 @@ fn hello(version: u32, engine: &str) -> FromWorker {
 }
 
 /// The process's exit code if it ends now.
-pub(super) fn greet(name: &str, link: &mut Link) -> io::Result<Option<ExitCode>> {
+pub(super) fn greet(name: &str, link: &mut DaemonLink) -> io::Result<Option<ExitCode>> {
     let name = name.rsplit('/').next().unwrap_or_default();
     match name {
         "silent" => stay(),

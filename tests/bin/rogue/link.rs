@@ -12,12 +12,12 @@ use mux_wire::{CallTarget, ConsoleLevel, FrameError, FromWorker, ToWorker};
 /// The name of a process that does nothing but hold the pipes.
 pub(super) const GRANDCHILD: &str = "grandchild";
 
-pub(super) struct Link {
+pub(super) struct DaemonLink {
     input: File,
     output: File,
 }
 
-impl Link {
+impl DaemonLink {
     /// Takes standard input and output: only this has them from then on.
     pub(super) fn open() -> io::Result<Self> {
         let input = io::stdin().as_fd().try_clone_to_owned()?.into();
@@ -97,7 +97,7 @@ impl Link {
         Ok(())
     }
 
-    /// Leaves the pipes, and standard error, to a process that nobody knows of.
+    /// Leaves the pipes, and standard error, to a process that the daemon does not know.
     pub(super) fn bequeath(&self) -> io::Result<()> {
         let program = std::env::current_exe()?;
         let child = Command::new(program)

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, raise};
 
 use super::{
     floods,
-    link::{Link, stay},
+    link::{DaemonLink, stay},
 };
 
 /// What it says of a program that it is to check.
@@ -40,7 +40,7 @@ pub(super) fn checked(program: &str) -> FromWorker {
 }
 
 /// The process's exit code if it ends now.
-pub(super) fn play(program: &str, link: &mut Link) -> io::Result<Option<ExitCode>> {
+pub(super) fn play(program: &str, link: &mut DaemonLink) -> io::Result<Option<ExitCode>> {
     let (name, rest) = program.trim().split_once(' ').unwrap_or((program, ""));
     link.say(&FromWorker::Accepted)?;
     match name {
@@ -82,7 +82,7 @@ pub(super) fn play(program: &str, link: &mut Link) -> io::Result<Option<ExitCode
 }
 
 /// Frames that are none, or come at the wrong moment.
-fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
+fn frames(name: &str, rest: &str, link: &mut DaemonLink) -> io::Result<()> {
     match name {
         "garbage" => link.write(&[0xa5; 1 << 16])?,
         "noise" => link.write_frame(&noise(rest.parse().unwrap_or(1)))?,
@@ -179,7 +179,7 @@ pub(super) fn named(tool: &str) -> CallTarget {
 }
 
 /// Calls a function of the daemon itself, and gives what it answers.
-fn asks(rest: &str, link: &mut Link) -> io::Result<()> {
+fn asks(rest: &str, link: &mut DaemonLink) -> io::Result<()> {
     let (name, arguments) = rest.split_once(' ').unwrap_or((rest, "{}"));
     let own = CallTarget::Own { name: name.into() };
     link.call(0, own, arguments.into())?;
@@ -191,7 +191,7 @@ fn asks(rest: &str, link: &mut Link) -> io::Result<()> {
 }
 
 /// Fails with all that a fault can hold, and much of it.
-fn blames(link: &mut Link) -> io::Result<()> {
+fn blames(link: &mut DaemonLink) -> io::Result<()> {
     let long = "x".repeat(3 << 20);
     let mut fault = Fault::new(FaultKind::Runtime, long.clone())
         .hint(long.clone())
