@@ -296,7 +296,7 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
         worker,
         floor: 2,
         bounds: LimitSettings::default().pool,
-        runs_per_worker: 200,
+        runs_per_worker: 1_000,
         start_timeout: Duration::from_secs(20),
         queue_timeout: Duration::from_secs(60),
         check_timeout: Duration::from_secs(5),

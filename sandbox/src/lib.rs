@@ -22,7 +22,7 @@
 //! no secret, no descriptor but its own pipes, and one run at a time; losing it costs that run.
 //!
 //! A worker that has run a program belongs to that program's owner (client program, agent, workspace) until it ends:
-//! after 200 runs, after any limit is reached, or when it was not needed for half a minute.
+//! after 1,000 runs, after any limit is reached, or when it was not needed for half a minute.
 //!
 //! Invariants:
 //!

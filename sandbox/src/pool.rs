@@ -288,7 +288,7 @@ impl Pool {
         };
         self.0.offered.notify_waiters();
         if lull {
-            self.0.snapshots.make_snapshot_in_background();
+            self.make_snapshot_in_background();
         }
         if sweep {
             tokio::spawn(sweep_idle_workers(Arc::downgrade(&self.0)));
@@ -296,9 +296,21 @@ impl Pool {
         self.start_missing_workers();
     }
 
+    /// Makes the snapshot if it is missing, then replaces the ready workers that started without it.
+    fn make_snapshot_in_background(&self) {
+        if let Some(making) = self.0.snapshots.make_missing_snapshot() {
+            let pool = self.clone();
+            tokio::spawn(async move {
+                making.await;
+                pool.start_missing_workers();
+            });
+        }
+    }
+
     /// Starts as many processes as the waiters and the floor need.
     fn start_missing_workers(&self) {
-        let starts = self.state().reserve_starts(self.0.settings.floor);
+        let snapshot = self.0.snapshots.is_usable();
+        let starts = self.state().reserve_starts(self.0.settings.floor, snapshot);
         for _ in 0..starts {
             tokio::spawn(self.clone().start_worker());
         }

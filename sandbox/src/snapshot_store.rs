@@ -134,20 +134,20 @@ impl SnapshotStore {
         matches!(&*self.state(), SnapshotState::Usable(_))
     }
 
-    /// Makes the snapshot in the background if it is missing. To be called when no run waits for a worker: it uses a
-    /// processor for a moment.
-    pub(crate) fn make_snapshot_in_background(&self) {
+    /// If there is no snapshot yet, returns the task that makes it. To be called when no run waits for a worker: it uses
+    /// a processor for a moment.
+    pub(crate) fn make_missing_snapshot(&self) -> Option<impl Future<Output = ()> + use<>> {
         let path = match &mut *self.state() {
             state @ SnapshotState::Wanted(_) => {
                 match std::mem::replace(state, SnapshotState::Making) {
                     SnapshotState::Wanted(path) => path,
-                    _ => return,
+                    _ => return None,
                 }
             }
-            _ => return,
+            _ => return None,
         };
         let this = self.clone();
-        tokio::spawn(async move {
+        Some(async move {
             let began = Instant::now();
             let made = this.make_snapshot(&path).await;
             *this.state() = match made {
@@ -164,7 +164,7 @@ impl SnapshotStore {
                     SnapshotState::Never
                 }
             };
-        });
+        })
     }
 
     /// Makes the snapshot, stores it, and returns its length in bytes.

@@ -142,7 +142,7 @@ fn unknown_tool_names_are_no_labels_and_excess_tools_share_one_label() {
     env.mux(["tools", "--server", "fix", "--limit", "1"]).ok();
     env.result(
         "const tools = Object.keys(mux.fix).filter((name) => /_\\d{4}$/.test(name)).slice(0, 600);\n\
-         for (const tool of tools) await mux.call(`fix.${tool}`, {}).catch(() => {});\nreturn tools.length",
+         await Promise.all(tools.map((tool) => mux.call(`fix.${tool}`, {}).catch(() => {})));\nreturn tools.length",
     );
     let after = page(&env);
     let series = after.series("muxd_tool_calls_total");

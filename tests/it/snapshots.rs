@@ -72,6 +72,28 @@ async fn worker_that_started_before_the_snapshot_is_replaced_after_its_run() {
 }
 
 #[tokio::test]
+async fn idle_workers_that_started_before_the_snapshot_are_replaced_by_as_many() {
+    const FLOOR: usize = 2;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = pool::settings();
+    settings.floor = FLOOR;
+    settings.bounds.ceiling = 2 * FLOOR;
+    settings.snapshots = Some(folder.path().to_owned());
+    let pool = Pool::start(settings).unwrap();
+    pool.wait_until_ready().await;
+    let (mut status, first) = (pool.status(), pool.status().pids);
+    assert!(!status.snapshot);
+    while status.ready != FLOOR || status.starting > 0 || status.ended < 2 {
+        tokio::task::yield_now().await;
+        status = pool.status();
+        assert!(status.ready > 0, "a run would have to wait: {status:?}");
+    }
+    assert!(status.snapshot);
+    assert!(status.pids.iter().all(|pid| !first.contains(pid)));
+    assert_eq!((status.started, status.ended), (4, 2));
+}
+
+#[tokio::test]
 async fn a_snapshot_is_made_once_and_used_from_the_first_worker_on() {
     let (folder, path) = folder_with_snapshot().await;
     let made = fs::metadata(&path).unwrap().modified().unwrap();

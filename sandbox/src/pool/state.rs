@@ -176,6 +176,12 @@ impl PoolState {
                 Err(Err(_)) => return,
             }
         }
+        if worker.snapshot && worker.owner.is_none() {
+            let is_superseded = |w: &Worker| w.owner.is_none() && !w.snapshot;
+            if let Some(place) = self.ready.iter().position(is_superseded) {
+                drop(self.ready.remove(place));
+            }
+        }
         self.ready.push_back(worker);
     }
 
@@ -196,8 +202,10 @@ impl PoolState {
         self.line.pop(|owner| worker.can_serve(owner) && may(owner))
     }
 
-    /// The number of processes to start now for the waiters and the floor. They count as starting from now on.
-    pub(super) fn reserve_starts(&mut self, floor: usize) -> usize {
+    /// The number of processes to start now for the waiters and the floor. They count as starting from now on. If there
+    /// is a snapshot, workers that started without one do not count for the floor: [`Self::assign_or_keep`] ends them as
+    /// others become ready.
+    pub(super) fn reserve_starts(&mut self, floor: usize, snapshot: bool) -> usize {
         if self.closed {
             return 0;
         }
@@ -210,7 +218,8 @@ impl PoolState {
                 waiting.min(most.saturating_sub(busy))
             })
             .sum();
-        let fresh = self.ready.iter().filter(|w| w.owner.is_none()).count();
+        let is_fresh = |w: &&Worker| w.owner.is_none() && (w.snapshot || !snapshot);
+        let fresh = self.ready.iter().filter(is_fresh).count();
         // Workers that are building their next isolate will serve a waiter, too.
         let coming = fresh + self.starting + self.rebuilding.min(waiting);
         let wanted = (waiting + floor).saturating_sub(coming);
