@@ -296,13 +296,16 @@ impl Pool {
         self.start_missing_workers();
     }
 
-    /// Makes the snapshot if it is missing, then replaces the ready workers that started without it.
+    /// Makes the snapshot if it is missing, then replaces the ready workers that started without it, as far as the
+    /// ceiling allows.
     fn make_snapshot_in_background(&self) {
         if let Some(making) = self.0.snapshots.make_missing_snapshot() {
-            let pool = self.clone();
+            let pool = Arc::downgrade(&self.0);
             tokio::spawn(async move {
                 making.await;
-                pool.start_missing_workers();
+                if let Some(pool) = pool.upgrade() {
+                    Pool(pool).start_missing_workers();
+                }
             });
         }
     }
