@@ -261,7 +261,7 @@ impl DescriptorShortage {
 /// Serves one connection until its end, which is also the end of the runs that it owns. The lent descriptor is returned
 /// last, when the connection's own is closed.
 async fn serve_connection<S>(
-    _lent: Option<DescriptorPermit>,
+    lent: Option<DescriptorPermit>,
     stream: S,
     connection: Arc<ConnectionState>,
     closing: CancellationToken,
@@ -300,10 +300,17 @@ async fn serve_connection<S>(
             return;
         }
     }
+    let recalled = async {
+        match &lent {
+            Some(permit) => permit.recalled().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = requests => {}
         // No client reads the pending answers.
         () = gone.cancelled() => {}
+        () = recalled => debug!("another client needs its reserved file descriptor"),
         never = connection.notify_when_leaving() => match never {},
     }
     debug!("client disconnected");

@@ -26,7 +26,7 @@ use tokio::{
     process::{Child, Command},
     runtime::Handle,
     sync::oneshot,
-    task::{JoinHandle, consume_budget, spawn_blocking},
+    task::{JoinHandle, consume_budget, spawn_blocking, yield_now},
     time::timeout,
 };
 use tokio_util::{
@@ -54,6 +54,8 @@ const MAX_INLINE_DECODE_BYTES: usize = 256 << 10;
 const MAX_STDERR_LINES: usize = 20;
 const MAX_STDERR_LINE_BYTES: usize = 4 << 10;
 const STDERR_CHUNK_BYTES: usize = 64 << 10;
+/// How many bytes of a worker's standard error are logged during its life, so that a flood does not fill the log.
+const MAX_LOGGED_STDERR_BYTES: usize = 64 << 10;
 
 /// Why a worker cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -359,15 +361,21 @@ fn frame_codec() -> LengthDelimitedCodec {
         .new_codec()
 }
 
-/// Logs the standard error of a worker and keeps its last lines. Long lines are split. Of each chunk, only the last
-/// lines are read, so that a flood costs little.
+/// Logs the first lines of a worker's standard error and keeps its last ones. Long lines are split. Of each chunk, only
+/// the last lines are read, so that a flood costs little.
 async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
     let mut pipe = BufReader::with_capacity(STDERR_CHUNK_BYTES, pipe);
-    let mut line = Vec::new();
-    let keep = |line: &mut Vec<u8>| {
+    let (mut line, mut logged) = (Vec::new(), 0);
+    let mut keep = |line: &mut Vec<u8>| {
         let text = String::from_utf8_lossy(line).trim_end().to_owned();
         line.clear();
-        debug!(worker = pid, "{text}");
+        if logged < MAX_LOGGED_STDERR_BYTES {
+            debug!(worker = pid, "{text}");
+            logged += text.len() + 1;
+            if logged >= MAX_LOGGED_STDERR_BYTES {
+                debug!(worker = pid, "no more of its standard error is logged");
+            }
+        }
         let mut kept = kept.lock();
         if kept.len() == MAX_STDERR_LINES {
             kept.pop_front();
@@ -396,6 +404,8 @@ async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<Str
             }
         }
         pipe.consume(read);
+        // The budget of a task is counted in reads, and would allow 8 MiB at a time.
+        yield_now().await;
     }
     if !line.is_empty() {
         keep(&mut line);

@@ -41,7 +41,8 @@ pub(super) fn checked(program: &str) -> FromWorker {
 
 /// The process's exit code if it ends now.
 pub(super) fn play(program: &str, link: &mut DaemonLink) -> io::Result<Option<ExitCode>> {
-    let (name, rest) = program.trim().split_once(' ').unwrap_or((program, ""));
+    let program = program.trim();
+    let (name, rest) = program.split_once(' ').unwrap_or((program, ""));
     link.say(&FromWorker::Accepted)?;
     match name {
         "honest" => {

@@ -65,6 +65,10 @@ async fn daemon_without_descriptors_refuses_new_clients_and_serves_others() {
     );
 
     let mut sessions = crowd(&env).await;
+    // Refused clients that stay connected do not keep others from their error.
+    for _ in 0..3 {
+        sessions.extend(crowd(&env).await);
+    }
     // A descriptor may become free after the crowd was complete, such as that of a worker that has ended.
     let refused = loop {
         let run = env.run("return 1");
