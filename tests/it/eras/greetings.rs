@@ -51,3 +51,12 @@ fn stale_remembered_era_costs_one_more_handshake() {
         env.stop();
     }
 }
+
+#[test]
+fn server_that_starts_slower_than_the_probe_waits_is_started_once() {
+    for (era, version) in [("modern", NEW), ("legacy", OLD)] {
+        let env = TestEnv::with_fixtures(&[("fix", &["--slow-start", "1500", "--era", era])]);
+        assert_eq!(spoken(&env), version, "{era}");
+        assert_eq!(env.starts("fix").len(), 1, "{era}");
+    }
+}

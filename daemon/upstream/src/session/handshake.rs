@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{
@@ -137,13 +138,9 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
     transport: T,
     knowledge: EraKnowledge,
 ) -> Result<HandshakeOutcome, ServerConnectError> {
-    let late_answer = Arc::<OnceLock<DiscoverResult>>::default();
-    let mut transport = LateDiscoverFilter {
-        inner: transport,
-        late_answer: Arc::clone(&late_answer),
-    };
+    let mut transport = transport;
     let answer = {
-        let probe = discover(&handler, &mut transport.inner);
+        let probe = discover(&handler, &mut transport);
         match knowledge {
             EraKnowledge::Era(ProtocolEra::Legacy)
             | EraKnowledge::Configured(ProtocolEra::Legacy) => Ok(Ok(None)),
@@ -174,10 +171,31 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         Ok(Ok(_)) => {}
         Err(_) => debug!("no answer to `server/discover`"),
     }
+    let server_requests = Arc::clone(&handler.server_requests);
+    let late_answer = Arc::<OnceLock<DiscoverResult>>::default();
+    let kept = Arc::<Mutex<Option<T>>>::default();
+    let transport = LateDiscoverFilter {
+        inner: Some(transport),
+        late_answer: Arc::clone(&late_answer),
+        kept: Arc::clone(&kept),
+    };
     let initialized = serve_client(handler, transport).await;
-    let speaks_newest = late_answer
+    let late_answer = late_answer
         .get()
-        .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
+        .filter(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
+    let speaks_newest = late_answer.is_some();
+    if let (Some(result), Err(ClientInitializeError::JsonRpcError(_))) = (late_answer, &initialized)
+        && let Some(transport) = kept.lock().take()
+    {
+        // It needed longer to start than the probe waited, and has a session of the newest version now.
+        let peer = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, result.clone());
+        let handler = ClientRequestHandler { server_requests };
+        return Ok(HandshakeOutcome {
+            service: serve_directly(handler, transport, Some(peer)),
+            era: ProtocolEra::Modern,
+            next: ProtocolEra::Modern,
+        });
+    }
     let service = initialized.map_err(|error| {
         let refused =
             matches!(&error, ClientInitializeError::JsonRpcError(e) if lists_newest_version(e));
@@ -326,10 +344,19 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     }
 }
 
-/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake.
+/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake. When it is dropped, `kept`
+/// has the transport, which rmcp drops with a refused handshake.
 struct LateDiscoverFilter<T> {
-    inner: T,
+    /// `None` only while it is dropped.
+    inner: Option<T>,
     late_answer: Arc<OnceLock<DiscoverResult>>,
+    kept: Arc<Mutex<Option<T>>>,
+}
+
+impl<T> Drop for LateDiscoverFilter<T> {
+    fn drop(&mut self) {
+        *self.kept.lock() = self.inner.take();
+    }
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
@@ -339,12 +366,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.inner.send(item)
+        let sending = self.inner.as_mut().map(|inner| inner.send(item));
+        async move {
+            match sending {
+                Some(sending) => sending.await,
+                None => Ok(()),
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            match self.inner.receive().await? {
+            match self.inner.as_mut()?.receive().await? {
                 JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
                     if let Some(result) = parse_discover_result(answer.result) {
                         // A second answer says the same.
@@ -358,6 +391,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
     }
 
     async fn close(&mut self) -> Result<(), T::Error> {
-        self.inner.close().await
+        match &mut self.inner {
+            Some(inner) => inner.close().await,
+            None => Ok(()),
+        }
     }
 }
