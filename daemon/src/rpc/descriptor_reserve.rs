@@ -3,11 +3,10 @@
 //! Invariant: a lent descriptor is reserved again when its connection has ended, as soon as the system provides one. A
 //! connection that has had one for [`MIN_LOAN_TIME`] ends when another client may need it.
 
-use std::{fs::File, sync::Arc};
+use std::{fs::File, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
+use tokio::{sync::Notify, time::sleep};
 
 /// The number of reserved descriptors, and so of connections that can use one.
 const RESERVED_DESCRIPTORS: usize = 2;
@@ -17,30 +16,21 @@ const MIN_LOAN_TIME: Duration = Duration::from_secs(1);
 const NULL_DEVICE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct DescriptorReserve(Arc<Mutex<ReserveState>>);
+pub(super) struct DescriptorReserve {
+    state: Arc<Mutex<ReserveState>>,
+    /// Notified when a descriptor is needed and none is left.
+    exhausted: Arc<Notify>,
+}
 
 #[derive(Debug, Default)]
 struct ReserveState {
     files: Vec<File>,
-    /// The oldest is first.
-    loans: Vec<Loan>,
-    last_loan: u64,
-}
-
-#[derive(Debug)]
-struct Loan {
-    number: u64,
-    since: Instant,
-    recalled: CancellationToken,
+    lent: usize,
 }
 
 /// The right to one descriptor, until [`Self::recalled`].
 #[derive(Debug)]
-pub(super) struct DescriptorPermit {
-    reserve: DescriptorReserve,
-    number: u64,
-    recalled: CancellationToken,
-}
+pub(super) struct DescriptorPermit(DescriptorReserve);
 
 impl DescriptorReserve {
     pub(super) fn new() -> Self {
@@ -49,33 +39,24 @@ impl DescriptorReserve {
         reserve
     }
 
-    /// Closes one reserved descriptor, so that accept can use it. If none is left, recalls the oldest one and returns
-    /// `None`: one is left soon.
+    /// Closes one reserved descriptor, so that accept can use it. If none is left, recalls the lent ones and returns
+    /// `None`.
     pub(super) fn lend(&self) -> Option<DescriptorPermit> {
         let mut state = self.state();
         let Some(file) = state.files.pop() else {
-            state.recall_oldest();
+            self.exhausted.notify_waiters();
             return None;
         };
         drop(file);
-        state.last_loan += 1;
-        let (number, recalled) = (state.last_loan, CancellationToken::new());
-        state.loans.push(Loan {
-            number,
-            since: Instant::now(),
-            recalled: recalled.clone(),
-        });
-        Some(DescriptorPermit {
-            reserve: self.clone(),
-            number,
-            recalled,
-        })
+        state.lent += 1;
+        drop(state);
+        Some(DescriptorPermit(self.clone()))
     }
 
     /// Opens the missing descriptors, as far as the system provides them.
     pub(super) fn fill(&self) {
         let mut state = self.state();
-        while state.files.len() + state.loans.len() < RESERVED_DESCRIPTORS
+        while state.files.len() + state.lent < RESERVED_DESCRIPTORS
             && let Ok(file) = File::open(NULL_DEVICE)
         {
             state.files.push(file);
@@ -83,31 +64,22 @@ impl DescriptorReserve {
     }
 
     fn state(&self) -> MutexGuard<'_, ReserveState> {
-        self.0.lock()
-    }
-}
-
-impl ReserveState {
-    fn recall_oldest(&self) {
-        let oldest = self.loans.first();
-        if let Some(loan) = oldest.filter(|loan| loan.since.elapsed() >= MIN_LOAN_TIME) {
-            loan.recalled.cancel();
-        }
+        self.state.lock()
     }
 }
 
 impl DescriptorPermit {
     /// Resolves when the connection has to end, because another client needs the descriptor.
     pub(super) async fn recalled(&self) {
-        self.recalled.cancelled().await;
+        sleep(MIN_LOAN_TIME).await;
+        self.0.exhausted.notified().await;
     }
 }
 
 impl Drop for DescriptorPermit {
     fn drop(&mut self) {
-        let is_other = |loan: &Loan| loan.number != self.number;
-        self.reserve.state().loans.retain(is_other);
-        self.reserve.fill();
+        self.0.state().lent -= 1;
+        self.0.fill();
     }
 }
 
@@ -130,20 +102,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn oldest_descriptor_is_recalled_after_its_time_when_another_is_needed() {
+    async fn lent_descriptor_is_recalled_after_its_time_when_another_client_needs_one() {
         let reserve = DescriptorReserve::new();
-        let first = reserve.lend().unwrap();
-        let second = reserve.lend().unwrap();
-        let is_recalled = |permit: &DescriptorPermit| permit.recalled.is_cancelled();
+        let (first, second) = (reserve.lend().unwrap(), reserve.lend().unwrap());
+        let connection = tokio::spawn(async move { first.recalled().await });
+        tokio::task::yield_now().await;
         assert!(reserve.lend().is_none());
-        assert!(!is_recalled(&first), "it has just been lent");
-        tokio::time::advance(MIN_LOAN_TIME).await;
-        assert!(!is_recalled(&first), "nobody needs it");
+        tokio::task::yield_now().await;
+        assert!(!connection.is_finished(), "it has just been lent");
+        sleep(2 * MIN_LOAN_TIME).await;
+        assert!(!connection.is_finished(), "no other client waits");
         assert!(reserve.lend().is_none());
-        assert!(is_recalled(&first) && !is_recalled(&second));
-        drop(first);
-        let third = reserve.lend().unwrap();
-        assert!(reserve.lend().is_none());
-        assert!(is_recalled(&second) && !is_recalled(&third));
+        connection.await.unwrap();
+        assert!(reserve.lend().is_some());
+        drop(second);
     }
 }

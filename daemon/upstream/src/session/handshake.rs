@@ -135,10 +135,9 @@ impl ServerConnectError {
 /// Starts a session in the known era, or finds out which era the server speaks.
 pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
-    transport: T,
+    mut transport: T,
     knowledge: EraKnowledge,
 ) -> Result<HandshakeOutcome, ServerConnectError> {
-    let mut transport = transport;
     let answer = {
         let probe = discover(&handler, &mut transport);
         match knowledge {
@@ -154,13 +153,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
     };
     match answer {
         Ok(Ok(Some(result))) if result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION) => {
-            let peer = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, result);
-            let service = serve_directly(handler, transport, Some(peer));
-            return Ok(HandshakeOutcome {
-                service,
-                era: ProtocolEra::Modern,
-                next: ProtocolEra::Modern,
-            });
+            return Ok(serve_modern(handler, transport, result));
         }
         Ok(Err(ClosedDuringDiscover(link))) => return Err(ServerConnectError::closed(link)),
         Ok(Ok(_)) if knowledge == EraKnowledge::Configured(ProtocolEra::Modern) => {
@@ -172,29 +165,23 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         Err(_) => debug!("no answer to `server/discover`"),
     }
     let server_requests = Arc::clone(&handler.server_requests);
-    let late_answer = Arc::<OnceLock<DiscoverResult>>::default();
-    let kept = Arc::<Mutex<Option<T>>>::default();
+    let late = Arc::<LateDiscovery<T>>::default();
     let transport = LateDiscoverFilter {
         inner: Some(transport),
-        late_answer: Arc::clone(&late_answer),
-        kept: Arc::clone(&kept),
+        late: Arc::clone(&late),
     };
     let initialized = serve_client(handler, transport).await;
-    let late_answer = late_answer
+    let late_answer = late
+        .answer
         .get()
         .filter(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
     let speaks_newest = late_answer.is_some();
     if let (Some(result), Err(ClientInitializeError::JsonRpcError(_))) = (late_answer, &initialized)
-        && let Some(transport) = kept.lock().take()
+        && let Some(transport) = late.transport.lock().take()
     {
-        // It needed longer to start than the probe waited, and has a session of the newest version now.
-        let peer = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, result.clone());
+        // It needed longer to start than the probe waited, and the connection is one of the newest version now.
         let handler = ClientRequestHandler { server_requests };
-        return Ok(HandshakeOutcome {
-            service: serve_directly(handler, transport, Some(peer)),
-            era: ProtocolEra::Modern,
-            next: ProtocolEra::Modern,
-        });
+        return Ok(serve_modern(handler, transport, result.clone()));
     }
     let service = initialized.map_err(|error| {
         let refused =
@@ -218,6 +205,16 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
             false => ProtocolEra::Legacy,
         },
     })
+}
+
+/// Starts a session with a server that has answered `server/discover`.
+fn serve_modern<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: ClientRequestHandler,
+    transport: T,
+    answer: DiscoverResult,
+) -> HandshakeOutcome {
+    let server = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, answer);
+    resume_service(handler, transport, ProtocolEra::Modern, server)
 }
 
 /// Resumes a session that another daemon started.
@@ -344,18 +341,32 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     }
 }
 
-/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake. When it is dropped, `kept`
-/// has the transport, which rmcp drops with a refused handshake.
+/// What remains of a handshake that rmcp has ended.
+struct LateDiscovery<T> {
+    answer: OnceLock<DiscoverResult>,
+    /// Set when rmcp drops the filter, which it does with a refused handshake.
+    transport: Mutex<Option<T>>,
+}
+
+impl<T> Default for LateDiscovery<T> {
+    fn default() -> Self {
+        Self {
+            answer: OnceLock::new(),
+            transport: Mutex::new(None),
+        }
+    }
+}
+
+/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake.
 struct LateDiscoverFilter<T> {
     /// `None` only while it is dropped.
     inner: Option<T>,
-    late_answer: Arc<OnceLock<DiscoverResult>>,
-    kept: Arc<Mutex<Option<T>>>,
+    late: Arc<LateDiscovery<T>>,
 }
 
 impl<T> Drop for LateDiscoverFilter<T> {
     fn drop(&mut self) {
-        *self.kept.lock() = self.inner.take();
+        *self.late.transport.lock() = self.inner.take();
     }
 }
 
@@ -381,7 +392,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
                 JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
                     if let Some(result) = parse_discover_result(answer.result) {
                         // A second answer says the same.
-                        drop(self.late_answer.set(result));
+                        drop(self.late.answer.set(result));
                     }
                 }
                 JsonRpcMessage::Error(error) if error.id.as_ref().is_some_and(is_discover_id) => {}
