@@ -17,6 +17,7 @@ mod case;
 mod crowd;
 mod killed;
 mod limits;
+mod link;
 #[cfg(target_os = "linux")]
 mod process;
 mod realm;

@@ -1,9 +1,14 @@
-//! The link to the daemon: standard input and output, which are pipes. A thread reads it, the script's thread writes it.
+//! The link to the daemon: standard input and output, which are pipes. The script's thread writes it.
 //!
-//! `unix` and `windows` read and write them without the locks and the buffers of the standard library.
+//! The script's thread also reads it, for [`DIRECT_WAIT`] whenever it has nothing to do: an answer that comes by then
+//! takes no change of threads. The link's thread reads what comes later, and while the script's thread is busy for long,
+//! which may be because the daemon reads no more calls before its answers are read.
 //!
-//! Invariant: the reading thread never waits for the script, so that the end of the link ends the process even while
-//! the script is in an endless loop.
+//! `unix` and `windows` read and write the pipes without the locks and the buffers of the standard library. On Windows,
+//! where a pipe cannot be awaited for a limited time, the link's thread does all of the reading.
+//!
+//! Invariants: the end of the link ends the process, even while the script is in an endless loop; frames are read
+//! whatever the script does, and passed on in the order in which they were read.
 
 #[cfg(unix)]
 mod unix;
@@ -12,10 +17,13 @@ mod windows;
 
 use std::{
     io::{self, BufReader},
+    sync::Arc,
     thread,
+    time::Duration,
 };
 
 use mux_wire::{FrameError, FromWorker, ToWorker, read_frame, write_frame};
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::mpsc;
 
 #[cfg(unix)]
@@ -23,6 +31,11 @@ use self::unix::{LinkReader, LinkWriter, check_link};
 #[cfg(windows)]
 use self::windows::{LinkReader, LinkWriter, check_link};
 use crate::lockdown;
+
+/// How long the script's thread waits for a frame itself. Timers that are due meanwhile are late by this much.
+const DIRECT_WAIT: Duration = Duration::from_millis(1);
+/// After how long the link's thread takes the reading over from a script's thread that is busy.
+const TAKEOVER_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Frames from the daemon, in order.
 pub(crate) type FrameReceiver = mpsc::UnboundedReceiver<ToWorker>;
@@ -34,38 +47,129 @@ pub(crate) struct DaemonLink {
 }
 
 impl DaemonLink {
-    /// Starts the thread that reads the link.
-    pub(crate) fn open() -> io::Result<(Self, FrameReceiver)> {
+    /// Opens the link. The future of the script's thread gets its frames only if the thread calls
+    /// [`FrameSource::read_before_sleep`] before it sleeps.
+    pub(crate) fn open() -> io::Result<(Self, FrameSource, FrameReceiver)> {
         check_link()?;
         let (sender, frames) = mpsc::unbounded_channel();
-        thread::Builder::new()
-            .name("mux-link".into())
-            .spawn(move || {
-                let mut reader = BufReader::new(LinkReader);
-                loop {
-                    match read_frame(&mut reader) {
-                        Ok(Some(frame)) => {
-                            if sender.send(frame).is_err() {
-                                break;
-                            }
-                        }
-                        Ok(None) => break,
-                        Err(e) => {
-                            lockdown::log_line(&format!("mux-worker cannot read from muxd: {e}"));
-                            break;
-                        }
-                    }
-                }
-                lockdown::exit_process();
-            })?;
+        let source = FrameSource::start(sender)?;
         let link = Self {
             _of_one_thread: std::marker::PhantomData,
         };
-        Ok((link, frames))
+        Ok((link, source, frames))
     }
 
     /// Writes a frame. Blocks while the link is full, which is the back-pressure on a script that sends too much.
     pub(crate) fn send(&self, frame: &FromWorker) -> Result<(), FrameError> {
         write_frame(&mut LinkWriter, frame)
     }
+}
+
+/// The reading end, which the script's thread and the link's thread share.
+#[derive(Clone)]
+pub(crate) struct FrameSource(Arc<SharedReader>);
+
+struct SharedReader {
+    turn: Mutex<ReadingTurn>,
+    handed_over: Condvar,
+    frames: mpsc::UnboundedSender<ToWorker>,
+}
+
+struct ReadingTurn {
+    /// `None` while the link's thread reads.
+    reader: Option<BufReader<LinkReader>>,
+    /// Whether the script's thread has left the reading to the link's thread, to sleep.
+    script_sleeps: bool,
+    /// Whether the script's thread had nothing to do since the link's thread looked last.
+    script_was_idle: bool,
+}
+
+impl FrameSource {
+    /// Starts the link's thread.
+    fn start(frames: mpsc::UnboundedSender<ToWorker>) -> io::Result<Self> {
+        let shared = Arc::new(SharedReader {
+            turn: Mutex::new(ReadingTurn {
+                reader: Some(BufReader::new(LinkReader)),
+                script_sleeps: false,
+                script_was_idle: false,
+            }),
+            handed_over: Condvar::new(),
+            frames,
+        });
+        let of_thread = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("mux-link".into())
+            .spawn(move || {
+                loop {
+                    of_thread.read_turn();
+                }
+            })?;
+        Ok(Self(shared))
+    }
+
+    /// Waits shortly for frames, or leaves that to the link's thread. To be called by the script's thread when it would
+    /// sleep: frames wake it again.
+    pub(crate) fn read_before_sleep(&self) {
+        let mut turn = self.0.turn.lock();
+        turn.script_was_idle = true;
+        if let Some(reader) = &mut turn.reader
+            && reader.get_ref().wait_until_readable(DIRECT_WAIT)
+        {
+            self.0.pass_on(read_frames(reader));
+            return;
+        }
+        turn.script_sleeps = true;
+        self.0.handed_over.notify_one();
+    }
+}
+
+impl SharedReader {
+    /// Waits until the script's thread sleeps or is busy for long, and reads until it has slept.
+    fn read_turn(&self) {
+        let mut turn = self.turn.lock();
+        while LinkReader::CAN_WAIT && !turn.script_sleeps {
+            let waited = self.handed_over.wait_for(&mut turn, TAKEOVER_INTERVAL);
+            if waited.timed_out() && !std::mem::take(&mut turn.script_was_idle) {
+                break;
+            }
+        }
+        let Some(mut reader) = turn.reader.take() else {
+            return;
+        };
+        loop {
+            drop(turn);
+            let frames = read_frames(&mut reader);
+            turn = self.turn.lock();
+            // Before the script's thread may read: a late answer must not arrive after the next program.
+            self.pass_on(frames);
+            if LinkReader::CAN_WAIT && turn.script_sleeps {
+                break;
+            }
+        }
+        turn.reader = Some(reader);
+        turn.script_sleeps = false;
+    }
+
+    fn pass_on(&self, frames: Vec<ToWorker>) {
+        for frame in frames {
+            // Errors are ignored: without a receiver the process is ending.
+            drop(self.frames.send(frame));
+        }
+    }
+}
+
+/// Waits for the next frame, and reads those that have arrived with it. Ends the process at the end of the link.
+fn read_frames(reader: &mut BufReader<LinkReader>) -> Vec<ToWorker> {
+    let mut frames = Vec::new();
+    while frames.is_empty() || !reader.buffer().is_empty() {
+        match read_frame(reader) {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => lockdown::exit_process(),
+            Err(e) => {
+                lockdown::log_line(&format!("mux-worker cannot read from muxd: {e}"));
+                lockdown::exit_process();
+            }
+        }
+    }
+    frames
 }

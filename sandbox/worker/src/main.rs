@@ -4,8 +4,9 @@
 //! no environment. In this workspace it depends on `mux-wire` and `mux-lockdown` alone, and it is the only program with a
 //! JavaScript engine.
 //!
-//! - `arguments` parses the command line; `daemon_link` is the link: one thread reads it, the script's thread writes it;
-//!   `watchdog` stops code that a program left behind (a timer, a finalizer, a stray promise).
+//! - `arguments` parses the command line; `daemon_link` is the link, which the script's thread writes, and reads by turns
+//!   with a thread that waits for what comes late; `watchdog` stops code that a program left behind (a timer, a
+//!   finalizer, a stray promise).
 //! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
 //!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
 //!   that do not exist in the sandbox.
@@ -172,7 +173,7 @@ fn load_snapshot(path: &Path) -> Option<&'static [u8]> {
 }
 
 fn run_script_thread(lockdown: Lockdown, basis: IsolateOptions) -> ExitCode {
-    let (link, frames) = match DaemonLink::open() {
+    let (link, source, frames) = match DaemonLink::open() {
         Ok(opened) => opened,
         Err(e) => {
             lockdown::log_line(&format!("mux-worker is started by muxd, not by hand: {e}"));
@@ -189,6 +190,7 @@ fn run_script_thread(lockdown: Lockdown, basis: IsolateOptions) -> ExitCode {
     // Time only: an I/O driver would open descriptors of its own.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()
+        .on_thread_park(move || source.read_before_sleep())
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
     let serve = serve_programs(link, frames, lockdown, (basis, watchdog));

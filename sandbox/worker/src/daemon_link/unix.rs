@@ -1,8 +1,13 @@
 //! The standard descriptors, used directly, so that there are no others for them.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    os::fd::AsFd as _,
+    time::Duration,
+};
 
 use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::stat::{SFlag, fstat},
     unistd,
 };
@@ -10,6 +15,20 @@ use nix::{
 pub(super) struct LinkReader;
 
 pub(super) struct LinkWriter;
+
+impl LinkReader {
+    /// Whether a thread can wait for frames for a limited time.
+    pub(super) const CAN_WAIT: bool = true;
+
+    /// Waits until there is something to read, or the end. Returns whether that was so in time.
+    pub(super) fn wait_until_readable(&self, within: Duration) -> bool {
+        let within = PollTimeout::try_from(within).unwrap_or(PollTimeout::ZERO);
+        let input = io::stdin();
+        let mut polled = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+        // A signal that interrupts it counts as the end of the time.
+        poll(&mut polled, within).is_ok_and(|ready| ready > 0)
+    }
+}
 
 impl Read for LinkReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

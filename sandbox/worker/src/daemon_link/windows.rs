@@ -5,11 +5,21 @@ use std::{
     io::{self, IsTerminal as _, Read, Write},
     mem::ManuallyDrop,
     os::windows::io::{AsRawHandle as _, FromRawHandle as _, RawHandle},
+    time::Duration,
 };
 
 pub(super) struct LinkReader;
 
 pub(super) struct LinkWriter;
+
+impl LinkReader {
+    /// Whether a thread can wait for frames for a limited time.
+    pub(super) const CAN_WAIT: bool = false;
+
+    pub(super) fn wait_until_readable(&self, _: Duration) -> bool {
+        false
+    }
+}
 
 impl Read for LinkReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
