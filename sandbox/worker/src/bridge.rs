@@ -113,7 +113,7 @@ impl OpBridge {
         } else {
             return;
         };
-        // Errors are ignored: if the daemon has gone, the reading thread ends this process.
+        // Errors are ignored: if the daemon has gone, the end of the link ends this process.
         drop(self.link.send(&frame));
     }
 
@@ -128,7 +128,7 @@ impl OpBridge {
             return Err(fault::emit_limit_fault(emitted, self.most_emitted));
         }
         self.emitted = emitted;
-        // Errors are ignored: if the daemon has gone, the reading thread ends this process.
+        // Errors are ignored: if the daemon has gone, the end of the link ends this process.
         drop(self.link.send(&FromWorker::Emit { part }));
         Ok(())
     }

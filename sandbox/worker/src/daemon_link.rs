@@ -47,9 +47,8 @@ pub(crate) struct DaemonLink {
 }
 
 impl DaemonLink {
-    /// Opens the link. The future of the script's thread gets its frames only if the thread calls
-    /// [`FrameSource::read_before_sleep`] before it sleeps.
-    pub(crate) fn open() -> io::Result<(Self, FrameSource, FrameReceiver)> {
+    /// Opens the link. The script's thread must call [`FrameSource::read_before_sleep`] before it sleeps.
+    pub(crate) fn open() -> io::Result<(Self, Arc<FrameSource>, FrameReceiver)> {
         check_link()?;
         let (sender, frames) = mpsc::unbounded_channel();
         let source = FrameSource::start(sender)?;
@@ -66,16 +65,13 @@ impl DaemonLink {
 }
 
 /// The reading end, which the script's thread and the link's thread share.
-#[derive(Clone)]
-pub(crate) struct FrameSource(Arc<SharedReader>);
-
-struct SharedReader {
-    turn: Mutex<ReadingTurn>,
-    handed_over: Condvar,
+pub(crate) struct FrameSource {
+    state: Mutex<ReaderState>,
+    script_has_slept: Condvar,
     frames: mpsc::UnboundedSender<ToWorker>,
 }
 
-struct ReadingTurn {
+struct ReaderState {
     /// `None` while the link's thread reads.
     reader: Option<BufReader<LinkReader>>,
     /// Whether the script's thread has left the reading to the link's thread, to sleep.
@@ -86,68 +82,65 @@ struct ReadingTurn {
 
 impl FrameSource {
     /// Starts the link's thread.
-    fn start(frames: mpsc::UnboundedSender<ToWorker>) -> io::Result<Self> {
-        let shared = Arc::new(SharedReader {
-            turn: Mutex::new(ReadingTurn {
+    fn start(frames: mpsc::UnboundedSender<ToWorker>) -> io::Result<Arc<Self>> {
+        let source = Arc::new(Self {
+            state: Mutex::new(ReaderState {
                 reader: Some(BufReader::new(LinkReader)),
                 script_sleeps: false,
                 script_was_idle: false,
             }),
-            handed_over: Condvar::new(),
+            script_has_slept: Condvar::new(),
             frames,
         });
-        let of_thread = Arc::clone(&shared);
+        let of_thread = Arc::clone(&source);
         thread::Builder::new()
             .name("mux-link".into())
             .spawn(move || {
                 loop {
-                    of_thread.read_turn();
+                    of_thread.read_for_script();
                 }
             })?;
-        Ok(Self(shared))
+        Ok(source)
     }
 
-    /// Waits shortly for frames, or leaves that to the link's thread. To be called by the script's thread when it would
-    /// sleep: frames wake it again.
+    /// Waits shortly for frames, or leaves that to the link's thread. Frames wake the script's thread again.
     pub(crate) fn read_before_sleep(&self) {
-        let mut turn = self.0.turn.lock();
-        turn.script_was_idle = true;
-        if let Some(reader) = &mut turn.reader
+        let mut state = self.state.lock();
+        state.script_was_idle = true;
+        if let Some(reader) = &mut state.reader
             && reader.get_ref().wait_until_readable(DIRECT_WAIT)
         {
-            self.0.pass_on(read_frames(reader));
+            self.pass_on(read_frames(reader));
             return;
         }
-        turn.script_sleeps = true;
-        self.0.handed_over.notify_one();
+        state.script_sleeps = true;
+        self.script_has_slept.notify_one();
     }
-}
 
-impl SharedReader {
     /// Waits until the script's thread sleeps or is busy for long, and reads until it has slept.
-    fn read_turn(&self) {
-        let mut turn = self.turn.lock();
-        while LinkReader::CAN_WAIT && !turn.script_sleeps {
-            let waited = self.handed_over.wait_for(&mut turn, TAKEOVER_INTERVAL);
-            if waited.timed_out() && !std::mem::take(&mut turn.script_was_idle) {
+    fn read_for_script(&self) {
+        let mut state = self.state.lock();
+        while LinkReader::CAN_WAIT && !state.script_sleeps {
+            let waited = (self.script_has_slept).wait_for(&mut state, TAKEOVER_INTERVAL);
+            if waited.timed_out() && !std::mem::take(&mut state.script_was_idle) {
                 break;
             }
         }
-        let Some(mut reader) = turn.reader.take() else {
+        let Some(mut reader) = state.reader.take() else {
             return;
         };
         loop {
-            drop(turn);
+            drop(state);
             let frames = read_frames(&mut reader);
-            turn = self.turn.lock();
+            state = self.state.lock();
             // Before the script's thread may read: a late answer must not arrive after the next program.
             self.pass_on(frames);
-            if LinkReader::CAN_WAIT && turn.script_sleeps {
+            if LinkReader::CAN_WAIT && state.script_sleeps {
                 break;
             }
         }
-        turn.reader = Some(reader);
-        turn.script_sleeps = false;
+        state.reader = Some(reader);
+        state.script_sleeps = false;
     }
 
     fn pass_on(&self, frames: Vec<ToWorker>) {

@@ -4,9 +4,9 @@
 //! no environment. In this workspace it depends on `mux-wire` and `mux-lockdown` alone, and it is the only program with a
 //! JavaScript engine.
 //!
-//! - `arguments` parses the command line; `daemon_link` is the link, which the script's thread writes, and reads by turns
-//!   with a thread that waits for what comes late; `watchdog` stops code that a program left behind (a timer, a
-//!   finalizer, a stray promise).
+//! - `arguments` parses the command line; `daemon_link` is the link: the script's thread writes and reads it, and a second
+//!   thread reads what comes while the first sleeps or computes; `watchdog` stops code that a program left behind (a
+//!   timer, a finalizer, a stray promise).
 //! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
 //!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
 //!   that do not exist in the sandbox.

@@ -33,15 +33,10 @@ impl HeldWorker {
             output,
         };
         assert!(matches!(worker.receive(), FromWorker::Hello { .. }));
-        worker.start(source);
+        assert_eq!(worker.receive(), FromWorker::Ready);
+        worker.send(&run(source));
+        assert_eq!(worker.receive(), FromWorker::Accepted);
         worker
-    }
-
-    /// Starts a program once an isolate is ready.
-    fn start(&mut self, source: &str) {
-        assert_eq!(self.receive(), FromWorker::Ready);
-        self.send(&run(source));
-        assert_eq!(self.receive(), FromWorker::Accepted);
     }
 
     fn receive(&mut self) -> FromWorker {
@@ -89,6 +84,13 @@ fn answer(call: u32) -> ToWorker {
     ToWorker::CallDone { call, outcome }
 }
 
+/// The end of a program that has joined the answers to its first calls.
+fn joined_answers(calls: u32) -> FromWorker {
+    let texts: Vec<String> = (0..calls).map(|call| call.to_string()).collect();
+    let outcome = Ok(format!("\"{}\"", texts.join(",")));
+    FromWorker::Done { outcome }
+}
+
 /// A call that is answered at once is read by the script's thread; the timer is longer than that thread waits.
 #[test]
 fn answers_arrive_at_once_and_beside_timers() {
@@ -104,9 +106,7 @@ fn answers_arrive_at_once_and_beside_timers() {
         assert_eq!(worker.receive_call(), call);
         worker.send(&answer(call));
     }
-    let expected: Vec<String> = (0..50).map(|call| call.to_string()).collect();
-    let outcome = Ok(format!("\"{}\"", expected.join(",")));
-    assert_eq!(worker.receive(), FromWorker::Done { outcome });
+    assert_eq!(worker.receive(), joined_answers(50));
     assert_eq!(worker.receive(), FromWorker::Ready);
 }
 
@@ -124,9 +124,7 @@ fn answers_arrive_several_at_once_and_in_pieces() {
     for piece in bytes.chunks(7) {
         worker.write(piece);
     }
-    let expected: Vec<String> = (0..40).map(|call| call.to_string()).collect();
-    let outcome = Ok(format!("\"{}\"", expected.join(",")));
-    assert_eq!(worker.receive(), FromWorker::Done { outcome });
+    assert_eq!(worker.receive(), joined_answers(40));
 }
 
 #[test]
