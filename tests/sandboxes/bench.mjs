@@ -118,6 +118,7 @@ function armed({ name, body }) {
 const environment = (home, id) => ({
   PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
   HOME: home,
+  TMPDIR: home,
   MUX_HOME: home,
   ...marked(id),
   MUX_BENCH_SANDBOXES: modules ?? "",
