@@ -3,13 +3,13 @@
 //! Invariant: a waiting owner is served after at most one item of each other owner, however many items those have
 //! queued.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// The owner and the client of a queued item.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueKey {
     /// A client program in a workspace, with all its connections.
-    pub owner: String,
+    pub owner: Arc<str>,
     /// One connection of the owner.
     pub client: u64,
 }
@@ -24,7 +24,7 @@ pub struct FairQueue<T> {
 
 #[derive(Debug)]
 struct OwnerQueue<T> {
-    name: String,
+    name: Arc<str>,
     /// In the order of their turns; each has at least one item.
     clients: VecDeque<ClientQueue<T>>,
 }
@@ -57,13 +57,13 @@ impl<T> FairQueue<T> {
     pub fn len_of_owner(&self, owner: &str) -> usize {
         self.owners
             .iter()
-            .find(|o| o.name == owner)
+            .find(|o| *o.name == *owner)
             .map_or(0, OwnerQueue::len)
     }
 
     /// Every owner with queued items, and how many.
     pub fn owners(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.owners.iter().map(|o| (o.name.as_str(), o.len()))
+        self.owners.iter().map(|o| (&*o.name, o.len()))
     }
 
     pub fn push(&mut self, turn: &QueueKey, item: T) {
@@ -88,7 +88,7 @@ impl<T> FairQueue<T> {
 
     /// The next owner, in turn, for which `may` is true.
     pub fn next_owner(&self, may: impl Fn(&str) -> bool) -> Option<&str> {
-        let mut owners = self.owners.iter().map(|owner| owner.name.as_str());
+        let mut owners = self.owners.iter().map(|owner| &*owner.name);
         owners.find(|owner| may(owner))
     }
 

@@ -110,7 +110,7 @@ impl Pool {
             };
             let ended = run::drive_run(&mut worker, job).await;
             worker.runs += 1;
-            worker.owner = Some(request.turn.owner.clone());
+            worker.owner = Some(Arc::clone(&request.turn.owner));
             let is_worth_keeping = ended.clean
                 && worker.runs < self.0.settings.runs_per_worker
                 && (worker.snapshot || !self.0.snapshots.is_usable());
@@ -164,7 +164,7 @@ impl Pool {
         let AssignedWorker { mut worker, place } = self.acquire(turn).await?;
         let checked = run::check_program(&mut worker, source, self.0.settings.check_timeout).await;
         // A worker that has parsed a program of one owner is not used for another.
-        worker.owner = Some(turn.owner.clone());
+        worker.owner = Some(Arc::clone(&turn.owner));
         if checked.is_ok() {
             self.offer_worker(worker);
         } else {
@@ -223,7 +223,7 @@ impl Pool {
     /// A worker for this owner: a ready one, or else the next that becomes free.
     async fn acquire(&self, turn: &QueueKey) -> Result<AssignedWorker, Fault> {
         let (hand, promise) = oneshot::channel();
-        let owner = turn.owner.clone();
+        let owner = Arc::clone(&turn.owner);
         let picked = {
             let mut state = self.state();
             let picked = state.take_ready_worker(&owner);
@@ -403,23 +403,23 @@ async fn sweep_idle_workers(pool: Weak<PoolInner>) {
 struct BusyGuard {
     /// `None` once the worker is no longer counted.
     pool: Option<Pool>,
-    owner: String,
+    owner: Arc<str>,
     since: Instant,
 }
 
 impl BusyGuard {
-    fn of(pool: &Pool, owner: &str) -> Self {
+    fn of(pool: &Pool, owner: &Arc<str>) -> Self {
         Self {
             pool: Some(pool.clone()),
-            owner: owner.to_owned(),
+            owner: Arc::clone(owner),
             since: Instant::now(),
         }
     }
 
     /// Disarms the guard and returns the owner. The caller has to update the count.
-    fn cancel(mut self) -> String {
+    fn cancel(mut self) -> Arc<str> {
         self.pool = None;
-        std::mem::take(&mut self.owner)
+        Arc::clone(&self.owner)
     }
 }
 

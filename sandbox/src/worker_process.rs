@@ -160,7 +160,7 @@ pub(crate) struct Worker {
     /// Runs served so far.
     pub(crate) runs: u32,
     /// The owner of these runs.
-    pub(crate) owner: Option<String>,
+    pub(crate) owner: Option<Arc<str>>,
 }
 
 impl Worker {

@@ -70,7 +70,7 @@ impl Gateway {
         let caller = request.caller.cloned().unwrap_or_default();
         let asking = CallContext {
             turn: QueueKey {
-                owner: String::new(),
+                owner: "".into(),
                 client: 0,
             },
             scope: self.scope_of(&caller.origin),

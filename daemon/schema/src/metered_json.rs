@@ -38,7 +38,8 @@ struct BudgetLeft {
     steps: u64,
     /// The clock is read when this many steps are left.
     clock_at: u64,
-    /// The deadline on the clock of this thread's CPU time.
+    cpu_time: Duration,
+    /// The deadline on the clock of this thread's CPU time, from the first reading on: a short check needs none.
     until: Option<Duration>,
     states: usize,
 }
@@ -47,6 +48,7 @@ impl BudgetLeft {
     const UNLIMITED: Self = Self {
         steps: u64::MAX,
         clock_at: 0,
+        cpu_time: Duration::MAX,
         until: None,
         states: 0,
     };
@@ -66,8 +68,9 @@ pub(crate) fn within<T>(budget: CheckBudget, work: impl FnOnce() -> T) -> T {
     let _after = RestoreUnlimited;
     BUDGET_LEFT.set(BudgetLeft {
         steps: budget.steps,
-        clock_at: budget.steps,
-        until: thread_cpu_time().map(|now| now + budget.cpu_time),
+        clock_at: budget.steps.saturating_sub(STEPS_PER_CLOCK_CHECK),
+        cpu_time: budget.cpu_time,
+        until: None,
         states: budget.states,
     });
     work()
@@ -80,10 +83,11 @@ fn step(weight: usize) {
         None => exhausted(),
     }
     if left.steps <= left.clock_at
-        && let Some(until) = left.until
+        && let Some(now) = thread_cpu_time()
     {
         left.clock_at = left.steps.saturating_sub(STEPS_PER_CLOCK_CHECK);
-        if thread_cpu_time().is_some_and(|now| now > until) {
+        let until = left.until.get_or_insert(now.saturating_add(left.cpu_time));
+        if now > *until {
             exhausted();
         }
     }

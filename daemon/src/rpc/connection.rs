@@ -49,6 +49,7 @@ pub(super) struct ConnectionState {
     /// The features that both this daemon and the client know.
     features: OnceLock<Box<[&'static str]>>,
     origin: OnceLock<Arc<ClientOrigin>>,
+    turn: OnceLock<QueueKey>,
     arrived: Notify,
     /// Counts the client from `hello` on, unless it is the daemon itself.
     present: OnceLock<ActivityGuard>,
@@ -76,6 +77,7 @@ impl ConnectionState {
             hello: OnceLock::new(),
             features: OnceLock::new(),
             origin: OnceLock::new(),
+            turn: OnceLock::new(),
             arrived: Notify::new(),
             present: OnceLock::new(),
             asked: CancellationToken::new(),
@@ -148,7 +150,8 @@ impl ConnectionState {
     /// The queue key of this connection. Connections of the same client program, agent and workspace are one owner:
     /// their runs may use the same worker process one after the other, and they share one turn in the queue.
     pub(super) fn turn(&self) -> QueueKey {
-        self.turn_for(&self.origin())
+        let turn = self.turn.get_or_init(|| self.turn_for(&self.origin()));
+        turn.clone()
     }
 
     /// The queue key of this connection for a run of another owner, with a worker of that owner.
@@ -160,7 +163,7 @@ impl ConnectionState {
             ..
         } = owner;
         QueueKey {
-            owner: format!("{client}|{agent:?}|{workspace:?}"),
+            owner: format!("{client}|{agent:?}|{workspace:?}").into(),
             client: self.number,
         }
     }

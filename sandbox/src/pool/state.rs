@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -32,7 +33,7 @@ pub(super) struct PoolState {
     /// The worker that was returned last is last.
     ready: VecDeque<Worker>,
     /// The number of busy workers by owner.
-    busy: HashMap<String, usize>,
+    busy: HashMap<Arc<str>, usize>,
     /// Processes that are being started.
     pub(super) starting: usize,
     /// Workers that are building their next isolate.
@@ -67,7 +68,7 @@ pub(super) struct ProcessCounts {
 
 /// A run that waits for a worker. It counts as busy as soon as the worker is sent to it.
 pub(super) struct QueuedRun {
-    pub(super) owner: String,
+    pub(super) owner: Arc<str>,
     pub(super) hand: oneshot::Sender<Result<AssignedWorker, Fault>>,
 }
 
@@ -257,8 +258,8 @@ impl PoolState {
     }
 
     /// Counts one more worker of this owner as busy until the returned guard is dropped.
-    pub(super) fn mark_busy(&mut self, owner: &str, pool: &Pool) -> BusyGuard {
-        *self.busy.entry(owner.to_owned()).or_default() += 1;
+    pub(super) fn mark_busy(&mut self, owner: &Arc<str>, pool: &Pool) -> BusyGuard {
+        *self.busy.entry(Arc::clone(owner)).or_default() += 1;
         self.load.record_demand(self.busy_count() + self.line.len());
         BusyGuard::of(pool, owner)
     }
