@@ -171,7 +171,7 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Secrets(args) => secrets::secrets(args, json).await,
         MuxCommand::Audit(args) => audit::audit(&args, json).await,
         MuxCommand::Status(args) => status_and_lists::status(&args, json).await,
-        MuxCommand::Ui(args) => ui::ui(&args, json).await,
+        MuxCommand::Ui(args) => Box::pin(ui::ui(&args, json)).await,
         MuxCommand::Doctor => doctor::doctor(json).await,
         MuxCommand::Setup(args) => setup::setup(args, json).await,
         MuxCommand::Init(args) => init::init(&args, json).await,

@@ -169,7 +169,7 @@ async fn start_and_follow(
         return Ok(transcript.running_result(&run));
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
-    let result = follow_run(&line, &run, transcript, None, job).await;
+    let result = Box::pin(follow_run(&line, &run, transcript, None, job)).await;
     // A run that cannot be followed any more is cancelled: the agent is told that it failed.
     if result.is_ok() {
         cancel.0 = None;
@@ -213,7 +213,7 @@ async fn execute_resume(
         // The resumed run may have another id.
         false => job.runs_without_stored_values.remember(&run),
     }
-    follow_run(&line, &run, transcript, Some(wait), job).await
+    Box::pin(follow_run(&line, &run, transcript, Some(wait), job)).await
 }
 
 /// Reports a run's progress until it has ended, or until `wait` is over.

@@ -108,7 +108,7 @@ impl DaemonConnection {
             Held::Stored(handle) => handle.handle,
         };
         let pages = ValuePages::new(&self.session, &handle, 0, None);
-        JsonText::new(pages.read_to_end_of_value().await?)
+        JsonText::new(Box::pin(pages.read_to_end_of_value()).await?)
             .map_err(|error| Error::new(Kind::Internal, format!("`{handle}` is not JSON: {error}")))
     }
 }
@@ -176,12 +176,15 @@ impl DaemonLink {
     /// An open connection; starts a daemon if none is running.
     pub(super) async fn open(&self) -> Result<Arc<DaemonConnection>, Error> {
         let slot = self.slot();
+        if let Some(line) = slot.line.get() {
+            return Ok(Arc::clone(line));
+        }
         let DaemonLinkInner { dirs, program, .. } = &*self.0;
         let opening = || async {
             let session = mux_client::connect_or_spawn(dirs, program.clone(), &slot.me).await?;
             Ok(self.prepare_connection(&slot, session).await)
         };
-        let line = slot.line.get_or_try_init(opening).await;
+        let line = Box::pin(slot.line.get_or_try_init(opening)).await;
         line.cloned().map_err(connect_error_for_agent)
     }
 
@@ -206,7 +209,8 @@ impl DaemonLink {
     {
         for _ in 0..MAX_SHUTDOWN_REFUSALS {
             let line = self.open().await?;
-            match question(Arc::clone(&line)).await {
+            // tarpc's futures have several KiB, and those around them are moved before they are polled.
+            match Box::pin(question(Arc::clone(&line))).await {
                 Err(error) if error.is_ending() => self.mark_broken(&line),
                 answer => return answer,
             }

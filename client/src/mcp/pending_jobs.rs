@@ -7,11 +7,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    panic::AssertUnwindSafe,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use mux_proto::Cause;
 use parking_lot::Mutex;
 use rmcp::{
@@ -95,7 +96,7 @@ pub(super) enum JobStep {
 }
 
 struct RunningJob {
-    work: AbortOnDropHandle<Result<JobOutput, ErrorData>>,
+    work: JobFuture,
     questions: mpsc::UnboundedReceiver<ServerQuestion>,
     progress_sender: ProgressSender,
     /// Open questions, by the key under which the agent answers them.
@@ -145,7 +146,7 @@ impl JobRegistry {
             trace: TraceContext::of(&context.meta),
         };
         let job = RunningJob {
-            work: AbortOnDropHandle::new(tokio::spawn(work(job))),
+            work: work(job),
             questions,
             progress_sender,
             asked: BTreeMap::new(),
@@ -200,8 +201,8 @@ impl JobRegistry {
         loop {
             tokio::select! {
                 biased;
-                done = &mut job.work => {
-                    let done = done.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+                done = AssertUnwindSafe(&mut job.work).catch_unwind() => {
+                    let done = done.unwrap_or_else(|_| Err(failed_request()));
                     return match (done, lacking.filter(|_| asks_back)) {
                         // The call failed because the agent lacks the capability.
                         (Err(_), Some(needed)) => {
@@ -232,6 +233,10 @@ impl JobRegistry {
     }
 
     fn park_job(&self, job: RunningJob) -> Result<InputRequiredResult, ErrorData> {
+        let job = RunningJob {
+            work: in_background(job.work),
+            ..job
+        };
         // The request that received progress gets its response now.
         job.progress_sender.detach_request();
         let requests = job
@@ -250,6 +255,18 @@ impl JobRegistry {
     fn lock_parked_jobs(&self) -> parking_lot::MutexGuard<'_, HashMap<String, ParkedJob>> {
         self.parked.lock()
     }
+}
+
+/// The error of a request whose work panicked.
+fn failed_request() -> ErrorData {
+    ErrorData::internal_error("mux failed in this request; others are not affected", None)
+}
+
+/// Lets a task drive work that no request drives meanwhile.
+fn in_background(work: JobFuture) -> JobFuture {
+    let work = AbortOnDropHandle::new(tokio::spawn(work));
+    work.map(|done| done.unwrap_or_else(|_| Err(failed_request())))
+        .boxed()
 }
 
 impl RunningJob {

@@ -50,7 +50,7 @@ impl ServerQuestion {
         let ask = self.ask;
         let request = AnswerRequest { ask, answer };
         let client = &self.line.session.client;
-        match client.answer(within_seconds(10), request).await {
+        match Box::pin(client.answer(within_seconds(10), request)).await {
             Ok(answered) => answered,
             // The call that the question was for has ended, too.
             Err(error) if breaks_connection(&error) => Ok(()),

@@ -286,9 +286,8 @@ impl Gateway {
                 .await??;
         }
         if let Some(ask) = ask {
-            call.arguments = self
-                .approve_call(ask, (&wanted, raw), observer, entry)
-                .await?;
+            let approved = self.approve_call(ask, (&wanted, raw), observer, entry);
+            call.arguments = Box::pin(approved).await?;
             // The approval may have taken minutes.
             HeldSession { slot, session } =
                 ready_session(&server, (&whose, trace), observer).await?;

@@ -2,7 +2,8 @@
 //!
 //! All requests of a connection are polled by its one task: a panic that propagated would end the connection, and with
 //! it the runs that it owns. tarpc reserves space in each connection for several requests and for 32 answers: they are
-//! boxed, since the largest would take 25 KiB of every idle client.
+//! boxed, since the largest would take 25 KiB of every idle client. The future of a request is boxed, too: it is as large
+//! as that of the largest request, and tarpc moves it several times.
 
 use std::{io, panic::AssertUnwindSafe};
 
@@ -22,7 +23,7 @@ impl<S: Serve> Serve for CatchPanics<S> {
         context: Context,
         request: Box<S::Req>,
     ) -> Result<Box<S::Resp>, ServerError> {
-        let answer = AssertUnwindSafe(self.0.serve(context, *request)).catch_unwind();
+        let answer = AssertUnwindSafe(Box::pin(self.0.serve(context, *request))).catch_unwind();
         let answer = answer.await.unwrap_or_else(|_| {
             let detail = "muxd failed in this request; others are not affected; see `mux logs`";
             Err(ServerError::new(io::ErrorKind::Other, detail.to_owned()))

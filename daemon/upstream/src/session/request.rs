@@ -4,6 +4,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures::{FutureExt as _, future::BoxFuture};
 use rmcp::{
     model::{ClientRequest, GetExtensions, GetMeta, ServerResult},
     service::{PeerRequestOptions, ServiceError},
@@ -54,16 +55,24 @@ impl RequestOptions<'_> {
 }
 
 impl Session {
-    pub(super) async fn request(
-        &self,
+    /// Boxed: its future has several KiB, and those around it are moved before they are polled.
+    pub(super) fn request<'a>(
+        &'a self,
         request: impl Into<ClientRequest>,
+        options: &'a RequestOptions<'_>,
+    ) -> BoxFuture<'a, Result<ServerResult, CallError>> {
+        self.send_and_wait(request.into(), options).boxed()
+    }
+
+    async fn send_and_wait(
+        &self,
+        mut request: ClientRequest,
         options: &RequestOptions<'_>,
     ) -> Result<ServerResult, CallError> {
         let _counted = self.calls.token();
         if !self.is_open() {
             return Err(CallError::NotSent);
         }
-        let mut request = request.into();
         let in_flight = self
             .router
             .in_flight

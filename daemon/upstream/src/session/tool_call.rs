@@ -55,7 +55,7 @@ impl Session {
         let needs_task = self.era == ProtocolEra::Legacy && tool.needs_task;
         let tool = tool.server_name();
         match needs_task {
-            true => self.call_as_task(tool, arguments, &budget, options).await,
+            true => Box::pin(self.call_as_task(tool, arguments, &budget, options)).await,
             false => {
                 let request = |answers: InputAnswers| {
                     let mut params = CallToolRequestParams::new(tool.to_owned());
@@ -66,7 +66,7 @@ impl Session {
                 };
                 let result = self.request_in_rounds(request, &budget, options).await?;
                 match self.era == ProtocolEra::Modern && result["resultType"] == "task" {
-                    true => self.follow_task(&result, &budget, options).await,
+                    true => Box::pin(self.follow_task(&result, &budget, options)).await,
                     false => Ok(result),
                 }
             }

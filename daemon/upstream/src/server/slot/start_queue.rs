@@ -57,13 +57,13 @@ pub(super) async fn start_session(
             info!("stopping a session of the previous muxd: its definition has changed");
             handed.stop_process();
         } else {
-            match Session::resume_handed_session(inputs, handed).await {
+            match Box::pin(Session::resume_handed_session(inputs, handed)).await {
                 Ok(session) => return Ok(session),
                 Err(error) => warn!(%error, "cannot resume a session of the previous muxd"),
             }
         }
     }
-    let opening = Session::open(inputs);
+    let opening = Box::pin(Session::open(inputs));
     let reason = |reason: Option<&str>| {
         let mut status = status.lock();
         status.reason = reason.map(str::to_owned);
