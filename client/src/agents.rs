@@ -6,6 +6,7 @@
 
 mod agent_file;
 mod agent_paths;
+mod agent_table;
 mod config_document;
 mod config_document_error;
 mod diff;
@@ -13,16 +14,18 @@ mod json;
 mod line_endings;
 mod mux_entry;
 mod toml;
+mod yaml;
 
 use clap::ValueEnum;
 
 pub(crate) use self::{
     agent_file::{AgentFile, AgentFileError, list_backups},
     agent_paths::{AgentPaths, OperatingSystem},
+    agent_table::{AgentProfile, ReferenceSyntax, TimeoutLimit},
     config_document::{ConfigDocument, ConfigFormat},
     config_document_error::ConfigDocumentError,
     diff::{masked_diff, unmasked_diff},
-    mux_entry::MuxEntry,
+    mux_entry::{MuxEntry, command_words},
 };
 
 /// A program with MCP servers of its own, whose configuration file can be edited.
@@ -37,67 +40,54 @@ pub(crate) enum Agent {
     Windsurf,
     Opencode,
     Zed,
+    Gemini,
+    Copilot,
+    Qwen,
+    Goose,
+    Crush,
+    Cline,
+    Kiro,
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Claude,
-        Self::ClaudeDesktop,
-        Self::Cursor,
-        Self::Vscode,
-        Self::Codex,
-        Self::Windsurf,
-        Self::Opencode,
-        Self::Zed,
-    ];
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Self::value_variants().iter().copied()
+    }
+
+    /// The names of all agents, for a message.
+    pub(crate) fn names() -> String {
+        let names: Vec<&str> = Self::all().map(Self::name).collect();
+        names.join(", ")
+    }
 
     /// The name on the command line and in JSON.
     pub(crate) fn name(self) -> &'static str {
         self.into()
     }
 
+    pub(crate) fn profile(self) -> &'static AgentProfile {
+        &agent_table::AGENTS[self as usize]
+    }
+
     /// The name shown to users.
     pub(crate) fn display_name(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-            Self::ClaudeDesktop => "Claude Desktop",
-            Self::Cursor => "Cursor",
-            Self::Vscode => "VS Code",
-            Self::Codex => "Codex",
-            Self::Windsurf => "Windsurf",
-            Self::Opencode => "opencode",
-            Self::Zed => "Zed",
-        }
+        self.profile().display_name
     }
 
     pub(crate) fn format(self) -> ConfigFormat {
-        match self {
-            Self::Codex => ConfigFormat::Toml,
-            _ => ConfigFormat::Json,
-        }
+        self.profile().format
     }
 
-    /// The keys of the object that holds the agent's servers. In version 2 of opencode's file, it is one level deeper.
+    /// The keys of the object that holds the agent's servers.
     pub(crate) fn servers_section(self, document: &ConfigDocument) -> &'static [&'static str] {
-        match self {
-            Self::Claude | Self::ClaudeDesktop | Self::Cursor | Self::Windsurf => &["mcpServers"],
-            Self::Vscode => &["servers"],
-            Self::Codex => &["mcp_servers"],
-            Self::Zed => &["context_servers"],
-            Self::Opencode => {
-                let servers = document.values().pointer("/mcp/servers");
-                // In version 1, `servers` could only be a server of that name, which has a type.
-                match servers.filter(|v| v.is_object() && !v["type"].is_string()) {
-                    Some(_) => &["mcp", "servers"],
-                    None => &["mcp"],
-                }
-            }
-        }
-    }
-
-    /// Whether the agent is started from the desktop, with a PATH that differs from the user's shell.
-    pub(crate) fn needs_absolute_command(self) -> bool {
-        self == Self::ClaudeDesktop
+        let profile = self.profile();
+        let is_newer = |section: &&'static [&'static str]| {
+            let found = document.find_value(section);
+            // In the older version, the last key could only be the name of a server, which has a type.
+            found.is_some_and(|found| found.is_object() && !found["type"].is_string())
+        };
+        let newer = profile.newer_section.filter(is_newer);
+        newer.unwrap_or(profile.section)
     }
 }
 

@@ -38,6 +38,17 @@ const FILES: &[(&str, &str, &str)] = &[
         ".config/opencode/opencode.jsonc",
     ),
     ("zed", "zed.json", ".config/zed/settings.json"),
+    ("gemini", "gemini.json", ".gemini/settings.json"),
+    ("copilot", "copilot.json", ".copilot/mcp-config.json"),
+    ("qwen", "qwen.json", ".qwen/settings.json"),
+    ("goose", "goose-crlf.yaml", ".config/goose/config.yaml"),
+    ("crush", "crush.json", ".config/crush/crush.json"),
+    (
+        "cline",
+        "cline.json",
+        ".cline/data/settings/cline_mcp_settings.json",
+    ),
+    ("kiro", "kiro.json", ".kiro/settings/mcp.json"),
 ];
 
 fn data(name: &str) -> Vec<u8> {
@@ -45,9 +56,14 @@ fn data(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
+/// A home without agents.
+fn without_agents() -> TestEnv {
+    TestEnv::new().with_own_path()
+}
+
 /// A home with the configuration files of all agents.
 fn with_all() -> TestEnv {
-    let env = TestEnv::new();
+    let env = without_agents();
     for (_, name, place) in FILES {
         write(&env, place, data(name));
     }

@@ -35,6 +35,7 @@ pub struct TestEnv {
     pub dirs: Dirs,
     watches_polls: bool,
     has_default_log: bool,
+    has_own_path: bool,
 }
 
 /// The output and exit code of a command.
@@ -90,6 +91,7 @@ impl TestEnv {
             dirs,
             watches_polls: false,
             has_default_log: false,
+            has_own_path: false,
         }
     }
 
@@ -123,6 +125,13 @@ impl TestEnv {
     #[must_use]
     pub fn with_default_log(mut self) -> Self {
         self.has_default_log = true;
+        self
+    }
+
+    /// Makes `bin` in the home the only directory of PATH, so that programs of this machine are not found.
+    #[must_use]
+    pub fn with_own_path(mut self) -> Self {
+        self.has_own_path = true;
         self
     }
 
@@ -161,15 +170,17 @@ impl TestEnv {
 
     /// A program of this workspace, in this home and with a clean environment.
     pub fn command(&self, program: &str) -> Command {
+        let path = if self.has_own_path {
+            self.path("bin").display().to_string()
+        } else {
+            variable("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
+        };
         let mut command = Command::new(binary(program));
         command
             .env_clear()
             .env("MUX_HOME", self.home.path())
             .env("HOME", self.home.path())
-            .env(
-                "PATH",
-                variable("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
-            )
+            .env("PATH", path)
             .env("SHELL", "/bin/sh")
             .current_dir(self.home.path())
             .stdin(Stdio::null());

@@ -1,8 +1,15 @@
-//! The paths of the agents' files. Pure, except for a check which of opencode's two files exists.
+//! The paths of the agents' files. Pure, except for checks which files exist.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
 
-use super::Agent;
+use super::{
+    Agent,
+    agent_table::{Location, LocationBase},
+};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum OperatingSystem {
@@ -31,8 +38,10 @@ pub(crate) struct AgentPaths {
     xdg: PathBuf,
     /// The directory in which the system's desktop programs keep their settings.
     desktop: PathBuf,
-    codex: PathBuf,
-    claude: Option<PathBuf>,
+    /// The agents' own variables that are set.
+    variables: BTreeMap<&'static str, PathBuf>,
+    /// The directories of PATH.
+    programs: Vec<PathBuf>,
     system: OperatingSystem,
 }
 
@@ -56,9 +65,18 @@ impl AgentPaths {
                 absolute("APPDATA").unwrap_or_else(|| home.join("AppData").join("Roaming"))
             }
         };
+        let profiles = Agent::all().map(Agent::profile);
+        let locations =
+            profiles.flat_map(|profile| profile.files.iter().chain(profile.directories));
+        let variables = locations.filter_map(|location| match location.base {
+            LocationBase::Variable(name) => Some((name, absolute(name)?)),
+            _ => None,
+        });
         Some(Self {
-            codex: absolute("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
-            claude: absolute("CLAUDE_CONFIG_DIR"),
+            variables: variables.collect(),
+            programs: variable("PATH")
+                .map(|path| env::split_paths(&path).collect())
+                .unwrap_or_default(),
             home,
             xdg,
             desktop,
@@ -68,51 +86,20 @@ impl AgentPaths {
 
     /// The path of the file with an agent's servers, whether it exists or not.
     pub(crate) fn agent_config_file(&self, agent: Agent) -> PathBuf {
-        let folder = self.agent_folder(agent);
-        match agent {
-            Agent::Claude => match &self.claude {
-                Some(folder) => folder.join(".claude.json"),
-                None => self.home.join(".claude.json"),
-            },
-            Agent::ClaudeDesktop => folder.join("claude_desktop_config.json"),
-            Agent::Cursor | Agent::Vscode => folder.join("mcp.json"),
-            Agent::Codex => folder.join("config.toml"),
-            Agent::Windsurf => folder.join("mcp_config.json"),
-            Agent::Opencode => {
-                let commented = folder.join("opencode.jsonc");
-                if commented.exists() {
-                    commented
-                } else {
-                    folder.join("opencode.json")
-                }
-            }
-            Agent::Zed => folder.join("settings.json"),
-        }
+        let file = self.first_location(agent.profile().files);
+        file.expect("each agent has a file on each system")
     }
 
     /// Whether the agent seems to be installed on this machine.
     pub(crate) fn seems_installed(&self, agent: Agent) -> bool {
-        self.agent_config_file(agent).exists() || self.agent_folder(agent).is_dir()
-    }
-
-    /// The directory that the agent creates.
-    fn agent_folder(&self, agent: Agent) -> PathBuf {
-        match agent {
-            Agent::Claude => match &self.claude {
-                Some(folder) => folder.clone(),
-                None => self.home.join(".claude"),
-            },
-            Agent::ClaudeDesktop => self.desktop.join("Claude"),
-            Agent::Cursor => self.home.join(".cursor"),
-            Agent::Vscode => self.desktop.join("Code").join("User"),
-            Agent::Codex => self.codex.clone(),
-            Agent::Windsurf => self.home.join(".codeium").join("windsurf"),
-            Agent::Opencode => self.xdg.join("opencode"),
-            Agent::Zed => match self.system {
-                OperatingSystem::Windows => self.desktop.join("Zed"),
-                _ => self.xdg.join("zed"),
-            },
-        }
+        let profile = agent.profile();
+        let file = self.agent_config_file(agent);
+        let directory = match self.first_location(profile.directories) {
+            Some(directory) => directory.is_dir(),
+            None => file.parent().is_some_and(Path::is_dir),
+        };
+        let mut programs = profile.programs.iter();
+        directory || file.exists() || programs.any(|name| self.is_in_path(name))
     }
 
     /// The path that `~` or `~/…` stands for; any other text as it is.
@@ -130,5 +117,36 @@ impl AgentPaths {
             Ok(rest) => Path::new("~").join(rest).display().to_string(),
             Err(_) => path.display().to_string(),
         }
+    }
+
+    fn first_location(&self, locations: &[Location]) -> Option<PathBuf> {
+        locations.iter().find_map(|location| {
+            let base = match location.base {
+                LocationBase::Variable(name) => self.variables.get(name)?,
+                LocationBase::Home => &self.home,
+                LocationBase::Config => &self.xdg,
+                LocationBase::Desktop => &self.desktop,
+                LocationBase::WindowsDesktop if self.system == OperatingSystem::Windows => {
+                    &self.desktop
+                }
+                LocationBase::WindowsDesktop => return None,
+            };
+            let mut path = base.clone();
+            path.extend(location.path.split('/').filter(|part| !part.is_empty()));
+            (!location.must_exist || path.exists()).then_some(path)
+        })
+    }
+
+    fn is_in_path(&self, program: &str) -> bool {
+        // npm installs programs as `.cmd` on Windows.
+        let endings: &[&str] = match self.system {
+            OperatingSystem::Windows => &[".exe", ".cmd"],
+            _ => &[""],
+        };
+        let mut directories = self.programs.iter();
+        directories.any(|directory| {
+            let mut endings = endings.iter();
+            endings.any(|ending| directory.join(format!("{program}{ending}")).is_file())
+        })
     }
 }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{config_document_error::ConfigDocumentError, json, line_endings, toml};
+use super::{config_document_error::ConfigDocumentError, json, line_endings, toml, yaml};
 
 /// The byte order mark, which some programs on Windows write.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -14,6 +14,7 @@ pub(crate) enum ConfigFormat {
     /// JSON with comments and trailing commas, whether the agent accepts them or not.
     Json,
     Toml,
+    Yaml,
 }
 
 /// The text of a file, with its parsed values.
@@ -52,9 +53,15 @@ impl ConfigDocument {
         &self.values
     }
 
+    /// The value below these keys.
+    pub(crate) fn find_value(&self, path: &[&str]) -> Option<&Value> {
+        section_value(&self.values, path)
+    }
+
     /// The entries of a section, in the order of the file.
     pub(crate) fn section_entries(&self, section: &[&str]) -> Vec<(&str, &Value)> {
-        let entries = section_value(&self.values, section)
+        let entries = self
+            .find_value(section)
             .and_then(Value::as_object)
             .into_iter()
             .flatten();
@@ -80,6 +87,7 @@ impl ConfigDocument {
         let edited = match self.format {
             ConfigFormat::Json => json::put_json_entry(&self.text, section, name, entry)?,
             ConfigFormat::Toml => toml::put_toml_entry(&self.text, section, name, entry)?,
+            ConfigFormat::Yaml => yaml::put_yaml_entry(&self.text, section, name, entry)?,
         };
         let mut expected = self.values.clone();
         let mut place = &mut expected;
@@ -143,6 +151,7 @@ impl ConfigDocument {
         let edited = match self.format {
             ConfigFormat::Json => json::take_json_entry(&self.text, section, name)?,
             ConfigFormat::Toml => toml::take_toml_entry(&self.text, section, name)?,
+            ConfigFormat::Yaml => yaml::take_yaml_entry(&self.text, section, name)?,
         };
         let mut expected = self.values.clone();
         remove_value(&mut expected, section, name);
@@ -175,6 +184,7 @@ fn parse_values(text: &str, format: ConfigFormat) -> Result<Value, ConfigDocumen
     match format {
         ConfigFormat::Json => json::read_json(text),
         ConfigFormat::Toml => toml::read_toml(text),
+        ConfigFormat::Yaml => yaml::read_yaml(text),
     }
 }
 

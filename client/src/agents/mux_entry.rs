@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Agent;
+use super::{Agent, ConfigFormat};
 
 /// The command with which an agent starts `mux mcp`.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,41 +17,19 @@ pub(crate) struct MuxEntry {
 impl MuxEntry {
     /// Parses an entry. `None` unless its first argument is `mcp`.
     pub(crate) fn parse_mcp_entry(entry: &Value) -> Option<Self> {
-        let command = &entry["command"];
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let mut words: Vec<String> = match command {
-            Value::Array(words) => words.iter().filter_map(text).collect(),
-            // Zed's older format.
-            Value::Object(_) => std::iter::once(text(&command["path"])?)
-                .chain(
-                    command["args"]
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .filter_map(text),
-                )
-                .collect(),
-            one => vec![text(one)?],
-        };
-        words.extend(
-            entry["args"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(text),
-        );
-        let command = words.first()?.clone();
-        let args = words.split_off(1);
-        if args.first()? != "mcp" {
+        let mut words = command_words(entry);
+        if words.get(1)? != "mcp" {
             return None;
         }
-        let env = entry.get("env").or_else(|| entry.get("environment"));
-        let env = env.and_then(Value::as_object).into_iter().flatten();
+        let args = words.split_off(1);
+        let env = ["env", "environment", "envs"];
+        let env = env.iter().find_map(|key| entry[key].as_object());
+        let env = env.into_iter().flatten();
         Some(Self {
-            command,
+            command: words.pop()?,
             args,
             env: env
-                .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
+                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
                 .collect(),
         })
     }
@@ -61,31 +39,18 @@ impl MuxEntry {
         entry == "mux" || is_mux_program(&self.command)
     }
 
-    /// The entry as the agent documents it; `section` is where it will be written.
-    pub(crate) fn to_agent_entry(&self, agent: Agent, section: &[&str]) -> Value {
-        let (command, args) = (&self.command, &self.args);
-        let mut entry = match agent {
-            Agent::Claude | Agent::Vscode => {
-                json!({ "type": "stdio", "command": command, "args": args })
-            }
-            Agent::ClaudeDesktop | Agent::Cursor | Agent::Windsurf | Agent::Codex | Agent::Zed => {
-                json!({ "command": command, "args": args })
-            }
-            Agent::Opencode => {
-                let words: Vec<&String> = std::iter::once(command).chain(args).collect();
-                let mut entry = json!({ "type": "local", "command": words });
-                if section.len() == 1 {
-                    entry["enabled"] = true.into();
-                }
-                entry
-            }
-        };
+    /// The entry as the agent documents it; `section` and `name` are where it will be written.
+    pub(crate) fn to_agent_entry(&self, agent: Agent, section: &[&str], name: &str) -> Value {
+        let profile = agent.profile();
+        let mut entry = (profile.entry)(self, name);
+        if section != profile.section
+            && let Some(keys) = entry.as_object_mut()
+        {
+            // Only the older version of opencode's file has this key.
+            keys.remove("enabled");
+        }
         if !self.env.is_empty() {
-            let key = match agent {
-                Agent::Opencode => "environment",
-                _ => "env",
-            };
-            entry[key] = self
+            entry[profile.env_key] = self
                 .env
                 .iter()
                 .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
@@ -96,17 +61,43 @@ impl MuxEntry {
 
     /// The text for the user to insert by hand, if the file cannot be edited.
     pub(crate) fn manual_text(&self, agent: Agent, section: &[&str], name: &str) -> String {
-        let entry = self.to_agent_entry(agent, section);
-        if agent == Agent::Codex {
-            let text = super::toml::put_toml_entry("", section, name, &entry).unwrap_or_default();
-            return text.trim_end().to_owned();
-        }
-        let mut whole = json!({ name: entry });
-        for key in section.iter().rev() {
-            whole = json!({ *key: whole });
-        }
-        whole.to_string()
+        let entry = self.to_agent_entry(agent, section, name);
+        let text = match agent.format() {
+            ConfigFormat::Toml => super::toml::put_toml_entry("", section, name, &entry),
+            ConfigFormat::Yaml => super::yaml::put_yaml_entry("", section, name, &entry),
+            ConfigFormat::Json => {
+                let mut whole = json!({ name: entry });
+                for key in section.iter().rev() {
+                    whole = json!({ *key: whole });
+                }
+                Ok(whole.to_string())
+            }
+        };
+        text.unwrap_or_default().trim_end().to_owned()
     }
+}
+
+/// The program of an entry and its arguments, in the format of any agent. Empty for a server with a URL.
+pub(crate) fn command_words(entry: &Value) -> Vec<String> {
+    // Cline's newer format has the rest of the entry in `transport`.
+    let transport = entry.get("transport").filter(|inner| inner.is_object());
+    let entry = transport.unwrap_or(entry);
+    let command = &entry["command"];
+    // Zed's older format has an object as the command.
+    let parts = [
+        command,
+        &command["path"],
+        &command["args"],
+        &entry["cmd"],
+        &entry["args"],
+    ];
+    let words = parts.into_iter().flat_map(|part| match part {
+        Value::Array(words) => words.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    words
+        .filter_map(|word| word.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Whether a command's file name is `mux` or `mux.exe`, in any directory.

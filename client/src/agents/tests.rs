@@ -16,6 +16,14 @@ pub(crate) const AGENT_FILES: &[(Agent, &str)] = &[
     (Agent::Opencode, "opencode.jsonc"),
     (Agent::Opencode, "opencode-2.json"),
     (Agent::Zed, "zed.json"),
+    (Agent::Gemini, "gemini.json"),
+    (Agent::Copilot, "copilot.json"),
+    (Agent::Qwen, "qwen.json"),
+    (Agent::Goose, "goose.yaml"),
+    (Agent::Goose, "goose-crlf.yaml"),
+    (Agent::Crush, "crush.json"),
+    (Agent::Cline, "cline.json"),
+    (Agent::Kiro, "kiro.json"),
 ];
 
 /// An absolute path of Unix, as an absolute path of this system.
@@ -44,7 +52,11 @@ fn install(agent: Agent, text: &str, mux_entry: &MuxEntry) -> String {
     let document = ConfigDocument::parse(text.as_bytes(), agent.format()).unwrap();
     let section = agent.servers_section(&document);
     document
-        .with_server_entry(section, "mux", &mux_entry.to_agent_entry(agent, section))
+        .with_server_entry(
+            section,
+            "mux",
+            &mux_entry.to_agent_entry(agent, section, "mux"),
+        )
         .unwrap()
 }
 
@@ -163,6 +175,22 @@ fn agents_entry_is_added_in_the_layout_of_the_file() {
     ] {
         assert_eq!(install(Agent::Codex, before, &mux_entry()), after);
     }
+    let ours = "  mux:\n    enabled: true\n    type: stdio\n    name: mux\n    cmd: mux\n    args:\n      - mcp\n    timeout: 300\n";
+    for (before, after) in [
+        ("", format!("extensions:\n{ours}")),
+        ("# only this", format!("# only this\nextensions:\n{ours}")),
+        ("a: 1\n", format!("a: 1\nextensions:\n{ours}")),
+        (
+            "extensions: # none yet\na: 1\n",
+            format!("extensions: # none yet\n{ours}a: 1\n"),
+        ),
+        (
+            "# top\n---\nextensions:\n  b: {enabled: false}  # off\n\n\n# end\n",
+            format!("# top\n---\nextensions:\n  b: {{enabled: false}}  # off\n{ours}\n\n# end\n"),
+        ),
+    ] {
+        assert_eq!(install(Agent::Goose, before, &mux_entry()), after);
+    }
     assert_eq!(
         install(Agent::Codex, "model = \"x\"", &mux_entry()),
         "model = \"x\"\n\n[mcp_servers.mux]\ncommand = \"mux\"\nargs = [\"mcp\"]\n"
@@ -222,6 +250,17 @@ fn agents_entry_is_removed_without_a_gap() {
     ] {
         assert_eq!(undo(Agent::Codex, before), after);
     }
+    for (before, after) in [
+        (
+            "extensions:\n  # a\n  a: 1 # one\n  mux:\n    args:\n    - mcp\n  # b\n  b: |\n    text\n",
+            "extensions:\n  # a\n  a: 1 # one\n  # b\n  b: |\n    text\n",
+        ),
+        ("extensions:\n  mux: {}\nz: 1\n", "extensions: {}\nz: 1\n"),
+        ("extensions: {mux: {}, b: 1}\n", "extensions: {b: 1}\n"),
+        ("extensions:\nz: 1\n", "extensions:\nz: 1\n"),
+    ] {
+        assert_eq!(undo(Agent::Goose, before), after);
+    }
 }
 
 #[test]
@@ -241,6 +280,9 @@ fn agents_syntax_errors_have_line_and_column() {
         (Agent::Cursor, "{ 'a': 1 }", "column 3"),
         (Agent::Cursor, "// only this", "one JSON object"),
         (Agent::Codex, "a = 1\n[b\n", "line 2, column 3"),
+        (Agent::Goose, "é: 1\n😀: [1\n", "line 2, column 5"),
+        (Agent::Goose, "a: 1\na: 2\n", "line 2, column 1"),
+        (Agent::Goose, "- a\n", "one YAML mapping"),
     ] {
         let message = failure(agent, text.as_bytes());
         assert!(message.contains(place), "{text}: {message}");
@@ -249,6 +291,9 @@ fn agents_syntax_errors_have_line_and_column() {
     let shape = ConfigDocument::parse(b"{\"mcpServers\": [1]}", ConfigFormat::Json).unwrap();
     let error = shape.with_server_entry(&["mcpServers"], "mux", &serde_json::json!({}));
     assert!(error.unwrap_err().to_string().contains("`mcpServers`"));
+    let shape = ConfigDocument::parse(b"extensions: [1]\n", ConfigFormat::Yaml).unwrap();
+    let error = shape.with_server_entry(&["extensions"], "mux", &serde_json::json!({}));
+    assert!(error.unwrap_err().to_string().contains("`extensions`"));
 }
 
 #[test]
@@ -264,10 +309,10 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         AgentPaths::new(system, find)
     };
     let linux = places(OperatingSystem::Linux, &[("HOME", "/h")]).unwrap();
-    let files = Agent::ALL.map(|agent| linux.tilde_path(&linux.agent_config_file(agent)));
+    let files = Agent::all().map(|agent| linux.tilde_path(&linux.agent_config_file(agent)));
     // Compared as paths: the separator is that of this system.
     assert_eq!(
-        files.map(PathBuf::from),
+        files.map(PathBuf::from).collect::<Vec<_>>(),
         [
             "~/.claude.json",
             "~/.config/Claude/claude_desktop_config.json",
@@ -277,6 +322,13 @@ fn agents_paths_follow_the_system_and_environment_variables() {
             "~/.codeium/windsurf/mcp_config.json",
             "~/.config/opencode/opencode.json",
             "~/.config/zed/settings.json",
+            "~/.gemini/settings.json",
+            "~/.copilot/mcp-config.json",
+            "~/.qwen/settings.json",
+            "~/.config/goose/config.yaml",
+            "~/.config/crush/crush.json",
+            "~/.cline/data/settings/cline_mcp_settings.json",
+            "~/.kiro/settings/mcp.json",
         ]
         .map(PathBuf::from)
     );
@@ -285,6 +337,13 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         ("XDG_CONFIG_HOME", "/x"),
         ("CODEX_HOME", "/c"),
         ("CLAUDE_CONFIG_DIR", "/d"),
+        ("GEMINI_CLI_HOME", "/g"),
+        ("COPILOT_HOME", "/p"),
+        ("QWEN_HOME", "relative"),
+        ("GOOSE_PATH_ROOT", "/o"),
+        ("CRUSH_GLOBAL_CONFIG", "/r"),
+        ("CLINE_MCP_SETTINGS_PATH", "/l/mcp.json"),
+        ("CLINE_DIR", "/i"),
     ];
     let moved = places(OperatingSystem::Linux, &moved).unwrap();
     for (agent, file) in [
@@ -292,6 +351,12 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         (Agent::Vscode, "/x/Code/User/mcp.json"),
         (Agent::Codex, "/c/config.toml"),
         (Agent::Zed, "/x/zed/settings.json"),
+        (Agent::Gemini, "/g/.gemini/settings.json"),
+        (Agent::Copilot, "/p/mcp-config.json"),
+        (Agent::Qwen, "/h/.qwen/settings.json"),
+        (Agent::Goose, "/o/config/config.yaml"),
+        (Agent::Crush, "/r/crush.json"),
+        (Agent::Cline, "/l/mcp.json"),
     ] {
         assert_eq!(moved.agent_config_file(agent), system_path(file));
     }
@@ -330,7 +395,45 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         windows.agent_config_file(Agent::Cursor),
         system_path("/u/.cursor/mcp.json")
     );
+    assert_eq!(
+        windows.agent_config_file(Agent::Goose),
+        system_path("/r/Block/goose/config/config.yaml")
+    );
     assert!(places(OperatingSystem::Linux, &[]).is_none());
+}
+
+#[test]
+fn agent_is_found_by_its_file_its_directory_or_its_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let variable = |name: &str| match name {
+        "HOME" => Some(dir.path().join("home")),
+        "PATH" => Some(dir.path().join("bin")),
+        _ => None,
+    };
+    let find = |system| {
+        let paths = AgentPaths::new(system, variable).unwrap();
+        Agent::all()
+            .filter(|agent| paths.seems_installed(*agent))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(find(OperatingSystem::Linux), []);
+    fs::create_dir_all(dir.path().join("home/.cline")).unwrap();
+    assert_eq!(find(OperatingSystem::Linux), [Agent::Cline]);
+    let bin = dir.path().join("bin");
+    fs::create_dir_all(bin.join("codex")).unwrap();
+    for agent in Agent::all() {
+        let program = agent.profile().programs[0];
+        fs::remove_dir_all(&bin).unwrap();
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join(program), "").unwrap();
+        let mut found = vec![agent, Agent::Cline];
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(find(OperatingSystem::Linux), found);
+        assert_eq!(find(OperatingSystem::Windows), [Agent::Cline]);
+        fs::write(bin.join(format!("{program}.cmd")), "").unwrap();
+        assert_eq!(find(OperatingSystem::Windows), found);
+    }
 }
 
 #[test]
@@ -362,6 +465,11 @@ fn agents_entries_that_start_mux_are_recognized() {
         json!({ "command": "C:\\bin\\mux.exe", "args": ["mcp"] })
     ));
     assert!(leads("x", json!({ "command": ["mux", "mcp"] })));
+    assert!(leads("x", json!({ "cmd": "mux", "args": ["mcp"] })));
+    assert!(leads(
+        "x",
+        json!({ "transport": { "type": "stdio", "command": "mux", "args": ["mcp"] } })
+    ));
     assert!(leads(
         "x",
         json!({ "command": { "path": "mux", "args": ["mcp"] } })

@@ -39,7 +39,7 @@ pub(crate) struct InstallArgs {
     /// Remove the entry again
     #[arg(long, conflicts_with_all = ["agent_name", "command"])]
     pub(crate) undo: bool,
-    /// Write to the project's file in this directory (claude, cursor and vscode only)
+    /// Write to the project's file in this directory (claude, cursor, vscode, gemini, copilot, qwen, crush, kiro only)
     #[arg(long)]
     pub(crate) project: bool,
     /// The name of the entry

@@ -70,11 +70,7 @@ fn agents_to_read(named: &[Agent], places: &AgentPaths) -> Vec<Agent> {
     agents.sort_unstable();
     agents.dedup();
     if agents.is_empty() {
-        agents.extend(
-            Agent::ALL
-                .into_iter()
-                .filter(|agent| places.agent_config_file(*agent).exists()),
-        );
+        agents.extend(Agent::all().filter(|agent| places.agent_config_file(*agent).exists()));
     }
     agents
 }

@@ -281,11 +281,11 @@ fn with_prefix(what: &str, error: Error) -> Error {
 }
 
 fn nothing_found() -> Error {
-    let names = Agent::ALL.map(Agent::name).join(", ");
     let message =
         "no agent that mux knows was found on this machine, and config.toml has no server";
     Error::new(Kind::NotFound, message).hint(format!(
-        "add a server: {ADD_SERVER_EXAMPLE}\nor name an agent ({names}): mux init --agents NAME"
+        "add a server: {ADD_SERVER_EXAMPLE}\nor name an agent ({}): mux init --agents NAME",
+        Agent::names()
     ))
 }
 

@@ -83,46 +83,34 @@ fn select_agents(
         }
         return match agents
             .iter()
-            .find(|agent| project_file_name(**agent).is_none())
+            .find(|agent| agent.profile().project_file.is_none())
         {
             Some(other) => {
                 let message = format!(
                     "{} has no project file that mux knows",
                     other.display_name()
                 );
-                let hint = "--project works with claude, cursor and vscode";
+                let with_project =
+                    Agent::all().filter(|agent| agent.profile().project_file.is_some());
+                let names: Vec<&str> = with_project.map(Agent::name).collect();
+                let hint = format!("--project works with {}", names.join(", "));
                 Err(UsageMistake::new(message, hint).into())
             }
             None => Ok(agents),
         };
     }
     if agents.is_empty() {
-        agents.extend(
-            Agent::ALL
-                .into_iter()
-                .filter(|agent| places.seems_installed(*agent)),
-        );
+        agents.extend(Agent::all().filter(|agent| places.seems_installed(*agent)));
     }
     if agents.is_empty() {
-        let names = Agent::ALL.map(Agent::name).join(", ");
         return Err(Error::new(
             Kind::NotFound,
             "no agent that mux knows was found on this machine",
         )
-        .hint(format!("name one: mux install {names}"))
+        .hint(format!("name one: mux install {}", Agent::names()))
         .into());
     }
     Ok(agents)
-}
-
-/// An agent's file in a project, relative to the project's directory.
-fn project_file_name(agent: Agent) -> Option<&'static str> {
-    match agent {
-        Agent::Claude => Some(".mcp.json"),
-        Agent::Cursor => Some(".cursor/mcp.json"),
-        Agent::Vscode => Some(".vscode/mcp.json"),
-        _ => None,
-    }
 }
 
 fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
@@ -134,7 +122,7 @@ fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
     let folder = folder.map_err(|error| {
         exit::unavailable_error(format!("cannot get the current directory: {error}"))
     })?;
-    Ok(folder.join(project_file_name(agent).unwrap_or_default()))
+    Ok(folder.join(agent.profile().project_file.unwrap_or_default()))
 }
 
 /// Edits one agent's file, unless this is a dry run.
@@ -196,8 +184,7 @@ fn apply_file_step(file: &AgentFile, step: FileStep) -> Result<Option<PathBuf>, 
 
 /// All supported agents, with their entries that start mux.
 pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
-    Agent::ALL
-        .into_iter()
+    Agent::all()
         .map(|agent| {
             let file = places.agent_config_file(agent);
             let names = AgentFile::read(&file)
@@ -243,8 +230,7 @@ fn unusable_file_error(
     if args.undo {
         return failure.hint(format!("remove the entry `{}` by hand", args.name));
     }
-    let section = install_plan::default_section(agent);
-    let entry = mux_entry.manual_text(agent, section, &args.name);
+    let entry = mux_entry.manual_text(agent, agent.profile().section, &args.name);
     failure.hint(format!(
         "fix the file and try again, or add this by hand:\n{entry}"
     ))

@@ -2,11 +2,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use mux_tests::{TestEnv, mux_snapshot};
+use mux_tests::mux_snapshot;
 use mux_typegen::names::{BUILTIN_NAMES, is_reserved, is_server_name};
 use serde_json::{Map, Value, json};
 
-use super::{contents, data, with_all, write};
+use super::{contents, data, with_all, without_agents, write};
 
 fn servers(report: &Value) -> Vec<(&str, &str, &str)> {
     let servers = report["servers"].as_array().unwrap().iter();
@@ -47,6 +47,21 @@ fn agents_import_adds_all_servers_of_all_agents() {
             ("opencode", "everything"),
             ("opencode", "sentry"),
             ("zed", "postgres"),
+            ("gemini", "github-gemini"),
+            ("gemini", "db"),
+            ("copilot", "playwright"),
+            ("copilot", "issues"),
+            ("qwen", "notes"),
+            ("qwen", "web"),
+            ("goose", "Gr--e"),
+            ("goose", "remote-goose"),
+            ("crush", "files"),
+            ("crush", "github-crush"),
+            ("crush", "keys"),
+            ("cline", "time-cline"),
+            ("cline", "web-cline"),
+            ("kiro", "aws"),
+            ("kiro", "fetch"),
         ]
     );
     assert!(servers(&report).contains(&("zed", "time", "same")));
@@ -114,7 +129,7 @@ fn agents_import_dry_run_changes_nothing() {
 
 #[test]
 fn agents_import_leaves_unreadable_files_unchanged() {
-    let env = TestEnv::new();
+    let env = without_agents();
     write(&env, ".cursor/mcp.json", "{\"mcpServers\": {]}");
     write(
         &env,
@@ -148,7 +163,7 @@ fn agents_import_leaves_unreadable_files_unchanged() {
       hint: fix it, then try again
     ");
     assert_eq!(contents(&env), before);
-    let nothing = TestEnv::new();
+    let nothing = without_agents();
     mux_snapshot!(nothing.mux(["import"]), @"
     success: false
     exit_code: 1
@@ -161,7 +176,7 @@ fn agents_import_leaves_unreadable_files_unchanged() {
 
 #[test]
 fn agents_import_renames_servers_with_invalid_names() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let entries: Map<String, Value> = BUILTIN_NAMES
         .iter()
         .chain(&["my server", "@scope/x.y", "7zip", "größe"])
@@ -188,7 +203,7 @@ fn agents_import_renames_servers_with_invalid_names() {
 
 #[test]
 fn agents_import_keeps_existing_entry_without_replace() {
-    let env = TestEnv::new();
+    let env = without_agents();
     write(
         &env,
         ".codeium/windsurf/mcp_config.json",

@@ -9,13 +9,13 @@ use mux_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{contents, write};
+use super::{contents, without_agents, write};
 
 const CURSOR: &str = ".cursor/mcp.json";
 
 /// A home with Cursor, which has the fixture server as `fix`.
 fn with_cursor() -> TestEnv {
-    let env = TestEnv::new();
+    let env = without_agents();
     let entry = json!({ "command": binary("mux-fixture-server") });
     write(
         &env,
@@ -190,7 +190,7 @@ fn init_names_a_failed_step_with_its_fix_and_takes_the_others() {
 
 #[test]
 fn init_without_agents_and_servers_names_how_to_add_one() {
-    let env = TestEnv::new();
+    let env = without_agents();
     mux_snapshot!(env.mux(["init"]), @"
     success: false
     exit_code: 1
@@ -198,7 +198,7 @@ fn init_without_agents_and_servers_names_how_to_add_one() {
     ----- stderr -----
     error[not_found]: no agent that mux knows was found on this machine, and config.toml has no server
       hint: add a server: mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
-            or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed): mux init --agents NAME
+            or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro): mux init --agents NAME
     ");
     mux_snapshot!(env.mux(["init", "--yes"]), @"
     success: false
@@ -207,7 +207,7 @@ fn init_without_agents_and_servers_names_how_to_add_one() {
     ----- stderr -----
     error[not_found]: no agent that mux knows was found on this machine, and config.toml has no server
       hint: add a server: mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
-            or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed): mux init --agents NAME
+            or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro): mux init --agents NAME
     ");
     assert_eq!(contents(&env), []);
 }

@@ -8,7 +8,7 @@ use std::{
 use mux_tests::{TestEnv, env::binary, env::output, mux_snapshot};
 use serde_json::{Value, json};
 
-use super::{FILES, contents, data, with_all, write};
+use super::{FILES, contents, data, with_all, without_agents, write};
 
 #[test]
 fn agents_install_adds_entry_to_every_agent_found() {
@@ -58,7 +58,7 @@ fn agents_install_adds_entry_to_every_agent_found() {
 
 #[test]
 fn agents_install_entry_names_this_mux_and_its_home() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let mux = binary("mux");
     let home = env.home().to_str().unwrap();
     env.mux([
@@ -109,7 +109,7 @@ fn agents_install_entry_names_this_mux_and_its_home() {
 
 #[test]
 fn agents_install_writes_bare_command_if_mux_is_on_path() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let folder = env.path("bin");
     fs::create_dir(&folder).unwrap();
     symlink(binary("mux"), folder.join("mux")).unwrap();
@@ -138,7 +138,7 @@ fn agents_install_dry_run_changes_nothing() {
 
 #[test]
 fn agents_install_keeps_file_modes_and_symlinks() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let real = write(&env, "dotfiles/cursor.json", "{}\n");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     fs::create_dir(env.path(".cursor")).unwrap();
@@ -174,7 +174,7 @@ fn agents_install_keeps_file_modes_and_symlinks() {
 
 #[test]
 fn agents_install_leaves_unreadable_files_unchanged() {
-    let env = TestEnv::new();
+    let env = without_agents();
     write(
         &env,
         ".cursor/mcp.json",
@@ -187,6 +187,7 @@ fn agents_install_leaves_unreadable_files_unchanged() {
         "{\"context_servers\": []}",
     );
     write(&env, ".codeium/windsurf/mcp_config.json", "{}");
+    write(&env, ".config/goose/config.yaml", "extensions:\n  a: [1\n");
     let before = contents(&env);
     let done = env
         .mux(["install", "--json", "--command", "mux"])
@@ -213,6 +214,15 @@ fn agents_install_leaves_unreadable_files_unchanged() {
             .unwrap()
             .contains("[mcp_servers.mux]"),
         "{codex}"
+    );
+    let goose = &of("goose")["error"];
+    assert_eq!(goose["line"], 2, "{goose}");
+    assert!(
+        goose["hint"]
+            .as_str()
+            .unwrap()
+            .contains("\n  mux:\n    enabled: true\n"),
+        "{goose}"
     );
     let zed = of("zed")["error"]["message"].as_str().unwrap();
     assert!(zed.contains("`context_servers`"), "{zed}");
@@ -242,13 +252,50 @@ fn agents_install_leaves_unreadable_files_unchanged() {
     windsurf       has mux as `mux`  ~/.codeium/windsurf/mcp_config.json
     opencode       not found  ~/.config/opencode/opencode.json
     zed            without mux  ~/.config/zed/settings.json
+    gemini         not found  ~/.gemini/settings.json
+    copilot        not found  ~/.copilot/mcp-config.json
+    qwen           not found  ~/.qwen/settings.json
+    goose          cannot be read: line 2, column 6: unclosed bracket '['  ~/.config/goose/config.yaml
+    crush          not found  ~/.config/crush/crush.json
+    cline          not found  ~/.cline/data/settings/cline_mcp_settings.json
+    kiro           not found  ~/.kiro/settings/mcp.json
     ----- stderr -----
     ");
 }
 
 #[test]
+fn agent_without_files_is_found_by_its_program() {
+    let env = without_agents();
+    for program in ["claude", "goose", "kiro-cli"] {
+        write(&env, &format!("bin/{program}"), "");
+    }
+    let done = env.mux(["install", "--json"]).ok().json();
+    let edits = done["agents"].as_array().unwrap();
+    let found: Vec<&str> = edits
+        .iter()
+        .map(|edit| edit["agent"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, ["claude", "goose", "kiro"]);
+    assert!(edits.iter().all(|edit| edit["found"] == true), "{done:#}");
+    let mux = binary("mux");
+    let home = env.home().display();
+    assert_eq!(
+        fs::read_to_string(env.path(".config/goose/config.yaml")).unwrap(),
+        format!(
+            "extensions:\n  mux:\n    enabled: true\n    type: stdio\n    name: mux\n    cmd: {}\n    args:\n      - mcp\n    \
+             timeout: 300\n    envs:\n      MUX_HOME: {home}\n",
+            mux.display()
+        )
+    );
+    let doctor = env.mux(["doctor", "--json"]).json();
+    assert!(doctor.to_string().contains("Kiro has mux"), "{doctor:#}");
+    env.mux(["install", "--undo"]).ok();
+    assert!(!env.path(".config/goose/config.yaml").exists());
+}
+
+#[test]
 fn agents_install_does_not_replace_another_server() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let text = "{\"mcpServers\":{\"mux\":{\"url\":\"https://mux.com/mcp\"}}}";
     let path = write(&env, ".cursor/mcp.json", text);
     mux_snapshot!(env.mux(["install", "cursor"]), @"
@@ -280,7 +327,7 @@ fn agents_install_does_not_replace_another_server() {
 
 #[test]
 fn agents_install_project_writes_shared_project_file() {
-    let env = TestEnv::new();
+    let env = without_agents();
     env.mux(["install", "--project", "--command", "mux"]).ok();
     env.mux(["install", "vscode", "--project", "--command", "mux"])
         .ok();
@@ -300,7 +347,7 @@ fn agents_install_project_writes_shared_project_file() {
     ----- stdout -----
     ----- stderr -----
     error: Codex has no project file that mux knows
-      hint: --project works with claude, cursor and vscode
+      hint: --project works with claude, cursor, vscode, gemini, copilot, qwen, crush, kiro
     ");
     env.mux(["install", "--project", "--undo"]).ok();
     assert!(!env.path(".mcp.json").exists());
@@ -308,14 +355,14 @@ fn agents_install_project_writes_shared_project_file() {
 
 #[test]
 fn agents_install_lists_known_agents_if_none_is_found() {
-    let env = TestEnv::new();
+    let env = without_agents();
     mux_snapshot!(env.mux(["install"]), @"
     success: false
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
     error[not_found]: no agent that mux knows was found on this machine
-      hint: name one: mux install claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed
+      hint: name one: mux install claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro
     ");
     mux_snapshot!(env.mux(["install", "emacs"]), @"
     success: false
@@ -323,7 +370,7 @@ fn agents_install_lists_known_agents_if_none_is_found() {
     ----- stdout -----
     ----- stderr -----
     error: invalid value 'emacs' for '[AGENT]...'
-      [possible values: claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed]
+      [possible values: claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro]
 
     For more information, try '--help'.
     ");
@@ -349,6 +396,13 @@ fn agents_install_lists_known_agents_if_none_is_found() {
     windsurf       not found  ~/.codeium/windsurf/mcp_config.json
     opencode       not found  ~/.config/opencode/opencode.json
     zed            not found  ~/.config/zed/settings.json
+    gemini         not found  ~/.gemini/settings.json
+    copilot        not found  ~/.copilot/mcp-config.json
+    qwen           not found  ~/.qwen/settings.json
+    goose          not found  ~/.config/goose/config.yaml
+    crush          not found  ~/.config/crush/crush.json
+    cline          not found  ~/.cline/data/settings/cline_mcp_settings.json
+    kiro           not found  ~/.kiro/settings/mcp.json
     ----- stderr -----
 
     $ mux install zed

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use mux_tests::{TestEnv, env::binary, mux_snapshot};
+use mux_tests::{env::binary, mux_snapshot};
 use serde_json::{Value, json};
 
-use super::{contents, write};
+use super::{contents, without_agents, write};
 
 /// What an import did with a server in the agent's file: whether it was moved, and else why not.
 fn moved(report: &Value, name: &str) -> (bool, String) {
@@ -17,7 +17,7 @@ fn moved(report: &Value, name: &str) -> (bool, String) {
 
 #[test]
 fn agents_import_move_takes_out_only_what_muxd_can_use() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let fixture = binary("mux-fixture-server");
     let cursor = format!(
         "{{\n  // mine\n  \"mcpServers\": {{\n    \"fix\": {{\n      \"command\": {fixture:?},\n      \
@@ -163,7 +163,7 @@ fn agents_import_move_takes_out_only_what_muxd_can_use() {
 
 #[test]
 fn agents_import_undo_adds_servers_to_a_changed_file() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let entry = json!({ "command": binary("mux-fixture-server") });
     let text = json!({ "mcpServers": { "fix": entry } }).to_string();
     let file = write(&env, ".cursor/mcp.json", text);

@@ -4,8 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{FILES, contents, with_all, write};
-use mux_tests::TestEnv;
+use super::{FILES, contents, with_all, without_agents, write};
 
 #[test]
 fn agents_undo_restores_identical_bytes() {
@@ -34,7 +33,7 @@ fn agents_undo_restores_identical_bytes() {
 
 #[test]
 fn agents_undo_restores_formatting_that_removal_would_lose() {
-    let env = TestEnv::new();
+    let env = without_agents();
     // Files without a final newline, and with empty objects that an edit reformats.
     for text in ["{}", "", "{ \"mcpServers\": {   } }", "{\"a\":1}"] {
         let path = write(&env, ".cursor/mcp.json", text);
@@ -52,7 +51,7 @@ fn agents_undo_restores_formatting_that_removal_would_lose() {
 
 #[test]
 fn agents_undo_removes_only_own_entry_from_changed_file() {
-    let env = TestEnv::new();
+    let env = without_agents();
     let path = write(
         &env,
         ".cursor/mcp.json",
@@ -77,7 +76,7 @@ fn agents_undo_removes_only_own_entry_from_changed_file() {
 
 #[test]
 fn agents_undo_removes_file_that_install_created() {
-    let env = TestEnv::new();
+    let env = without_agents();
     env.mux(["install", "codex", "cursor"]).ok();
     env.mux(["install", "codex", "cursor", "--undo"]).ok();
     assert_eq!(contents(&env), []);

@@ -12,7 +12,9 @@ use super::{
     config_file::{self, ConfiguredProcess},
     programs::is_executable,
 };
-use crate::agents::{Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem};
+use crate::agents::{
+    Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem, command_words,
+};
 
 const AGENTS_GROUP: &str = "agents";
 
@@ -21,10 +23,7 @@ pub(super) fn check_agents(dirs: &Dirs) -> CheckGroup {
     // Without a home directory no agent can be found.
     if let Some(places) = AgentPaths::new(OperatingSystem::current(), env_path) {
         let ours = config_file::read_configured_processes(dirs);
-        for agent in Agent::ALL
-            .into_iter()
-            .filter(|agent| places.seems_installed(*agent))
-        {
+        for agent in Agent::all().filter(|agent| places.seems_installed(*agent)) {
             let file = places.agent_config_file(agent);
             check_agent(&mut group, agent, &file, &places.tilde_path(&file), &ours);
         }
@@ -94,18 +93,8 @@ fn check_agent(
 
 /// Whether an agent's entry is a server of ours: by its name and program, or by its whole command line.
 fn is_same_server(own: &ConfiguredProcess, entry: &str, value: &serde_json::Value) -> bool {
-    let words = |value: &serde_json::Value| -> Vec<String> {
-        let words = value.as_array().into_iter().flatten();
-        words
-            .filter_map(|word| word.as_str().map(str::to_owned))
-            .collect()
-    };
-    let command = &value["command"];
-    let mut line = command
-        .as_str()
-        .map_or_else(|| words(command), |one| vec![one.to_owned()]);
-    line.extend(words(&value["args"]));
-    let Some((program, args)) = line.split_first() else {
+    let words = command_words(value);
+    let Some((program, args)) = words.split_first() else {
         return false;
     };
     *program == own.command && (entry == own.name || args == own.args)

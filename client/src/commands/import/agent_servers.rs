@@ -15,7 +15,7 @@ use super::{
     variable_references::{ReferenceTranslator, TextPosition, escape_literal},
 };
 use crate::{
-    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry},
+    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry, TimeoutLimit},
     exit,
 };
 
@@ -53,8 +53,8 @@ pub(super) struct AgentServer {
 pub(super) enum SkipReason {
     #[error("it is mux itself")]
     Ourselves,
-    #[error("an extension of Zed starts it, and only Zed knows how")]
-    Extension,
+    #[error("it is an extension of {}, which alone can start it", .0.display_name())]
+    Extension(Agent),
     #[error("it has neither a command nor a url")]
     Nothing,
 }
@@ -163,6 +163,7 @@ impl EntryConverter<'_> {
         let names = |key: &str| entry[key].as_object().into_iter().flatten();
         let own: BTreeSet<String> = names("env")
             .chain(names("environment"))
+            .chain(names("envs"))
             .map(|(name, _)| name.clone())
             .collect();
         let agent = source.agent;
@@ -175,17 +176,13 @@ impl EntryConverter<'_> {
             return;
         };
         for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-            if !reading.convert_key(key, value) {
-                reading
-                    .to
-                    .notes
-                    .push(format!("`{key}` is not carried over"));
-            }
+            reading.convert_or_note(key, value);
         }
+        reading.merge_env_into_headers();
         let EntryConverter { to, mut definition } = reading;
         definition.disabled |= to.broken;
         source.server = match (&definition.command, &definition.url) {
-            (None, None) if agent == Agent::Zed => Err(SkipReason::Extension),
+            (None, None) if agent.profile().has_extensions => Err(SkipReason::Extension(agent)),
             (None, None) => Err(SkipReason::Nothing),
             _ => Ok(definition),
         };
@@ -194,11 +191,24 @@ impl EntryConverter<'_> {
         source.needs_edit = to.broken;
     }
 
+    fn convert_or_note(&mut self, key: &str, value: &Value) {
+        if !self.convert_key(key, value) {
+            let note = format!("`{key}` is not carried over");
+            self.to.notes.push(note);
+        }
+    }
+
     /// Converts one key; `false` if it has no equivalent.
     fn convert_key(&mut self, key: &str, value: &Value) -> bool {
-        let agent = self.to.agent;
         match (key, value) {
-            ("type" | "transport", Value::String(kind)) => {
+            // Cline's newer format.
+            ("transport", Value::Object(fields)) => {
+                for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+                    self.convert_or_note(key, value);
+                }
+                true
+            }
+            ("type" | "transport" | "transportType", Value::String(kind)) => {
                 if kind == "sse" {
                     self.to.notes.push(
                         "`type: sse`, the older transport, is not distinguished from HTTP".into(),
@@ -206,14 +216,12 @@ impl EntryConverter<'_> {
                 }
                 true
             }
-            // Zed: the origin of the entry.
-            ("source", Value::String(_)) => agent == Agent::Zed,
-            ("command", command) => self.convert_command(command),
+            ("command" | "cmd", command) => self.convert_command(command),
             ("args", Value::Array(args)) => {
                 self.convert_arguments(args);
                 true
             }
-            ("env" | "environment", Value::Object(pairs)) => {
+            ("env" | "environment" | "envs", Value::Object(pairs)) => {
                 for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
                     let value = self.to.translate_text(&value, TextPosition::Value);
                     self.definition.env.insert(name.clone(), value);
@@ -227,7 +235,7 @@ impl EntryConverter<'_> {
                 }
                 true
             }
-            ("url" | "serverUrl" | "httpUrl", Value::String(url)) => {
+            ("url" | "serverUrl" | "httpUrl" | "uri", Value::String(url)) => {
                 self.definition.url = Some(self.to.translate_text(url, TextPosition::Argument));
                 true
             }
@@ -248,13 +256,19 @@ impl EntryConverter<'_> {
                 self.definition.disabled |= !enabled;
                 true
             }
-            ("disabledTools" | "disabled_tools", Value::Array(tools)) => {
+            ("disabledTools" | "disabled_tools" | "excludeTools", Value::Array(tools)) => {
                 let names = tools.iter().filter_map(Value::as_str).map(str::to_owned);
                 self.definition.exclude.extend(names);
                 true
             }
-            ("tools", Value::Array(tools)) => tools.iter().all(|tool| tool == "*"),
-            _ => self.convert_timeout(key, value) || self.convert_codex_key(key, value),
+            ("tools", Value::Array(tools)) => tools.iter().any(|tool| tool == "*"),
+            // An empty list approves nothing, and restricts nothing.
+            ("autoApprove" | "available_tools", Value::Array(tools)) => tools.is_empty(),
+            _ => {
+                self.to.agent.profile().labels.contains(&key)
+                    || self.convert_timeout(key, value)
+                    || self.convert_variable_names(key, value)
+            }
         }
     }
 
@@ -305,29 +319,23 @@ impl EntryConverter<'_> {
             whole if whole.fract() == 0.0 => format!("{whole}s"),
             part => format!("{:.0}ms", part * 1_000.0),
         };
-        match (key, self.to.agent) {
-            ("startup_timeout_sec", _) => self.definition.start_timeout = Some(seconds(number)),
-            ("startup_timeout_ms", _) => {
-                self.definition.start_timeout = Some(seconds(number / 1_000.0));
-            }
-            ("tool_timeout_sec", _) => self.definition.call_timeout = Some(seconds(number)),
-            // The timeout for the list of tools.
-            ("timeout", Agent::Opencode) => {
-                self.definition.start_timeout = Some(seconds(number / 1_000.0));
-            }
-            ("timeout", Agent::Claude) => {
-                self.definition.call_timeout = Some(seconds(number / 1_000.0));
-            }
+        let (limit, units_per_second) = match (key, self.to.agent.profile().timeout) {
+            ("startup_timeout_sec", _) => (TimeoutLimit::Start, 1.0),
+            ("startup_timeout_ms", _) => (TimeoutLimit::Start, 1_000.0),
+            ("tool_timeout_sec", _) => (TimeoutLimit::Call, 1.0),
+            ("timeout", Some(timeout)) => (timeout.limit, timeout.units_per_second),
             _ => return false,
+        };
+        let converted = Some(seconds(number / units_per_second));
+        match limit {
+            TimeoutLimit::Start => self.definition.start_timeout = converted,
+            TimeoutLimit::Call => self.definition.call_timeout = converted,
         }
         true
     }
 
-    /// Converts keys of Codex that name variables instead of referring to them.
-    fn convert_codex_key(&mut self, key: &str, value: &Value) -> bool {
-        if self.to.agent != Agent::Codex {
-            return false;
-        }
+    /// Converts keys of Codex and Goose that name variables instead of referring to them.
+    fn convert_variable_names(&mut self, key: &str, value: &Value) -> bool {
         match (key, value) {
             ("bearer_token_env_var", Value::String(name)) => {
                 let value = format!("Bearer ${{{name}}}");
@@ -351,9 +359,44 @@ impl EntryConverter<'_> {
                     self.definition.env.entry(name.into()).or_insert(value);
                 }
             }
+            // Secrets that Goose stores.
+            ("env_keys", Value::Array(names)) => {
+                for name in names.iter().filter_map(Value::as_str) {
+                    self.to.notes.push(format!(
+                        "{} keeps {name} in its own store; put {name}=… into the file `env` beside config.toml",
+                        self.to.agent.display_name()
+                    ));
+                    self.to.variables_by_hand.push(name.to_owned());
+                    let value = format!("${{{name}}}");
+                    self.definition.env.entry(name.into()).or_insert(value);
+                }
+            }
             _ => return false,
         }
         true
+    }
+
+    /// Puts the variables of a server with a URL, which has no process, into the headers that refer to them.
+    fn merge_env_into_headers(&mut self) {
+        if self.definition.url.is_none() {
+            return;
+        }
+        // A longer name precedes those that it begins with.
+        for (name, value) in std::mem::take(&mut self.definition.env).iter().rev() {
+            let references = [format!("${{{name}}}"), format!("${name}")];
+            let mut is_used = false;
+            for header in self.definition.headers.values_mut() {
+                let found = references.iter().find(|found| header.contains(*found));
+                if let Some(reference) = found {
+                    *header = header.replace(reference, value);
+                    is_used = true;
+                }
+            }
+            if !is_used {
+                let note = format!("`{name}` is not carried over: no header refers to it");
+                self.to.notes.push(note);
+            }
+        }
     }
 }
 

@@ -47,9 +47,7 @@ impl MoveRecord {
 
     /// The agent, unless it is one of a newer mux.
     pub(super) fn agent(&self) -> Option<Agent> {
-        Agent::ALL
-            .into_iter()
-            .find(|agent| agent.name() == self.agent)
+        Agent::all().find(|agent| agent.name() == self.agent)
     }
 }
 

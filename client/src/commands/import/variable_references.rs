@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::agents::Agent;
+use crate::agents::{Agent, ReferenceSyntax};
 
 /// Where a text is in an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,11 +55,22 @@ impl<'a> ReferenceTranslator<'a> {
                     None => out.push_str(&format!("$${{{}}}", escape_literal(name))),
                 }
                 rest = after;
-            } else if self.agent == Agent::Opencode
+            } else if self.replaces(ReferenceSyntax::Braces)
                 && let Some((name, after)) = inner("{")
-                && let Some(ours) = self.translate_opencode_reference(name)
+                && let Some(ours) = self.translate_braces(name)
             {
                 out.push_str(&ours);
+                rest = after;
+            } else if let Some(name) = self.bare_name(rest) {
+                match self.translate_reference(name, place) {
+                    Some(ours) => out.push_str(&ours),
+                    None => out.push_str(&format!("${name}")),
+                }
+                rest = &rest[1 + name.len()..];
+            } else if self.replaces(ReferenceSyntax::Command)
+                && let Some((command, after)) = split_command(rest)
+            {
+                out.push_str(&format!("${{cmd:{command}}}"));
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('$') {
                 out.push_str(if after.starts_with(['$', '{']) {
@@ -75,6 +86,20 @@ impl<'a> ReferenceTranslator<'a> {
         }
         out.push_str(rest);
         out
+    }
+
+    fn replaces(&self, syntax: ReferenceSyntax) -> bool {
+        self.agent.profile().references.contains(&syntax)
+    }
+
+    /// The name at the beginning of `$NAME…`, if the agent replaces that.
+    fn bare_name<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let after = text
+            .strip_prefix('$')
+            .filter(|_| self.replaces(ReferenceSyntax::Bare))?;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
+        Some(&after[..end]).filter(|name| is_variable_name(name))
     }
 
     /// Translates the inside of `${…}`; `None` if it is meant literally.
@@ -102,23 +127,19 @@ impl<'a> ReferenceTranslator<'a> {
         }
         if let Some((name, default)) = inner.split_once(":-")
             && is_variable_name(name)
-            && self.agent == Agent::Claude
+            && self.replaces(ReferenceSyntax::Default)
         {
             self.notes.push(format!(
-                "`${{{name}:-…}}` became its default, since muxd has no defaults: write ${{{name}}} to use the variable"
+                "`${{{name}:-…}}` became its default; write ${{{name}:-…}} in config.toml to use the variable"
             ));
             return Some(escape_literal(default));
         }
         if is_variable_name(inner) && !self.is_editor_variable(inner) {
-            let meant = match (place, self.agent) {
-                (TextPosition::Value, _) => true,
-                (TextPosition::Argument, _) if self.own.contains(inner) => false,
-                // These agents do not expand arguments.
-                (
-                    TextPosition::Argument,
-                    Agent::ClaudeDesktop | Agent::Codex | Agent::Zed | Agent::Opencode,
-                ) => false,
-                (TextPosition::Argument, _) => true,
+            let meant = match place {
+                TextPosition::Value => true,
+                TextPosition::Argument => {
+                    self.replaces(ReferenceSyntax::Arguments) && !self.own.contains(inner)
+                }
             };
             return meant.then(|| format!("${{{inner}}}"));
         }
@@ -132,7 +153,7 @@ impl<'a> ReferenceTranslator<'a> {
         None
     }
 
-    fn translate_opencode_reference(&mut self, inner: &str) -> Option<String> {
+    fn translate_braces(&mut self, inner: &str) -> Option<String> {
         if let Some(name) = inner
             .strip_prefix("env:")
             .filter(|name| is_variable_name(name))
@@ -151,8 +172,7 @@ impl<'a> ReferenceTranslator<'a> {
 
     /// Whether it is an editor's predefined variable, such as `workspaceFolder`.
     fn is_editor_variable(&self, name: &str) -> bool {
-        let editor = matches!(self.agent, Agent::Vscode | Agent::Cursor | Agent::Windsurf);
-        editor
+        self.replaces(ReferenceSyntax::EditorVariables)
             && (name.starts_with("workspace")
                 || name.starts_with("file")
                 || name.starts_with("relativeFile")
@@ -191,6 +211,21 @@ pub(super) fn unescape_literal(text: &str) -> Option<String> {
     }
     out.push_str(rest);
     Some(out)
+}
+
+/// The command in `$(command)…`, and the text after it.
+fn split_command(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("$(")?;
+    let mut depth = 0;
+    let end = inside.find(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth < 0
+    })?;
+    Some((&inside[..end], &inside[end + 1..]))
 }
 
 fn is_variable_name(name: &str) -> bool {
@@ -241,6 +276,21 @@ mod tests {
             (Agent::Opencode, Value, "{\"a\":{}}", "{\"a\":{}}"),
             (Agent::Opencode, Value, "{file:~/.key}", "${MUX_FILE_KEY}"),
             (Agent::Cursor, Value, "a$b $1 $", "a$b $1 $"),
+            (Agent::Gemini, Value, "a$b $1 $", "a${b} $1 $"),
+            (Agent::Gemini, Argument, "$AUTH-${X:-y}", "$AUTH-y"),
+            (Agent::Copilot, Argument, "$HOME/x", "${HOME}/x"),
+            (Agent::Qwen, Argument, "$A_1.b${C}", "${A_1}.b${C}"),
+            (Agent::Crush, Value, "$T", "${T}"),
+            (
+                Agent::Crush,
+                Value,
+                "a $(echo $(b)) $T",
+                "a ${cmd:echo $(b)} ${T}",
+            ),
+            (Agent::Crush, Value, "$(a", "$(a"),
+            (Agent::Goose, Value, "pa$word", "pa$word"),
+            (Agent::Cline, Argument, "${env:A}${B}", "${A}$${B}"),
+            (Agent::Kiro, Argument, "${A}", "$${A}"),
             (Agent::Cursor, Value, "$$ ${", "$$$ $${"),
             (Agent::Cursor, Value, "${not a name}", "$${not a name}"),
         ] {

@@ -55,7 +55,7 @@ pub(super) fn plan_install(
 ) -> Result<InstallPlan, InstallPlanError> {
     let mut document = ConfigDocument::parse(file.bytes(), agent.format())?;
     let section = agent.servers_section(&document);
-    let entry = mux_entry.to_agent_entry(agent, section);
+    let entry = mux_entry.to_agent_entry(agent, section, name);
     let old = match document.find_section_entry(section, name) {
         Some(old) => Some(parse_own_entry(old, name, mux_entry)?),
         None => None,
@@ -110,10 +110,4 @@ pub(in crate::commands) fn own_entry_names(document: &ConfigDocument, agent: Age
         })
         .map(|(name, _)| name.to_owned())
         .collect()
-}
-
-/// The section that an empty file would have, for a file that cannot be read.
-pub(super) fn default_section(agent: Agent) -> &'static [&'static str] {
-    ConfigDocument::parse(b"", agent.format())
-        .map_or(&[], |document| agent.servers_section(&document))
 }

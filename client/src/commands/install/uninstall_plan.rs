@@ -56,6 +56,10 @@ fn with_entry(bytes: &[u8], agent: Agent, name: &str, mux_entry: &MuxEntry) -> O
         return None;
     }
     document
-        .with_server_entry(section, name, &mux_entry.to_agent_entry(agent, section))
+        .with_server_entry(
+            section,
+            name,
+            &mux_entry.to_agent_entry(agent, section, name),
+        )
         .ok()
 }

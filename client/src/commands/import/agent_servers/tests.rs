@@ -54,6 +54,31 @@ fn import_reads_every_way_to_write_an_entry() {
             json!({ "command": "a", "cwd": "${userHome}/w" }),
             json!({ "command": "a", "cwd": "${HOME}/w" }),
         ),
+        (
+            Agent::Goose,
+            json!({ "type": "stdio", "name": "it", "cmd": "a", "args": ["$x"], "envs": { "V": "$w" }, "timeout": 300, "enabled": false, "available_tools": [] }),
+            json!({ "command": "a", "args": ["$x"], "env": { "V": "$w" }, "call_timeout": "300s", "enabled": false }),
+        ),
+        (
+            Agent::Goose,
+            json!({ "type": "streamable_http", "uri": "https://h", "envs": { "T": "one", "T2": "two" }, "headers": { "A": "Bearer ${T}", "B": "$T2" } }),
+            json!({ "url": "https://h", "headers": { "A": "Bearer one", "B": "two" } }),
+        ),
+        (
+            Agent::Crush,
+            json!({ "type": "stdio", "command": "a", "timeout": 15 }),
+            json!({ "command": "a", "start_timeout": "15s" }),
+        ),
+        (
+            Agent::Cline,
+            json!({ "transport": { "type": "stdio", "command": "a", "args": ["x"] }, "timeout": 60, "autoApprove": [] }),
+            json!({ "command": "a", "args": ["x"], "call_timeout": "60s" }),
+        ),
+        (
+            Agent::Copilot,
+            json!({ "type": "local", "command": "a", "tools": ["*"] }),
+            json!({ "command": "a" }),
+        ),
     ] {
         let (server, notes) = read_one(agent, theirs.clone());
         assert_eq!((server.unwrap(), notes), (ours, vec![]), "{theirs}");
@@ -103,6 +128,21 @@ fn import_reports_keys_that_it_cannot_convert() {
             json!({ "command": "a", "args": ["${command:pick}"] }),
             &["command:pick"],
         ),
+        (
+            Agent::Copilot,
+            json!({ "command": "a", "tools": [] }),
+            &["`tools`"],
+        ),
+        (
+            Agent::Goose,
+            json!({ "cmd": "a", "env_keys": ["K"], "available_tools": ["x"] }),
+            &["put K=… into", "`available_tools`"],
+        ),
+        (
+            Agent::Gemini,
+            json!({ "url": "https://h", "env": { "V": "w" }, "trust": true }),
+            &["`trust`", "`V` is not carried over"],
+        ),
     ] {
         let (server, found) = read_one(agent, theirs.clone());
         assert_eq!(found.len(), notes.len(), "{theirs}: {found:?}");
@@ -130,7 +170,12 @@ fn import_skips_entries_that_are_not_servers() {
         (
             Agent::Zed,
             json!({ "source": "extension", "settings": {} }),
-            SkipReason::Extension,
+            SkipReason::Extension(Agent::Zed),
+        ),
+        (
+            Agent::Goose,
+            json!({ "type": "builtin", "name": "developer", "enabled": true }),
+            SkipReason::Extension(Agent::Goose),
         ),
         (Agent::Cursor, json!({ "args": [] }), SkipReason::Nothing),
         (Agent::Cursor, json!("text"), SkipReason::Nothing),

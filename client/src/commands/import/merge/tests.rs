@@ -73,6 +73,17 @@ fn import_converts_each_agents_file() {
             "zed.json",
             "MUX_POSTGRES_ARG_1=\"postgres://me:pässword@db/notes\"\n",
         ),
+        (Agent::Gemini, "gemini.json", ""),
+        (Agent::Copilot, "copilot.json", ""),
+        (Agent::Qwen, "qwen.json", ""),
+        (
+            Agent::Goose,
+            "goose.yaml",
+            "MUX_GR__E_SIZES_TOKEN=\"s3cret-of-sizes\"\n",
+        ),
+        (Agent::Crush, "crush.json", ""),
+        (Agent::Cline, "cline.json", ""),
+        (Agent::Kiro, "kiro.json", ""),
     ] {
         let project = Path::new("/home/me/größe");
         let read =

@@ -1,0 +1,381 @@
+//! The agents that mux knows: how each is recognized, where its file is, and how entries are written there.
+//!
+//! Invariant: the rows are in the order of [`Agent`]. A new agent is a variant and a row.
+
+use serde_json::{Value, json};
+
+use super::{Agent, ConfigFormat, MuxEntry};
+
+/// What mux knows about an agent.
+pub(crate) struct AgentProfile {
+    agent: Agent,
+    pub(crate) display_name: &'static str,
+    pub(crate) format: ConfigFormat,
+    /// Where the file with the servers is: the first location that this system has.
+    pub(crate) files: &'static [Location],
+    /// The directory that the agent creates, in the same way. Empty if it is the directory of the file.
+    pub(crate) directories: &'static [Location],
+    /// The names of its programs in PATH.
+    pub(crate) programs: &'static [&'static str],
+    /// The keys of the object that holds the servers.
+    pub(crate) section: &'static [&'static str],
+    /// The keys of that object in the newer version of the file.
+    pub(crate) newer_section: Option<&'static [&'static str]>,
+    /// The file for one project, relative to the project's directory.
+    pub(crate) project_file: Option<&'static str>,
+    /// What the agent replaces in an entry, beside `${NAME}` in variables and headers.
+    pub(crate) references: &'static [ReferenceSyntax],
+    /// What the key `timeout` of an entry limits.
+    pub(crate) timeout: Option<TimeoutKey>,
+    /// Keys of an entry that only describe the server.
+    pub(crate) labels: &'static [&'static str],
+    /// Whether an entry without a command and a URL is part of the agent.
+    pub(crate) has_extensions: bool,
+    /// The entry for mux as the agent documents it, without variables.
+    pub(crate) entry: fn(&MuxEntry, &str) -> Value,
+    /// The key of the variables in an entry.
+    pub(crate) env_key: &'static str,
+    /// Whether the agent is started from the desktop, with a PATH that differs from the user's shell.
+    pub(crate) needs_absolute_command: bool,
+}
+
+/// A path below a directory that depends on the system and on the environment.
+#[derive(Clone, Copy)]
+pub(crate) struct Location {
+    pub(crate) base: LocationBase,
+    pub(crate) path: &'static str,
+    /// Whether the location counts only if a file is there.
+    pub(crate) must_exist: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum LocationBase {
+    /// The value of a variable; no location if it is not set.
+    Variable(&'static str),
+    Home,
+    /// `XDG_CONFIG_HOME`, on every system.
+    Config,
+    /// The directory in which the system's desktop programs keep their settings.
+    Desktop,
+    /// The same on Windows; no location on other systems.
+    WindowsDesktop,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ReferenceSyntax {
+    /// `$NAME`
+    Bare,
+    /// `${NAME:-default}`
+    Default,
+    /// `{env:NAME}` and `{file:PATH}`
+    Braces,
+    /// `$(command)`
+    Command,
+    /// `${NAME}` in the command, its arguments and the URL, too.
+    Arguments,
+    /// `${workspaceFolder}` and other names that only an editor knows.
+    EditorVariables,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct TimeoutKey {
+    pub(crate) limit: TimeoutLimit,
+    pub(crate) units_per_second: f64,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum TimeoutLimit {
+    Start,
+    Call,
+}
+
+/// The most common format: `mcpServers` in a JSON file.
+const MCP_SERVERS_JSON: AgentProfile = AgentProfile {
+    agent: Agent::Claude,
+    display_name: "",
+    format: ConfigFormat::Json,
+    files: &[],
+    directories: &[],
+    programs: &[],
+    section: &["mcpServers"],
+    newer_section: None,
+    project_file: None,
+    references: &[],
+    timeout: None,
+    labels: &[],
+    has_extensions: false,
+    entry: |mux, _| json!({ "command": mux.command, "args": mux.args }),
+    env_key: "env",
+    needs_absolute_command: false,
+};
+
+pub(super) static AGENTS: [AgentProfile; 15] = {
+    use ReferenceSyntax::{Arguments, Bare, Braces, Command, Default, EditorVariables};
+    [
+        AgentProfile {
+            agent: Agent::Claude,
+            display_name: "Claude Code",
+            files: &[
+                variable("CLAUDE_CONFIG_DIR", ".claude.json"),
+                home(".claude.json"),
+            ],
+            directories: &[variable("CLAUDE_CONFIG_DIR", ""), home(".claude")],
+            programs: &["claude"],
+            project_file: Some(".mcp.json"),
+            references: &[Default, Arguments],
+            timeout: Some(CALL_MILLISECONDS),
+            entry: stdio_entry,
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::ClaudeDesktop,
+            display_name: "Claude Desktop",
+            files: &[desktop("Claude/claude_desktop_config.json")],
+            programs: &["claude-desktop"],
+            needs_absolute_command: true,
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Cursor,
+            display_name: "Cursor",
+            files: &[home(".cursor/mcp.json")],
+            programs: &["cursor", "cursor-agent"],
+            project_file: Some(".cursor/mcp.json"),
+            references: &[Arguments, EditorVariables],
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Vscode,
+            display_name: "VS Code",
+            files: &[desktop("Code/User/mcp.json")],
+            programs: &["code"],
+            section: &["servers"],
+            project_file: Some(".vscode/mcp.json"),
+            references: &[Arguments, EditorVariables],
+            entry: stdio_entry,
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Codex,
+            display_name: "Codex",
+            format: ConfigFormat::Toml,
+            files: &[
+                variable("CODEX_HOME", "config.toml"),
+                home(".codex/config.toml"),
+            ],
+            programs: &["codex"],
+            section: &["mcp_servers"],
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Windsurf,
+            display_name: "Windsurf",
+            files: &[home(".codeium/windsurf/mcp_config.json")],
+            programs: &["windsurf"],
+            references: &[Arguments, EditorVariables],
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Opencode,
+            display_name: "opencode",
+            files: &[
+                Location {
+                    must_exist: true,
+                    ..config("opencode/opencode.jsonc")
+                },
+                config("opencode/opencode.json"),
+            ],
+            programs: &["opencode"],
+            section: &["mcp"],
+            newer_section: Some(&["mcp", "servers"]),
+            references: &[Braces],
+            // For the list of tools.
+            timeout: Some(START_MILLISECONDS),
+            entry: |mux, _| {
+                let words: Vec<&String> = std::iter::once(&mux.command).chain(&mux.args).collect();
+                json!({ "type": "local", "command": words, "enabled": true })
+            },
+            env_key: "environment",
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Zed,
+            display_name: "Zed",
+            files: &[
+                windows_desktop("Zed/settings.json"),
+                config("zed/settings.json"),
+            ],
+            // `zed` is also the event daemon of ZFS.
+            programs: &["zeditor"],
+            section: &["context_servers"],
+            // The origin of the entry.
+            labels: &["source"],
+            has_extensions: true,
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Gemini,
+            display_name: "Gemini CLI",
+            files: &[
+                variable("GEMINI_CLI_HOME", ".gemini/settings.json"),
+                home(".gemini/settings.json"),
+            ],
+            programs: &["gemini"],
+            project_file: Some(".gemini/settings.json"),
+            references: &[Bare, Default, Arguments],
+            timeout: Some(CALL_MILLISECONDS),
+            labels: &["description"],
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Copilot,
+            display_name: "Copilot CLI",
+            files: &[
+                variable("COPILOT_HOME", "mcp-config.json"),
+                home(".copilot/mcp-config.json"),
+            ],
+            programs: &["copilot"],
+            project_file: Some(".github/mcp.json"),
+            references: &[Bare, Default, Arguments],
+            timeout: Some(CALL_MILLISECONDS),
+            entry: |mux, _| json!({ "type": "local", "command": mux.command, "args": mux.args, "tools": ["*"] }),
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Qwen,
+            display_name: "Qwen Code",
+            files: &[
+                variable("QWEN_HOME", "settings.json"),
+                home(".qwen/settings.json"),
+            ],
+            programs: &["qwen"],
+            project_file: Some(".qwen/settings.json"),
+            references: &[Bare, Arguments],
+            timeout: Some(CALL_MILLISECONDS),
+            labels: &["description"],
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Goose,
+            display_name: "Goose",
+            format: ConfigFormat::Yaml,
+            files: &[
+                variable("GOOSE_PATH_ROOT", "config/config.yaml"),
+                windows_desktop("Block/goose/config/config.yaml"),
+                config("goose/config.yaml"),
+            ],
+            programs: &["goose"],
+            section: &["extensions"],
+            timeout: Some(CALL_SECONDS),
+            labels: &["name", "display_name", "description", "bundled"],
+            has_extensions: true,
+            entry: |mux, name| {
+                json!({
+                    "enabled": true, "type": "stdio", "name": name, "cmd": mux.command, "args": mux.args,
+                    "timeout": 300,
+                })
+            },
+            env_key: "envs",
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Crush,
+            display_name: "Crush",
+            files: &[
+                variable("CRUSH_GLOBAL_CONFIG", "crush.json"),
+                config("crush/crush.json"),
+            ],
+            programs: &["crush"],
+            section: &["mcp"],
+            project_file: Some("crush.json"),
+            references: &[Bare, Default, Command, Arguments],
+            timeout: Some(START_SECONDS),
+            entry: stdio_entry,
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Cline,
+            display_name: "Cline",
+            files: &[
+                variable("CLINE_MCP_SETTINGS_PATH", ""),
+                variable("CLINE_DATA_DIR", "settings/cline_mcp_settings.json"),
+                variable("CLINE_DIR", "data/settings/cline_mcp_settings.json"),
+                home(".cline/data/settings/cline_mcp_settings.json"),
+            ],
+            directories: &[variable("CLINE_DIR", ""), home(".cline")],
+            programs: &["cline"],
+            timeout: Some(CALL_SECONDS),
+            entry: stdio_entry,
+            ..MCP_SERVERS_JSON
+        },
+        AgentProfile {
+            agent: Agent::Kiro,
+            display_name: "Kiro",
+            files: &[home(".kiro/settings/mcp.json")],
+            directories: &[home(".kiro")],
+            programs: &["kiro", "kiro-cli"],
+            project_file: Some(".kiro/settings/mcp.json"),
+            references: &[EditorVariables],
+            timeout: Some(CALL_MILLISECONDS),
+            ..MCP_SERVERS_JSON
+        },
+    ]
+};
+
+/// A row in the wrong place does not compile.
+const _: () = {
+    let mut row = 0;
+    while row < AGENTS.len() {
+        assert!(AGENTS[row].agent as usize == row);
+        row += 1;
+    }
+};
+
+const START_SECONDS: TimeoutKey = TimeoutKey {
+    limit: TimeoutLimit::Start,
+    units_per_second: 1.0,
+};
+const START_MILLISECONDS: TimeoutKey = TimeoutKey {
+    units_per_second: 1_000.0,
+    ..START_SECONDS
+};
+const CALL_SECONDS: TimeoutKey = TimeoutKey {
+    limit: TimeoutLimit::Call,
+    ..START_SECONDS
+};
+const CALL_MILLISECONDS: TimeoutKey = TimeoutKey {
+    limit: TimeoutLimit::Call,
+    ..START_MILLISECONDS
+};
+
+fn stdio_entry(mux: &MuxEntry, _name: &str) -> Value {
+    json!({ "type": "stdio", "command": mux.command, "args": mux.args })
+}
+
+const fn location(base: LocationBase, path: &'static str) -> Location {
+    Location {
+        base,
+        path,
+        must_exist: false,
+    }
+}
+
+const fn variable(name: &'static str, path: &'static str) -> Location {
+    location(LocationBase::Variable(name), path)
+}
+
+const fn home(path: &'static str) -> Location {
+    location(LocationBase::Home, path)
+}
+
+const fn config(path: &'static str) -> Location {
+    location(LocationBase::Config, path)
+}
+
+const fn desktop(path: &'static str) -> Location {
+    location(LocationBase::Desktop, path)
+}
+
+const fn windows_desktop(path: &'static str) -> Location {
+    location(LocationBase::WindowsDesktop, path)
+}
