@@ -21,7 +21,7 @@ use clap::ValueEnum;
 pub(crate) use self::{
     agent_file::{AgentFile, AgentFileError, list_backups},
     agent_paths::{AgentPaths, OperatingSystem},
-    agent_table::{AgentProfile, ReferenceSyntax, TimeoutLimit},
+    agent_table::{AgentSpec, ReferenceSyntax, TimeoutLimit},
     config_document::{ConfigDocument, ConfigFormat},
     config_document_error::ConfigDocumentError,
     diff::{masked_diff, unmasked_diff},
@@ -65,29 +65,29 @@ impl Agent {
         self.into()
     }
 
-    pub(crate) fn profile(self) -> &'static AgentProfile {
+    pub(crate) fn spec(self) -> &'static AgentSpec {
         &agent_table::AGENTS[self as usize]
     }
 
     /// The name shown to users.
     pub(crate) fn display_name(self) -> &'static str {
-        self.profile().display_name
+        self.spec().display_name
     }
 
     pub(crate) fn format(self) -> ConfigFormat {
-        self.profile().format
+        self.spec().format
     }
 
     /// The keys of the object that holds the agent's servers.
     pub(crate) fn servers_section(self, document: &ConfigDocument) -> &'static [&'static str] {
-        let profile = self.profile();
+        let spec = self.spec();
         let is_newer = |section: &&'static [&'static str]| {
             let found = document.find_value(section);
             // In the older version, the last key could only be the name of a server, which has a type.
             found.is_some_and(|found| found.is_object() && !found["type"].is_string())
         };
-        let newer = profile.newer_section.filter(is_newer);
-        newer.unwrap_or(profile.section)
+        let newer = spec.newer_section.filter(is_newer);
+        newer.unwrap_or(spec.section)
     }
 }
 

@@ -38,6 +38,8 @@ pub struct ClientIdentity {
     pub workspace: Option<PathBuf>,
     /// The client acts for an agent: it finds only its own runs, and hints do not name commands.
     pub for_agent: bool,
+    /// The profile by which texts are adapted to the agent.
+    pub profile: Option<String>,
 }
 
 impl ClientIdentity {
@@ -48,6 +50,7 @@ impl ClientIdentity {
             agent: None,
             workspace: None,
             for_agent: false,
+            profile: None,
         }
     }
 
@@ -63,6 +66,7 @@ impl ClientIdentity {
             workspace: self.workspace.clone(),
             features: FEATURES.iter().map(|f| (*f).to_owned()).collect(),
             for_agent: self.for_agent,
+            profile: self.profile.clone(),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! A thin bridge, which leaves decisions to the daemon. `mcp_server` implements the protocol in both eras: legacy (MCP
 //! 2025-11-25 and older, with `initialize`) and modern (2026-07-28 and newer). `daemon_link` keeps a connection to the
 //! daemon, `notice_follower` receives the daemon's notices, and `question_router` routes a server's question to the
-//! request that caused it; `fence` marks results as data of servers.
+//! request that caused it; `fence` marks results as data of servers. What reaches the model depends on the agent:
+//! `profiles` says how, `run_texts` places the inventory and `result_reader` cuts results by it.
 //!
 //! Invariant: standard output carries the protocol and nothing else.
 
@@ -11,6 +12,7 @@ mod agent_stdio;
 mod builtin_calls;
 mod builtins;
 mod catalog;
+mod daemon_access;
 mod daemon_link;
 mod fence;
 mod guide;
@@ -19,11 +21,14 @@ mod mcp_server;
 mod notice_follower;
 mod notification_receivers;
 mod pending_jobs;
+mod profiles;
 mod progress_sender;
 mod question_messages;
 mod question_router;
 mod resources_and_prompts;
+mod result_reader;
 mod roots;
+mod run_texts;
 mod runs_without_stored_values;
 mod stdin_end;
 mod subscriptions;
@@ -37,6 +42,7 @@ use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::profiles::AgentProfile;
 use self::{daemon_link::DaemonLink, mcp_server::MuxMcpServer, stdin_end::EndDetectingReader};
 use crate::exit;
 
@@ -52,6 +58,10 @@ pub(crate) struct McpOptions {
     pub(crate) show: ServedTools,
     /// The maximum size of the tool inventory, in tokens.
     pub(crate) inventory_tokens: Option<usize>,
+    /// The profile, whatever the agent's name.
+    pub(crate) profile: Option<&'static AgentProfile>,
+    /// The built-in tools return structured content instead of text.
+    pub(crate) structured: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

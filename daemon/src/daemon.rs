@@ -36,6 +36,7 @@ use crate::{
     handover::PendingUpgrade,
     lifecycle::{PredecessorRuns, ServiceManager, Shutdown},
     problems::{DaemonProblem, ProblemCode},
+    rpc::ConnectedAgents,
 };
 use mux_caller::activity::Activity;
 use mux_config::environment::Environment;
@@ -75,6 +76,7 @@ pub struct Daemon {
     pub runs: Arc<Runs>,
     pub handles: StoredValues,
     pub activity: Activity,
+    pub(crate) agents: ConnectedAgents,
     pub shutdown: Shutdown,
     /// The service manager that started this process, if any.
     pub service: ServiceManager,
@@ -138,6 +140,7 @@ impl Daemon {
             runs,
             handles,
             activity,
+            agents: ConnectedAgents::default(),
             shutdown,
             service,
             upgrades,
@@ -197,6 +200,13 @@ impl Daemon {
     pub fn is_source(&self, name: &str) -> bool {
         let in_force = self.config_status().in_force.clone();
         in_force.is_some_and(|settings| settings.sources.contains(name))
+    }
+
+    /// The profile in an agent's entry.
+    pub fn profile_of(&self, agent: Option<&str>) -> Option<String> {
+        let settings = self.config_status().in_force.clone()?;
+        let profile: &str = (*settings.profiles.get(agent?)?).into();
+        Some(profile.to_owned())
     }
 
     /// Resolves when the configuration has been read for the first time, successfully or not.

@@ -6,6 +6,7 @@ mod answer_budget;
 mod approvals;
 mod catalog;
 mod catch_panics;
+mod connected_agents;
 mod connection;
 mod convert;
 mod descriptor_reserve;
@@ -66,7 +67,9 @@ use self::{
     request_frames::RequestFrames,
     request_handler::RequestHandler,
 };
-pub(crate) use self::{metrics::serve as serve_metrics, watchdog_probe::lives};
+pub(crate) use self::{
+    connected_agents::ConnectedAgents, metrics::serve as serve_metrics, watchdog_probe::lives,
+};
 use crate::daemon::Daemon;
 use mux_process::{descriptor_limits::are_used_up, malloc_trim};
 

@@ -59,6 +59,9 @@ pub struct Hello {
     /// commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_agent: bool,
+    /// The profile by which the client adapts its texts to an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     #[serde(default)]
     pub features: Vec<String>,
 }

@@ -208,4 +208,7 @@ pub trait Mux {
     /// Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
     /// need not ask whether there are others.
     async fn call_with_notices(request: CallRequest) -> Result<crate::CallAnswer, Error>;
+
+    /// Stores a value, so that others can read it by its handle. For clients whose reader takes less than a message.
+    async fn keep(request: crate::KeepRequest) -> Result<crate::Handle, Error>;
 }

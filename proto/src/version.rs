@@ -101,4 +101,5 @@ pub const FEATURES: &[&str] = &[
     "suggest_sandbox",
     "end_observation",
     "call_with_notices",
+    "keep",
 ];

@@ -45,7 +45,6 @@ export async function tell(connect) {
     return { total: second.sum };`;
   const summed = await run(sum, { onprogress: (p) => progress.push(p.message ?? "") });
   seen.result = summed.structuredContent;
-  seen.text = summed.content[0].text;
   seen.progress = progress;
 
   const emitted = await run(`

@@ -63,7 +63,6 @@ async def tell(client: Client, given: dict, seen: dict, changed: anyio.Event) ->
         progress_callback=progressed,
     )
     seen["result"] = summed.structured_content
-    seen["text"] = summed.content[0].text
 
     emitted = await run(
         """

@@ -26,6 +26,7 @@ async fn inventory(session: &Session, budget: usize, wait_ms: u64) -> Inventory 
     let request = InventoryRequest {
         budget_tokens: Some(budget),
         wait_ms,
+        ..InventoryRequest::default()
     };
     let inventory = session.client.inventory(within_seconds(PATIENCE), request);
     inventory.await.unwrap().unwrap()

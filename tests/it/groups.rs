@@ -1,6 +1,6 @@
 //! Tools whose names have dots are members of groups, and are found however their names are written.
 
-use mux_tests::{Agent, TestEnv, env::compiler};
+use mux_tests::{Agent, TestEnv, env::compiler, program_result};
 use serde_json::{Value, json};
 
 /// A home with the type checker, a server with dotted tools that is known already, and `more` configuration.
@@ -228,7 +228,7 @@ fn rules_apply_however_a_grouped_tool_is_called() {
     let code = "return [Object.keys(mux.api.pet), await mux.call('api.pet.getPetById', { id: 1 }).catch(e => e.kind)]";
     let result = agent.call("run", json!({ "code": code }));
     assert_eq!(
-        result["structuredContent"]["result"],
+        program_result::value(&result),
         json!([["list-all"], "not_found"]),
         "{result}"
     );

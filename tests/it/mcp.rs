@@ -5,6 +5,7 @@ mod crowd;
 mod direct;
 mod fence;
 mod life;
+mod lists;
 mod offers;
 mod programs;
 mod words;

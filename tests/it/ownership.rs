@@ -52,7 +52,7 @@ impl Home {
         env.write_config(&format!("{fix}{CONFIG}"));
         let mine = env.mux(["--json", "run", "-e", &format!("return '{SECRET}'")]);
         let mut names = vec![mine.ok().json()["run"].as_str().unwrap().to_owned()];
-        let mut big = agent(&env, "big");
+        let mut big = Agent::legacy(&env, &["--agent", "big", "--structured"], json!({}));
         let mut run = |code: &str, detach: bool| {
             let asked = json!({ "code": code, "check": false, "detach": detach });
             let answer = big.call("run", asked)["structuredContent"].take();

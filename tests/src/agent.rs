@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{TestEnv, process};
+use crate::{TestEnv, process, program_result};
 
 /// How long to wait for a message or for the end of the server before the test fails.
 const HANG: Duration = Duration::from_secs(90);
@@ -125,9 +125,9 @@ impl Agent {
     /// Runs a program, which must succeed, and returns its result.
     #[track_caller]
     pub fn run(&mut self, code: &str) -> Value {
-        let mut result = self.call("run", json!({ "code": code }));
+        let result = self.call("run", json!({ "code": code }));
         assert_eq!(result["isError"], false, "{result}");
-        result["structuredContent"]["result"].take()
+        program_result::value(&result)
     }
 
     /// The names of the tools that the server offers.

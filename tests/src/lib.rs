@@ -37,6 +37,7 @@ mod left_out;
 pub mod output_snapshot;
 pub mod pool;
 pub mod process;
+pub mod program_result;
 pub mod proxy;
 pub mod running;
 mod snapshot;

@@ -65,9 +65,8 @@ impl AgentPaths {
                 absolute("APPDATA").unwrap_or_else(|| home.join("AppData").join("Roaming"))
             }
         };
-        let profiles = Agent::all().map(Agent::profile);
-        let locations =
-            profiles.flat_map(|profile| profile.files.iter().chain(profile.directories));
+        let specs = Agent::all().map(Agent::spec);
+        let locations = specs.flat_map(|spec| spec.files.iter().chain(spec.directories));
         let variables = locations.filter_map(|location| match location.base {
             LocationBase::Variable(name) => Some((name, absolute(name)?)),
             _ => None,
@@ -86,19 +85,19 @@ impl AgentPaths {
 
     /// The path of the file with an agent's servers, whether it exists or not.
     pub(crate) fn agent_config_file(&self, agent: Agent) -> PathBuf {
-        let file = self.first_location(agent.profile().files);
+        let file = self.first_location(agent.spec().files);
         file.expect("each agent has a file on each system")
     }
 
     /// Whether the agent seems to be installed on this machine.
     pub(crate) fn seems_installed(&self, agent: Agent) -> bool {
-        let profile = agent.profile();
+        let spec = agent.spec();
         let file = self.agent_config_file(agent);
-        let directory = match self.first_location(profile.directories) {
+        let directory = match self.first_location(spec.directories) {
             Some(directory) => directory.is_dir(),
             None => file.parent().is_some_and(Path::is_dir),
         };
-        let mut programs = profile.programs.iter();
+        let mut programs = spec.programs.iter();
         directory || file.exists() || programs.any(|name| self.is_in_path(name))
     }
 

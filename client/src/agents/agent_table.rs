@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Agent, ConfigFormat, MuxEntry};
 
 /// What mux knows about an agent.
-pub(crate) struct AgentProfile {
+pub(crate) struct AgentSpec {
     agent: Agent,
     pub(crate) display_name: &'static str,
     pub(crate) format: ConfigFormat,
@@ -90,7 +90,7 @@ pub(crate) enum TimeoutLimit {
 }
 
 /// The most common format: `mcpServers` in a JSON file.
-const MCP_SERVERS_JSON: AgentProfile = AgentProfile {
+const MCP_SERVERS_JSON: AgentSpec = AgentSpec {
     agent: Agent::Claude,
     display_name: "",
     format: ConfigFormat::Json,
@@ -109,10 +109,10 @@ const MCP_SERVERS_JSON: AgentProfile = AgentProfile {
     needs_absolute_command: false,
 };
 
-pub(super) static AGENTS: [AgentProfile; 15] = {
+pub(super) static AGENTS: [AgentSpec; 15] = {
     use ReferenceSyntax::{Arguments, Bare, Braces, Command, Default, EditorVariables};
     [
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Claude,
             display_name: "Claude Code",
             files: &[
@@ -127,7 +127,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::ClaudeDesktop,
             display_name: "Claude Desktop",
             files: &[desktop("Claude/claude_desktop_config.json")],
@@ -135,7 +135,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             needs_absolute_command: true,
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Cursor,
             display_name: "Cursor",
             files: &[home(".cursor/mcp.json")],
@@ -144,7 +144,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             references: &[Arguments, EditorVariables],
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Vscode,
             display_name: "VS Code",
             files: &[desktop("Code/User/mcp.json")],
@@ -155,7 +155,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Codex,
             display_name: "Codex",
             format: ConfigFormat::Toml,
@@ -167,7 +167,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             section: &["mcp_servers"],
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Windsurf,
             display_name: "Windsurf",
             files: &[home(".codeium/windsurf/mcp_config.json")],
@@ -175,7 +175,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             references: &[Arguments, EditorVariables],
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Opencode,
             display_name: "opencode",
             files: &[
@@ -198,7 +198,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             env_key: "environment",
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Zed,
             display_name: "Zed",
             files: &[
@@ -213,7 +213,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             has_extensions: true,
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Gemini,
             display_name: "Gemini CLI",
             files: &[
@@ -227,7 +227,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             labels: &["description"],
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Copilot,
             display_name: "Copilot CLI",
             files: &[
@@ -241,7 +241,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             entry: |mux, _| json!({ "type": "local", "command": mux.command, "args": mux.args, "tools": ["*"] }),
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Qwen,
             display_name: "Qwen Code",
             files: &[
@@ -255,7 +255,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             labels: &["description"],
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Goose,
             display_name: "Goose",
             format: ConfigFormat::Yaml,
@@ -278,7 +278,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             env_key: "envs",
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Crush,
             display_name: "Crush",
             files: &[
@@ -293,7 +293,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Cline,
             display_name: "Cline",
             files: &[
@@ -308,7 +308,7 @@ pub(super) static AGENTS: [AgentProfile; 15] = {
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
-        AgentProfile {
+        AgentSpec {
             agent: Agent::Kiro,
             display_name: "Kiro",
             files: &[home(".kiro/settings/mcp.json")],

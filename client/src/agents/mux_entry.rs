@@ -41,16 +41,16 @@ impl MuxEntry {
 
     /// The entry as the agent documents it; `section` and `name` are where it will be written.
     pub(crate) fn to_agent_entry(&self, agent: Agent, section: &[&str], name: &str) -> Value {
-        let profile = agent.profile();
-        let mut entry = (profile.entry)(self, name);
-        if section != profile.section
+        let spec = agent.spec();
+        let mut entry = (spec.entry)(self, name);
+        if section != spec.section
             && let Some(keys) = entry.as_object_mut()
         {
             // Only the older version of opencode's file has this key.
             keys.remove("enabled");
         }
         if !self.env.is_empty() {
-            entry[profile.env_key] = self
+            entry[spec.env_key] = self
                 .env
                 .iter()
                 .map(|(name, value)| (name.clone(), Value::from(value.as_str())))

@@ -422,7 +422,7 @@ fn agent_is_found_by_its_file_its_directory_or_its_program() {
     let bin = dir.path().join("bin");
     fs::create_dir_all(bin.join("codex")).unwrap();
     for agent in Agent::all() {
-        let program = agent.profile().programs[0];
+        let program = agent.spec().programs[0];
         fs::remove_dir_all(&bin).unwrap();
         fs::create_dir_all(&bin).unwrap();
         fs::write(bin.join(program), "").unwrap();

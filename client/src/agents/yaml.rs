@@ -130,7 +130,8 @@ fn yaml_document(value: &Value) -> Result<Document, ConfigDocumentError> {
 fn yaml_syntax_error(text: &str, error: &serde_saphyr::Error) -> ConfigDocumentError {
     let location = error.location().unwrap_or(serde_saphyr::Location::UNKNOWN);
     let number = |number: u64| usize::try_from(number).unwrap_or_default().max(1);
-    let (line, column) = (number(location.line()), number(location.column()));
+    let line = number(location.line());
+    let column = number(location.column());
     // The parser counts characters.
     let starts = text.split_inclusive('\n').take(line - 1);
     let start: usize = starts.map(str::len).sum();

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::{TraceArgs, timeout::parse_timeout};
+use crate::mcp::AgentProfile;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CallArgs {
@@ -48,6 +49,21 @@ pub(crate) struct McpArgs {
         conflicts_with = "passthrough"
     )]
     pub(crate) inventory: usize,
+    /// The agent to whose limits texts and results are adapted [default: by the name of its program]
+    #[arg(long, value_name = "NAME", value_parser = parse_profile)]
+    pub(crate) profile: Option<&'static AgentProfile>,
+    /// Return results of programs as structured content instead of text, for programs that parse them
+    #[arg(long, conflicts_with = "passthrough")]
+    pub(crate) structured: bool,
+}
+
+fn parse_profile(name: &str) -> Result<&'static AgentProfile, String> {
+    AgentProfile::find(name).ok_or_else(|| {
+        let names = AgentProfile::all()
+            .iter()
+            .map(|profile| profile.name.as_str());
+        format!("the profiles are {}", names.collect::<Vec<_>>().join(", "))
+    })
 }
 
 #[derive(Debug, ClapArgs)]

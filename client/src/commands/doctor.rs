@@ -4,6 +4,7 @@
 
 mod agents;
 mod config_file;
+mod connected_agents;
 mod daemon;
 mod directories;
 mod machine;
@@ -133,5 +134,7 @@ async fn run_checks() -> Vec<DoctorCheck> {
     checks.extend(asked);
     checks.extend(network::check_network(env_path).checks);
     checks.extend(agents::check_agents(&dirs).checks);
+    let connected = known.map(connected_agents::check_connected_agents);
+    checks.extend(connected.into_iter().flat_map(|group| group.checks));
     checks
 }

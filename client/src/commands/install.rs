@@ -83,15 +83,14 @@ fn select_agents(
         }
         return match agents
             .iter()
-            .find(|agent| agent.profile().project_file.is_none())
+            .find(|agent| agent.spec().project_file.is_none())
         {
             Some(other) => {
                 let message = format!(
                     "{} has no project file that mux knows",
                     other.display_name()
                 );
-                let with_project =
-                    Agent::all().filter(|agent| agent.profile().project_file.is_some());
+                let with_project = Agent::all().filter(|agent| agent.spec().project_file.is_some());
                 let names: Vec<&str> = with_project.map(Agent::name).collect();
                 let hint = format!("--project works with {}", names.join(", "));
                 Err(UsageMistake::new(message, hint).into())
@@ -122,7 +121,7 @@ fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
     let folder = folder.map_err(|error| {
         exit::unavailable_error(format!("cannot get the current directory: {error}"))
     })?;
-    Ok(folder.join(agent.profile().project_file.unwrap_or_default()))
+    Ok(folder.join(agent.spec().project_file.unwrap_or_default()))
 }
 
 /// Edits one agent's file, unless this is a dry run.
@@ -230,7 +229,7 @@ fn unusable_file_error(
     if args.undo {
         return failure.hint(format!("remove the entry `{}` by hand", args.name));
     }
-    let entry = mux_entry.manual_text(agent, agent.profile().section, &args.name);
+    let entry = mux_entry.manual_text(agent, agent.spec().section, &args.name);
     failure.hint(format!(
         "fix the file and try again, or add this by hand:\n{entry}"
     ))

@@ -27,6 +27,8 @@ pub(super) async fn mcp(args: args::McpArgs) -> CommandResult {
             Some(server) => ServedTools::Server(server),
         },
         inventory_tokens: Some(args.inventory),
+        profile: args.profile,
+        structured: args.structured,
     };
     let served = mcp::serve_mcp(options, resolve_dirs()?, env_path(variables::DAEMON)).await;
     served

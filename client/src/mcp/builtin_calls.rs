@@ -19,30 +19,27 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     builtins,
-    catalog::FIRST_LISTING_WAIT_MS,
+    daemon_access::DaemonAccess,
     daemon_link::{DaemonConnection, DaemonLink},
-    fence::{DataOrigin, FenceRules},
+    fence::DataOrigin,
     guide,
     pending_jobs::{JobContext, JobFuture, JobOutput},
+    progress_sender,
+    result_reader::{DataPart, ModelResult},
     tool_results,
     transcript::{RunTranscript, progress_message},
 };
 
 /// The default length of a `read`, in bytes: a context has less room than a program.
 const DEFAULT_READ_BYTES: u64 = 32 * 1024;
+/// How long a search waits for servers whose tools were never listed, in milliseconds.
+const SEARCH_WAIT_MS: u64 = 5_000;
 /// The size of an answer to `search`, in tokens: 1,500 with the lines around the tools.
 const SEARCH_BUDGET_TOKENS: usize = 1_300;
 /// The maximum length of a list of servers in it, in bytes.
 const MAX_SERVER_NAMES_BYTES: usize = 300;
 const DEFAULT_RESUME_WAIT_SECONDS: f64 = 30.0;
 const MAX_RESUME_WAIT_SECONDS: f64 = 300.0;
-
-/// How the work of a request reaches the daemon, and how its result is marked.
-#[derive(Clone)]
-pub(super) struct DaemonAccess {
-    pub(super) link: DaemonLink,
-    pub(super) fences: FenceRules,
-}
 
 /// The work of a built-in tool; `None` if there is none of this name.
 pub(super) fn builtin_work(
@@ -55,8 +52,13 @@ pub(super) fn builtin_work(
         .find(|known| **known == name)?;
     Some(move |job: JobContext| {
         async move {
-            let done = execute_builtin(&access, name, arguments, job).await;
-            let result = done.unwrap_or_else(|error| tool_results::error_result(&error));
+            let result = match execute_builtin(&access, name, arguments, job).await {
+                Ok(result) => result,
+                Err(error) => {
+                    let error = access.reader.shorten_error(error, &access.link).await;
+                    tool_results::error_result(&error)
+                }
+            };
             Ok(JobOutput::Tool(result))
         }
         .boxed()
@@ -69,7 +71,11 @@ async fn execute_builtin(
     arguments: Option<JsonObject>,
     job: JobContext,
 ) -> Result<CallToolResult, Error> {
-    let DaemonAccess { link, fences } = access;
+    let DaemonAccess {
+        link,
+        fences,
+        reader,
+    } = access;
     match name {
         "run" => execute_run(access, builtins::parse_tool_args(name, arguments)?, job).await,
         "run_program" => {
@@ -93,8 +99,13 @@ async fn execute_builtin(
                 ..CallRequest::default()
             };
             Ok(match send_call(link, asked, job).await {
-                Ok((_, held)) => tool_results::called_result(held, &origin, fences),
-                Err(error) => tool_results::call_error_result(&error, &origin, fences),
+                Ok((connection, held)) => {
+                    tool_results::called_result(held, &connection, &origin, access).await
+                }
+                Err(error) => {
+                    let error = reader.shorten_error(error, link).await;
+                    tool_results::call_error_result(&error, &origin, fences)
+                }
             })
         }
         "read" => execute_read(access, builtins::parse_tool_args(name, arguments)?).await,
@@ -166,10 +177,15 @@ async fn start_and_follow(
         job.runs_without_stored_values.remember(&run);
     }
     if detach {
-        return Ok(transcript.running_result(&run));
+        return Ok(transcript.running_result(&run, access.reader.structured));
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
-    let result = Box::pin(follow_run(&line, &run, transcript, None, job)).await;
+    let followed = FollowedRun {
+        access,
+        line: &line,
+        run: &run,
+    };
+    let result = Box::pin(followed.follow(transcript, None, job)).await;
     // A run that cannot be followed any more is cancelled: the agent is told that it failed.
     if result.is_ok() {
         cancel.0 = None;
@@ -213,46 +229,65 @@ async fn execute_resume(
         // The resumed run may have another id.
         false => job.runs_without_stored_values.remember(&run),
     }
-    Box::pin(follow_run(&line, &run, transcript, Some(wait), job)).await
+    let followed = FollowedRun {
+        access,
+        line: &line,
+        run: &run,
+    };
+    Box::pin(followed.follow(transcript, Some(wait), job)).await
 }
 
-/// Reports a run's progress until it has ended, or until `wait` is over.
-async fn follow_run(
-    line: &Arc<DaemonConnection>,
-    run: &str,
-    mut transcript: RunTranscript,
-    wait: Option<Duration>,
-    job: JobContext,
-) -> Result<CallToolResult, Error> {
-    let cause = Cause::Run(run.to_owned());
-    let _registration =
-        job.question_router
-            .register_request(cause, job.questions, job.progress_sender.clone());
-    let (tell, mut progress) = mpsc::unbounded_channel();
-    let wants_progress = job.progress_sender.wants_progress();
-    let watching = async {
-        let finished = mux_client::watch(&line.session, run, 0, |event| {
-            transcript.add(event);
-            if wants_progress && let Some(words) = progress_message(event) {
-                // The receiver lives as long as this future.
-                drop(tell.send(words));
-            }
-        });
-        let finished = match wait {
-            None => Some(finished.await),
-            Some(wait) => timeout(wait, finished).await.ok(),
+/// A run whose events are read on a connection.
+struct FollowedRun<'a> {
+    access: &'a DaemonAccess,
+    line: &'a Arc<DaemonConnection>,
+    run: &'a str,
+}
+
+impl FollowedRun<'_> {
+    /// Reports the run's progress until it has ended, or until `wait` is over.
+    async fn follow(
+        self,
+        mut transcript: RunTranscript,
+        wait: Option<Duration>,
+        job: JobContext,
+    ) -> Result<CallToolResult, Error> {
+        let FollowedRun { access, line, run } = self;
+        let cause = Cause::Run(run.to_owned());
+        let _registration =
+            job.question_router
+                .register_request(cause, job.questions, job.progress_sender.clone());
+        let (tell, mut progress) = mpsc::unbounded_channel();
+        let wants_progress = job.progress_sender.wants_progress();
+        let watching = async {
+            let finished = mux_client::watch(&line.session, run, 0, |event| {
+                transcript.add(event);
+                if wants_progress && let Some(words) = progress_message(event) {
+                    // The receiver lives as long as this future.
+                    drop(tell.send(words));
+                }
+            });
+            let finished = match wait {
+                None => Some(finished.await),
+                Some(wait) => timeout(wait, finished).await.ok(),
+            };
+            drop(tell);
+            finished
         };
-        drop(tell);
-        finished
-    };
-    let telling = async {
-        while let Some(words) = progress.recv().await {
-            job.progress_sender.advance_with_message(words).await;
+        let telling = async {
+            while let Some(words) = progress_sender::next_or_heartbeat(&mut progress).await {
+                job.progress_sender.advance_with_message(words).await;
+            }
+        };
+        match futures::join!(watching, telling).0 {
+            None => Ok(transcript.running_result(run, access.reader.structured)),
+            Some(finished) => {
+                let outcome = finished?.outcome;
+                Ok(transcript
+                    .into_tool_result(run, &outcome, line, access)
+                    .await)
+            }
         }
-    };
-    match futures::join!(watching, telling).0 {
-        None => Ok(transcript.running_result(run)),
-        Some(finished) => Ok(transcript.into_tool_result(run, &finished?.outcome)),
     }
 }
 
@@ -285,7 +320,7 @@ pub(super) fn direct_call(
     job: JobContext,
 ) -> JobFuture {
     async move {
-        let DaemonAccess { link, fences } = &access;
+        let DaemonAccess { link, fences, .. } = &access;
         let origin = DataOrigin::of_path(&path);
         let called = async {
             let asked = CallRequest {
@@ -298,7 +333,7 @@ pub(super) fn direct_call(
                 true => Held::Value(line.full_value(held).await?),
                 false => held,
             };
-            Ok(tool_results::direct_result(held, &origin, fences))
+            Ok(tool_results::direct_result(held, &line, &origin, &access).await)
         };
         let result = called
             .await
@@ -319,7 +354,7 @@ async fn execute_search(
         limit: asked.limit,
         cursor: asked.cursor,
         budget_tokens: Some(SEARCH_BUDGET_TOKENS),
-        wait_ms: FIRST_LISTING_WAIT_MS,
+        wait_ms: SEARCH_WAIT_MS,
     };
     let send = |client: MuxClient, request| async move {
         client.search(within_seconds(30), request).await
@@ -403,13 +438,28 @@ async fn execute_describe(
     let fence = origin.fence(&access.fences);
     let missing = described.missing.iter();
     texts.extend(missing.map(|error| tool_results::render_fenced_error(error, fence.as_ref())));
+    let is_missing = !described.missing.is_empty();
+    let is_error = is_missing && described.tools.is_empty() && described.instructions.is_empty();
     let text = texts.join("\n\n");
-    let nothing = described.tools.is_empty() && described.instructions.is_empty();
-    if nothing && !described.missing.is_empty() {
-        let error = Error::new(Kind::NotFound, text);
-        return Ok(tool_results::error_result(&error));
+    let text = if is_error {
+        format!("{}: {text}", Kind::NotFound)
+    } else {
+        text
+    };
+    let result = ModelResult {
+        data: vec![DataPart::list("The description", text)],
+        ..ModelResult::default()
+    };
+    let content = access.reader.content(result, None, &access.link).await;
+    let mut result = if is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
+    if is_missing {
+        origin.mark_meta(&mut result.meta);
     }
-    Ok(tool_results::text_result(text))
+    Ok(result)
 }
 
 async fn execute_read(
@@ -419,7 +469,12 @@ async fn execute_read(
     let request = ReadRequest {
         handle: asked.handle,
         offset: asked.offset,
-        length: Some(asked.length.unwrap_or(DEFAULT_READ_BYTES)),
+        length: Some(
+            asked
+                .length
+                .unwrap_or(DEFAULT_READ_BYTES)
+                .min(access.reader.max_page_bytes()),
+        ),
     };
     let send =
         |client: MuxClient, request| async move { client.read(within_seconds(30), request).await };
@@ -430,13 +485,15 @@ async fn execute_read(
         None => "; this is the last part".into(),
     };
     let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
-    let mut result = tool_results::text_result(page.text);
     let origin = DataOrigin::stored_value();
+    let page = ModelResult {
+        data: vec![DataPart::text("The page", page.text)],
+        after: vec![place],
+        ..ModelResult::default()
+    };
+    let content = page.into_content(origin.fence(&access.fences).as_ref());
+    let mut result = CallToolResult::success(content);
     origin.mark_meta(&mut result.meta);
-    if let Some(fence) = origin.fence(&access.fences) {
-        fence.enclose(&mut result.content, 0);
-    }
-    result.content.push(rmcp::model::ContentBlock::text(place));
     Ok(result)
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mux_proto::{Error, Kind};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::guide;
+use super::{guide, run_texts::RunTexts};
 
 pub(super) const BUILTIN_NAMES: &[&str] = &[
     "run",
@@ -104,7 +104,7 @@ pub(super) fn parse_tool_args<T: DeserializeOwned>(
 ) -> Result<T, Error> {
     let given = Value::Object(arguments.unwrap_or_default());
     serde_json::from_value(given).map_err(|error| {
-        let hint = builtin_definition(tool, "").map(|tool| {
+        let hint = builtin_definition(tool, &DefinitionTexts::default()).map(|tool| {
             let schema = Value::Object((*tool.input_schema).clone());
             format!("input schema: {schema}")
         });
@@ -119,21 +119,30 @@ pub(super) fn parse_tool_args<T: DeserializeOwned>(
     })
 }
 
-/// The definitions of all built-in tools; `inventory` goes into the description of `run`.
-pub(super) fn builtin_definitions(inventory: &str) -> Vec<Tool> {
+/// What depends on the session in the definitions of the built-in tools.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DefinitionTexts {
+    pub(super) run: RunTexts,
+    /// Whether results have structured content.
+    pub(super) structured: bool,
+    pub(super) meta: JsonObject,
+}
+
+/// The definitions of all built-in tools.
+pub(super) fn builtin_definitions(texts: &DefinitionTexts) -> Vec<Tool> {
     BUILTIN_NAMES
         .iter()
-        .filter_map(|name| builtin_definition(name, inventory))
+        .filter_map(|name| builtin_definition(name, texts))
         .collect()
 }
 
-fn builtin_definition(name: &str, inventory: &str) -> Option<Tool> {
+fn builtin_definition(name: &str, texts: &DefinitionTexts) -> Option<Tool> {
     let (title, description, input, output, hints) = match name {
         "run" => (
             "Run a program",
-            format!("{}\n\n{}\n{inventory}", guide::RUN_DESCRIPTION, guide::INVENTORY_HEADING),
+            texts.run.description.clone(),
             json!({
-                "code": { "type": "string", "description": "TypeScript, with top-level await and return." },
+                "code": { "type": "string", "description": texts.run.code },
                 "input": { "description": "Any JSON value; `mux.input` in the program." },
                 "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300, "description": "Default 30." },
                 "detach": { "type": "boolean", "description": "Return at once; `resume` gets the result." },
@@ -184,7 +193,7 @@ fn builtin_definition(name: &str, inventory: &str) -> Option<Tool> {
             json!({
                 "handle": { "type": "string" },
                 "offset": { "type": "integer", "minimum": 0, "description": "In bytes." },
-                "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768, at most 4194304." },
+                "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768, less if the client passes on less." },
             }),
             None,
             tool_annotations(true, false, true, false),
@@ -247,7 +256,12 @@ fn builtin_definition(name: &str, inventory: &str) -> Option<Tool> {
     let mut tool = Tool::new(name.to_owned(), description, Arc::new(input));
     tool.title = Some(title.into());
     tool.annotations = Some(hints);
+    // A schema without structured content would be an error for agents.
+    let output = output.filter(|_| texts.structured);
     tool.output_schema = output.map(|schema| Arc::new(into_object(schema)));
+    if !texts.meta.is_empty() {
+        tool.meta = Some(MetaObject(texts.meta.clone()));
+    }
     Some(tool)
 }
 
@@ -312,7 +326,23 @@ mod tests {
 
     #[test]
     fn every_tool_has_definition_and_annotations() {
-        let tools = builtin_definitions("COMPLETE: nothing");
+        let mut texts = DefinitionTexts {
+            run: RunTexts {
+                description: "COMPLETE: nothing".into(),
+                code: "TypeScript".into(),
+            },
+            ..DefinitionTexts::default()
+        };
+        let tools = builtin_definitions(&texts);
+        assert!(
+            tools
+                .iter()
+                .all(|tool| tool.output_schema.is_none() && tool.meta.is_none())
+        );
+        texts.structured = true;
+        texts.meta.insert("always".into(), true.into());
+        let tools = builtin_definitions(&texts);
+        assert!(tools.iter().all(|tool| tool.meta.is_some()));
         assert_eq!(tools.len(), BUILTIN_NAMES.len());
         for tool in &tools {
             assert!(tool.annotations.is_some() && tool.title.is_some());
@@ -326,11 +356,10 @@ mod tests {
             );
         }
         let run = &tools[0];
-        assert!(
-            run.description
-                .as_deref()
-                .unwrap()
-                .ends_with("COMPLETE: nothing")
+        assert_eq!(run.description.as_deref(), Some("COMPLETE: nothing"));
+        assert_eq!(
+            run.input_schema["properties"]["code"]["description"],
+            "TypeScript"
         );
         let given = into_object(json!({ "code": "return 1" }));
         let run: RunToolArgs = parse_tool_args("run", Some(given)).unwrap();

@@ -3,25 +3,36 @@
 //! Invariant: a change is announced only if the list differs from the one that the agent has seen, because every change
 //! invalidates the agent's prompt cache.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use mux_client::within_seconds;
-use mux_proto::{Error, InventoryRequest, MuxClient, ToolInfo, ToolList, ToolsRequest};
+use mux_proto::{Error, Inventory, InventoryRequest, MuxClient, ToolInfo, ToolList, ToolsRequest};
 use rmcp::model::{JsonObject, Tool};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tarpc::client::RpcError;
+use tokio::time::timeout;
 
 use super::{
-    McpOptions, ServedTools, builtins, daemon_link::DaemonLink, fence::FenceRules,
+    McpOptions, ServedTools,
+    builtins::{self, DefinitionTexts},
+    daemon_link::DaemonLink,
+    fence::FenceRules,
     listed_names::ListedNames,
+    profiles::SessionProfile,
+    run_texts,
 };
 
-/// Milliseconds that a listing waits for servers whose tools were never listed before. Later results are announced as a
-/// list change.
-pub(super) const FIRST_LISTING_WAIT_MS: u64 = 5_000;
+/// How long a list waits, in all, for servers whose tools were never listed before. Later tools are announced as a list
+/// change. Agents wait 5 s or longer, and then lose every tool.
+pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the instructions wait for the names of the servers.
+const INSTRUCTIONS_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub(super) struct ToolCatalog(Arc<ToolCatalogInner>);
@@ -30,6 +41,8 @@ struct ToolCatalogInner {
     link: DaemonLink,
     show: ServedTools,
     inventory_tokens: Option<usize>,
+    structured: bool,
+    profile: SessionProfile,
     seen: Mutex<SeenTools>,
 }
 
@@ -42,8 +55,10 @@ struct SeenTools {
 }
 
 impl ToolCatalog {
-    pub(super) fn new(link: DaemonLink, options: &McpOptions) -> Self {
+    pub(super) fn new(link: DaemonLink, options: &McpOptions, profile: SessionProfile) -> Self {
         Self(Arc::new(ToolCatalogInner {
+            structured: options.structured,
+            profile,
             link,
             show: options.show.clone(),
             inventory_tokens: options.inventory_tokens,
@@ -92,20 +107,28 @@ impl ToolCatalog {
         self.seen().fence.clone()
     }
 
-    /// The instructions of the server, if only one is shown.
+    /// The instructions of this MCP server: our own, or those of the only server that is shown.
     pub(super) async fn instructions(&self) -> Option<String> {
-        let ServedTools::Server(server) = &self.0.show else {
-            return None;
-        };
-        let request = ToolsRequest {
-            server: Some(server.clone()),
-            limit: Some(0),
-            wait_ms: Some(FIRST_LISTING_WAIT_MS),
-            ..ToolsRequest::default()
-        };
-        let listed = self.0.link.request(request, request_tools).await;
-        // Instructions are optional.
-        Some(listed.ok()?.instructions.pop()?.text)
+        match &self.0.show {
+            ServedTools::Programs => {
+                let names = self.fetch_inventory(run_texts::names_request());
+                let names = timeout(INSTRUCTIONS_PATIENCE, names).await;
+                let names = names.ok().and_then(Result::ok);
+                Some(run_texts::instructions(names.as_ref()))
+            }
+            ServedTools::Everything => None,
+            ServedTools::Server(server) => {
+                let request = ToolsRequest {
+                    server: Some(server.clone()),
+                    limit: Some(0),
+                    wait_ms: Some(millis(LIST_PATIENCE)),
+                    ..ToolsRequest::default()
+                };
+                let listed = self.0.link.request(request, request_tools).await;
+                // Instructions are optional.
+                Some(listed.ok()?.instructions.pop()?.text)
+            }
+        }
     }
 
     /// All names of tools, for the error about an unknown one.
@@ -133,7 +156,8 @@ impl ToolCatalog {
     }
 
     async fn list_all_tools(&self) -> Result<Vec<Tool>, Error> {
-        let ToolCatalogInner { show, .. } = &*self.0;
+        let began = Instant::now();
+        let show = &self.0.show;
         let listed = match show {
             ServedTools::Programs => self.fetch_tools(None, true).await?,
             ServedTools::Everything => self.fetch_tools(None, false).await?,
@@ -141,7 +165,10 @@ impl ToolCatalog {
         };
         let offered = listed.tools;
         let mut tools = match show {
-            ServedTools::Programs => builtins::builtin_definitions(&self.fetch_inventory().await?),
+            ServedTools::Programs => {
+                let left = LIST_PATIENCE.saturating_sub(began.elapsed());
+                builtins::builtin_definitions(&self.definition_texts(left).await?)
+            }
             _ => Vec::new(),
         };
         let mut names = ListedNames::default();
@@ -166,16 +193,37 @@ impl ToolCatalog {
         Ok(tools)
     }
 
-    async fn fetch_inventory(&self) -> Result<String, Error> {
-        let request = InventoryRequest {
-            budget_tokens: self.0.inventory_tokens,
-            wait_ms: FIRST_LISTING_WAIT_MS,
-        };
+    async fn definition_texts(&self, wait: Duration) -> Result<DefinitionTexts, Error> {
+        let ToolCatalogInner {
+            profile,
+            inventory_tokens,
+            structured,
+            link,
+            ..
+        } = &*self.0;
+        let request =
+            |current, wait| run_texts::inventory_request(current, *inventory_tokens, millis(wait));
+        let mut current = profile.get();
+        let mut inventory = self.fetch_inventory(request(current, wait)).await?;
+        if profile.set_configured(inventory.profile.as_deref()) {
+            current = profile.get();
+            link.update_identity(|me| me.profile = Some(current.name.clone()));
+            inventory = self
+                .fetch_inventory(request(current, Duration::ZERO))
+                .await?;
+        }
+        Ok(DefinitionTexts {
+            run: run_texts::run_texts(current, &inventory),
+            structured: *structured,
+            meta: current.tool_meta.clone(),
+        })
+    }
+
+    async fn fetch_inventory(&self, request: InventoryRequest) -> Result<Inventory, Error> {
         let send = |client: MuxClient, request| async move {
             client.inventory(within_seconds(30), request).await
         };
-        let asked = self.0.link.request(request, send);
-        Ok(asked.await?.text)
+        self.0.link.request(request, send).await
     }
 
     async fn fetch_tools(&self, server: Option<String>, direct: bool) -> Result<ToolList, Error> {
@@ -183,7 +231,7 @@ impl ToolCatalog {
             server,
             direct,
             definitions: true,
-            wait_ms: Some(FIRST_LISTING_WAIT_MS),
+            wait_ms: Some(millis(LIST_PATIENCE)),
             ..ToolsRequest::default()
         };
         let asked = self.0.link.request(request, request_tools);
@@ -193,6 +241,10 @@ impl ToolCatalog {
     fn seen(&self) -> MutexGuard<'_, SeenTools> {
         self.0.seen.lock()
     }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    duration.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 async fn request_tools(

@@ -159,6 +159,7 @@ impl DaemonLink {
             agent: options.agent.clone(),
             workspace: options.workspace.clone().or_else(|| options.cwd.clone()),
             for_agent: true,
+            profile: options.profile.map(|profile| profile.name.clone()),
             ..ClientIdentity::new("mux mcp", version::BUILD)
         };
         let (lines, listener) = mpsc::unbounded_channel();
@@ -285,7 +286,8 @@ impl DaemonLink {
             change(&mut me);
             (me.name != current.me.name
                 || me.version != current.me.version
-                || me.workspace != current.me.workspace)
+                || me.workspace != current.me.workspace
+                || me.profile != current.me.profile)
                 .then_some(me)
         });
     }

@@ -54,6 +54,7 @@ impl DataOrigin {
 
     /// Adds the server of a path.
     pub(super) fn add_path(&mut self, path: &str) {
+        let path = path.strip_prefix("mux.").unwrap_or(path);
         let server = path.split('.').next().unwrap_or_default();
         if !self.servers.contains(server) {
             self.servers.insert(server.to_owned());

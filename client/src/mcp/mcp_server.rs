@@ -19,17 +19,18 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    McpOptions, ServedTools,
-    builtin_calls::{self, DaemonAccess},
+    McpOptions, ServedTools, builtin_calls,
     catalog::ToolCatalog,
+    daemon_access::DaemonAccess,
     daemon_link::DaemonLink,
-    guide,
     notice_follower::NoticeFollower,
     notification_receivers::{ListChanges, NotificationReceivers},
     pending_jobs::{JobOutput, JobRegistry, JobStep},
+    profiles::SessionProfile,
     question_messages,
     question_router::QuestionRouter,
     resources_and_prompts::ResourcesAndPrompts,
+    result_reader::ResultReader,
     roots,
     subscriptions::{ResourceSubscriber, ResourceSubscriptions},
     tool_results,
@@ -37,6 +38,8 @@ use super::{
 
 pub(super) struct MuxMcpServer {
     show: ServedTools,
+    structured: bool,
+    profile: SessionProfile,
     /// A workspace was set on the command line.
     has_workspace: bool,
     link: DaemonLink,
@@ -55,7 +58,8 @@ impl MuxMcpServer {
     pub(super) fn new(options: McpOptions, link: DaemonLink, over: CancellationToken) -> Self {
         let (question_router, audience) =
             (QuestionRouter::default(), NotificationReceivers::default());
-        let catalog = ToolCatalog::new(link.clone(), &options);
+        let profile = SessionProfile::new(options.profile);
+        let catalog = ToolCatalog::new(link.clone(), &options, profile.clone());
         let offers = ResourcesAndPrompts::new(link.clone(), options.show.clone());
         let subscriptions = ResourceSubscriptions::new(link.clone(), offers.clone());
         let follower = NoticeFollower {
@@ -69,6 +73,8 @@ impl MuxMcpServer {
         };
         Self {
             show: options.show,
+            structured: options.structured,
+            profile,
             has_workspace: options.workspace.is_some(),
             link,
             catalog,
@@ -89,9 +95,12 @@ impl MuxMcpServer {
                 self.link.enable_approvals();
             }
             if let Some(client) = client {
+                self.profile.set_client(&client.name);
+                let profile = self.profile.get();
                 self.link.update_identity(|me| {
                     me.name = client.name;
                     me.version = client.version;
+                    me.profile = Some(profile.name.clone());
                 });
             }
             tokio::spawn(self.follower.clone().follow_forever());
@@ -111,6 +120,7 @@ impl MuxMcpServer {
         DaemonAccess {
             link: self.link.clone(),
             fences: self.catalog.fence_rules(),
+            reader: ResultReader::new(self.profile.get(), self.structured),
         }
     }
 
@@ -171,9 +181,6 @@ impl ServerHandler for MuxMcpServer {
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("mux", BUILD);
         info.server_info.title = Some("mux: all your MCP servers".into());
-        if self.show == ServedTools::Programs {
-            info.instructions = Some(guide::MUX_INSTRUCTIONS.into());
-        }
         info
     }
 
@@ -186,9 +193,7 @@ impl ServerHandler for MuxMcpServer {
         self.on_first_request(Some(client.clone()), Some(able.clone()));
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
-        if let Some(instructions) = self.catalog.instructions().await {
-            result.instructions = Some(instructions);
-        }
+        result.instructions = self.catalog.instructions().await;
         Ok(result)
     }
 
@@ -198,9 +203,7 @@ impl ServerHandler for MuxMcpServer {
     ) -> Result<DiscoverResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
         let mut info = self.get_info();
-        if let Some(instructions) = self.catalog.instructions().await {
-            info.instructions = Some(instructions);
-        }
+        info.instructions = self.catalog.instructions().await;
         let versions = self.supported_protocol_versions().into_owned();
         Ok(DiscoverResult::from_server_info(versions, info))
     }

@@ -1,6 +1,6 @@
 //! Progress notifications of a request, and in the modern era servers' log messages, if the agent asked for them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rmcp::{
@@ -9,8 +9,13 @@ use rmcp::{
     service::{Peer, RequestContext},
 };
 use serde_json::Value;
+use tokio::{sync::mpsc, time::timeout};
 
 use super::notification_receivers;
+
+/// How long a run may be silent. Some agents give up a call that sends no progress for 60 s.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(20);
+const HEARTBEAT_MESSAGE: &str = "running";
 
 /// Sends progress of one request to the agent. Cheap to clone. A request that is repeated with answers has another
 /// progress token.
@@ -88,5 +93,34 @@ impl ProgressSender {
 
     fn last_progress(&self) -> f64 {
         self.0.lock().reported
+    }
+}
+
+/// The next message, or another one if there is none for a while. `None` once the sender was dropped.
+pub(super) async fn next_or_heartbeat(
+    messages: &mut mpsc::UnboundedReceiver<String>,
+) -> Option<String> {
+    let next = timeout(HEARTBEAT_INTERVAL, messages.recv()).await;
+    next.unwrap_or_else(|_| Some(HEARTBEAT_MESSAGE.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_run_sends_heartbeats() {
+        let (sender, mut messages) = mpsc::unbounded_channel();
+        sender.send("first".to_owned()).unwrap();
+        let began = Instant::now();
+        for (expected, seconds) in [("first", 0), ("running", 20), ("running", 40)] {
+            let next = next_or_heartbeat(&mut messages).await;
+            assert_eq!(next.as_deref(), Some(expected));
+            assert_eq!(began.elapsed().as_secs(), seconds);
+        }
+        drop(sender);
+        assert_eq!(next_or_heartbeat(&mut messages).await, None);
     }
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::{
     ServedTools,
-    catalog::list_digest,
+    catalog::{LIST_PATIENCE, list_digest, millis},
     daemon_link::DaemonLink,
     fence::mark_json_meta,
     guide,
@@ -269,12 +269,11 @@ impl ResourcesAndPrompts {
             ServedTools::Server(server) => Some(server.clone()),
             _ => None,
         };
-        // With several servers, late ones are left out.
-        let wait_ms = server.is_some().then_some(LIST_TIMEOUT_SECONDS * 900);
+        // Late servers are left out.
         let request = OffersRequest {
             kind,
             server,
-            wait_ms,
+            wait_ms: Some(millis(LIST_PATIENCE)),
         };
         let offers = |client: MuxClient, request| async move {
             client

@@ -2,25 +2,23 @@
 //!
 //! Invariant: a result is complete, or says where the rest can be read.
 
-use mux_proto::{Error, Handle, Held, Kind};
+use mux_proto::{Error, Held, JsonText, Kind};
 use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, ErrorCode},
 };
 use serde_json::Value;
 
-use super::fence::{DataOrigin, FenceRules, ResultFence, mark_direct_result};
+use super::{
+    daemon_access::DaemonAccess,
+    daemon_link::DaemonConnection,
+    fence::{DataOrigin, FenceRules, ResultFence, mark_direct_result},
+    result_reader::{DataPart, MAX_UNCUT_BYTES, ModelResult, resource_text, value_text},
+};
 
-/// The maximum length of an error's `data`, in characters.
-const MAX_ERROR_DATA_CHARS: usize = 2_000;
-
-/// A value as text: a string as it is, everything else as compact JSON.
-pub(super) fn value_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
+/// The maximum length of an error's `data`, and of the errors beside it, in bytes.
+const MAX_ERROR_DATA_BYTES: usize = 2_000;
+const MAX_OTHER_ERRORS_BYTES: usize = 2_000;
 
 pub(super) fn text_result(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
@@ -110,89 +108,174 @@ fn error_data_lines(error: &Error) -> String {
     let mut text = String::new();
     let data = error.details.as_ref().map(|details| &details["data"]);
     if let Some(data) = data.filter(|data| !data.is_null()) {
-        let data: String = data
-            .to_string()
-            .chars()
-            .take(MAX_ERROR_DATA_CHARS)
-            .collect();
-        text.push_str(&format!("\n  data: {data}"));
+        let data = data.to_string();
+        let shown = &data[..data.floor_char_boundary(MAX_ERROR_DATA_BYTES)];
+        let end = if shown.len() < data.len() { "…" } else { "" };
+        text.push_str(&format!("\n  data: {shown}{end}"));
     }
     let others = error.details.as_ref().and_then(|d| d["others"].as_array());
-    for other in others.into_iter().flatten() {
+    let others = others.map_or(&[][..], Vec::as_slice);
+    let mut room = MAX_OTHER_ERRORS_BYTES;
+    for (shown, other) in others.iter().enumerate() {
         let line = other["line"].as_u64();
-        let place = line.map_or_else(String::new, |line| format!(", at line {line}"));
+        let position = line.map_or_else(String::new, |line| format!(", at line {line}"));
         let message = other["message"].as_str().unwrap_or_default();
-        text.push_str(&format!("\n  also{place}: {message}"));
+        let line = format!("\n  also{position}: {message}");
+        if shown > 0 && line.len() > room {
+            text.push_str(&format!("\n  and {} more", others.len() - shown));
+            break;
+        }
+        room = room.saturating_sub(line.len());
+        text.push_str(&line);
     }
     text
 }
 
-/// Explains how to read a value that is too long for a message. Its beginning follows.
-pub(super) fn stored_value_notice(what: &str, handle: &Handle) -> String {
-    let Handle { handle, bytes, .. } = handle;
-    format!(
-        "{what} is {bytes} bytes of JSON, stored as {handle}. Use `read` to get it in parts, or all of it in a \
-         program: const all = await mux.read(\"{handle}\"). It begins:"
-    )
+/// A part that a program emitted, by its number among them.
+pub(super) fn emitted_part(number: usize, part: Held) -> DataPart {
+    let what = format!("Part {number}");
+    match part {
+        Held::Value(block) => match block.parse() {
+            Ok(block) => block_part(what, block),
+            Err(_) => DataPart::text(what, block.to_string()),
+        },
+        Held::Stored(handle) => DataPart::stored(what, handle),
+    }
 }
 
-/// A part that a program emitted, as a content block.
-pub(super) fn part_content(part: &Held) -> ContentBlock {
-    match part {
-        Held::Value(block) => {
-            (block.parse()).unwrap_or_else(|_| ContentBlock::text(block.to_string()))
+/// The result of `call`, in the form that its reader takes: all of its text is enclosed.
+pub(super) async fn called_result(
+    held: Held,
+    connection: &DaemonConnection,
+    origin: &DataOrigin,
+    access: &DaemonAccess,
+) -> CallToolResult {
+    let DaemonAccess {
+        link,
+        fences,
+        reader,
+    } = access;
+    let fence = origin.fence(fences);
+    let mut result = match reader.fetch(held, connection).await {
+        Held::Value(result) if reader.structured => server_result(&result),
+        Held::Value(result) => {
+            let mut result = parse_result(&result);
+            let structured = result.structured_content.take();
+            let content = std::mem::take(&mut result.content);
+            let model = ModelResult {
+                data: one_form(content, structured),
+                ..ModelResult::default()
+            };
+            result.content = reader.content(model, fence.as_ref(), link).await;
+            result
         }
         Held::Stored(handle) => {
-            let notice = stored_value_notice("A part", handle);
-            ContentBlock::text(format!("{notice}\n{}", handle.preview))
+            let model = ModelResult {
+                data: vec![DataPart::stored("The result", handle)],
+                ..ModelResult::default()
+            };
+            CallToolResult::success(reader.content(model, fence.as_ref(), link).await)
         }
-    }
-}
-
-/// The result of `call`, which a model reads: all of its text is enclosed.
-pub(super) fn called_result(held: Held, origin: &DataOrigin, rules: &FenceRules) -> CallToolResult {
-    let first = stored_notice_blocks(&held);
-    let mut result = server_result(held);
+    };
     origin.mark_meta(&mut result.meta);
-    if let Some(fence) = origin.fence(rules) {
-        fence.enclose(&mut result.content, first);
-    }
     result
 }
 
+/// The parts of a server's result, with its structured content as text unless a text repeats it.
+fn one_form(content: Vec<ContentBlock>, structured: Option<Value>) -> Vec<DataPart> {
+    let mut parts = Vec::new();
+    let mut structured = structured;
+    let is_single = content.len() == 1;
+    for (place, block) in content.into_iter().enumerate() {
+        let what = if is_single {
+            "The result".to_owned()
+        } else {
+            format!("Part {} of the result", place + 1)
+        };
+        let repeated = match &block {
+            ContentBlock::Text(text) => structured
+                .take_if(|structured| is_repeated(&text.text, structured))
+                .map(unwrap_single_value),
+            _ => None,
+        };
+        parts.push(match repeated {
+            // Structured content is compact, where the text may be indented.
+            Some(value) => DataPart::value(what, &value),
+            None => block_part(what, block),
+        });
+    }
+    if let Some(structured) = structured {
+        parts.push(DataPart::value("The structured content", &structured));
+    }
+    parts
+}
+
+fn block_part(what: String, block: ContentBlock) -> DataPart {
+    match block {
+        ContentBlock::Text(text) if text.text.len() > MAX_UNCUT_BYTES => {
+            match serde_json::from_str::<Value>(&text.text) {
+                Ok(value) if value.is_object() || value.is_array() => {
+                    DataPart::parsed(what, text.text, value)
+                }
+                _ => DataPart::text(what, text.text),
+            }
+        }
+        ContentBlock::Text(text) => DataPart::text(what, text.text),
+        block => match resource_text(&block) {
+            // Only a text can be cut.
+            Some(text) if text.len() > MAX_UNCUT_BYTES => DataPart::text(what, text),
+            _ => DataPart::Block(block),
+        },
+    }
+}
+
+/// Whether a text says the same as the structured content beside it.
+fn is_repeated(text: &str, structured: &Value) -> bool {
+    let single = single_value(structured);
+    let parsed = serde_json::from_str::<Value>(text).ok();
+    let is_same = |value: &Value| parsed.as_ref() == Some(value) || value.as_str() == Some(text);
+    is_same(structured) || single.is_some_and(is_same)
+}
+
+/// The result that is wrapped into an object because it is none itself.
+fn single_value(structured: &Value) -> Option<&Value> {
+    let members = structured
+        .as_object()
+        .filter(|members| members.len() == 1)?;
+    members.get("result").filter(|value| !value.is_object())
+}
+
+fn unwrap_single_value(structured: Value) -> Value {
+    single_value(&structured).cloned().unwrap_or(structured)
+}
+
 /// The result of a tool that the client called by its own name.
-pub(super) fn direct_result(held: Held, origin: &DataOrigin, rules: &FenceRules) -> CallToolResult {
+pub(super) async fn direct_result(
+    held: Held,
+    connection: &DaemonConnection,
+    origin: &DataOrigin,
+    access: &DaemonAccess,
+) -> CallToolResult {
     match held {
-        Held::Stored(_) => called_result(held, origin, rules),
-        Held::Value(_) => {
-            let mut result = server_result(held);
-            mark_direct_result(&mut result, origin, rules);
+        Held::Stored(_) => called_result(held, connection, origin, access).await,
+        Held::Value(result) => {
+            let mut result = server_result(&result);
+            mark_direct_result(&mut result, origin, &access.fences);
             result
         }
     }
 }
 
-/// How many blocks of its result are our own words.
-fn stored_notice_blocks(held: &Held) -> usize {
-    match held {
-        Held::Stored(_) => 1,
-        Held::Value(_) => 0,
-    }
+/// A server's complete `CallToolResult`, as MCP clients accept it.
+fn server_result(result: &JsonText) -> CallToolResult {
+    with_object_structure(parse_result(result))
 }
 
-/// A server's complete `CallToolResult`, or the handle and the beginning of a stored one.
-fn server_result(held: Held) -> CallToolResult {
-    match held {
-        Held::Value(result) => match result.parse() {
-            Ok(result) => with_object_structure(result),
-            // A format that this build does not know.
-            Err(_) => text_result(result.to_string()),
-        },
-        Held::Stored(handle) => CallToolResult::success(vec![
-            ContentBlock::text(stored_value_notice("The result", &handle)),
-            ContentBlock::text(handle.preview),
-        ]),
-    }
+fn parse_result(result: &JsonText) -> CallToolResult {
+    // The text is of a format that this build does not know.
+    result
+        .parse()
+        .unwrap_or_else(|_| text_result(result.to_string()))
 }
 
 /// Moves structured content that is not an object to the text content: MCP clients accept only objects, but an API's
@@ -342,6 +425,48 @@ mod tests {
     }
 
     #[test]
+    fn result_has_its_text_and_structured_content_once() {
+        let text = |text: &str| ContentBlock::text(text);
+        for (content, structured, expected) in [
+            (
+                vec![text("{ \"a\": [1] }")],
+                Some(json!({ "a": [1] })),
+                "{\"a\":[1]}",
+            ),
+            (
+                vec![text("long")],
+                Some(json!({ "result": "long" })),
+                "long",
+            ),
+            (
+                vec![text("[1, 2]")],
+                Some(json!({ "result": [1, 2] })),
+                "[1,2]",
+            ),
+            (
+                vec![text("a table")],
+                Some(json!({ "a": 1 })),
+                "a table\n{\"a\":1}",
+            ),
+            (
+                vec![text("x")],
+                Some(json!({ "result": "x", "n": 1 })),
+                "x\n{\"result\":\"x\",\"n\":1}",
+            ),
+            (vec![text("{ \"a\": 2 }")], None, "{ \"a\": 2 }"),
+            (vec![text("one"), text("two")], None, "one\ntwo"),
+            (vec![], Some(json!({ "a": 1 })), "{\"a\":1}"),
+        ] {
+            let result = ModelResult {
+                data: one_form(content, structured),
+                ..ModelResult::default()
+            };
+            let content = result.into_content(None);
+            assert_eq!(content, [ContentBlock::text(expected)]);
+        }
+    }
+
+    #[test]
     fn structured_content_that_is_not_an_object_becomes_text() {
         for (given, expected) in [
             (
@@ -357,7 +482,7 @@ mod tests {
                 (json!([]), Some(json!({ "a": 1 }))),
             ),
         ] {
-            let result = server_result(Held::Value(given.into()));
+            let result = server_result(&given.into());
             let content = serde_json::to_value(&result.content).unwrap();
             assert_eq!((content, result.structured_content), expected);
         }

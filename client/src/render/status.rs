@@ -1,6 +1,6 @@
 //! The output of `mux status`.
 
-use std::{path::Path, process::ExitCode, time::Duration};
+use std::{collections::BTreeMap, path::Path, process::ExitCode, time::Duration};
 
 use super::terminal::{eprintln, println};
 use mux_proto::{CheckerStatus, Degraded, ServerInfo, Status, TelemetryStatus};
@@ -129,6 +129,7 @@ fn short_lines(status: &Status) -> Vec<String> {
     lines.push(labeled_line("types", checker_text(&status.checker)));
     let clients = human_units::count_text(status.clients, "client");
     lines.push(labeled_line("runs", format!("{}; {clients}", runs(status))));
+    lines.extend(agent_line(status));
     lines.push(labeled_line("config", display_path(&status.config)));
     lines.push(labeled_line("log", display_path(&status.log)));
     lines
@@ -157,11 +158,30 @@ fn full_lines(status: &Status) -> Vec<String> {
     lines.push(labeled_line("types", checker_text(&status.checker)));
     lines.push(labeled_line("runs", runs(status)));
     lines.push(labeled_line("clients", status.clients));
+    lines.extend(agent_line(status));
     lines.extend(memory(status).map(|memory| labeled_line("memory", memory)));
     lines.push(labeled_line("config", display_path(&status.config)));
     lines.push(labeled_line("log", display_path(&status.log)));
     lines.push(labeled_line("socket", display_path(&status.socket)));
     lines
+}
+
+/// The connected agents, each with its profile.
+fn agent_line(status: &Status) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for agent in &status.agents {
+        let name = one_line(&format!("{} {}", agent.name, agent.version), 60);
+        let profile = one_line(agent.profile.as_deref().unwrap_or("none"), 40);
+        *counts
+            .entry(format!("{name} (profile {profile})"))
+            .or_default() += 1;
+    }
+    let agents = counts.into_iter().map(|(agent, count)| match count {
+        1 => agent,
+        count => format!("{count} of {agent}"),
+    });
+    let agents: Vec<String> = agents.collect();
+    (!agents.is_empty()).then(|| labeled_line("agents", agents.join(", ")))
 }
 
 fn servers(servers: &[ServerInfo]) {

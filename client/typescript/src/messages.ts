@@ -143,6 +143,8 @@ export interface Methods {
    * need not ask whether there are others.
    */
   call_with_notices: { params: { request: CallRequest }; answer: CallAnswer };
+  /** Stores a value, so that others can read it by its handle. For clients whose reader takes less than a message. */
+  keep: { params: { request: KeepRequest }; answer: Handle };
 }
 
 /** Pins tools as they are now. */
@@ -370,6 +372,18 @@ export interface ConfigReport {
   problems: ConfigProblem[];
   /** The number of usable and of disabled entries. */
   servers: number;
+}
+
+/** An agent that is connected, as it describes itself. */
+export interface ConnectedAgent {
+  /** The name and the version of its program. */
+  name: string;
+  version: string;
+  /** The name of its settings in `[agents.NAME]`. */
+  agent?: string;
+  /** The profile by which texts are adapted to it. */
+  profile?: string;
+  workspace?: string;
 }
 
 /** A user's answer to an approval. */
@@ -649,25 +663,49 @@ export interface Hello {
    * commands.
    */
   for_agent?: boolean;
+  /** The profile by which the client adapts its texts to an agent. */
+  profile?: string;
   features?: string[];
 }
 
 /** An overview of all tools within a budget, shared fairly between the servers. */
 export interface Inventory {
-  /** The overview, for an agent. Contains COMPLETE, or PARTIAL with how many of how many tools it names. */
+  /** The servers with their numbers of tools and what they are for, as far as there is room. */
+  overview: string;
+  /** The signatures, for an agent. Begins with COMPLETE, or with PARTIAL and how many of how many signatures follow. */
   text: string;
-  /** The number of tools that the text names. */
+  /** The number of tools that `text` names. */
   shown: number;
+  /** The number of tools of which `text` has the signature. */
+  signed: number;
   total: number;
+  /** Servers whose tools are known, as programs write them after `mux.`. */
+  servers?: string[];
   /** Servers whose tools are not known yet. */
   unknown?: string[];
+  /** `profile` of the client's agent in the configuration. */
+  profile?: string;
 }
 
 export interface InventoryRequest {
-  /** The maximum number of tokens; 2,000 if absent. */
+  /** The maximum number of tokens of both texts; 2,000 if absent. */
   budget_tokens?: number;
+  /** The maximum length of `overview`, in UTF-16 code units. No limit if absent. */
+  max_overview_chars?: number;
+  /** The maximum length of `text`, in UTF-16 code units. No limit if absent. */
+  max_chars?: number;
   /** How long to wait for servers whose tools are not known yet; 10 s at most. */
   wait_ms?: number;
+}
+
+/** A value to store. */
+export interface KeepRequest {
+  /**
+   * A JSON value as its text. On the wire it is the value itself.
+   * 
+   * It is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still fail.
+   */
+  value: unknown;
 }
 
 /** The kind of a failure, in one word. */
@@ -1708,6 +1746,8 @@ export interface Status {
   /** The resident memory of the daemon in bytes, where the system reports it. */
   rss_bytes?: number;
   clients: number;
+  /** The agents among the clients. Left out for clients that act for an agent. */
+  agents?: ConnectedAgent[];
   workers: WorkerStatus;
   checker: CheckerStatus;
   runs: RunCounts;

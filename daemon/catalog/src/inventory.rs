@@ -1,16 +1,20 @@
-//! The list of tools in an agent's tool description, as detailed as a token budget allows.
+//! The tools as an agent is told of them: an overview of the servers, and as many signatures as there is room for.
 //!
 //! Signatures go to the tools that are used most first, of whichever server, then to one tool of each server in turn.
 //!
-//! Invariant: the text never exceeds its budget by our own estimate, names every server if their names fit, and divides
-//! the space between servers in turns, so that one with thousands of tools leaves room for the others.
+//! Invariant: no text exceeds its budget by our own estimate. What a text says of itself (`COMPLETE`, numbers of
+//! signatures) is true. The space is divided between servers in turns, so that one with thousands of tools leaves room
+//! for the others.
 
+mod overview;
+mod text_size;
 mod token_estimate;
 mod tool_order;
 
 use std::cmp::Reverse;
 
-pub use self::{token_estimate::tokens, tool_order::by_need};
+use self::overview::Overview;
+pub use self::{text_size::TextSize, token_estimate::tokens, tool_order::by_need};
 
 /// After this many signatures of a server did not fit, it gets no more.
 const MAX_SIGNATURE_MISSES: usize = 3;
@@ -18,6 +22,18 @@ const MAX_SIGNATURE_MISSES: usize = 3;
 const NAME_BUDGET_DIVISOR: usize = 8;
 /// Signatures of used tools that are shown before any name take at most this fraction of the budget.
 const USED_BUDGET_DIVISOR: usize = 2;
+/// The overview takes at most this fraction of the tokens.
+const OVERVIEW_TOKENS_DIVISOR: usize = 2;
+
+/// How large the texts of an inventory may be. `usize::MAX` is no limit.
+#[derive(Clone, Copy, Debug)]
+pub struct InventoryBudget {
+    /// Tokens of both texts.
+    pub tokens: usize,
+    pub overview_chars: usize,
+    /// Characters of the text with the signatures.
+    pub chars: usize,
+}
 
 /// A server's tool names, in display order.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +46,8 @@ pub struct InventoryServer {
     pub order: Vec<usize>,
     /// The usage level of each tool. No tool was used if empty.
     pub levels: Vec<u32>,
+    /// The server's own statement of what it is for, on one line.
+    pub purpose: Option<String>,
     /// The server has instructions.
     pub has_instructions: bool,
 }
@@ -55,91 +73,148 @@ pub struct InventoryLine {
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Inventory {
+    /// The servers.
+    pub overview: String,
+    /// `COMPLETE` or `PARTIAL`, then signatures and names of tools.
     pub text: String,
     /// The number of tools that the text names.
     pub shown: usize,
+    /// The number of tools of which the text has the signature.
+    pub signed: usize,
     pub total: usize,
+    /// The names of the servers, as programs write them.
+    pub servers: Vec<String>,
 }
 
 /// Renders the inventory. `line` is called, with the indices of server and tool, only for as many tools as may fit.
 pub fn render_inventory(
     servers: &[InventoryServer],
     unknown: &[String],
-    budget: usize,
+    budget: InventoryBudget,
     line: impl Fn(usize, usize) -> InventoryLine,
 ) -> Inventory {
     let total = servers.iter().map(|server| server.tools.len()).sum();
-    let mut last_lines = match unknown {
-        [] => String::new(),
-        names => format!("not connected yet: {}\n", names.join(", ")),
-    };
-    let telling = servers.iter().filter(|server| server.has_instructions);
-    let telling: Vec<&str> = telling.map(|server| server.spelled.as_str()).collect();
-    if !telling.is_empty() {
-        let line = format!(
-            "with instructions of their own, which describe shows: {}\n",
-            telling.join(", ")
-        );
-        // Omitted if it is long: `describe` shows instructions anyway, and tools come first.
-        if tokens(&line) <= budget / NAME_BUDGET_DIVISOR {
-            last_lines.push_str(&line);
-        }
+    let names = servers.iter().map(|server| server.spelled.clone());
+    let names = names.collect();
+    let mut overview = render_overview(servers, unknown, budget, false);
+    let room = budget.text_room(&overview);
+    if let Some(text) = complete_text(servers, unknown.len(), room, &line) {
+        return Inventory {
+            overview,
+            text,
+            shown: total,
+            signed: total,
+            total,
+            servers: names,
+        };
     }
-    if let Some(text) = complete_text(servers, &last_lines, budget, &line) {
-        let shown = total;
-        return Inventory { text, shown, total };
-    }
-    let mut partial = PartialInventory::new(servers, total, budget, &last_lines);
-    if partial.used > budget {
-        let known = servers.iter().map(|server| server.server.as_str());
-        let all = known.chain(unknown.iter().map(String::as_str));
-        return server_names_only(&all.collect::<Vec<_>>(), total, budget);
-    }
+    overview = render_overview(servers, unknown, budget, true);
+    let mut partial = PartialInventory::new(servers, total, budget.text_room(&overview));
     partial.sign_used(&line);
     partial.name_in_turns();
     if partial.shown() == total {
         partial.sign_in_turns(&line);
     }
     Inventory {
+        overview,
         shown: partial.shown(),
-        text: partial.text(&last_lines),
+        signed: partial.signed(),
+        text: partial.text(),
         total,
+        servers: names,
+    }
+}
+
+impl InventoryBudget {
+    fn text_room(&self, overview: &str) -> TextSize {
+        TextSize {
+            tokens: self.tokens.saturating_sub(tokens(overview)),
+            chars: self.chars,
+        }
+    }
+}
+
+fn render_overview(
+    servers: &[InventoryServer],
+    unknown: &[String],
+    budget: InventoryBudget,
+    with_examples: bool,
+) -> String {
+    let room = TextSize {
+        tokens: budget.tokens / OVERVIEW_TOKENS_DIVISOR,
+        chars: budget.overview_chars,
+    };
+    let overview = Overview {
+        servers,
+        unknown,
+        with_examples,
+    };
+    let text = overview.render(room);
+    let telling = servers.iter().filter(|server| server.has_instructions);
+    let telling: Vec<&str> = telling.map(|server| server.spelled.as_str()).collect();
+    if telling.is_empty() {
+        return text;
+    }
+    let line = format!(
+        "`describe` shows the instructions of {}\n",
+        telling.join(", ")
+    );
+    let size = TextSize::of(&line);
+    // `describe` shows instructions anyway, and tools come first.
+    if size.fits(room / NAME_BUDGET_DIVISOR) && (TextSize::of(&text) + size).fits(room) {
+        text + &line
+    } else {
+        text
     }
 }
 
 /// The signatures of all tools, with their summaries if all of these fit. `None` if not even the signatures fit.
 fn complete_text(
     servers: &[InventoryServer],
-    last_lines: &str,
-    budget: usize,
+    unknown: usize,
+    room: TextSize,
     line: &impl Fn(usize, usize) -> InventoryLine,
 ) -> Option<String> {
     let total: usize = servers.iter().map(|server| server.tools.len()).sum();
-    let head = format!(
-        "COMPLETE: the signatures of all {} of {}.\n",
-        count_with_noun(total, "tool"),
-        count_with_noun(servers.len(), "server")
-    );
-    let mut used = tokens(&head) + tokens(last_lines);
+    let head = if unknown == 0 {
+        format!(
+            "COMPLETE: the signatures of all {} of {}.\n",
+            count_with_noun(total, "tool"),
+            count_with_noun(servers.len(), "server")
+        )
+    } else {
+        format!(
+            "PARTIAL: {total} of {}, without those of {} not connected yet; `describe` connects a server.\n",
+            count_with_noun(total, "known signature"),
+            count_with_noun(unknown, "server")
+        )
+    };
+    let line_end = TextSize {
+        tokens: 1,
+        chars: 1,
+    };
+    let mut used = TextSize::of(&head);
     let mut lines = Vec::new();
     for (place, server) in servers.iter().enumerate() {
         for tool in 0..server.tools.len() {
             let line = line(place, tool);
-            used += tokens(&line.signature) + 1;
-            if used > budget {
+            used += TextSize::of(&line.signature) + line_end;
+            if !used.fits(room) {
                 return None;
             }
             lines.push(line);
         }
     }
-    let mut text = head;
+    if !used.fits(room) {
+        return None;
+    }
     let texts: Vec<String> = lines.iter().map(InventoryLine::line_text).collect();
-    let with_sentences = tokens(&text) + tokens(last_lines);
-    let with_sentences = texts
-        .iter()
-        .fold(with_sentences, |sum, line| sum + tokens(line) + 1);
+    let with_sentences = texts.iter().fold(TextSize::of(&head), |sum, line| {
+        sum + TextSize::of(line) + line_end
+    });
+    let mut text = head;
     for (line, with_sentence) in lines.iter().zip(&texts) {
-        let shown = if with_sentences <= budget {
+        let shown = if with_sentences.fits(room) {
             with_sentence
         } else {
             &line.signature
@@ -147,9 +222,7 @@ fn complete_text(
         text.push_str(shown);
         text.push('\n');
     }
-    text.push_str(last_lines);
-    // The heading alone may be too long.
-    (used <= budget).then_some(text)
+    Some(text)
 }
 
 impl InventoryLine {
@@ -163,8 +236,8 @@ impl InventoryLine {
 
 /// A text that does not contain all signatures.
 struct PartialInventory<'a> {
-    budget: usize,
-    used: usize,
+    room: TextSize,
+    used: TextSize,
     total: usize,
     servers: Vec<ServerPart<'a>>,
 }
@@ -179,39 +252,33 @@ struct ServerPart<'a> {
 }
 
 impl<'a> PartialInventory<'a> {
-    fn new(servers: &'a [InventoryServer], total: usize, budget: usize, last_lines: &str) -> Self {
+    fn new(servers: &'a [InventoryServer], total: usize, room: TextSize) -> Self {
         let parts = servers.iter().map(|server| ServerPart {
             server,
             named: Vec::new(),
             signed: Vec::new(),
         });
-        let mut partial = Self {
-            budget,
-            used: 0,
+        // The numbers in the first line are not known yet.
+        let heads = [
+            heading_of_all_names(total, total),
+            heading_of_some_names(total, total, total),
+        ];
+        let heads = heads.iter().map(|head| TextSize::of(head));
+        Self {
+            room,
+            used: heads.fold(TextSize::default(), TextSize::max),
             total,
             servers: parts.collect(),
-        };
-        let heads = partial.servers.iter().map(|part| {
-            // Includes everything around the names.
-            tokens(&format!("{}: , …\n", part.full_heading()))
-        });
-        // The numbers in the first line may still change.
-        let is_used = servers
-            .iter()
-            .any(|server| server.levels.iter().any(|level| *level > 0));
-        let head = [
-            heading(total, total, total),
-            heading(total, total, 0),
-            heading(0, total, if is_used { total } else { 0 }),
-        ];
-        let head = head.iter().map(|head| tokens(head)).max();
-        partial.used = head.unwrap_or_default() + heads.sum::<usize>() + tokens(last_lines);
-        partial
+        }
     }
 
     fn shown(&self) -> usize {
         let shown = self.servers.iter();
         shown.map(|part| part.named.len() + part.signed.len()).sum()
+    }
+
+    fn signed(&self) -> usize {
+        self.servers.iter().map(|part| part.signed.len()).sum()
     }
 
     /// Adds the signatures of the tools that were used, the most used first.
@@ -223,33 +290,34 @@ impl<'a> PartialInventory<'a> {
             used.extend(levels.map(|(tool, level)| (Reverse(*level), place, tool)));
         }
         used.sort_unstable();
-        let most = self.used + self.budget.saturating_sub(self.used) / USED_BUDGET_DIVISOR;
+        let most = self.used + (self.room - self.used) / USED_BUDGET_DIVISOR;
         for (_, place, tool) in used {
             let signature = line(place, tool).signature;
-            let cost = tokens(&format!(" {signature}\n"));
-            if self.used + cost > most {
+            let part = &mut self.servers[place];
+            let cost = part.heading_cost() + signature_cost(&signature);
+            if !(self.used + cost).fits(most) {
                 return;
             }
             self.used += cost;
-            self.servers[place].signed.push((tool, signature));
+            part.signed.push((tool, signature));
         }
     }
 
     /// Adds one name of each server in turn, until the next one does not fit.
     fn name_in_turns(&mut self) {
-        let most = self.budget / NAME_BUDGET_DIVISOR;
+        let most = self.room / NAME_BUDGET_DIVISOR;
         let longest = self.servers.iter().map(|part| part.server.tools.len());
         for rank in 0..longest.max().unwrap_or_default() {
             for part in &mut self.servers {
                 let Some(tool) = part.server.place(rank) else {
                     continue;
                 };
-                let name = &part.server.tools[tool];
-                let cost = name_cost(name);
-                if cost > most || part.is_signed(tool) {
+                let name = name_cost(&part.server.tools[tool]);
+                if !name.fits(most) || part.is_signed(tool) {
                     continue;
                 }
-                if self.used + cost > self.budget {
+                let cost = part.heading_cost() + name;
+                if !(self.used + cost).fits(self.room) {
                     return;
                 }
                 self.used += cost;
@@ -280,9 +348,9 @@ impl<'a> PartialInventory<'a> {
                     continue;
                 }
                 let signature = line(place, tool).signature;
-                let cost = tokens(&format!(" {signature}\n"));
+                let cost = signature_cost(&signature);
                 let name = name_cost(&part.server.tools[tool]);
-                if self.used + cost > self.budget + name {
+                if !(self.used + cost).fits(self.room + name) {
                     *misses += 1;
                     continue;
                 }
@@ -293,107 +361,96 @@ impl<'a> PartialInventory<'a> {
         }
     }
 
-    fn text(&mut self, last_lines: &str) -> String {
+    /// The text. Empty if there is no room for its first line.
+    fn text(&mut self) -> String {
+        if !self.used.fits(self.room) {
+            return String::new();
+        }
+        let signed = self.signed();
+        let mut text = if self.shown() == self.total {
+            heading_of_all_names(signed, self.total)
+        } else {
+            heading_of_some_names(signed, self.shown() - signed, self.total)
+        };
         for part in &mut self.servers {
             part.named.sort_unstable();
             part.signed.sort_unstable();
-        }
-        let signed = self.servers.iter().map(|part| part.signed.len()).sum();
-        let mut text = heading(self.shown(), self.total, signed);
-        for part in &self.servers {
-            text.push_str(&part.full_heading());
+            if part.is_empty() {
+                continue;
+            }
+            text.push_str(&part.server.spelled);
             let names = part
                 .named
                 .iter()
                 .map(|tool| part.server.tools[*tool].as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
-            let shown = part.named.len() + part.signed.len();
-            let rest = match (names.is_empty(), shown < part.server.tools.len()) {
-                (true, _) => String::new(),
-                (false, true) => format!(": {names}, …"),
-                (false, false) => format!(": {names}"),
-            };
-            text.push_str(&rest);
+            let mut names: Vec<&str> = names.collect();
+            if part.named.len() + part.signed.len() < part.server.tools.len() {
+                names.push("…");
+            }
+            if !names.is_empty() {
+                text.push_str(&format!(": {}", names.join(", ")));
+            }
             text.push('\n');
             for (_, signature) in &part.signed {
                 text.push_str(&format!(" {signature}\n"));
             }
         }
-        text.push_str(last_lines);
         text
     }
 }
 
 impl ServerPart<'_> {
+    fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.signed.is_empty()
+    }
+
     fn is_signed(&self, tool: usize) -> bool {
         self.signed.iter().any(|(signed, _)| *signed == tool)
     }
 
-    fn full_heading(&self) -> String {
-        let tools = count_with_noun(self.server.tools.len(), "tool");
-        format!("{} ({tools})", self.server.spelled)
+    /// What the first tool of the server costs besides itself.
+    fn heading_cost(&self) -> TextSize {
+        if self.is_empty() {
+            TextSize::of(&format!("{}: , …\n", self.server.spelled))
+        } else {
+            TextSize::default()
+        }
     }
 }
 
 /// The cost of a name with its comma.
-fn name_cost(name: &str) -> usize {
-    tokens(name) + 1
-}
-
-fn heading(shown: usize, total: usize, signed: usize) -> String {
-    let tools = count_with_noun(total, "tool");
-    match (shown < total, signed) {
-        (true, 0) => format!(
-            "PARTIAL: the names of {shown} of {tools}, without signatures; find the others with search or \
-             mux.search(\"words\").\n"
-        ),
-        (true, signed) => format!(
-            "PARTIAL: the names of {shown} of {tools}, {signed} of them, the most used ones, with signatures; find the \
-             others with search or mux.search(\"words\").\n"
-        ),
-        (false, 0) => format!(
-            "PARTIAL: the names of all {tools}, without signatures; describe or mux.describe(path) has those.\n"
-        ),
-        (false, signed) => format!(
-            "PARTIAL: the signatures of {signed} of {tools}, and the names of the others; describe or \
-             mux.describe(path) has their signatures.\n"
-        ),
-    }
-}
-
-/// Lists names of servers until the budget is used.
-fn server_names_only(servers: &[&str], total: usize, budget: usize) -> Inventory {
-    let of = |names: &[&str]| {
-        let left = servers.len() - names.len();
-        let mut text = format!(
-            "PARTIAL: the servers of {}: ",
-            count_with_noun(total, "tool")
-        );
-        text.push_str(&names.join(", "));
-        if left > 0 {
-            let and = if names.is_empty() { "" } else { " and " };
-            let more = count_with_noun(left, "more server");
-            text.push_str(&format!("{and}{more}"));
-        }
-        text.push_str("; use search or mux.search(\"words\").\n");
-        text
+fn name_cost(name: &str) -> TextSize {
+    let comma = TextSize {
+        tokens: 1,
+        chars: 2,
     };
-    // The rest of the text grows by no more than that.
-    let mut left = budget.saturating_sub(tokens(&of(&[])) + 2);
-    let fitting = servers.iter().take_while(|name| {
-        let cost = name_cost(name);
-        let fits = cost <= left;
-        left = left.saturating_sub(cost);
-        fits
-    });
-    let text = of(&servers[..fitting.count()]);
-    let text = if tokens(&text) > budget {
-        String::new()
+    TextSize::of(name) + comma
+}
+
+fn signature_cost(signature: &str) -> TextSize {
+    TextSize::of(&format!(" {signature}\n"))
+}
+
+/// The first line of a text that names every tool.
+fn heading_of_all_names(signed: usize, total: usize) -> String {
+    format!(
+        "PARTIAL: {signed} of {}; `describe` or mux.describe(path) shows the others.\n",
+        count_with_noun(total, "signature")
+    )
+}
+
+/// The first line of a text that does not even name every tool.
+fn heading_of_some_names(signed: usize, named: usize, total: usize) -> String {
+    let used = if signed > 0 {
+        " (the most used tools)"
     } else {
-        text
+        ""
     };
-    let shown = 0;
-    Inventory { text, shown, total }
+    format!(
+        "PARTIAL: {signed} of {}{used}, and {}; `search` or mux.search(\"words\") finds the others.\n",
+        count_with_noun(total, "signature"),
+        count_with_noun(named, "other name")
+    )
 }
 
 fn count_with_noun(n: usize, what: &str) -> String {

@@ -127,12 +127,26 @@ impl ToolSet {
         self.instructions.as_ref()
     }
 
+    /// The first sentence of the instructions, on one line, unless they may instruct a model beyond the tools.
+    pub fn purpose(&self, max_chars: usize) -> Option<String> {
+        let text = self.instructions.as_deref()?;
+        if !self.instruction_signs.is_empty() {
+            return None;
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let line = words.join(" ");
+        let line = line.trim_start_matches(['#', '*', ' ']);
+        let sentence = line.split_inclusive(". ").next()?.trim_end();
+        (!sentence.is_empty()).then(|| sentence.chars().take(max_chars).collect())
+    }
+
     /// The set without some tools, as if the server did not have them.
     pub(super) fn without(&self, hidden: impl Fn(&Tool) -> bool) -> Self {
         let kept = self.tools.iter().filter(|tool| !hidden(tool));
         let mut set = Self {
             tools: kept.cloned().collect(),
             instructions: self.instructions.clone(),
+            instruction_signs: self.instruction_signs.clone(),
             ..Self::default()
         };
         let server = set.tools.first().map(|tool| Arc::clone(&tool.server));

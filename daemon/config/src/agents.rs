@@ -20,6 +20,8 @@ pub struct AgentEntry {
     pub limits: LimitsEntry,
     /// The rules in place of `[[policy]]`.
     pub policy: Option<Vec<PolicyEntry>>,
+    /// The profile by which texts are adapted to this agent.
+    pub profile: Option<String>,
 }
 
 /// `[agents.NAME]` as a table.
@@ -43,6 +45,9 @@ pub(super) struct AgentTable {
     /// Replaces all `[[policy]]` rules; what a project denies stays denied.
     #[schemars(with = "Vec<RuleTable>", extend("x-type" = "list of rules", "x-default" = "`[[policy]]`"))]
     policy: Option<Value>,
+    /// How `mux mcp` adapts its texts to this agent, in place of what the name of its program says.
+    #[schemars(schema_with = "text", extend("enum" = ["careful", "whole", "claude-code", "codex", "gemini-cli", "opencode", "copilot-cli", "qwen-code"], "x-default" = "by the program's name"))]
+    profile: Option<String>,
 }
 
 /// What a program is given, run by run. The others are shared by all agents.
@@ -100,6 +105,7 @@ impl AgentEntry {
             direct: written.direct,
             limits: written.limits,
             policy,
+            profile: written.profile,
         })
     }
 }

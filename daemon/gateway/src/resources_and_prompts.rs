@@ -95,10 +95,12 @@ impl Gateway {
                 Box::pin(self.fetch_list(server, kind, asking)).await
             };
             let Some(wait) = wait else { return list.await };
-            timeout(wait, list).await.unwrap_or_else(|_| {
-                server.announce_list_unavailable(&CallerIdentity::of(&asking.caller), kind);
-                Err(list_timeout_fault(server.name(), wait))
-            })
+            timeout(server.list_patience(wait), list)
+                .await
+                .unwrap_or_else(|_| {
+                    server.announce_list_unavailable(&CallerIdentity::of(&asking.caller), kind);
+                    Err(list_timeout_fault(server.name(), wait))
+                })
         });
         let mut offered = OfferLists::default();
         for (server, list) in servers.iter().zip(join_all(asked).await) {

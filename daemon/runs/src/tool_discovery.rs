@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use mux_catalog::{
     Catalog, KnownServer, Scope, Tool, ToolSet,
-    inventory::{self, Inventory, InventoryLine, InventoryServer},
+    inventory::{self, Inventory, InventoryBudget, InventoryLine, InventoryServer},
     search::{SearchQuery, SearchResults},
 };
 use mux_gateway::Gateway;
@@ -32,6 +32,16 @@ const SUMMARY_STEPS: [usize; 3] = [MAX_SUMMARY_CHARS, 120, 60];
 /// The longest time that an answer waits for servers.
 const MAX_SERVER_WAIT: Duration = Duration::from_secs(10);
 const DEFAULT_INVENTORY_TOKENS: usize = 2_000;
+/// The maximum length of a server's purpose in the inventory, in characters.
+const MAX_PURPOSE_CHARS: usize = 120;
+
+/// How large an inventory may be. No limit where a value is absent, except for tokens, which have a default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InventoryLimits {
+    pub tokens: Option<usize>,
+    pub overview_chars: Option<usize>,
+    pub chars: Option<usize>,
+}
 
 /// Tool discovery on behalf of one caller.
 #[derive(Clone, Copy)]
@@ -256,14 +266,14 @@ impl ToolDiscovery<'_> {
             join_all(
                 unknown
                     .iter()
-                    .map(|server| timeout(wait, server.session(self.whose))),
+                    .map(|server| timeout(server.list_patience(wait), server.session(self.whose))),
             )
             .await;
         }
     }
 
-    /// An inventory of all tools in at most `budget` tokens, and the servers whose tools are unknown.
-    pub async fn inventory(&self, budget: Option<usize>) -> (Inventory, Vec<String>) {
+    /// An inventory of all tools, and the servers whose tools are unknown.
+    pub async fn inventory(&self, limits: InventoryLimits) -> (Inventory, Vec<String>) {
         let unknown = self.unlisted_server_names();
         let known = self.known_servers();
         let catalog = self.catalog();
@@ -289,6 +299,7 @@ impl ToolDiscovery<'_> {
                 order: inventory::by_need(&names, |place| levels[place], is_read_only),
                 levels,
                 tools: names,
+                purpose: tools.purpose(MAX_PURPOSE_CHARS),
                 has_instructions: tools.instructions().is_some(),
             });
             found.push((tools, in_order));
@@ -300,7 +311,11 @@ impl ToolDiscovery<'_> {
                 summary: first_sentence(in_order[tool]),
             }
         };
-        let budget = budget.unwrap_or(DEFAULT_INVENTORY_TOKENS);
+        let budget = InventoryBudget {
+            tokens: limits.tokens.unwrap_or(DEFAULT_INVENTORY_TOKENS),
+            overview_chars: limits.overview_chars.unwrap_or(usize::MAX),
+            chars: limits.chars.unwrap_or(usize::MAX),
+        };
         let inventory = inventory::render_inventory(&servers, &unknown, budget, line);
         (inventory, unknown)
     }

@@ -3,7 +3,7 @@
 //! Depends on `mux-config` (the file as written), `mux-policy`, `mux-secrets` and the sandbox's limits, and on no
 //! server, session or client.
 //!
-//! - `server`, `sandbox`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins`,
+//! - `server`, `sandbox`, `source`, `agents`, `agent_profile`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins`,
 //!   `results` and `telemetry` resolve one section each, `tool_overrides` those of a server's tools, `account` the name
 //!   of a login. `source_values` checks a source's values; `remote` holds proxies and secrets of a server behind a URL;
 //!   `roots` and `workspace` resolve what depends on the client's directory.
@@ -26,6 +26,7 @@
 //! - A project's files start and run nothing unless the user has approved their current content at their current path.
 
 mod account;
+mod agent_profile;
 mod agents;
 mod approvals;
 mod audit;
@@ -60,6 +61,7 @@ use std::{
 use mux_typegen::names::{is_reserved, is_server_name, spell};
 
 pub use self::{
+    agent_profile::{AgentProfile, AgentProfiles},
     agents::{AgentView, AgentViews},
     approvals::ApprovalTerms,
     audit::AuditRetention,
@@ -109,6 +111,7 @@ pub struct Settings {
     pub runs: RunLimits,
     pub checks: CheckModes,
     pub agents: AgentViews,
+    pub profiles: AgentProfiles,
     /// The agents that have an entry.
     pub agent_names: BTreeSet<String>,
     /// What happens to a tool whose definition has changed, unless its server's entry overrides it.
@@ -265,6 +268,7 @@ impl Settings {
         };
         let checks = CheckModes::resolve(&config.check, &config.agents, path, &mut problems);
         let agents = AgentViews::resolve(&config.agents, &config.servers, &config.sources);
+        let profiles = agent_profile::resolve(&config.agents, &mut problems);
         let policy = PolicySet::resolve(&config.policy, &config.agents, home, &mut problems);
         let names = config.servers.keys().chain(config.sources.keys());
         let names: Vec<String> = names.cloned().collect();
@@ -337,6 +341,7 @@ impl Settings {
             runs,
             checks,
             agents,
+            profiles,
             agent_names,
             on_change,
             results,

@@ -154,6 +154,9 @@ impl ReportBuilder<'_> {
         let view: &AgentView = settings.agents.of(agent);
         self.overridable("exclude", "", &["exclude"], json!(view.exclude));
         self.overridable("direct", "", &["direct"], json!(view.direct));
+        let profile = agent.and_then(|agent| settings.profiles.get(agent));
+        let profile: Option<&str> = profile.map(|profile| (*profile).into());
+        self.overridable("profile", "", &["profile"], json!(profile));
         let rules = settings.policy.of(agent, &[]).own.rules().iter();
         let rules: Vec<String> = rules.map(|rule| rule.summary()).collect();
         self.overridable("policy", "", &["policy"], json!(rules));

@@ -46,6 +46,7 @@ pub(super) fn hello(features: Vec<String>) -> Hello {
         agent: None,
         workspace: None,
         for_agent: false,
+        profile: None,
         features,
     }
 }

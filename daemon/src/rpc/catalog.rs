@@ -36,10 +36,12 @@ async fn list_tool_sets(
             }
             None => match wait {
                 None => server.session(whose).await.map(|held| held.session.tools()),
-                Some(wait) => match timeout(wait, server.session(whose)).await {
-                    Ok(held) => held.map(|held| held.session.tools()),
-                    Err(_) => Err(still_starting_fault(server.name(), wait)),
-                },
+                Some(wait) => {
+                    match timeout(server.list_patience(wait), server.session(whose)).await {
+                        Ok(held) => held.map(|held| held.session.tools()),
+                        Err(_) => Err(still_starting_fault(server.name(), wait)),
+                    }
+                }
             },
         };
         (server, tools)

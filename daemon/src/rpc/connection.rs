@@ -98,7 +98,11 @@ impl ConnectionState {
         let known = FEATURES.iter().copied();
         let known = known.filter(|known| listed.iter().any(|feature| feature == known));
         drop(self.features.set(known.collect()));
-        drop(self.hello.set(hello));
+        if let Ok(()) = self.hello.set(hello)
+            && let Some(hello) = self.hello.get()
+        {
+            self.daemon.agents.add(self.number, self.peer.0, hello);
+        }
         self.arrived.notify_one();
         true
     }
@@ -192,10 +196,14 @@ impl ConnectionState {
         self.daemon.projects_in_force().await;
     }
 
+    /// The name of the agent's settings.
+    pub(super) fn agent(&self) -> Option<&str> {
+        self.hello.get()?.agent.as_deref()
+    }
+
     /// The servers and tools that the client's agent may use now.
     pub(super) fn scope(&self) -> Arc<Scope> {
-        let agent = self.hello.get().and_then(|hello| hello.agent.as_deref());
-        self.daemon.gateway.scope(agent, &self.workplace())
+        self.daemon.gateway.scope(self.agent(), &self.workplace())
     }
 
     /// All servers and tools of the client's directory, whatever its agent may use.
@@ -305,6 +313,7 @@ impl ConnectionState {
 
 impl Drop for ConnectionState {
     fn drop(&mut self) {
+        self.daemon.agents.remove(self.number);
         for run in self.runs().drain(..).filter_map(|run| run.upgrade()) {
             run.cancel();
             run.set_end_read();

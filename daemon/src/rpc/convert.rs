@@ -190,7 +190,7 @@ pub(super) fn held_value(held: InlineOrStored) -> wire::Result<wire::Held> {
     })
 }
 
-fn handle(handle: ValueHandle) -> wire::Handle {
+pub(super) fn handle(handle: ValueHandle) -> wire::Handle {
     let left = handle.expires.duration_since(SystemTime::now());
     wire::Handle {
         handle: handle.name,

@@ -13,7 +13,7 @@ use super::{
     convert,
 };
 use crate::daemon::Daemon;
-use mux_runs::tool_discovery::ToolDiscovery;
+use mux_runs::tool_discovery::{InventoryLimits, ToolDiscovery};
 
 pub(super) async fn search(
     daemon: &Daemon,
@@ -119,12 +119,21 @@ pub(super) async fn inventory(
     discovery
         .connect_unlisted(Duration::from_millis(request.wait_ms))
         .await;
-    let (inventory, unknown) = discovery.inventory(request.budget_tokens).await;
+    let limits = InventoryLimits {
+        tokens: request.budget_tokens,
+        overview_chars: request.max_overview_chars,
+        chars: request.max_chars,
+    };
+    let (inventory, unknown) = discovery.inventory(limits).await;
     Ok(wire::Inventory {
+        overview: inventory.overview,
         text: inventory.text,
         shown: inventory.shown,
+        signed: inventory.signed,
         total: inventory.total,
+        servers: inventory.servers,
         unknown,
+        profile: daemon.profile_of(connection.agent()),
     })
 }
 

@@ -6,6 +6,18 @@ use tracing::warn;
 use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
 
+/// Stores a value of a client, however short it is.
+pub(super) async fn keep(
+    daemon: &Daemon,
+    connection: &ConnectionState,
+    request: wire::KeepRequest,
+) -> wire::Result<wire::Handle> {
+    let handles = daemon.handles.for_origin(&connection.origin());
+    let text = request.value.into_boxed_str().into_string();
+    let kept = handles.keep(text, "the value").await;
+    kept.map(convert::handle).map_err(convert::error)
+}
+
 pub(super) async fn held(
     daemon: &Daemon,
     connection: &ConnectionState,

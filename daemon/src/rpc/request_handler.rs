@@ -12,8 +12,8 @@ use tracing::{debug, info, trace};
 
 use super::{
     MAX_LONG_POLL, approvals, catalog, connection::ConnectionState, convert, discovery, login,
-    metrics, notices, pins, policy, program_steps, projects, resources_and_prompts, runs,
-    sandboxes, secrets, settings, sources, status, tool_call, upgrade,
+    long_value, metrics, notices, pins, policy, program_steps, projects, resources_and_prompts,
+    runs, sandboxes, secrets, settings, sources, status, tool_call, upgrade,
 };
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
@@ -499,5 +499,9 @@ impl wire::Mux for RequestHandler {
             result,
             last_notice: self.0.mailbox().last_notice(),
         })
+    }
+
+    async fn keep(self, _: Context, request: wire::KeepRequest) -> wire::Result<wire::Handle> {
+        long_value::keep(self.configured().await?, &self.0, request).await
     }
 }

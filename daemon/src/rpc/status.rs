@@ -9,6 +9,7 @@ use crate::{
     lifecycle::{ServiceManager, StartOrigin},
     problems::{DaemonProblem, ProblemCode},
 };
+use mux_caller::RunAccess;
 use mux_catalog::imitations;
 use mux_process::descriptor_limits;
 use mux_process::process_stats::resident_bytes;
@@ -64,6 +65,10 @@ pub(super) fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wi
         uptime_ms: convert::millis(daemon.started.elapsed()),
         rss_bytes: resident_bytes(std::process::id()),
         clients: daemon.activity.client_count(),
+        agents: match connection.access() {
+            RunAccess::Everyone => daemon.agents.list(),
+            _ => Vec::new(),
+        },
         workers: wire::WorkerStatus {
             ready: workers.ready,
             busy: workers.busy,

@@ -44,6 +44,7 @@ async fn asked(socket: &Path) -> bool {
         agent: None,
         workspace: None,
         for_agent: false,
+        profile: None,
         features: Vec::new(),
     };
     // The caller has a shorter timeout, and the daemon closes a connection without `hello` earlier.

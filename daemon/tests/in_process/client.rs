@@ -89,6 +89,7 @@ impl Client {
                 known.iter().map(|feature| (*feature).to_owned()).collect()
             },
             for_agent: false,
+            profile: None,
         };
         rpc.hello(within(), hello).await.unwrap().unwrap();
         Self {

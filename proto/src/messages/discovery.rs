@@ -101,9 +101,15 @@ pub struct Description {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InventoryRequest {
-    /// The maximum number of tokens; 2,000 if absent.
+    /// The maximum number of tokens of both texts; 2,000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<usize>,
+    /// The maximum length of `overview`, in UTF-16 code units. No limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_overview_chars: Option<usize>,
+    /// The maximum length of `text`, in UTF-16 code units. No limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_chars: Option<usize>,
     /// How long to wait for servers whose tools are not known yet; 10 s at most.
     #[serde(default)]
     pub wait_ms: u64,
@@ -113,12 +119,24 @@ pub struct InventoryRequest {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Inventory {
-    /// The overview, for an agent. Contains COMPLETE, or PARTIAL with how many of how many tools it names.
+    /// The servers with their numbers of tools and what they are for, as far as there is room.
+    #[serde(default)]
+    pub overview: String,
+    /// The signatures, for an agent. Begins with COMPLETE, or with PARTIAL and how many of how many signatures follow.
     pub text: String,
-    /// The number of tools that the text names.
+    /// The number of tools that `text` names.
     pub shown: usize,
+    /// The number of tools of which `text` has the signature.
+    #[serde(default)]
+    pub signed: usize,
     pub total: usize,
+    /// Servers whose tools are known, as programs write them after `mux.`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
     /// Servers whose tools are not known yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
+    /// `profile` of the client's agent in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
 }

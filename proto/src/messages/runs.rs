@@ -222,6 +222,13 @@ pub struct Handle {
     pub expires_ms: u64,
 }
 
+/// A value to store.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeepRequest {
+    pub value: JsonText,
+}
+
 /// Requests a page of a stored value.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

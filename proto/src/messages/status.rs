@@ -221,6 +221,9 @@ pub struct Status {
     /// The resident memory of the daemon in bytes, where the system reports it.
     pub rss_bytes: Option<u64>,
     pub clients: usize,
+    /// The agents among the clients. Left out for clients that act for an agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<ConnectedAgent>,
     pub workers: WorkerStatus,
     #[serde(default)]
     pub checker: CheckerStatus,
@@ -241,6 +244,21 @@ pub struct Status {
     pub tokens: Option<TokenStatus>,
     pub started: Option<Started>,
     pub telemetry: Option<TelemetryStatus>,
+}
+
+/// An agent that is connected, as it describes itself.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ConnectedAgent {
+    /// The name and the version of its program.
+    pub name: String,
+    pub version: String,
+    /// The name of its settings in `[agents.NAME]`.
+    pub agent: Option<String>,
+    /// The profile by which texts are adapted to it.
+    pub profile: Option<String>,
+    pub workspace: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use anyhow::ensure;
-use mux_tests::Agent;
+use mux_tests::{Agent, program_result};
 use serde_json::{Value, json};
 
 use super::{
@@ -159,7 +159,7 @@ impl<'a> TaskPlayer<'a> {
         if !failed {
             let values = answers.iter().map(|answer| value_of(&answer.text));
             let mut expected: Vec<Value> = values.collect();
-            let found = &result["structuredContent"]["result"];
+            let found = &program_result::value(&result);
             let expected = match (returns, expected.pop()) {
                 (ResultShape::All, Some(last)) if !expected.is_empty() => {
                     expected.push(last);

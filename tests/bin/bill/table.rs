@@ -1,7 +1,7 @@
 //! The tables, in Markdown.
 
 use anyhow::ensure;
-use mux_tests::Agent;
+use mux_tests::{Agent, program_result};
 use serde_json::{Value, json};
 
 use super::{
@@ -97,7 +97,7 @@ impl CostRow {
         let result = talk.one("run", asked)?;
         talk.texts.answer();
         let program = talk.texts.count(tokens);
-        let answer = &result["structuredContent"]["result"];
+        let answer = &program_result::value(&result);
         ensure!(
             same(answer, &expected),
             "{}: {answer} and not {expected}",

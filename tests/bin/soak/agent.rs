@@ -27,7 +27,7 @@ impl McpAgent {
     pub(crate) async fn start(env: &TestEnv, name: &str) -> anyhow::Result<Self> {
         let mut command = env.command("mux");
         command
-            .args(["mcp", "--agent", name])
+            .args(["mcp", "--structured", "--agent", name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());

@@ -1,6 +1,6 @@
 //! An agent asks its user for approval; the agent itself can approve nothing.
 
-use mux_tests::Agent;
+use mux_tests::{Agent, program_result};
 use serde_json::{Value, json};
 
 use super::Home;
@@ -40,7 +40,7 @@ fn agent_asks_its_user_with_a_form() {
     let decision = &form["params"]["requestedSchema"]["properties"]["decision"];
     assert_eq!(decision["enum"].as_array().unwrap().len(), 4, "{form:#}");
     agent.reply(&form, decided("allow once"));
-    assert_eq!(text(&agent.result(id)), "2");
+    assert_eq!(program_result::value(&agent.result(id)), 2);
     // Declining the form denies the call.
     let (id, form) = asked(&mut agent, ONE);
     agent.reply(&form, json!({ "action": "decline" }));
@@ -51,7 +51,7 @@ fn agent_asks_its_user_with_a_form() {
     agent.reply(&form, json!({ "action": "cancel" }));
     assert_eq!(home.approvals()[0]["state"], "waiting");
     home.env.mux(["approve", "A3"]).ok();
-    assert_eq!(text(&agent.result(id)), "4");
+    assert_eq!(program_result::value(&agent.result(id)), 4);
     // An answer from elsewhere cancels the question.
     let (id, _) = asked(&mut agent, ONE);
     home.env.mux(["deny", "A4"]).ok();
@@ -97,7 +97,7 @@ fn agent_can_resume_but_not_approve_a_pending_run() {
     let home = Home::with("[approvals]\nwait = \"1s\"\n");
     let mark = home.mark("once");
     let code = format!("{mark}return await mux.fix.counter({{ key: 'a' }})");
-    let mut agent = Agent::legacy(&home.env, &[], json!({}));
+    let mut agent = Agent::legacy(&home.env, &["--structured"], json!({}));
     let result = agent.call("run", json!({ "code": code, "check": false }));
     let output = &result["structuredContent"];
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use mux_client::within_seconds;
 use mux_proto::ToolsRequest;
-use mux_tests::{Agent, TestEnv};
+use mux_tests::{Agent, TestEnv, program_result};
 use serde_json::{Value, json};
 
 use super::{BOTH, LEGACY};
@@ -37,11 +37,11 @@ fn agents_get_instructions_quoted_with_their_server() {
         let code = "return (await mux.describe('fix')).servers";
         let run = agent.call("run", json!({ "code": code }));
         let output = json!([{ "name": "fix", "instructions": TOLD.replace('\u{200b}', "") }]);
-        assert_eq!(run["structuredContent"]["result"], output);
+        assert_eq!(program_result::value(&run), output);
         let listed = agent.ask("tools/list", json!({}));
         let run = listed["tools"][0]["description"].as_str().unwrap();
         assert!(
-            run.contains("with instructions of their own, which describe shows: fix"),
+            run.contains("`describe` shows the instructions of fix"),
             "{run}"
         );
     }

@@ -4,6 +4,7 @@
 use mux_tests::{
     Agent, TestEnv,
     env::{binary, may_sample, server},
+    program_result,
 };
 use serde_json::{Value, json};
 
@@ -171,7 +172,7 @@ fn agent_without_the_capability_is_not_asked() {
     }
     let detached =
         Agent::legacy(&env, &[], everything()).call("run", json!({ "code": ASKS, "detach": true }));
-    let run = detached["structuredContent"]["run"].clone();
+    let run = program_result::running(&detached);
     let ended = Agent::legacy(&env, &[], everything()).call("resume", json!({ "run": run }));
     assert!(text(&ended).contains("decline"), "{ended}");
 }

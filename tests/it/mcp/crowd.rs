@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mux_tests::{Agent, TestEnv, process};
+use mux_tests::{Agent, TestEnv, process, program_result};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -35,9 +35,9 @@ fn fifty_agents_share_one_process_of_each_of_twenty_servers() {
                     _ => Agent::modern(env, &[], json!({})),
                 };
                 let nonce = format!("agent-{number}");
-                let mut result = agent.call("run", json!({ "code": ALL, "input": nonce }));
+                let result = agent.call("run", json!({ "code": ALL, "input": nonce }));
                 let expected: Vec<String> = names.iter().map(|n| format!("{n} {nonce}")).collect();
-                let said = result["structuredContent"]["result"].take();
+                let said = program_result::value(&result);
                 assert_eq!(said, Value::from(expected.join(",")), "{result}");
                 let mine = format!("call of {nonce}");
                 let arguments = json!({ "path": "s07.echo", "arguments": { "text": mine } });
@@ -81,7 +81,7 @@ fn flooding_and_killed_agents_do_not_affect_another() {
     for number in 0..10 {
         let arguments = json!({ "path": "fix.add", "arguments": { "a": number, "b": 1 } });
         let sum = quiet.call("call", arguments);
-        assert_eq!(sum["structuredContent"]["sum"], number + 1, "{sum}");
+        assert_eq!(program_result::value(&sum)["sum"], number + 1, "{sum}");
     }
     // Runs and calls of the killed agents end.
     loop {

@@ -1,6 +1,6 @@
 //! Results of servers are marked as data where a model reads them.
 
-use mux_tests::{Agent, TestEnv};
+use mux_tests::{Agent, TestEnv, program_result};
 use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
 
@@ -22,9 +22,10 @@ fn agent(env: &TestEnv, args: &[&str]) -> Agent {
     agent
 }
 
-/// The text of a result without what muxd adds, such as warnings.
+/// The text of a result without the warnings that muxd adds.
 fn result_text(result: &Value) -> &str {
-    result["content"][0]["text"].as_str().unwrap()
+    let text = result["content"][0]["text"].as_str().unwrap();
+    text.split("\nwarnings:\n").next().unwrap()
 }
 
 /// The number of the fence around `fenced_text`, which holds `data`.
@@ -51,7 +52,9 @@ fn text_of_servers_is_enclosed_for_models() {
     let code = "return await mux.fix.echo(mux.input)";
     let run = agent.call("run", json!({ "code": code, "input": said }));
     let first = fenced(result_text(&run), ATTACK);
-    let document = &run["structuredContent"];
+    let mut program = Agent::legacy(&env, &["--structured"], json!({}));
+    let structured = program.call("run", json!({ "code": code, "input": said }));
+    let document = &structured["structuredContent"];
     assert_eq!(document["result"], ATTACK);
     assert_eq!(document["untrusted"], json!(["fix"]));
     let call = agent.call("call", json!({ "path": "fix.echo", "args": said }));
@@ -72,23 +75,23 @@ fn text_of_servers_is_enclosed_for_models() {
     // What muxd says itself, and what comes from no server, is outside.
     let own = agent.call("run", json!({ "code": format!("return {ATTACK:?}") }));
     assert_eq!(result_text(&own), ATTACK);
-    assert!(own["_meta"].is_null() && own["structuredContent"]["untrusted"].is_null());
+    assert!(own["_meta"].is_null(), "{own}");
     let code = format!("return (await mux.fix.echo({{ text: {ATTACK:?} }})).repeat(20000)");
     let long = agent.call("run", json!({ "code": code }));
     let fenced_text = text(&long);
     assert!(
         fenced_text.starts_with("The result is ")
-            && fenced_text.contains("It begins:\n<untrusted "),
+            && fenced_text.contains("Its beginning and end:\n<untrusted "),
         "{fenced_text}"
     );
-    let handle = &long["structuredContent"]["stored"]["handle"];
+    let handle = program_result::handle(&long);
     let part = agent.call("read", json!({ "handle": handle, "length": 100 }));
     let part = part["content"][0]["text"].as_str().unwrap();
     assert!(
         part.starts_with("<untrusted data of a stored value "),
         "{part}"
     );
-    let code = format!("return (await mux.read({handle})).slice(0, 70)");
+    let code = format!("return (await mux.read('{handle}')).slice(0, 70)");
     let read = agent.call("run", json!({ "code": code }));
     assert!(
         text(&read).starts_with("<untrusted data of a stored value "),
@@ -97,7 +100,7 @@ fn text_of_servers_is_enclosed_for_models() {
     assert_eq!(read["_meta"]["muxd/untrusted"], json!(["stored value"]));
     let detached = json!({ "code": code, "detach": true });
     let detached = agent.call("run", detached);
-    let run = &detached["structuredContent"]["run"];
+    let run = program_result::running(&detached);
     let resumed = agent.call("resume", json!({ "run": run }));
     assert!(
         text(&resumed).starts_with("<untrusted data of a stored value "),
@@ -105,7 +108,7 @@ fn text_of_servers_is_enclosed_for_models() {
     );
     let own = json!({ "code": format!("return {ATTACK:?}"), "detach": true });
     let own = agent.call("run", own);
-    let run = &own["structuredContent"]["run"];
+    let run = program_result::running(&own);
     let resumed = agent.call("resume", json!({ "run": run }));
     assert_eq!(result_text(&resumed), ATTACK);
     assert!(resumed["_meta"].is_null(), "{resumed}");
@@ -116,7 +119,6 @@ fn text_of_servers_is_enclosed_for_models() {
         fenced_text.starts_with("tool: <untrusted data of fix "),
         "{fenced_text}"
     );
-    assert_eq!(failed["structuredContent"]["error"]["message"], ATTACK);
 }
 
 #[test]
@@ -168,7 +170,6 @@ fn entry_and_section_switch_the_fence_off() {
             assert_eq!(result_text(result), ATTACK, "{keys}");
             assert_eq!(result["_meta"]["muxd/untrusted"], json!(["fix"]));
         }
-        assert!(run["structuredContent"]["untrusted"].is_null(), "{run}");
     }
 }
 

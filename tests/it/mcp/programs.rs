@@ -1,6 +1,6 @@
 //! Programs and discovery for an agent, in both eras.
 
-use mux_tests::{Agent, TestEnv};
+use mux_tests::{Agent, TestEnv, program_result};
 use serde_json::{Value, json};
 
 use super::text;
@@ -33,33 +33,54 @@ fn agent_gets_builtin_tools_and_an_inventory() {
         assert_eq!(agent.tools(), OWN);
         let listed = agent.ask("tools/list", json!({}));
         let run = &listed["tools"][0];
+        // An agent that is not known gets the careful profile.
+        let code = &run["inputSchema"]["properties"]["code"]["description"];
+        let code = code.as_str().unwrap();
+        assert!(
+            code.contains("\nCOMPLETE: ") && code.contains("fix.echo("),
+            "{code}"
+        );
         let description = run["description"].as_str().unwrap();
-        assert!(description.contains("COMPLETE"), "{description}");
-        assert!(description.contains("fix.echo("), "{description}");
+        assert!(
+            description.contains("fix (") && description.len() < 2_000,
+            "{description}"
+        );
         assert_eq!(run["annotations"]["readOnlyHint"], false);
         assert_eq!(listed["tools"][1]["annotations"]["readOnlyHint"], true);
     }
 }
 
 #[test]
-fn program_result_is_text_and_structured_content() {
+fn program_result_is_text_or_structured_content_and_never_both() {
     let env = pool();
     for mut agent in agents(&env) {
         let code = "const all = await Promise.all([1, 2].map(b => mux.fix.add({ a: mux.input.a, b })));\n\
                     return all.map(x => x.sum);";
         let arguments = json!({ "code": code, "input": { "a": 40 } });
         let result = agent.call("run", arguments);
-        assert_eq!(result["content"][0]["text"], "[41,42]");
-        assert_eq!(result["structuredContent"]["result"], json!([41, 42]));
-        assert_eq!(result["structuredContent"]["calls"], 2);
+        assert_eq!(program_result::value(&result), json!([41, 42]));
+        assert!(result.get("structuredContent").is_none(), "{result}");
         assert_eq!(result["isError"], false);
     }
+    let mut program = Agent::legacy(&env, &["--structured"], json!({}));
+    let listed = program.ask("tools/list", json!({}));
+    assert_eq!(
+        listed["tools"][0]["outputSchema"]["required"],
+        json!(["state"])
+    );
+    let code = "console.log('hi'); mux.emit(await mux.fix.image({})); return 41";
+    let result = program.call("run", json!({ "code": code, "check": false }));
+    let document = &result["structuredContent"];
+    assert_eq!(document["result"], 41);
+    assert_eq!(document["console"], json!(["hi"]));
+    assert_eq!(result["content"].as_array().unwrap().len(), 1, "{result}");
+    assert_eq!(result["content"][0]["type"], "image");
 }
 
 #[test]
 fn failed_program_reports_its_output_and_earlier_calls() {
     let env = pool();
-    let mut agent = Agent::legacy(&env, &[], json!({}));
+    let mut agent = Agent::legacy(&env, &["--structured"], json!({}));
     let code = "console.log('before');\nawait mux.fix.fail({ message: 'first' }).catch(() => 0);\n\
         await mux.fix.fail({ message: 'no' });";
     let result = agent.call("run", json!({ "code": code }));
@@ -90,7 +111,7 @@ fn running_program_sends_progress_notifications() {
             "name": "run", "arguments": arguments, "_meta": { "progressToken": "p-1" },
         });
         let result = agent.ask("tools/call", asked);
-        assert_eq!(result["structuredContent"]["result"], "x");
+        assert_eq!(program_result::value(&result), "x");
         let output = agent
             .heard
             .iter()
@@ -136,15 +157,17 @@ fn long_result_is_stored_and_read_in_parts() {
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let code = "return { text: 'ab'.repeat(200000) }";
     let result = agent.call("run", json!({ "code": code }));
-    let handle = result["structuredContent"]["stored"]["handle"].clone();
-    assert!(text(&result).contains(handle.as_str().unwrap()), "{result}");
+    let handle = program_result::handle(&result);
+    assert!(text(&result).contains("abab\"}"), "{result}");
     let part = agent.call(
         "read",
         json!({ "handle": handle, "offset": 9, "length": 4 }),
     );
-    assert_eq!(part["content"][0]["text"], "abab");
-    assert!(text(&part).contains("bytes 9 to 13 of 400011"), "{part}");
-    let back = format!("return (await mux.read({handle})).text.length");
+    assert!(
+        text(&part).starts_with("abab\nbytes 9 to 13 of 400011"),
+        "{part}"
+    );
+    let back = format!("return (await mux.read('{handle}')).text.length");
     assert_eq!(agent.run(&back), 400_000);
     let gone = agent.call("read", json!({ "handle": format!("h_{}", "0".repeat(32)) }));
     assert_eq!(gone["isError"], true);
@@ -156,17 +179,16 @@ fn a_detached_run_is_resumed() {
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let code = "return await mux.fix.barrier({ name: 'b', parties: 2 })";
     let started = agent.call("run", json!({ "code": code, "detach": true }));
-    assert_eq!(started["structuredContent"]["state"], "running");
-    let run = started["structuredContent"]["run"].clone();
+    let run = program_result::running(&started);
     let still = agent.call("resume", json!({ "run": run, "wait_seconds": 0 }));
-    assert_eq!(still["structuredContent"]["state"], "running", "{still}");
+    assert_eq!(program_result::running(&still), run);
     let other = agent.call(
         "call",
         json!({ "path": "fix.barrier", "arguments": { "name": "b", "parties": 2 } }),
     );
     assert_ne!(other["isError"], true, "{other}");
     let ended = agent.call("resume", json!({ "run": run }));
-    assert_eq!(ended["structuredContent"]["result"], "2 were waiting at b");
+    assert_eq!(program_result::value(&ended), "2 were waiting at b");
     let unknown = agent.call("resume", json!({ "run": "nope-1" }));
     assert!(text(&unknown).starts_with("not_found"), "{unknown}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::{Agent, TestEnv};
+use mux_tests::{Agent, TestEnv, program_result};
 use serde_json::{Value, json};
 use tiktoken_rs::cl100k_base_singleton;
 
@@ -13,16 +13,18 @@ fn pool() -> TestEnv {
 }
 
 fn agent(env: &TestEnv) -> Agent {
-    Agent::legacy(env, &[], json!({}))
+    Agent::legacy(env, &["--profile", "whole"], json!({}))
 }
 
 /// The description of the first tool, which is `run`.
 fn described(agent: &mut Agent) -> String {
     let listed = agent.ask("tools/list", json!({}));
-    listed["tools"][0]["description"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    let run = &listed["tools"][0];
+    let texts = [
+        &run["description"],
+        &run["inputSchema"]["properties"]["code"]["description"],
+    ];
+    texts.map(|text| text.as_str().unwrap()).join("\n")
 }
 
 #[test]
@@ -48,9 +50,7 @@ fn tools_for_apps_are_hidden_from_models() {
     let code = "return [Object.keys(mux.fix), (await mux.catalog.tools({ limit: 100 })).results.map(t => t.path)]";
     let run = agent.call("run", json!({ "code": code }));
     assert!(
-        !run["structuredContent"]["result"]
-            .to_string()
-            .contains("pid\""),
+        !program_result::value(&run).to_string().contains("pid\""),
         "{run}"
     );
     let types = env.mux(["types", "fix"]).ok().stdout;
@@ -138,7 +138,7 @@ fn args_and_arguments_are_both_accepted() {
         assert_eq!(text(&called), "hi", "{name}");
         let steps = json!([{ "id": "a", "tool": "fix.echo", name: { "text": "hi" } }]);
         let run = agent.call("run_program", json!({ "steps": steps }));
-        assert_eq!(run["structuredContent"]["result"], "hi", "{run}");
+        assert_eq!(program_result::value(&run), "hi");
     }
 }
 
@@ -164,10 +164,12 @@ fn search_without_results_suggests_next_steps() {
 #[test]
 fn used_tool_keeps_its_signature_in_a_partial_inventory() {
     for (tools, begins) in [
-        ("150", "PARTIAL: the signatures of "),
-        ("2000", "PARTIAL: the names of "),
+        ("150", " shows the others."),
+        ("2000", " finds the others."),
     ] {
         let env = TestEnv::with_fixtures(&[("fix", &["--tools", tools])]);
+        // A list of an agent does not wait for a slow machine.
+        env.mux(["tools", "--limit", "0"]).ok();
         // Only its use ranks this tool higher.
         let name = "fix.stderr";
         let line = format!("\n {name}(");

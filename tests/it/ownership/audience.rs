@@ -26,8 +26,8 @@ fn pending(env: &TestEnv, workspace: &str) -> String {
         .to_owned()
 }
 
-fn arguments(workspace: &str) -> [&str; 4] {
-    ["--agent", "big", "--workspace", workspace]
+fn arguments(workspace: &str) -> [&str; 5] {
+    ["--agent", "big", "--structured", "--workspace", workspace]
 }
 
 /// An agent whose user can be asked with a form.

@@ -7,7 +7,7 @@ use mux_proto::{
     ApprovalsRequest, DecideRequest, Decision, EventsRequest, LoginFinishRequest, LoginWaitRequest,
     ReadRequest, ResumeRequest, RunsRequest, service::MuxRequest,
 };
-use mux_tests::{Agent, frames::Wire};
+use mux_tests::{Agent, frames::Wire, program_result};
 use serde_json::{Value, json};
 use tarpc::RequestName;
 
@@ -104,6 +104,7 @@ const METHODS: &[(&str, Whose)] = &[
     ("suggest_sandbox", End),
     ("end_observation", End),
     ("call_with_notices", Scope),
+    ("keep", Connection),
 ];
 
 const TOOLS: &[(&str, ToolRow)] = &[
@@ -358,7 +359,7 @@ fn programs(home: &Home, small: &mut Agent, ids: &[String]) {
         "return Object.keys(mux)".to_owned(),
     ] {
         let answer = small.call("run", json!({ "code": code, "check": false }));
-        home.hides("run", "", &answer["structuredContent"]["result"]);
+        home.hides("run", "", &program_result::value(&answer));
     }
 }
 

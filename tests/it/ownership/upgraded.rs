@@ -1,7 +1,7 @@
 //! Runs that end in the predecessor keep their owner.
 
 use mux_proto::{EventsRequest, ResumeRequest, RunsRequest, service::MuxRequest};
-use mux_tests::{Agent, TestEnv, frames::Wire};
+use mux_tests::{Agent, TestEnv, frames::Wire, program_result};
 use serde_json::{Value, json};
 
 use super::{SECRET, agent, asked, client};
@@ -36,8 +36,8 @@ fn run_in_the_predecessor_is_visible_only_to_its_agent_and_the_user() {
     let code = format!("console.log('{SECRET}'); await mux.fix.hang({{}})");
     let detached = json!({ "code": code, "check": false, "detach": true });
     let mut big = agent(&env, "big");
-    let run = big.call("run", detached)["structuredContent"]["run"].take();
-    let run = run.as_str().unwrap();
+    let run = program_result::running(&big.call("run", detached));
+    let run = run.as_str();
     let shown = |id: &str| env.mux(["--json", "runs", "show", id]).ok().json();
     while shown(run)["state"] != "running" {}
     env.mux(["restart", "--upgrade"]).ok();
@@ -60,8 +60,8 @@ fn run_in_the_predecessor_is_visible_only_to_its_agent_and_the_user() {
     assert_eq!(asked(&mut own, &ways("1")[0])["Err"]["kind"], "not_found");
     assert_eq!(asked(&mut own, &ways(run)[0])["Ok"]["run"], run);
     let answer = big.call("resume", json!({ "run": run, "wait_seconds": 0.1 }));
-    assert_eq!(answer["structuredContent"]["state"], "running", "{answer}");
+    assert_eq!(program_result::running(&answer), run);
     env.mux(["runs", "cancel", "1"]).ok();
     let answer = big.call("resume", json!({ "run": run }));
-    assert_eq!(answer["structuredContent"]["state"], "failed", "{answer}");
+    assert_eq!(answer["isError"], true, "{answer}");
 }

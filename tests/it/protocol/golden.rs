@@ -179,6 +179,7 @@ fn daemon_answers_recorded_requests_in_the_recorded_format() {
             "run_info" => assert_eq!(answer["detached"], true),
             "call" => assert_eq!(answer["value"]["sum"], 3.5),
             "call_with_notices" => assert_eq!(answer["result"]["value"]["sum"], 3.5),
+            "keep" => assert_eq!(answer["preview"], "[\"kept\"]"),
             "call_typed" => assert_eq!(answer["value"]["structuredContent"]["sum"], 3),
             "call_stored" => assert_eq!(answer["stored"]["handle"], requests::HANDLE),
             "read" => assert_eq!(answer["text"], "zabcdefghijklmnopqrstuvwxyz"),

@@ -14,9 +14,9 @@ mod sources;
 mod upgrade;
 
 use mux_proto::{
-    CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, ReadRequest,
-    RunRequest, RunsRequest, StopRequest, ToolsRequest, TypesRequest, WatchTypesRequest,
-    service::MuxRequest,
+    CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, KeepRequest,
+    ReadRequest, RunRequest, RunsRequest, StopRequest, ToolsRequest, TypesRequest,
+    WatchTypesRequest, service::MuxRequest,
 };
 use serde_json::json;
 
@@ -57,6 +57,14 @@ fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
         (
             "call_with_notices",
             MuxRequest::CallWithNotices { request: call() },
+        ),
+        (
+            "keep",
+            MuxRequest::Keep {
+                request: KeepRequest {
+                    value: json!(["kept"]).into(),
+                },
+            },
         ),
         (
             "call_typed",
@@ -136,6 +144,7 @@ fn hello() -> Hello {
         agent: Some("small-model".into()),
         workspace: Some("/home/me/project".into()),
         for_agent: false,
+        profile: None,
         features: vec!["run".into(), "events".into()],
     }
 }

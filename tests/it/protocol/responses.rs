@@ -14,8 +14,8 @@ mod sources;
 mod upgrade;
 
 use mux_proto::{
-    AuthState, CallAnswer, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind,
-    EventPage, FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome,
+    AuthState, CallAnswer, CheckerStatus, ConnectedAgent, Diagnostics, EarlierLoad, Error, Event,
+    EventKind, EventPage, FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome,
     ProblemDetail, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState,
     SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState,
     ServerWarningCode, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status,
@@ -88,6 +88,7 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
                 last_notice: 4,
             })),
         ),
+        ("keep", MuxResponse::Keep(Ok(handle()))),
         ("call_failed", MuxResponse::Call(Err(error()))),
         ("call_stored", MuxResponse::Call(Ok(Held::Stored(handle())))),
         ("read", MuxResponse::Read(Ok(read()))),
@@ -388,6 +389,7 @@ fn status() -> Status {
         uptime_ms: 1000,
         rss_bytes: Some(30_000_000),
         clients: 1,
+        agents: Vec::new(),
         workers: WorkerStatus {
             ready: 2,
             busy: 1,
@@ -465,6 +467,13 @@ fn status_on_a_bad_day() -> Status {
 fn status_of_a_service() -> Status {
     Status {
         engine_version: Some("15.0.245.4".into()),
+        agents: vec![ConnectedAgent {
+            name: "claude-code".into(),
+            version: "2.1.197".into(),
+            agent: Some("small".into()),
+            profile: Some("claude-code".into()),
+            workspace: Some("/home/me/notes".into()),
+        }],
         started: Some(Started {
             by: StartedBy::Systemd,
             service: Some("muxd.service".into()),

@@ -73,7 +73,7 @@ pub(super) fn spoken(env: &TestEnv) -> PathBuf {
 /// The instructions for an SDK to start `mux mcp`, whose output is copied to the file [`spoken`].
 pub(super) fn launch(env: &TestEnv, era: &str) -> Value {
     let command = env.command("mux");
-    let copied = r#""$0" mcp | tee -a "$1""#;
+    let copied = r#""$0" mcp --structured | tee -a "$1""#;
     let variables: Map<String, Value> = variables(&command)
         .into_iter()
         .map(|(name, value)| (name, value.into()))

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use mux_tests::{Agent, Running, TestEnv, env};
+use mux_tests::{Agent, Running, TestEnv, env, program_result};
 use serde_json::{Value, json};
 
 use super::{assert_ends, upgrade};
@@ -150,9 +150,6 @@ fn tool_excluded_for_an_agent_is_gone_for_its_run_in_the_old_daemon() {
     env.write_config(&format!("{both}[agents.small]\nexclude = [\"fix.echo\"]\n"));
     env.mux(["reload"]).ok();
     let output: Value = agent.result(run);
-    assert_eq!(
-        output["structuredContent"]["result"], "not_found",
-        "{output:#}"
-    );
+    assert_eq!(program_result::value(&output), "not_found");
     assert_ends(old);
 }

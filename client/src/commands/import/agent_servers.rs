@@ -182,7 +182,7 @@ impl EntryConverter<'_> {
         let EntryConverter { to, mut definition } = reading;
         definition.disabled |= to.broken;
         source.server = match (&definition.command, &definition.url) {
-            (None, None) if agent.profile().has_extensions => Err(SkipReason::Extension(agent)),
+            (None, None) if agent.spec().has_extensions => Err(SkipReason::Extension(agent)),
             (None, None) => Err(SkipReason::Nothing),
             _ => Ok(definition),
         };
@@ -265,7 +265,7 @@ impl EntryConverter<'_> {
             // An empty list approves nothing, and restricts nothing.
             ("autoApprove" | "available_tools", Value::Array(tools)) => tools.is_empty(),
             _ => {
-                self.to.agent.profile().labels.contains(&key)
+                self.to.agent.spec().labels.contains(&key)
                     || self.convert_timeout(key, value)
                     || self.convert_variable_names(key, value)
             }
@@ -319,7 +319,7 @@ impl EntryConverter<'_> {
             whole if whole.fract() == 0.0 => format!("{whole}s"),
             part => format!("{:.0}ms", part * 1_000.0),
         };
-        let (limit, units_per_second) = match (key, self.to.agent.profile().timeout) {
+        let (limit, units_per_second) = match (key, self.to.agent.spec().timeout) {
             ("startup_timeout_sec", _) => (TimeoutLimit::Start, 1.0),
             ("startup_timeout_ms", _) => (TimeoutLimit::Start, 1_000.0),
             ("tool_timeout_sec", _) => (TimeoutLimit::Call, 1.0),

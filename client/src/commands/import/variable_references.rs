@@ -89,7 +89,7 @@ impl<'a> ReferenceTranslator<'a> {
     }
 
     fn replaces(&self, syntax: ReferenceSyntax) -> bool {
-        self.agent.profile().references.contains(&syntax)
+        self.agent.spec().references.contains(&syntax)
     }
 
     /// The name at the beginning of `$NAME…`, if the agent replaces that.

@@ -21,6 +21,8 @@ fn servers() -> impl Strategy<Value = Vec<InventoryServer>> {
                 order: (0..tools.len()).rev().collect(),
                 levels: (0..tools.len()).map(|n| u32::from(n % 7 == 3)).collect(),
                 has_instructions: tools.len() % 3 == 0,
+                purpose: (tools.len() % 4 == 1)
+                    .then(|| "Reads and writes things. ".repeat(tools.len() % 9)),
                 server,
                 tools,
             })
@@ -40,7 +42,16 @@ fn line(servers: &[InventoryServer], server: usize, tool: usize) -> InventoryLin
     }
 }
 
-fn of_all(servers: &[InventoryServer], unknown: &[String], budget: usize) -> Inventory {
+fn of_all(servers: &[InventoryServer], unknown: &[String], tokens: usize) -> Inventory {
+    let budget = InventoryBudget {
+        tokens,
+        overview_chars: usize::MAX,
+        chars: usize::MAX,
+    };
+    within(servers, unknown, budget)
+}
+
+fn within(servers: &[InventoryServer], unknown: &[String], budget: InventoryBudget) -> Inventory {
     render_inventory(servers, unknown, budget, |server, tool| {
         line(servers, server, tool)
     })
@@ -48,11 +59,11 @@ fn of_all(servers: &[InventoryServer], unknown: &[String], budget: usize) -> Inv
 
 /// The number of a server's tools that a partial text names.
 fn shown(text: &str, server: &InventoryServer) -> usize {
-    let tools = count_with_noun(server.tools.len(), "tool");
-    let head = format!("{} ({tools})", server.spelled);
-    let mut lines = text.lines().skip_while(|line| !line.starts_with(&head));
-    let names = lines.next().unwrap().strip_prefix(&head).unwrap();
-    let names = names.strip_prefix(": ").unwrap_or_default();
+    let head = format!("{}: ", server.spelled);
+    let is_head = |line: &&str| line.starts_with(&head) || *line == server.spelled;
+    let mut lines = text.lines().skip_while(|line| !is_head(line));
+    let names = lines.next().unwrap_or_default();
+    let names = names.strip_prefix(&head).unwrap_or_default();
     let names = names
         .split(", ")
         .filter(|name| !name.is_empty() && *name != "…")
@@ -67,31 +78,35 @@ proptest! {
     fn text_fits_the_budget_and_states_correct_counts(
         servers in servers(),
         unknown in vec("[a-z]{1,8}", 0..3),
-        budget in 0_usize..3_000,
+        tokens_budget in 0_usize..3_000,
+        overview_chars in prop_oneof![Just(usize::MAX), 0_usize..3_000],
+        chars in prop_oneof![Just(usize::MAX), 0_usize..6_000],
     ) {
-        let inventory = of_all(&servers, &unknown, budget);
-        let text = &inventory.text;
-        prop_assert!(tokens(text) <= budget, "{} of {budget}: {text}", tokens(text));
-        prop_assert_eq!(inventory.total, servers.iter().map(|s| s.tools.len()).sum::<usize>());
-        prop_assert_eq!(&inventory, &of_all(&servers, &unknown, budget));
+        let budget = InventoryBudget { tokens: tokens_budget, overview_chars, chars };
+        let inventory = within(&servers, &unknown, budget);
+        let Inventory { overview, text, shown, signed, total, .. } = &inventory;
+        prop_assert!(tokens(text) + tokens(overview) <= tokens_budget, "{tokens_budget}: {inventory:?}");
+        prop_assert!(TextSize::of(text).chars <= chars, "{chars}: {text}");
+        prop_assert!(TextSize::of(overview).chars <= overview_chars, "{overview_chars}: {overview}");
+        prop_assert_eq!(*total, servers.iter().map(|s| s.tools.len()).sum::<usize>());
+        prop_assert_eq!(&inventory, &within(&servers, &unknown, budget));
+        let is_signed = |place: usize, tool: usize| text.contains(&line(&servers, place, tool).signature);
         if text.starts_with("COMPLETE") {
-            prop_assert_eq!(inventory.shown, inventory.total);
+            prop_assert!(unknown.is_empty(), "{text}");
+            prop_assert_eq!((shown, signed), (total, total));
             for (place, server) in servers.iter().enumerate() {
-                for tool in 0..server.tools.len() {
-                    prop_assert!(text.contains(&line(&servers, place, tool).signature));
-                }
+                prop_assert!((0..server.tools.len()).all(|tool| is_signed(place, tool)), "{text}");
             }
         } else if !text.is_empty() {
-            let tools = count_with_noun(inventory.total, "tool");
-            let starts = match (inventory.shown, inventory.total) {
-                (shown, total) if shown == total => {
-                    vec!["PARTIAL: the signatures of ".to_owned(), format!("PARTIAL: the names of all {tools}")]
-                }
-                (0, _) => vec![format!("PARTIAL: the servers of {tools}"), format!("PARTIAL: the names of 0 of {tools}")],
-                (shown, _) => vec![format!("PARTIAL: the names of {shown} of {tools}")],
-            };
-            let is_true = starts.iter().any(|start| text.starts_with(start));
-            prop_assert!(is_true || inventory.total == 0, "{text}");
+            let all_known = format!("PARTIAL: {signed} of {}", count_with_noun(*total, "known signature"));
+            let start = format!("PARTIAL: {signed} of {}", count_with_noun(*total, "signature"));
+            if text.starts_with(&all_known) {
+                prop_assert!(signed == total && !unknown.is_empty(), "{text}");
+                return Ok(());
+            }
+            prop_assert!(text.starts_with(&start), "{text}");
+            prop_assert_eq!(text.lines().filter(|line| line.starts_with(' ')).count(), *signed);
+            prop_assert_eq!(text.contains("shows the others"), shown == total);
         }
     }
 
@@ -112,9 +127,8 @@ proptest! {
             return Ok(());
         }
         for server in &servers {
-            prop_assert!(text.contains(&server.server), "{text}");
+            prop_assert!(inventory.overview.contains(&server.server), "{inventory:?}");
         }
-        prop_assert!(text.contains("(0 tools)") || !sizes.contains(&0), "{text}");
         let shown: Vec<usize> = servers.iter().map(|server| shown(text, server)).collect();
         prop_assert_eq!(shown.iter().sum::<usize>(), inventory.shown);
         let most = shown.iter().max().copied().unwrap_or_default();
@@ -142,44 +156,88 @@ fn larger_budget_shows_more() {
     };
     let servers = [server("files", 3), server("git", 2), server("web", 1)];
     let unknown = ["later".to_owned()];
-    for (budget, begins, holds) in [
-        (5, "", vec![]),
+    for (budget, overview, begins, holds) in [
+        (5, "", "", vec![]),
+        (24, "4 servers: files, git, web, later\n", "", vec![]),
         (
-            30,
-            "PARTIAL: the servers of 6 tools: ",
-            vec!["files", "and ", "more server"],
-        ),
-        (
-            45,
-            "PARTIAL: the servers of 6 tools: files, git, web, later;",
-            vec!["mux.search"],
-        ),
-        (
-            80,
-            "PARTIAL: the names of 4 of 6 tools,",
+            110,
+            "files (3 tools): tool_one, tool_two, tool_three\ngit (2 tools): tool_one, tool_two\n",
+            "PARTIAL: 0 of 6 signatures, and 5 other names; `search` ",
             vec![
-                "files (3 tools): tool_one, tool_two, …\n",
-                "git (2 tools): tool_one, …\n",
+                "files: tool_one, tool_two, …\n",
+                "git: tool_one, tool_two\n",
             ],
         ),
         (
             1_000,
-            "COMPLETE: the signatures of all 6 tools of 3 servers.\nfiles.tool_one(",
-            vec!["// Does tool_one.", "not connected yet: later\n"],
+            "3 servers, each with its number of tools: files (3), git (2), web (1)\nnot connected yet: later\n",
+            "PARTIAL: 6 of 6 known signatures, without those of 1 server not connected yet; `describe` connects a server.\nfiles.tool_one(",
+            vec!["// Does tool_one."],
         ),
     ] {
         let inventory = of_all(&servers, &unknown, budget);
-        assert!(
-            inventory.text.starts_with(begins),
-            "{budget}: {inventory:?}"
-        );
+        let Inventory {
+            overview: servers,
+            text,
+            ..
+        } = &inventory;
+        assert!(servers.starts_with(overview), "{budget}: {inventory:?}");
+        assert!(text.starts_with(begins), "{budget}: {inventory:?}");
         for part in holds {
-            assert!(
-                inventory.text.contains(part),
-                "{budget} {part:?}: {inventory:?}"
-            );
+            assert!(text.contains(part), "{budget} {part:?}: {inventory:?}");
         }
     }
+}
+
+#[test]
+fn overview_states_purposes_as_far_as_there_is_room() {
+    let mut servers = vec![
+        InventoryServer {
+            server: "bank".into(),
+            spelled: "bank".into(),
+            tools: vec!["get_balance".into(), "send_money".into()],
+            purpose: Some("Accounts, transfers and the standing orders of a customer.".into()),
+            ..InventoryServer::default()
+        },
+        InventoryServer {
+            server: "mail".into(),
+            spelled: "mail".into(),
+            tools: (0..5).map(|n| format!("tool_{n}")).collect(),
+            ..InventoryServer::default()
+        },
+    ];
+    let with_room = |servers: &[InventoryServer], overview_chars: usize, chars: usize| {
+        let budget = InventoryBudget {
+            tokens: 2_000,
+            overview_chars,
+            chars,
+        };
+        within(servers, &[], budget).overview
+    };
+    let stated = "bank (2 tools): Accounts, transfers and the standing orders of a customer.\n";
+    assert_eq!(
+        with_room(&servers, 500, 5_000),
+        format!("{stated}mail (5 tools)\n")
+    );
+    // Tools are examples where not all signatures are shown.
+    assert_eq!(
+        with_room(&servers, 500, 200),
+        format!("{stated}mail (5 tools): tool_0, tool_1, tool_2, …\n")
+    );
+    assert_eq!(
+        with_room(&servers, 85, 5_000),
+        "bank (2 tools): Accounts, transfers and the standing…\nmail (5 tools)\n"
+    );
+    let counts = "2 servers, each with its number of tools: bank (2), mail (5)\n";
+    assert_eq!(with_room(&servers, 65, 5_000), counts);
+    assert_eq!(with_room(&servers, 50, 5_000), "2 servers: bank, mail\n");
+    assert_eq!(with_room(&servers, 10, 5_000), "");
+    servers[0].has_instructions = true;
+    let told = with_room(&servers, 700, 5_000);
+    assert!(
+        told.ends_with("`describe` shows the instructions of bank\n"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -196,7 +254,7 @@ fn used_tools_have_signatures_even_if_not_all_names_fit() {
     let text = &inventory.text;
     assert!(inventory.shown < inventory.total, "{text}");
     assert!(
-        text.contains(", 2 of them, the most used ones, with signatures;"),
+        text.starts_with("PARTIAL: 2 of 400 signatures (the most used tools), and "),
         "{text}"
     );
     for signature in ["\n files.tool_150(", "\n git.tool_007("] {

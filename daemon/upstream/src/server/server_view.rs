@@ -80,6 +80,18 @@ impl Server {
         self.all_slots().iter().map(|slot| slot.view()).collect()
     }
 
+    /// How long a list waits for this server, if it waits `patience` for a server that it starts: no longer if the
+    /// start began earlier, and not at all if the last start failed.
+    pub fn list_patience(&self, patience: Duration) -> Duration {
+        let views = self.slot_views();
+        let best = views.iter().min_by_key(|view| view.state);
+        match best.map(|view| (view.state, view.starting_for)) {
+            Some((UpstreamState::Starting, Some(elapsed))) => patience.saturating_sub(elapsed),
+            Some((UpstreamState::Failed | UpstreamState::BackingOff, _)) => Duration::ZERO,
+            _ => patience,
+        }
+    }
+
     pub fn view(&self) -> ServerView {
         let Some(server_shared) = &self.server_shared else {
             let error = self.definition().as_ref().err();

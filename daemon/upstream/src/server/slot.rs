@@ -274,6 +274,7 @@ impl Slot {
                 .retry_at
                 .map(|at| at.saturating_duration_since(Instant::now()))
                 .filter(|rest| !rest.is_zero()),
+            starting_for: status.started_at.map(|began| began.elapsed()),
         };
         if let (UpstreamState::Ready, Some(session)) = (view.state, session) {
             let degraded_reason = session.degraded_reason();

@@ -24,6 +24,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
             "inventory",
             MuxRequest::Inventory {
                 request: InventoryRequest {
+                    max_overview_chars: Some(1_000),
+                    max_chars: Some(2_000),
                     budget_tokens: Some(500),
                     wait_ms: 1000,
                 },

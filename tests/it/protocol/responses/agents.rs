@@ -17,10 +17,14 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         (
             "inventory",
             MuxResponse::Inventory(Ok(Inventory {
-                text: "PARTIAL: 1 of 2 tools".into(),
-                shown: 1,
+                overview: "1 server, each with its number of tools: fix (2)\nnot connected yet: down\n".into(),
+                text: "PARTIAL: 1 of 2 signatures; `describe` or mux.describe(path) shows the others.\nfix: add\n fix.fail()\n".into(),
+                shown: 2,
+                signed: 1,
                 total: 2,
+                servers: vec!["fix".into()],
                 unknown: vec!["down".into()],
+                profile: Some("codex".into()),
             })),
         ),
         ("tools_direct", MuxResponse::Tools(Ok(direct()))),

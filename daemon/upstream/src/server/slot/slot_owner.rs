@@ -229,6 +229,7 @@ impl SlotOwner {
         self.update_status(|status| {
             *status = SlotStatus {
                 state: UpstreamState::Starting,
+                started_at: Some(Instant::now()),
                 ..SlotStatus::default()
             };
         });
@@ -367,6 +368,7 @@ impl SlotOwner {
                     .map(|_| UnavailableCause::MissingProgram),
                 pid: None,
                 retry_at: Some(until),
+                started_at: None,
             };
         });
         until

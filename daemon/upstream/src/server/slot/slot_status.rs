@@ -15,6 +15,8 @@ pub(super) struct SlotStatus {
     pub(super) cause: Option<UnavailableCause>,
     pub(super) pid: Option<u32>,
     pub(super) retry_at: Option<Instant>,
+    /// When the start began, for `Starting`.
+    pub(super) started_at: Option<Instant>,
 }
 
 /// A snapshot of one slot.
@@ -27,6 +29,8 @@ pub struct SlotView {
     pub cause: Option<UnavailableCause>,
     pub pid: Option<u32>,
     pub retry_in: Option<Duration>,
+    /// How long the start has lasted, for `Starting`.
+    pub starting_for: Option<Duration>,
 }
 
 /// The state of a server, ordered by how long a caller has to wait.

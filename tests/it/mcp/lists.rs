@@ -1,0 +1,82 @@
+//! Lists wait for no server that hangs, fails or cannot be reached.
+
+use mux_tests::{Agent, TestEnv};
+use serde_json::json;
+
+/// Beside a good server: one that never answers, one that exits, one whose port is closed.
+fn home() -> TestEnv {
+    let env = TestEnv::new();
+    let fixture = env.fixture("good", &["--offers"]);
+    env.write_config(&format!(
+        "{fixture}[servers.hangs]\ncommand = \"sleep\"\nargs = [\"1000\"]\nstart_timeout = \"10m\"\n\
+         [servers.fails]\ncommand = \"false\"\n\
+         [servers.gone]\nurl = \"http://127.0.0.1:9/mcp\"\n"
+    ));
+    env
+}
+
+/// Each list is answered although the server that hangs goes on starting for ten minutes.
+#[test]
+fn every_list_is_answered_while_a_server_hangs() {
+    let env = home();
+    // No list waits for a slow machine, either.
+    env.mux(["call", "good.echo", "text=hi"]).ok();
+    for args in [&[][..], &["--passthrough"]] {
+        let mut agent = Agent::legacy(&env, args, json!({}));
+        for _ in 0..3 {
+            let tools = agent.ask("tools/list", json!({})).to_string();
+            assert!(tools.contains("good"), "{args:?}: {tools}");
+            let resources = agent.ask("resources/list", json!({})).to_string();
+            assert!(resources.contains("mux://good/"), "{args:?}: {resources}");
+            agent.ask("resources/templates/list", json!({}));
+            let prompts = agent.ask("prompts/list", json!({})).to_string();
+            assert!(prompts.contains("good__"), "{args:?}: {prompts}");
+        }
+        let status = env.mux(["--json", "status"]).ok().json();
+        let servers = status["servers"].as_array().unwrap();
+        let hangs = servers
+            .iter()
+            .find(|server| server["name"] == "hangs")
+            .unwrap();
+        assert_eq!(hangs["state"], "starting", "{hangs}");
+    }
+    // Of one server that hangs, the list is empty until it is there.
+    let mut agent = Agent::legacy(&env, &["--passthrough=hangs"], json!({}));
+    let listed = agent.ask("tools/list", json!({}));
+    assert_eq!(listed["tools"], json!([]));
+}
+
+#[test]
+fn servers_that_are_not_connected_are_named_and_the_list_is_not_complete() {
+    let env = home();
+    let mut agent = Agent::legacy(&env, &["--profile", "gemini-cli"], json!({}));
+    let listed = agent.ask("tools/list", json!({}));
+    let run = listed["tools"][0]["description"].as_str().unwrap();
+    assert!(
+        run.contains("not connected yet: fails, gone, hangs"),
+        "{run}"
+    );
+    assert!(
+        run.contains("known signatures, without those of 3 servers"),
+        "{run}"
+    );
+    assert!(!run.contains("COMPLETE"), "{run}");
+}
+
+/// The first list of an agent that does not follow changes has what was listed on an earlier day.
+#[test]
+fn list_of_an_earlier_day_serves_while_the_server_is_down() {
+    let env = TestEnv::new();
+    let down = env.path("down");
+    env.write_config(&env.fixture("fix", &["--exit-while", down.to_str().unwrap()]));
+    env.mux(["tools"]).ok();
+    let args = ["--profile", "codex"];
+    let first = Agent::legacy(&env, &args, json!({})).ask("tools/list", json!({}));
+    env.stop();
+    std::fs::write(&down, "").unwrap();
+    let second = Agent::legacy(&env, &args, json!({})).ask("tools/list", json!({}));
+    assert_eq!(
+        first["tools"][0]["description"],
+        second["tools"][0]["description"]
+    );
+}
