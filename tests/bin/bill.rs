@@ -14,6 +14,8 @@ mod plain;
 mod play;
 #[path = "bill/pool.rs"]
 mod pool;
+#[path = "bill/profiles.rs"]
+mod profiles;
 #[path = "bill/suites.rs"]
 mod suites;
 #[path = "bill/table.rs"]

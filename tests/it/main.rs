@@ -41,6 +41,7 @@ mod pool;
 mod program;
 mod protocol;
 mod real;
+mod real_agents;
 mod release;
 mod remote;
 mod replay;

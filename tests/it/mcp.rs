@@ -7,6 +7,7 @@ mod fence;
 mod life;
 mod lists;
 mod offers;
+mod profiles;
 mod programs;
 mod words;
 

@@ -10,6 +10,7 @@
 //!   clients and the editor packages, `fake_daemon` gives clients prepared responses, `fake_programs` stand in for large
 //!   binaries.
 //! - `authority`, `web`, `proxy` and `graphql` are servers; `browser` drives a real browser.
+//! - `real_agents` runs the agents that people use, with a model's API that plays a script.
 //! - `output_snapshot` compares what commands print with snapshots of `insta`, `golden` compares generated files and
 //!   data; `snapshot` makes homes with or without V8 snapshots.
 //! - `discovery` has graded queries over sets of tools, and judges a ranking.
@@ -39,6 +40,7 @@ pub mod pool;
 pub mod process;
 pub mod program_result;
 pub mod proxy;
+pub mod real_agents;
 pub mod running;
 mod snapshot;
 mod terminal;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{
     plain::{definitions, said, text},
     play::Exchange,
+    profiles,
     suites::{SuiteTask, ToolName},
 };
 
@@ -126,7 +127,7 @@ impl OfferedTools {
             _ => &["--agent", name],
         };
         let mut passthrough = Agent::legacy(env, &[&["--passthrough"], scope].concat(), json!({}));
-        let mut agent = Agent::legacy(env, scope, json!({}));
+        let mut agent = Agent::legacy(env, &[&profiles::WHOLE, scope].concat(), json!({}));
         let mux = definitions(&mut agent);
         let is_complete = mux.iter().any(|tool| {
             let description = tool["description"].as_str();

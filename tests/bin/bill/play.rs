@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     plain::{plain_text, said, text},
+    profiles,
     suites::{SuiteCall, SuiteTask, SuitesHome},
 };
 
@@ -52,7 +53,7 @@ impl<'a> TaskPlayer<'a> {
         Self {
             home,
             passthrough: Agent::legacy(&home.env, &["--passthrough"], json!({})),
-            mux: Agent::legacy(&home.env, &[], json!({})),
+            mux: Agent::legacy(&home.env, &profiles::WHOLE, json!({})),
         }
     }
 

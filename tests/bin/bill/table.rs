@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     plain::{Conversation, definitions},
     pool::ServerPool,
+    profiles,
     tasks::{self, Task},
     tokens::TokenCounter,
     transcript::TokenCounts,
@@ -23,7 +24,7 @@ pub(crate) fn print() -> anyhow::Result<()> {
     let pool = ServerPool::new()?;
     pool.env.mux(["tools"]).ok();
     let mut passthrough = Agent::legacy(&pool.env, &["--passthrough"], json!({}));
-    let mut mux = Agent::legacy(&pool.env, &[], json!({}));
+    let mut mux = Agent::legacy(&pool.env, &profiles::WHOLE, json!({}));
     let all = definitions(&mut passthrough);
     let own = definitions(&mut mux);
     let (plain_definitions, own_definitions) = (text_of(&all), text_of(&own));
@@ -40,6 +41,7 @@ pub(crate) fn print() -> anyhow::Result<()> {
         println!("| {title} | {} | {} |", tools.len(), tokens.count(text));
     }
     println!();
+    profiles::print(&pool.env, &tokens);
     println!(
         "| task | plain: context | program: context | less | plain: calls only | program: calls only | \
          plain: read over all turns | program: read over all turns |"
@@ -117,6 +119,6 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn text_of(definitions: &[Value]) -> String {
+pub(crate) fn text_of(definitions: &[Value]) -> String {
     Value::from(definitions.to_vec()).to_string()
 }

@@ -1,4 +1,4 @@
-//! Lists wait for no server that hangs, fails or cannot be reached.
+//! Lists wait for no server that hangs, fails or cannot be reached. `real_agents` tries the same with `claude mcp list`.
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::json;
