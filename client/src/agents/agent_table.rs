@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Agent, ConfigFormat, MuxEntry};
 
-/// What mux knows about an agent.
+/// The facts about one agent.
 pub(crate) struct AgentSpec {
     agent: Agent,
     pub(crate) display_name: &'static str,
@@ -23,19 +23,19 @@ pub(crate) struct AgentSpec {
     pub(crate) newer_section: Option<&'static [&'static str]>,
     /// The file for one project, relative to the project's directory.
     pub(crate) project_file: Option<&'static str>,
-    /// What the agent replaces in an entry, beside `${NAME}` in variables and headers.
+    /// The references that the agent expands in an entry, beside `${NAME}` in variables and headers.
     pub(crate) references: &'static [ReferenceSyntax],
-    /// What the key `timeout` of an entry limits.
+    /// The meaning of the key `timeout` in an entry.
     pub(crate) timeout: Option<TimeoutKey>,
     /// Keys of an entry that only describe the server.
     pub(crate) labels: &'static [&'static str],
-    /// Whether an entry without a command and a URL is part of the agent.
+    /// Entries without a command and a URL are parts of the agent itself.
     pub(crate) has_extensions: bool,
     /// The entry for mux as the agent documents it, without variables.
     pub(crate) entry: fn(&MuxEntry, &str) -> Value,
     /// The key of the variables in an entry.
     pub(crate) env_key: &'static str,
-    /// Whether the agent is started from the desktop, with a PATH that differs from the user's shell.
+    /// The agent is started from the desktop, with a PATH that differs from the user's shell.
     pub(crate) needs_absolute_command: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct AgentSpec {
 pub(crate) struct Location {
     pub(crate) base: LocationBase,
     pub(crate) path: &'static str,
-    /// Whether the location counts only if a file is there.
+    /// The location counts only if a file is there.
     pub(crate) must_exist: bool,
 }
 

@@ -119,11 +119,11 @@ pub(super) fn parse_tool_args<T: DeserializeOwned>(
     })
 }
 
-/// What depends on the session in the definitions of the built-in tools.
+/// The parts of the built-in definitions that depend on the session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DefinitionTexts {
     pub(super) run: RunTexts,
-    /// Whether results have structured content.
+    /// Results have structured content.
     pub(super) structured: bool,
     pub(super) meta: JsonObject,
 }

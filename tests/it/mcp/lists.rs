@@ -3,7 +3,7 @@
 use mux_tests::{Agent, TestEnv};
 use serde_json::json;
 
-/// Beside a good server: one that never answers, one that exits, one whose port is closed.
+/// A good server, a server that never answers, a server that exits, and a server whose port is closed.
 fn home() -> TestEnv {
     let env = TestEnv::new();
     let fixture = env.fixture("good", &["--offers"]);

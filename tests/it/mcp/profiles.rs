@@ -174,7 +174,7 @@ fn long_text_of_every_kind_is_cut_with_a_handle() {
         agent.run(&format!("return (await mux.read('{handle}')).length")),
         30_000
     );
-    // The console has a limit of its own, which says what to do.
+    // A separate limit applies to the console, and its message says what to do.
     let logged = logged["content"][0]["text"].as_str().unwrap();
     assert!(
         logged.len() <= 16_000 && logged.contains("left out"),

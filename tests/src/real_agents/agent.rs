@@ -228,7 +228,8 @@ impl RealAgent {
 /// Runs a command to its end, or for as long as it may run, and then ends what it has left. Its output goes to files in
 /// the home: what it has left could keep a pipe open.
 fn run_in_group(command: &mut Command, home: &Path) -> Output {
-    let (stdout, stderr) = (home.join("stdout"), home.join("stderr"));
+    let stdout = home.join("stdout");
+    let stderr = home.join("stderr");
     let mut child = command
         .process_group(0)
         .stdin(Stdio::null())

@@ -1,4 +1,4 @@
-//! What the definition of `run` claims of the signatures in it, beside those that are really there.
+//! Compares the number of signatures that a definition of `run` claims with the number that it contains.
 
 use serde_json::{Value, json};
 

@@ -112,7 +112,8 @@ impl Probe {
             let definition = session.transcript.last_definition(server, "long_tool");
             definition.map(|it| strings(&it)).unwrap_or_default()
         };
-        let (long, exact) = (defined("probe"), defined("exact"));
+        let long = defined("probe");
+        let exact = defined("exact");
         let result = |step: usize| {
             let result = session.transcript.result(step);
             result.map(|it| it.text).unwrap_or_default()
@@ -218,7 +219,8 @@ impl Probe {
         if let Some(chars) = profile.preview_chars
             && preview.abs_diff(chars) > MARK_CHARS
         {
-            let (expected, seen) = (chars.to_string(), preview.to_string());
+            let expected = chars.to_string();
+            let seen = preview.to_string();
             found.push(contradiction(profile, "preview_chars", &expected, &seen));
         }
         if let Some(count) = profile.result_lines {
@@ -236,7 +238,8 @@ impl Probe {
 
     fn result_contradiction(&self, profile: &Profile) -> Option<String> {
         let (sent, is_whole) = self.longest_result();
-        let (exact, long) = (self.exact_result.chars, self.long_result.chars);
+        let exact = self.exact_result.chars;
+        let long = self.long_result.chars;
         let seen = match profile.result_bytes {
             _ if !is_whole => format!("{exact} of {sent}"),
             // A profile may be careful, but not so much that a result of twice the size is whole.

@@ -14,7 +14,7 @@ pub(super) struct Overview<'a> {
     pub(super) servers: &'a [InventoryServer],
     /// The servers whose tools are not known.
     pub(super) unknown: &'a [String],
-    /// Whether tools are named as examples where a server does not state its purpose.
+    /// Tools are named as examples if a server does not state its purpose.
     pub(super) with_examples: bool,
 }
 
@@ -107,7 +107,7 @@ impl Overview<'_> {
                 }
             }
         };
-        // The size grows with each name, except for the last one, which ends the notice of those that are missing.
+        // Each name makes the text longer, except for the last one: with it, the notice about missing names goes away.
         let fits = |shown: usize| TextSize::of(&text(shown)).fits(room);
         if fits(all.len()) {
             return text(all.len());
