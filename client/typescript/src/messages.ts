@@ -1630,6 +1630,10 @@ export type ServerWarningCode =
   | "source_problem"
   /** A remark on a source, which is also in the `notes` of `source`. */
   | "source_note"
+  /** An element of its lists cannot be used, and is left out. */
+  | "left_out"
+  /** Its messages deviate from MCP, and were read all the same. */
+  | "repaired"
   /** Anything else, also what only newer builds know. */
   | "other";
 

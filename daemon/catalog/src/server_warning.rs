@@ -20,6 +20,10 @@ pub enum ServerWarningCode {
     SourceProblem,
     /// A remark on a source's description or credentials.
     SourceNote,
+    /// An element of its lists cannot be used.
+    LeftOut,
+    /// Its messages deviate from MCP, and were read all the same.
+    Repaired,
     Other,
 }
 

@@ -297,6 +297,11 @@ pub(super) fn resolve_calls_at_once(
 }
 
 impl ServerDefinition {
+    /// Whether the entry allows a longer start than others.
+    pub fn has_long_start(&self) -> bool {
+        self.start_timeout > DEFAULT_SERVER_START_TIMEOUT
+    }
+
     /// Resolves an entry. `home` is the default working directory.
     pub fn resolve(
         entry: ServerEntry,

@@ -278,6 +278,8 @@ fn warning_code(code: ServerWarningCode) -> wire::ServerWarningCode {
         ServerWarningCode::SecretResult => wire::ServerWarningCode::SecretResult,
         ServerWarningCode::SourceProblem => wire::ServerWarningCode::SourceProblem,
         ServerWarningCode::SourceNote => wire::ServerWarningCode::SourceNote,
+        ServerWarningCode::LeftOut => wire::ServerWarningCode::LeftOut,
+        ServerWarningCode::Repaired => wire::ServerWarningCode::Repaired,
         ServerWarningCode::Other => wire::ServerWarningCode::Other,
     }
 }

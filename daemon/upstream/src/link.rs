@@ -1,7 +1,7 @@
 //! The link to a server: the transport for its messages, and the process or remote server behind it.
 //!
 //! A process is connected over its pipes (`process`); a remote server over streamable HTTP, or over HTTP+SSE of
-//! 2024-11-05 (`http`); a source is in this process (`in_process`). This folder knows no other one of the crate.
+//! 2024-11-05 (`http`); a source is in this process (`in_process`). Every message of another program is read by `reader`. This folder knows no other one of the crate.
 //!
 //! Invariant: with every kind of link, an error says what happened to the message.
 
@@ -9,9 +9,9 @@ mod http;
 mod in_process;
 mod link_ending;
 mod link_error;
-mod parse_message;
 mod process;
 pub(crate) mod raw_message;
+mod reader;
 mod server_launcher;
 mod server_log;
 
@@ -32,7 +32,8 @@ use tokio::{
 pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
     link_error::{AuthChallenge, LinkError},
-    process::{LastLines, without_output},
+    process::{LastLines, StrayOutput, without_output},
+    reader::{Repair, Repairs},
     server_log::{ActiveRuns, LogStamp, ServerLog},
 };
 use self::{
@@ -40,6 +41,7 @@ use self::{
     in_process::InProcessTransport,
     link_ending::LinkEnding,
     process::{PipesHandover, StderrHandover, StdioTransport, TransportPipes, drain_stderr},
+    reader::MessageReader,
 };
 pub use self::{
     link_error::OpenError,
@@ -88,6 +90,10 @@ pub(crate) struct ServerLink {
     pub(crate) endpoint: LinkEndpoint,
     /// Output outside of messages, for errors.
     pub(crate) last_lines: LastLines,
+    /// What was repaired in the server's messages.
+    pub(crate) repairs: Arc<Repairs>,
+    /// Never stray for a link that is not over pipes.
+    pub(crate) stray_output: StrayOutput,
 }
 
 /// What an earlier session has left on the pipes of a process.
@@ -128,8 +134,13 @@ impl ServerLink {
                     unread: Vec::new(),
                     next: 0,
                 };
-                let transport = StdioTransport::over_pipes(pipes, false, log, last_lines.clone());
+                let repairs = Arc::new(Repairs::logged_to(log.clone()));
+                let messages = MessageReader::new(Arc::clone(&repairs));
+                let transport =
+                    StdioTransport::over_pipes(pipes, false, messages, log, last_lines.clone());
                 Ok(Self {
+                    repairs,
+                    stray_output: transport.stray_output(),
                     transport: LinkTransport::Embedded(transport),
                     endpoint: LinkEndpoint::Remote(LinkEnding::default()),
                     last_lines,
@@ -158,8 +169,11 @@ impl ServerLink {
             unread: resumed.unread,
             next: resumed.next,
         };
+        let log = (log, stamp);
+        let repairs = Arc::new(Repairs::logged_to(log.clone()));
+        let messages = MessageReader::new(Arc::clone(&repairs));
         let transport =
-            StdioTransport::over_pipes(pipes, resumed.modern, (log, stamp), last_lines.clone());
+            StdioTransport::over_pipes(pipes, resumed.modern, messages, log, last_lines.clone());
         Ok(Self {
             endpoint: LinkEndpoint::Process {
                 child,
@@ -168,8 +182,10 @@ impl ServerLink {
                 stderr,
                 pipes: transport.pipes_handover(),
             },
+            stray_output: transport.stray_output(),
             transport: LinkTransport::Stdio(transport),
             last_lines,
+            repairs,
         })
     }
 
@@ -178,9 +194,12 @@ impl ServerLink {
         remote: &RemoteServer,
         transport: RemoteTransport,
         authorization: Arc<dyn TokenProvider>,
+        log: (PathBuf, LogStamp),
     ) -> Result<Self, OpenError> {
         let ending = LinkEnding::default();
-        let exchange = HttpExchange::new(remote, authorization, ending.clone())?;
+        let repairs = Arc::new(Repairs::logged_to(log));
+        let reader = MessageReader::new(Arc::clone(&repairs));
+        let exchange = HttpExchange::new(remote, authorization, ending.clone(), reader)?;
         let transport = match transport {
             RemoteTransport::StreamableHttp => {
                 LinkTransport::Streamable(streamable_transport(exchange, remote.url.expose()))
@@ -193,6 +212,8 @@ impl ServerLink {
             transport,
             endpoint: LinkEndpoint::Remote(ending),
             last_lines: LastLines::masking(&remote.known_secrets()),
+            repairs,
+            stray_output: StrayOutput::default(),
         })
     }
 }
@@ -203,6 +224,9 @@ impl From<watch::Receiver<Arc<dyn Source>>> for ServerLink {
             transport: LinkTransport::InProcess(InProcessTransport::new(source)),
             endpoint: LinkEndpoint::Remote(LinkEnding::default()),
             last_lines: LastLines::default(),
+            // Our own messages need none.
+            repairs: Arc::default(),
+            stray_output: StrayOutput::default(),
         }
     }
 }

@@ -43,7 +43,7 @@ pub use self::{
     session_handover::{HandedSession, HandoverKey, HandoverState},
 };
 use crate::{
-    link::{DetachedProcess, FINAL_OUTPUT_TIMEOUT},
+    link::{DetachedProcess, FINAL_OUTPUT_TIMEOUT, Repairs},
     listing::{ListExpiry, ServerCatalogEntry},
     server_messages::{NotificationRouter, ServerRequests, SubscriptionListenHandle},
 };
@@ -57,6 +57,8 @@ const MAX_SERVER_TEXT_BYTES: usize = 4 << 10;
 pub struct Session {
     me: Weak<Self>,
     catalog_entry: ServerCatalogEntry,
+    /// What was repaired in the server's messages.
+    pub(crate) repairs: Arc<Repairs>,
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) era: ProtocolEra,
     /// The era that the server's entry sets.

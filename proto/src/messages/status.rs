@@ -91,6 +91,10 @@ pub enum ServerWarningCode {
     SourceProblem,
     /// A remark on a source, which is also in the `notes` of `source`.
     SourceNote,
+    /// An element of its lists cannot be used, and is left out.
+    LeftOut,
+    /// Its messages deviate from MCP, and were read all the same.
+    Repaired,
     /// Anything else, also what only newer builds know.
     #[serde(other)]
     Other,

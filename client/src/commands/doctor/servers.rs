@@ -109,6 +109,13 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
                 ServerWarningCode::SecretResult => format!(
                     "secrets in [{section}.{name}] or [results] in {config} says what happens to such results"
                 ),
+                ServerWarningCode::LeftOut => {
+                    format!("report it to the authors of the server; `mux servers logs {name}` shows more")
+                }
+                ServerWarningCode::Repaired => {
+                    group.note(format!("{name}: {warning}"), None);
+                    continue;
+                }
                 ServerWarningCode::Other => format!("`mux servers pins {name}` lists its tools"),
             };
             group.warn(format!("{name}: {warning}"), fix);

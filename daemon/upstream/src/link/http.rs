@@ -2,9 +2,10 @@
 
 mod account_token_provider;
 mod http_exchange;
-mod long_messages;
+mod kept_messages;
 mod response_body;
 mod sse_backoff;
+mod sse_decoder;
 mod sse_transport;
 mod streamable_http;
 mod token_provider;

@@ -4,10 +4,14 @@ mod process_launcher;
 mod request_ids;
 mod stderr;
 mod stdio_transport;
+mod stray_output;
 mod write_order;
 
 pub use self::process_launcher::ProcessLauncher;
-pub(crate) use self::stderr::{LastLines, without_output};
+pub(crate) use self::{
+    stderr::{LastLines, without_output},
+    stray_output::StrayOutput,
+};
 pub(super) use self::{
     stderr::{StderrHandover, drain_stderr},
     stdio_transport::{PipesHandover, StdioTransport, TransportPipes},

@@ -4,37 +4,18 @@
 //! `execution`, a field of an extension, a newer kind of content. Here an answer stays JSON, and its consumer parses
 //! what it needs.
 //!
-//! Invariant: nothing in an answer is lost between the line and its consumer.
+//! Invariant: nothing in an answer is lost between the text and its consumer.
 
 use rmcp::{
     RoleClient,
     model::{CustomResult, InitializeResult, JsonRpcMessage, RequestId, ServerResult},
     service::RxJsonRpcMessage,
 };
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Part of every result in the modern era, and never of the requested content.
 const SERVER_INFO_META_KEY: &str = "io.modelcontextprotocol/serverInfo";
-
-/// Parses one line.
-pub(super) fn parse_line(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct AnswerLine {
-        id: RequestId,
-        #[serde(deserialize_with = "present")]
-        result: Option<Value>,
-        method: Option<IgnoredAny>,
-    }
-    match serde_json::from_slice(line) {
-        Ok(AnswerLine {
-            id,
-            result: Some(result),
-            method: None,
-        }) => Ok(JsonRpcMessage::response(raw_result(result), id)),
-        _ => serde_json::from_slice(line),
-    }
-}
 
 /// Parses a message that is already JSON.
 pub(super) fn parse_value(
@@ -50,13 +31,8 @@ pub(super) fn parse_value(
     }
 }
 
-/// Accepts `null` as a result.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(from).map(Some)
-}
-
 /// Wraps a result as JSON, except for the answer to `initialize`, which rmcp parses itself.
-fn raw_result(result: Value) -> ServerResult {
+pub(super) fn raw_result(result: Value) -> ServerResult {
     let greets = ["protocolVersion", "serverInfo", "capabilities"];
     if greets.iter().all(|name| result.get(name).is_some())
         && let Ok(greeting) = InitializeResult::deserialize(&result)
@@ -108,9 +84,9 @@ mod tests {
             "x/extension": [1],
             "_meta": { SERVER_INFO_META_KEY: { "name": "s", "version": "1" }, "a": 1 },
         });
-        let line = json!({ "jsonrpc": "2.0", "id": 3, "result": said }).to_string();
-        let Ok(JsonRpcMessage::Response(answer)) = parse_line(line.as_bytes()) else {
-            panic!("{line} is an answer");
+        let message = json!({ "jsonrpc": "2.0", "id": 3, "result": said });
+        let Ok(JsonRpcMessage::Response(answer)) = parse_value(message.clone()) else {
+            panic!("{message} is an answer");
         };
         assert_eq!(answer.id, RequestId::Number(3));
         let read = result_to_value(answer.result).unwrap();
@@ -138,7 +114,7 @@ mod tests {
                 3,
             ),
         ] {
-            let read = parse_line(line.to_string().as_bytes()).unwrap();
+            let read = parse_value(line.clone()).unwrap();
             let found = match read {
                 JsonRpcMessage::Response(answer) => match answer.result {
                     ServerResult::InitializeResult(_) => 0,

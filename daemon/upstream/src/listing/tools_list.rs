@@ -2,19 +2,22 @@
 //!
 //! Invariant: a list that does not end is an error, not a wait.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
     model::{ListToolsRequest, PaginatedRequestParams, Tool},
     service::{Peer, PeerRequestOptions, ServiceError},
 };
-use serde::{Deserialize, de::Error as _};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::{runtime::Handle, task::spawn_blocking};
 
 use super::list_expiry::shorter_ttl;
-use crate::{calls::CancelOnDrop, link::raw_message};
+use crate::{
+    calls::CancelOnDrop,
+    link::{Repair, Repairs, raw_message},
+};
 use mux_catalog::ToolDescription;
 use mux_process::{blocking_pool, malloc_trim};
 use mux_text::json_length;
@@ -74,19 +77,29 @@ fn parse_ttl(value: &Value) -> Option<Duration> {
 pub(crate) async fn list_tools(
     peer: &Peer<RoleClient>,
     transport: &'static str,
+    repairs: &Arc<Repairs>,
 ) -> Result<ListedTools, String> {
     if transport != "source" {
-        return list_all_pages(peer, MAX_TOOLS_LIST_BYTES).await;
+        return list_all_pages(peer, MAX_TOOLS_LIST_BYTES, repairs).await;
     }
-    let (peer, runtime) = (peer.clone(), Handle::current());
-    let listed = move || runtime.block_on(list_all_pages(&peer, MAX_SOURCE_TOOLS_LIST_BYTES));
+    let peer = peer.clone();
+    let repairs = Arc::clone(repairs);
+    let runtime = Handle::current();
+    let listed = move || {
+        let pages = list_all_pages(&peer, MAX_SOURCE_TOOLS_LIST_BYTES, &repairs);
+        runtime.block_on(pages)
+    };
     let listed = spawn_blocking(listed).await;
     listed.unwrap_or_else(|_| Err("its tools could not be listed: see `mux logs`".into()))
 }
 
 /// Lists all tools, in at most `max_bytes` bytes.
-async fn list_all_pages(peer: &Peer<RoleClient>, max_bytes: usize) -> Result<ListedTools, String> {
-    let listed = fetch_tools_pages(peer, max_bytes).await;
+async fn list_all_pages(
+    peer: &Peer<RoleClient>,
+    max_bytes: usize,
+    repairs: &Arc<Repairs>,
+) -> Result<ListedTools, String> {
+    let listed = fetch_tools_pages(peer, max_bytes, repairs).await;
     if listed.is_err() {
         // The partial list may have been very long.
         malloc_trim::give_back_soon();
@@ -97,6 +110,7 @@ async fn list_all_pages(peer: &Peer<RoleClient>, max_bytes: usize) -> Result<Lis
 async fn fetch_tools_pages(
     peer: &Peer<RoleClient>,
     max_bytes: usize,
+    repairs: &Arc<Repairs>,
 ) -> Result<ListedTools, String> {
     let mut listed = ListedTools {
         tools: Vec::new(),
@@ -113,14 +127,14 @@ async fn fetch_tools_pages(
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
         // A source sends its whole list as one page.
+        let repairs = Arc::clone(repairs);
         let read = blocking_pool::run(move || {
             let length = json_length::of(&page.items, remaining);
-            length.map(|length| (length, describe_tools(page.items)))
+            length.map(|length| (length, describe_tools(page.items, &repairs)))
         });
         let (length, described) = (read.await)
             .ok_or_else(|| format!("its list of tools is longer than {max_bytes} bytes"))?;
         remaining -= length;
-        let described = described.map_err(|error| failed(&error.to_string()))?;
         listed.tools.extend(described);
         if listed.tools.len() > MAX_LISTED_TOOLS {
             return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools"));
@@ -151,29 +165,36 @@ async fn fetch_tools_page(
     Ok(ListPage::page_from_result(result, "tools"))
 }
 
-fn describe_tools(items: Vec<Value>) -> Result<Vec<ToolDescription>, serde_json::Error> {
-    items.into_iter().map(describe_tool).collect()
+/// Converts the tools; one that cannot be converted is left out.
+fn describe_tools(items: Vec<Value>, repairs: &Repairs) -> Vec<ToolDescription> {
+    let described = items.into_iter().enumerate().map(|(index, tool)| {
+        let name = tool["name"].as_str().unwrap_or_default().to_owned();
+        let described = describe_tool(tool);
+        if described.is_none() {
+            let position = format!("tools/list: tools[{index}] ({name}): not a tool");
+            repairs.record(Repair::LeftOut, position);
+        }
+        described
+    });
+    described.flatten().collect()
 }
 
-/// Converts a tool. It fails if rmcp cannot parse the tool; members that rmcp does not know are kept.
-fn describe_tool(mut tool: Value) -> Result<ToolDescription, serde_json::Error> {
+/// Converts a tool; `None` if rmcp cannot parse it. Members that rmcp does not know are kept.
+fn describe_tool(mut tool: Value) -> Option<ToolDescription> {
     // rmcp copies what it parses, and most of a tool is its schemas.
     let schemas = ["inputSchema", "outputSchema"].map(|name| match tool.get_mut(name) {
         Some(Value::Object(schema)) => Some((name, std::mem::take(schema))),
         _ => None,
     });
-    Tool::deserialize(&tool)?;
+    Tool::deserialize(&tool).ok()?;
     for (name, schema) in schemas.into_iter().flatten() {
         tool[name] = Value::Object(schema);
     }
-    let described = match tool {
-        Value::Object(mut members) => {
-            members.retain(|_, value| !value.is_null());
-            ToolDescription::of_members(members)
-        }
-        _ => None,
+    let Value::Object(mut members) = tool else {
+        return None;
     };
-    described.ok_or_else(|| serde_json::Error::custom("it is not a tool"))
+    members.retain(|_, value| !value.is_null());
+    ToolDescription::of_members(members)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     calls::CallLimiter,
-    link::{SandboxState, ServerLauncher},
+    link::{Repairs, SandboxState, ServerLauncher},
     listing::ServerCatalogEntry,
     session::Session,
     sharing::SessionSharing,
@@ -196,6 +196,15 @@ impl ServerShared {
     pub(super) fn list_warnings(&self) -> Vec<String> {
         let latest = self.lock_facts().latest.clone();
         latest.map_or_else(Vec::new, |session| session.list_warnings())
+    }
+
+    /// What was repaired in the messages of the latest session.
+    pub(super) fn repairs(&self) -> Option<Arc<Repairs>> {
+        let facts = self.lock_facts();
+        facts
+            .latest
+            .as_ref()
+            .map(|session| Arc::clone(&session.repairs))
     }
 
     pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {

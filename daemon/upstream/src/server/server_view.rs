@@ -11,11 +11,11 @@ use super::{
     Server,
     slot::{SlotView, UpstreamState},
 };
-use crate::link::SandboxState;
+use crate::link::{Repairs, SandboxState};
 
 use mux_catalog::{
     ServerWarning,
-    ServerWarningCode::{Instructions, Other, SecretResult},
+    ServerWarningCode::{Instructions, LeftOut, Other, Repaired, SecretResult},
     ToolSet,
 };
 use mux_settings::{EntryError, ShareMode, StartMode};
@@ -121,6 +121,8 @@ impl Server {
             )
         });
         let list_warnings = server_shared.list_warnings().into_iter();
+        let repairs = server_shared.repairs();
+        let repairs = repairs.as_deref();
         let secret_results = server_shared
             .secret_results
             .warning(&server_shared.definition);
@@ -150,7 +152,11 @@ impl Server {
             ]
             .into_iter()
             .chain(list_warnings.map(|text| (Instructions, Some(text))))
-            .chain([(SecretResult, secret_results)])
+            .chain([
+                (SecretResult, secret_results),
+                (LeftOut, repairs.and_then(Repairs::left_out_warning)),
+                (Repaired, repairs.and_then(Repairs::remark)),
+            ])
             .filter_map(|(code, text)| Some(code.warning(text?)))
             .collect(),
         }

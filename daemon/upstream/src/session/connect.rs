@@ -3,7 +3,11 @@
 //! Invariant: a process that does not become a session is terminated with its process tree before the error is
 //! returned.
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use arc_swap::ArcSwap;
 use rmcp::model::ServerPeerInfo;
@@ -26,8 +30,8 @@ use crate::{
     calls::InFlight,
     link::{
         AccountTokenProvider, FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp,
-        NoTokenProvider, OpenError, ResumedPipes, RunningSandbox, ServerLauncher, ServerLink,
-        TokenProvider,
+        NoTokenProvider, OpenError, Repairs, ResumedPipes, RunningSandbox, ServerLauncher,
+        ServerLink, TokenProvider,
     },
     listing::{ListExpiry, ListedTools, ServerCatalogEntry, list_tools},
     server_messages::{
@@ -116,13 +120,9 @@ impl Session {
                         .link
                         .as_ref()
                         .is_some_and(LinkError::suggests_other_transport);
-                    // The first error at this address is the most relevant one, unless a later one only asks to sign
-                    // in.
-                    if error.wants_sign_in()
-                        && first_error
-                            .as_ref()
-                            .is_some_and(|first: &ServerConnectError| !first.wants_sign_in())
-                    {
+                    // The first error at this address is the most relevant one, unless the server speaks a later
+                    // transport and fails in it.
+                    if !matches!(error.link, Some(LinkError::Declined { .. })) {
                         first_error = None;
                     }
                     let problem = first_error.get_or_insert(error);
@@ -167,12 +167,13 @@ fn remote_link(
     remote: &RemoteServer,
     transport: RemoteTransport,
     auth: &Auth,
+    log: (PathBuf, LogStamp),
 ) -> Result<ServerLink, OpenError> {
     let authorization: Arc<dyn TokenProvider> = match auth.account(remote) {
         Some(account) => Arc::new(AccountTokenProvider(account)),
         None => Arc::new(NoTokenProvider),
     };
-    ServerLink::prepare_remote(remote, transport, authorization)
+    ServerLink::prepare_remote(remote, transport, authorization, log)
 }
 
 /// How a session begins on a link.
@@ -207,13 +208,13 @@ impl<'a> SessionConnector<'a> {
             definition,
             ..
         } = self.inputs;
+        let log = (self.inputs.log.to_owned(), LogStamp::of(in_flight));
         match &definition.link {
             ServerEndpoint::Process(process) => {
-                let log = (self.inputs.log.to_owned(), LogStamp::of(in_flight));
                 ServerLink::start_server(&catalog_entry.name, process, self.inputs.launcher, log)
                     .await
             }
-            ServerEndpoint::Remote(remote) => remote_link(remote, transport, self.inputs.auth),
+            ServerEndpoint::Remote(remote) => remote_link(remote, transport, self.inputs.auth, log),
             ServerEndpoint::Source(source) => {
                 let within = definition.start_timeout;
                 let opening = self
@@ -326,6 +327,8 @@ impl<'a> SessionConnector<'a> {
             transport: link_transport,
             endpoint,
             last_lines,
+            repairs,
+            stray_output,
         } = link;
         let (pid, transport) = (endpoint.pid(), link_transport.name());
         let router = NotificationRouter::new(name, in_flight, log, slot_shared);
@@ -346,7 +349,7 @@ impl<'a> SessionConnector<'a> {
         let mut handshake = Box::pin(handshake_and_list_tools(
             handler,
             intercepted,
-            transport,
+            (transport, &repairs),
             mode,
         ));
         let at_once = |end: String| match pid {
@@ -365,6 +368,11 @@ impl<'a> SessionConnector<'a> {
                         Err(ServerConnectError { retry_era, ..ServerConnectError::of(at_once(end)) })
                     }
                 }
+            }
+            () = stray_output.wait_for_silence(), if !definition.has_long_start() => {
+                let problem = "it writes text instead of MCP messages, and then nothing: is it an MCP server, and does it need \
+                    an argument such as `stdio`? If it only takes long to start, set start_timeout above 60s";
+                Err(ServerConnectError::of(problem.into()))
             }
             () = tokio::time::sleep(definition.start_timeout) => {
                 let limit = definition.start_timeout;
@@ -411,6 +419,7 @@ impl<'a> SessionConnector<'a> {
         let session = Arc::new_cyclic(|me| Session {
             me: me.clone(),
             catalog_entry: catalog_entry.clone(),
+            repairs: Arc::clone(&repairs),
             configured_era: definition.era,
             peer: service.peer().clone(),
             era,
@@ -475,7 +484,7 @@ impl From<OpenError> for ServerConnectError {
 async fn handshake_and_list_tools(
     handler: ClientRequestHandler,
     intercepted: InterceptingTransport<LinkTransport>,
-    transport: &'static str,
+    (transport, repairs): (&'static str, &Arc<Repairs>),
     mode: HandshakeMode,
 ) -> Result<(HandshakeOutcome, ListedTools), ServerConnectError> {
     let handshake = match mode {
@@ -487,7 +496,7 @@ async fn handshake_and_list_tools(
             resume_service(handler, intercepted, era, *server)
         }
     };
-    match list_tools(handshake.service.peer(), transport).await {
+    match list_tools(handshake.service.peer(), transport, repairs).await {
         Ok(listed) => Ok((handshake, listed)),
         Err(problem) => Err(ServerConnectError {
             closed_by_server: handshake.service.peer().is_transport_closed(),

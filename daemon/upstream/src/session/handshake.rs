@@ -34,6 +34,7 @@ use crate::{
     server_messages::ClientRequestHandler,
 };
 use mux_catalog::ProtocolEra;
+use mux_text::error_chain::excerpt;
 
 /// How long a process of unknown era may take to answer the probe.
 const PROCESS_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -100,10 +101,6 @@ impl ServerConnectError {
             unopened: None,
             retry_era: None,
         }
-    }
-
-    pub(super) fn wants_sign_in(&self) -> bool {
-        matches!(self.link, Some(LinkError::SignIn(_)))
     }
 
     /// The link closed during the probe, so the legacy era is tried next unless the server was never reached.
@@ -333,11 +330,34 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     );
     let default_problem = match closed_by_server {
         true => "it closed its pipes before it had answered".into(),
-        false => format!("the handshake failed: {error}"),
+        false => handshake_problem(&error),
     };
     ServerConnectError {
         closed_by_server,
         ..ServerConnectError::from_link_error(LinkError::of_handshake(&error), &default_problem)
+    }
+}
+
+/// Why a handshake failed, in words for the user.
+fn handshake_problem(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(refusal) => format!(
+            "it refused `initialize`: {} (error {})",
+            excerpt(&refusal.message),
+            refusal.code.0
+        ),
+        ClientInitializeError::ExpectedInitResult(Some(answer)) => {
+            let answer = serde_json::to_string(answer).unwrap_or_default();
+            format!(
+                "its answer to `initialize` is not one: {}",
+                excerpt(&answer)
+            )
+        }
+        ClientInitializeError::UncorrelatedErrorResponse { .. }
+        | ClientInitializeError::ConflictInitResponseId(..) => {
+            "its answer to `initialize` carries the id of another request".into()
+        }
+        _ => "it sent something other than an answer to `initialize`".into(),
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
 };
 use mux_caller::PausableClock;
 use mux_catalog::ProtocolEra;
+use mux_text::error_chain::excerpt;
 
 const MAX_ROUNDS: usize = 8;
 /// The maximum number of questions in one round.
@@ -135,9 +136,8 @@ impl Session {
             if self.era == ProtocolEra::Legacy || result["resultType"] != "input_required" {
                 return Ok(result);
             }
-            let input = InputRequests::deserialize(&result).map_err(|error| {
-                CallError::Protocol(format!("its input request is malformed: {error}"))
-            })?;
+            let input = InputRequests::deserialize(&result)
+                .map_err(|_| malformed_question(&result["inputRequests"]))?;
             answers = InputAnswers {
                 responses: match input.input_requests {
                     Some(questions) => {
@@ -208,20 +208,19 @@ impl Session {
         recipient: RequestRecipient,
     ) -> Result<Value, CallError> {
         let never = CancellationToken::new();
-        let unreadable = |error: serde_json::Error| {
-            CallError::Protocol(format!("its input request is malformed: {error}"))
-        };
         let params = question.params.unwrap_or_default();
         match question.method.as_str() {
             "elicitation/create" => {
-                ElicitRequestParams::deserialize(&params).map_err(unreadable)?;
+                ElicitRequestParams::deserialize(&params)
+                    .map_err(|_| malformed_question(&params))?;
                 Ok(serde_json::to_value(
                     self.server_requests.elicit(recipient, params, &never).await,
                 )?)
             }
             "sampling/createMessage" => {
                 #[expect(deprecated, reason = "servers of today ask for it")]
-                CreateMessageRequestParams::deserialize(&params).map_err(unreadable)?;
+                CreateMessageRequestParams::deserialize(&params)
+                    .map_err(|_| malformed_question(&params))?;
                 let sampled = self.server_requests.sample(recipient, params, &never).await;
                 // This kind of answer cannot carry a refusal, so the call fails.
                 let sampled = sampled.map_err(|error| CallError::Refused {
@@ -270,4 +269,11 @@ pub(super) type InputQuestions = BTreeMap<String, InputQuestion>;
 pub(crate) struct InputQuestion {
     method: String,
     params: Option<Value>,
+}
+/// The error of a question that lacks what MCP requires.
+fn malformed_question(question: &Value) -> CallError {
+    let shown = excerpt(&question.to_string());
+    CallError::Protocol(format!(
+        "its request for input is not one that MCP defines: {shown}"
+    ))
 }

@@ -118,7 +118,7 @@ impl Session {
             // rmcp notices closed pipes itself; this is for a process that exited and left them open.
             () = self.ended.cancelled() => Err(ServiceError::TransportClosed),
             () = in_flight.wait_until_silent(options.within) => {
-                return Err(CallError::TimedOut(options.within));
+                return Err(self.timeout_error(options.within));
             }
             () = in_flight.clock.wait_until_elapsed(started, options.whole) => {
                 // Both limits of a short call may pass at the same moment: without any progress it was silent. The total
@@ -138,6 +138,16 @@ impl Session {
             Ok(answer) => Ok(answer),
             Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&in_flight).await),
             Err(error) => Err(self.service_call_error(error)),
+        }
+    }
+
+    /// The error of a request without an answer, with an answer that could have been meant for it.
+    fn timeout_error(&self, within: Duration) -> CallError {
+        match self.repairs.take_stray_answer() {
+            Some(answer) => CallError::Unknown(format!(
+                "no answer within {within:?}, but the server sent an answer without an id, which may belong to another request: {answer}"
+            )),
+            None => CallError::TimedOut(within),
         }
     }
 

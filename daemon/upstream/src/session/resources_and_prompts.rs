@@ -250,7 +250,8 @@ pub enum ContentRequest {
 impl ContentRequest {
     /// A completion request from MCP's `params`; the error says what is wrong with them.
     pub fn completion(params: Value) -> Result<Self, String> {
-        let params = serde_json::from_value(params).map_err(|e| e.to_string())?;
+        let params = serde_json::from_value(params)
+            .map_err(|_| "a completion needs `ref`, and `argument` with `name` and `value`")?;
         Ok(Self::Completion(params))
     }
 

@@ -136,7 +136,7 @@ impl SessionWatch {
     }
 
     async fn refresh_tools(&self, session: &Session) {
-        let listed = list_tools(&session.peer, session.transport);
+        let listed = list_tools(&session.peer, session.transport, &session.repairs);
         let listed = timeout(self.listing, listed).await;
         let listed = listed.unwrap_or_else(|_| {
             let limit = self.listing;

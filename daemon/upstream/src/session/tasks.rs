@@ -30,6 +30,7 @@ use crate::{
     link::raw_message,
 };
 use mux_catalog::ProtocolEra;
+use mux_text::error_chain::excerpt;
 
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -231,8 +232,10 @@ impl Session {
 }
 
 fn parse_task(task: &Value) -> Result<TaskState, CallError> {
-    TaskState::deserialize(task)
-        .map_err(|error| CallError::Protocol(format!("its task state is malformed: {error}")))
+    TaskState::deserialize(task).map_err(|_| {
+        let shown = excerpt(&task.to_string());
+        CallError::Protocol(format!("its task is not one that MCP defines: {shown}"))
+    })
 }
 
 /// Cancels a task at its server on drop, unless disarmed.

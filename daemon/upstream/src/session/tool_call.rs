@@ -74,17 +74,14 @@ impl Session {
     }
 }
 
-/// Checks a tool result: `content` may be missing if another member is present.
+/// Checks a tool result. The reader has repaired it; a source's own result is whole.
 fn tool_result(result: Value) -> Result<Value, CallError> {
     let mut result = raw_message::strip_modern_fields(result);
-    let is_one = ["content", "structuredContent", "isError"]
-        .iter()
-        .any(|name| result.get(name).is_some());
-    if is_one && result.get("content").is_none() {
-        result["content"] = json!([]);
+    if let Some(members) = result.as_object_mut() {
+        members.entry("content").or_insert_with(|| json!([]));
+        return Ok(result);
     }
-    match is_one && result["content"].is_array() {
-        true => Ok(result),
-        false => Err(CallError::Protocol("it sent an invalid tool result".into())),
-    }
+    Err(CallError::Protocol(
+        "its answer to the call is not a tool result".into(),
+    ))
 }

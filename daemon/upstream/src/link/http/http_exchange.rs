@@ -10,7 +10,10 @@ use mux_http::http_client;
 use mux_secrets::RecentTokens;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
-    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
+    header::{
+        AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION,
+        WWW_AUTHENTICATE,
+    },
 };
 use rmcp::model::{ClientJsonRpcMessage, GetMeta as _};
 use tokio::{
@@ -18,10 +21,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::{long_messages::LongMessages, sse_backoff::SseBackoff, token_provider::TokenProvider};
+use super::{kept_messages::KeptMessages, sse_backoff::SseBackoff, token_provider::TokenProvider};
 use crate::link::{
     link_ending::LinkEnding,
     link_error::{AuthChallenge, LinkError},
+    reader::MessageReader,
 };
 use mux_settings::RemoteServer;
 use mux_telemetry::trace::{TRACEPARENT, TraceContext};
@@ -49,8 +53,9 @@ struct HttpExchangeInner {
     request_permits: Arc<Semaphore>,
     /// Permits one long response body in memory at a time.
     long_body_permits: Arc<Semaphore>,
-    /// Long messages that were parsed ahead of rmcp, if rmcp reads the stream.
-    messages: LongMessages,
+    reader: MessageReader,
+    /// The messages that were read ahead of rmcp, if rmcp reads the stream.
+    messages: KeptMessages,
     sse_backoff: Mutex<SseBackoff>,
     /// Whether the server has answered the request for its event stream.
     listening: watch::Sender<bool>,
@@ -77,6 +82,7 @@ impl HttpExchange {
         remote: &RemoteServer,
         authorization: Arc<dyn TokenProvider>,
         ending: LinkEnding,
+        reader: MessageReader,
     ) -> Result<Self, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &remote.headers {
@@ -99,7 +105,8 @@ impl HttpExchange {
             ending,
             request_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
             long_body_permits: Arc::new(Semaphore::new(1)),
-            messages: LongMessages::default(),
+            reader,
+            messages: KeptMessages::default(),
             sse_backoff: Mutex::default(),
             listening: watch::Sender::new(false),
         })))
@@ -121,8 +128,12 @@ impl HttpExchange {
         Arc::clone(&self.0.long_body_permits)
     }
 
-    pub(in crate::link) fn messages(&self) -> &LongMessages {
+    pub(super) fn messages(&self) -> &KeptMessages {
         &self.0.messages
+    }
+
+    pub(super) fn reader(&self) -> &MessageReader {
+        &self.0.reader
     }
 
     /// The trace headers for a message. The entry's own `traceparent` takes precedence.
@@ -205,7 +216,26 @@ impl HttpExchange {
         }
         let sent = sending.headers(headers).send().await;
         // Calls in flight are not affected by a connection that could not be made.
-        sent.map_err(|error| self.reqwest_link_error(error))
+        let response = sent.map_err(|error| self.reqwest_link_error(error))?;
+        self.check_encoding(&response)?;
+        Ok(response)
+    }
+
+    /// Refuses a body in an encoding that the client has not decoded: it removes the header of one that it decodes.
+    fn check_encoding(&self, response: &Response) -> Result<(), LinkError> {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
+        match encoding.map(str::trim) {
+            None | Some("" | "identity") => Ok(()),
+            Some(other) => {
+                let text = format!(
+                    "{} compresses its response with {:?} (Content-Encoding), which muxd cannot decode: it decodes gzip, deflate, br and zstd",
+                    self.0.shown,
+                    excerpt(other)
+                );
+                Err(LinkError::Lost(self.mask_secrets(&text)))
+            }
+        }
     }
 
     /// Sends a message that is not a request under a time limit: no caller would cancel it.

@@ -3,25 +3,29 @@
 //! Invariant: one session keeps at most one body longer than [`SHORT_BODY_BYTES`] in memory, and none longer than
 //! [`MAX_HTTP_MESSAGE_BYTES`].
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::{
-    Stream, StreamExt,
-    stream::{BoxStream, try_unfold},
+    StreamExt,
+    stream::{self, BoxStream, try_unfold},
 };
 use reqwest::Response;
-use rmcp::{model::ServerJsonRpcMessage, transport::streamable_http_client::SseError};
-use sse_stream::{Sse, SseStream};
+use rmcp::{
+    RoleClient, model::RequestId, service::RxJsonRpcMessage,
+    transport::streamable_http_client::SseError,
+};
+use serde::de::IgnoredAny;
+use sse_stream::Sse;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 use tokio_util::bytes::Bytes;
 
-use super::{http_exchange::HttpExchange, long_messages::LongMessages};
-use crate::link::{link_error::LinkError, parse_message};
+use super::{http_exchange::HttpExchange, sse_decoder::SseDecoder};
+use crate::link::{link_error::LinkError, reader::MessageReader};
 use mux_process::blocking_pool;
-use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
+use mux_text::json_weight::MIN_OFFLOAD_BYTES;
 
 /// The maximum length of a response body or an event in bytes.
 pub(super) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
@@ -29,8 +33,6 @@ pub(super) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
 const SHORT_BODY_BYTES: usize = 1 << 20;
 /// The maximum delay that a server may request before a stream is resumed.
 const MAX_SSE_RETRY_MS: u64 = 30_000;
-/// A JSON depth that serde always accepts.
-const MAX_JSON_DEPTH: usize = 100;
 /// The time limit for the next chunk of an error response.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
 const MIN_SSE_RETRY_MS: u64 = 50;
@@ -65,123 +67,116 @@ pub(super) async fn read_error_body(response: Response, most: usize) -> Vec<u8> 
     body
 }
 
-/// The events of a response. If rmcp reads them, `messages` takes the long ones. An event longer than
-/// [`MAX_HTTP_MESSAGE_BYTES`] ends the session, and so do as many bytes without an event.
+/// The events of a response. An event longer than [`MAX_HTTP_MESSAGE_BYTES`] ends the session. The last event may lack
+/// its empty line, if its data is whole.
 pub(super) fn event_stream(
     exchange: &HttpExchange,
     response: Response,
-    messages: Option<LongMessages>,
+) -> BoxStream<'static, Result<Sse, LinkError>> {
+    let start = EventReader {
+        chunks: Some(response.bytes_stream().boxed()),
+        decoder: SseDecoder::default(),
+        budget: BodyMemoryBudget::new(exchange, MAX_HTTP_MESSAGE_BYTES),
+        exchange: exchange.clone(),
+    };
+    try_unfold(start, |mut reader| async move {
+        let event = reader.next_event().await?;
+        Ok(event.map(|event| (event, reader)))
+    })
+    .boxed()
+}
+
+/// The events of a response for rmcp, in which placeholders stand for the messages. `answered` is the request to which
+/// the response belongs.
+pub(super) fn rmcp_event_stream(
+    exchange: &HttpExchange,
+    response: Response,
+    answered: Option<RequestId>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
-    let chunks = bounded_chunks(exchange.clone(), response);
-    SseStream::from_bytes_stream(chunks.boxed())
-        .then(move |event| {
-            let messages = messages.clone();
-            async move {
-                let mut event = event?;
-                let retry = event.retry;
-                event.retry = retry.map(|ms| ms.clamp(MIN_SSE_RETRY_MS, MAX_SSE_RETRY_MS));
-                if let Some(data) = event.data.take() {
-                    event.data = Some(match data.len() > MIN_OFFLOAD_BYTES {
-                        true => {
-                            blocking_pool::run(move || parse_ahead_of_rmcp(data, messages.as_ref()))
-                                .await
-                        }
-                        false => replace_if_too_deep(data),
-                    });
-                }
-                Ok(event)
-            }
+    let reader = exchange.reader().clone();
+    let kept = exchange.messages().clone();
+    let events = event_stream(exchange, response).then(move |event| {
+        let (reader, answered) = (reader.clone(), answered.clone());
+        async move {
+            let mut event = event.map_err(|error| SseError::Body(Box::new(error)))?;
+            let retry = event.retry;
+            event.retry = retry.map(|ms| ms.clamp(MIN_SSE_RETRY_MS, MAX_SSE_RETRY_MS));
+            let messages = read_event(&reader, &mut event, answered.as_ref()).await;
+            Ok((event, messages))
+        }
+    });
+    events
+        .flat_map(move |event| {
+            let (event, messages) = match event {
+                Ok(read) => read,
+                Err(error) => return stream::iter([Err(error)]).boxed(),
+            };
+            let kept = kept.clone();
+            let messages = messages.into_iter();
+            let messages = messages.map(move |message| {
+                let placeholder = kept.keep_as_text(message);
+                Ok(Sse::default().data(placeholder))
+            });
+            // The event itself comes last, with its id: all its messages have arrived then.
+            stream::iter(messages)
+                .chain(stream::iter([Ok(event)]))
+                .boxed()
         })
         .boxed()
 }
 
-/// Parses a long message here and returns its placeholder for rmcp.
-fn parse_ahead_of_rmcp(data: String, messages: Option<&LongMessages>) -> String {
-    let Some(messages) = messages else {
-        // The receiver parses it on a blocking thread.
-        return data;
-    };
-    let Some(message) = parse_message::parse_incoming(data.as_bytes()) else {
-        // It cannot be parsed; rmcp skips empty data.
-        return String::new();
-    };
-    messages.keep_message(message).unwrap_or(data)
-}
-
-/// rmcp skips messages that nest too deep, and the caller would wait forever: such an answer is replaced with an error.
-fn replace_if_too_deep(data: String) -> String {
-    if json_depth::depth(&data) <= MAX_JSON_DEPTH {
-        return data;
+/// Takes the messages out of an event; an event of another name holds none.
+pub(super) async fn read_event(
+    reader: &MessageReader,
+    event: &mut Sse,
+    answered: Option<&RequestId>,
+) -> Vec<RxJsonRpcMessage<RoleClient>> {
+    let data = event.data.take().unwrap_or_default();
+    let holds_messages = matches!(event.event.as_deref(), None | Some("" | "message"));
+    if !holds_messages || data.trim().is_empty() {
+        return Vec::new();
     }
-    let read = serde_json::from_str::<ServerJsonRpcMessage>(&data);
-    let refusal = read
-        .err()
-        .and_then(|why| parse_message::unreadable_answer(data.as_bytes(), &why.to_string()));
-    let refusal = refusal.and_then(|refusal| serde_json::to_string(&refusal).ok());
-    refusal.unwrap_or(data)
+    let (reader, answered) = (reader.clone(), answered.cloned());
+    let is_long = data.len() > MIN_OFFLOAD_BYTES;
+    let read = move || reader.read(data.as_bytes(), answered.as_ref()).messages;
+    blocking_pool::run_if(is_long, read).await
 }
 
-fn bounded_chunks(
+/// Reads a response chunk by chunk up to the next event.
+struct EventReader {
+    /// `None` at the end of the stream.
+    chunks: Option<BoxStream<'static, reqwest::Result<Bytes>>>,
+    decoder: SseDecoder,
+    budget: BodyMemoryBudget,
     exchange: HttpExchange,
-    response: Response,
-) -> impl Stream<Item = Result<Bytes, io::Error>> + Send {
-    let budget = BodyMemoryBudget::new(&exchange, MAX_HTTP_MESSAGE_BYTES);
-    let start = (
-        response.bytes_stream(),
-        EventBoundaryScanner::default(),
-        budget,
-        exchange,
-    );
-    try_unfold(
-        start,
-        |(mut chunks, mut events, mut budget, exchange)| async move {
-            let Some(chunk) = chunks.next().await else {
+}
+
+impl EventReader {
+    async fn next_event(&mut self) -> Result<Option<Sse>, LinkError> {
+        loop {
+            if let Some(event) = self.decoder.next_event() {
+                return Ok(Some(event));
+            }
+            let Some(chunks) = &mut self.chunks else {
                 return Ok(None);
             };
-            let chunk =
-                chunk.map_err(|error| io::Error::other(exchange.reqwest_link_error(error)))?;
-            if events.scan_chunk(&chunk) {
-                budget.release_bytes();
+            let Some(chunk) = chunks.next().await else {
+                self.chunks = None;
+                let is_whole = |event: &Sse| {
+                    let data = event.data.as_deref().unwrap_or_default();
+                    serde_json::from_str::<IgnoredAny>(data).is_ok()
+                };
+                return Ok(self.decoder.finish().filter(is_whole));
+            };
+            let chunk = chunk.map_err(|error| self.exchange.reqwest_link_error(error))?;
+            self.decoder.push_chunk(&chunk);
+            let pending = self.decoder.pending_bytes();
+            if pending < self.budget.used {
+                self.budget.release_bytes();
             }
-            budget
-                .reserve_bytes(events.partial)
-                .await
-                .map_err(io::Error::other)?;
-            Ok(Some((chunk, (chunks, events, budget, exchange))))
-        },
-    )
-}
-
-/// Finds the end of events in a stream: an empty line.
-#[derive(Default)]
-struct EventBoundaryScanner {
-    line_started: bool,
-    after_return: bool,
-    /// The bytes of the chunk after the last end of an event.
-    partial: usize,
-}
-
-impl EventBoundaryScanner {
-    /// Whether an event ends in this chunk.
-    fn scan_chunk(&mut self, chunk: &[u8]) -> bool {
-        let mut ended = false;
-        self.partial = 0;
-        for byte in chunk {
-            self.partial += 1;
-            match byte {
-                b'\n' if self.after_return => {}
-                b'\n' | b'\r' => {
-                    if !self.line_started {
-                        ended = true;
-                        self.partial = 0;
-                    }
-                    self.line_started = false;
-                }
-                _ => self.line_started = true,
-            }
-            self.after_return = *byte == b'\r';
+            let added = pending.saturating_sub(self.budget.used);
+            self.budget.reserve_bytes(added).await?;
         }
-        ended
     }
 }
 
@@ -226,29 +221,5 @@ impl BodyMemoryBudget {
     fn release_bytes(&mut self) {
         self.used = 0;
         self.permit = None;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn event_ends_at_empty_line_for_all_line_ends_and_chunk_cuts() {
-        for end in ["\n", "\r\n", "\r"] {
-            let text = format!("id: 1{end}data: x{end}{end}data: yy");
-            for cut in 1..text.len() {
-                let (mut events, (one, two)) =
-                    (EventBoundaryScanner::default(), text.split_at(cut));
-                let ends = [one, two].map(|part| events.scan_chunk(part.as_bytes()));
-                assert!(ends.contains(&true), "{text:?} cut at {cut}");
-            }
-        }
-        let mut events = EventBoundaryScanner::default();
-        assert!(!events.scan_chunk(&[b'x'; 100]));
-        assert_eq!(events.partial, 100);
-        assert!(!events.scan_chunk(b"\ndata: y\n"));
-        assert!(events.scan_chunk(b"\ndata: z"));
-        assert_eq!(events.partial, 7);
     }
 }

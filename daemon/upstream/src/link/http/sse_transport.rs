@@ -2,13 +2,17 @@
 //!
 //! Invariant: the session ends with its stream. Streams are never resumed, so no message arrives twice.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use super::{
     http_exchange::{HttpExchange, HttpRequest, MAX_CONCURRENT_REQUESTS},
     response_body,
+    streamable_http::media_type,
 };
-use crate::link::{FINAL_OUTPUT_TIMEOUT, link_error::LinkError, parse_message};
+use crate::link::{FINAL_OUTPUT_TIMEOUT, link_error::LinkError};
 use futures::StreamExt;
 use reqwest::{
     Method, StatusCode, Url,
@@ -32,13 +36,19 @@ const MAX_SSE_ERROR_BYTES: usize = 64 << 10;
 
 pub(crate) struct SseTransport {
     exchange: HttpExchange,
-    endpoint: watch::Receiver<Option<MessageEndpoint>>,
+    endpoint: watch::Receiver<Option<NamedEndpoint>>,
     messages: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
     listening: AbortHandle,
 }
 
-/// The URL for messages, once the server has sent it.
-type MessageEndpoint = Result<Arc<Url>, LinkError>;
+/// The endpoint for messages, once the server has sent it.
+type NamedEndpoint = Result<Arc<MessageEndpoint>, LinkError>;
+
+struct MessageEndpoint {
+    url: Url,
+    /// Whether a message was accepted there.
+    has_accepted: AtomicBool,
+}
 
 impl SseTransport {
     pub(in crate::link) fn new(exchange: HttpExchange, url: &str) -> Self {
@@ -72,16 +82,17 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        self.exchange.reader().note_sent(&item);
         let (exchange, mut endpoint) = (self.exchange.clone(), self.endpoint.clone());
         async move {
-            let url = match endpoint.wait_for(Option::is_some).await.as_deref() {
-                Ok(Some(Ok(url))) => Arc::clone(url),
+            let endpoint = match endpoint.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(Ok(endpoint))) => Arc::clone(endpoint),
                 Ok(Some(Err(error))) => return Err(error.clone()),
                 Ok(None) | Err(_) => {
                     return Err(LinkError::Unreached(stream_end_reason(&exchange)));
                 }
             };
-            let posted = post_to_endpoint(&exchange, &url, &item);
+            let posted = post_to_endpoint(&exchange, &endpoint, &item);
             match &item {
                 TxJsonRpcMessage::<RoleClient>::Request(_) => posted.await,
                 _ => exchange.send_notification_in_time(posted).await,
@@ -101,7 +112,7 @@ impl Transport<RoleClient> for SseTransport {
 
 async fn post_to_endpoint(
     exchange: &HttpExchange,
-    url: &Url,
+    endpoint: &MessageEndpoint,
     message: &TxJsonRpcMessage<RoleClient>,
 ) -> Result<(), LinkError> {
     if exchange.ending().cause().is_some() {
@@ -120,22 +131,45 @@ async fn post_to_endpoint(
         serde_json::to_vec(message).map_err(|error| LinkError::Unreached(error.to_string()))?;
     let request = HttpRequest {
         method: Method::POST,
-        url: url.as_str(),
+        url: endpoint.url.as_str(),
         headers,
         body: Some(body),
     };
     let response = exchange.send(request).await?;
     let status = response.status();
     if status.is_success() {
+        endpoint.has_accepted.store(true, Ordering::Relaxed);
         return Ok(());
     }
-    if status == StatusCode::NOT_FOUND {
+    let has_accepted = endpoint.has_accepted.load(Ordering::Relaxed);
+    if status == StatusCode::NOT_FOUND && has_accepted {
         exchange.ending().mark_ended(LinkError::Gone.to_string());
         return Err(LinkError::Gone);
     }
     let headers = response.headers().clone();
     let body = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
-    Err(exchange.status_link_error(status, &headers, &String::from_utf8_lossy(&body)))
+    let body = String::from_utf8_lossy(&body);
+    let error = exchange.status_link_error(status, &headers, &body);
+    match error {
+        LinkError::Declined { status, .. } if !has_accepted => {
+            let text = refused_endpoint_text(exchange, &endpoint.url, status);
+            Err(LinkError::Unreached(text))
+        }
+        error => Err(error),
+    }
+}
+
+/// Names the address that refused the first message: the user has not written it.
+fn refused_endpoint_text(exchange: &HttpExchange, endpoint: &Url, status: u16) -> String {
+    // The query may hold the session's id.
+    let origin = endpoint.origin().ascii_serialization();
+    let text = format!(
+        "{origin}{} answers HTTP {status}: {} names this address for messages; a proxy in front of the server may need \
+         a path that the server does not know",
+        endpoint.path(),
+        exchange.shown_url()
+    );
+    exchange.mask_secrets(&text)
 }
 
 fn stream_end_reason(exchange: &HttpExchange) -> String {
@@ -147,7 +181,7 @@ fn stream_end_reason(exchange: &HttpExchange) -> String {
 struct SseListener {
     exchange: HttpExchange,
     url: String,
-    endpoint_sender: watch::Sender<Option<MessageEndpoint>>,
+    endpoint_sender: watch::Sender<Option<NamedEndpoint>>,
     message_sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -188,10 +222,7 @@ impl SseListener {
             let body = String::from_utf8_lossy(&body);
             return Err(self.exchange.status_link_error(status, &headers, &body));
         }
-        let kind = headers
-            .get(CONTENT_TYPE)
-            .and_then(|kind| kind.to_str().ok());
-        if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+        if media_type(&headers) != "text/event-stream" {
             let shown = self.exchange.shown_url();
             let text = format!("{shown} does not send an event stream: check the path of `url`");
             return Err(LinkError::Declined {
@@ -201,17 +232,20 @@ impl SseListener {
         }
         // The server's URLs are relative to the target of a redirect.
         let base = response.url().clone();
-        let mut events = response_body::event_stream(&self.exchange, response, None);
+        let mut events = response_body::event_stream(&self.exchange, response);
         while let Some(event) = events.next().await {
-            let event = event.map_err(|error| {
+            let mut event = event.map_err(|error| {
                 let text = self.exchange.mask_secrets(&error.to_string());
                 LinkError::Lost(format!("its event stream was lost: {text}"))
             })?;
-            let data = event.data.unwrap_or_default();
-            match event.event.as_deref() {
-                Some("endpoint") => self.set_endpoint(&base, data.trim())?,
-                None | Some("" | "message") => self.forward_message(data).await,
-                Some(_) => {}
+            if event.event.as_deref() == Some("endpoint") {
+                self.set_endpoint(&base, event.data.unwrap_or_default().trim())?;
+                continue;
+            }
+            let reader = self.exchange.reader();
+            for message in response_body::read_event(reader, &mut event, None).await {
+                // An error means that the session is closing.
+                drop(self.message_sender.send(message).await);
             }
         }
         Ok(())
@@ -231,19 +265,14 @@ impl SseListener {
         };
         self.endpoint_sender.send_if_modified(|endpoint| {
             let first = endpoint.is_none();
-            endpoint.get_or_insert(Ok(Arc::new(url)));
+            endpoint.get_or_insert_with(|| {
+                Ok(Arc::new(MessageEndpoint {
+                    url,
+                    has_accepted: AtomicBool::new(false),
+                }))
+            });
             first
         });
         Ok(())
-    }
-
-    async fn forward_message(&self, data: String) {
-        if data.trim().is_empty() {
-            return;
-        }
-        if let Some(message) = parse_message::parse_incoming_off_thread(data).await {
-            // An error means that the session is closing.
-            drop(self.message_sender.send(message).await);
-        }
     }
 }

@@ -34,12 +34,12 @@ use tokio::time::timeout;
 
 use super::{
     http_exchange::{HttpExchange, HttpRequest, header_map},
-    long_messages::LongMessages,
+    kept_messages::KeptMessages,
     response_body,
 };
-use crate::link::{link_ending::LinkEnding, link_error::LinkError, parse_message};
+use crate::link::{link_ending::LinkEnding, link_error::LinkError, reader::MessageReader};
 use mux_process::blocking_pool;
-use mux_text::json_weight::MIN_OFFLOAD_BYTES;
+use mux_text::{error_chain::excerpt, json_weight::MIN_OFFLOAD_BYTES};
 
 const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID_HEADER: HeaderName = HeaderName::from_static("last-event-id");
@@ -59,7 +59,8 @@ const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(crate) struct StreamableHttpTransport {
     rmcp: StreamableHttpClientTransport<HttpExchange>,
-    messages: LongMessages,
+    messages: KeptMessages,
+    reader: MessageReader,
 }
 
 impl Transport<RoleClient> for StreamableHttpTransport {
@@ -69,6 +70,7 @@ impl Transport<RoleClient> for StreamableHttpTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.reader.note_sent(&item);
         self.rmcp.send(item)
     }
 
@@ -87,6 +89,7 @@ pub(in crate::link) fn streamable_transport(
     url: &str,
 ) -> StreamableHttpTransport {
     let messages = exchange.messages().clone();
+    let reader = exchange.reader().clone();
     let retry = Arc::new(StreamRetryPolicy(exchange.ending().clone()));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         // Our own lower limit applies first and counts streams, too.
@@ -98,6 +101,7 @@ pub(in crate::link) fn streamable_transport(
     StreamableHttpTransport {
         rmcp: StreamableHttpClientTransport::with_client(exchange, config),
         messages,
+        reader,
     }
 }
 
@@ -188,11 +192,7 @@ impl StreamableHttpClient for HttpExchange {
             if !resumes {
                 self.lock_sse_backoff().record_stream_open();
             }
-            return Ok(response_body::event_stream(
-                self,
-                response,
-                Some(self.messages().clone()),
-            ));
+            return Ok(response_body::rmcp_event_stream(self, response, None));
         }
         let known = resumes || self.lock_sse_backoff().was_opened();
         if status == StatusCode::NOT_FOUND && session_id.is_some() && known {
@@ -325,15 +325,14 @@ impl HttpExchange {
             .headers()
             .get(CONTENT_LENGTH)
             .map(|l| l.as_bytes().to_owned());
-        match (media_type(response.headers()), request_id) {
-            (SSE_MEDIA_TYPE, Some(_)) => {
+        match (&*media_type(response.headers()), request_id) {
+            (SSE_MEDIA_TYPE, Some(id)) => {
                 // The permit is returned when the stream ends.
-                let messages = Some(self.messages().clone());
-                let events =
-                    response_body::event_stream(self, response, messages).map(move |event| {
-                        let _held = &permit;
-                        event
-                    });
+                let events = response_body::rmcp_event_stream(self, response, Some(id.clone()));
+                let events = events.map(move |event| {
+                    let _held = &permit;
+                    event
+                });
                 Ok(StreamableHttpPostResponse::Sse(
                     events.boxed(),
                     new_session_id,
@@ -341,25 +340,57 @@ impl HttpExchange {
             }
             // An answer to a notification has no receiver.
             (_, None) => Ok(StreamableHttpPostResponse::Accepted),
-            (JSON_MEDIA_TYPE, Some(id)) => {
-                let body =
-                    response_body::read_body(self, response, response_body::MAX_HTTP_MESSAGE_BYTES)
-                        .await?;
-                let message = parse_response_body(body, id).await;
-                Ok(StreamableHttpPostResponse::Json(message, new_session_id))
-            }
             (_, Some(_)) if length.as_deref() == Some(b"0") => {
                 let text = format!("{} sent an empty response to a request", self.shown_url());
                 Err(LinkError::Lost(text))
             }
-            (other, Some(_)) => {
-                let text = format!(
-                    "{} answers with {other:?}, which is not an MCP message: check the path of `url`",
-                    self.shown_url()
-                );
-                Err(LinkError::Lost(self.mask_secrets(&text)))
+            (media_type, Some(id)) => {
+                let media_type = media_type.to_owned();
+                let most = response_body::MAX_HTTP_MESSAGE_BYTES;
+                let body = response_body::read_body(self, response, most).await?;
+                let message = self.read_json_body(body, id, &media_type).await?;
+                let message = self.messages().keep_tools_list(message);
+                let message = message.unwrap_or_else(|message| message);
+                Ok(StreamableHttpPostResponse::Json(message, new_session_id))
             }
         }
+    }
+
+    /// Reads the answer in a response body, whatever its media type. If it is JSON but no answer, the result is an error
+    /// for the call.
+    async fn read_json_body(
+        &self,
+        body: Vec<u8>,
+        id: &RequestId,
+        media_type: &str,
+    ) -> Result<ServerJsonRpcMessage, LinkError> {
+        let is_long = body.len() > MIN_OFFLOAD_BYTES;
+        let excerpt = excerpt(&String::from_utf8_lossy(&body[..body.len().min(1_000)]));
+        let reader = self.reader().clone();
+        let request_id = id.clone();
+        let read = move || reader.read(&body, Some(&request_id)).messages;
+        let messages = blocking_pool::run_if(is_long, read).await;
+        let is_answer = |message: &ServerJsonRpcMessage| {
+            matches!(
+                message,
+                ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
+            )
+        };
+        // Notifications beside the answer in an array have no other way to rmcp.
+        if let Some(answer) = messages.into_iter().find(is_answer) {
+            return Ok(answer);
+        }
+        self.reader().forget_request(id);
+        let shown = self.shown_url();
+        if media_type == JSON_MEDIA_TYPE {
+            let text = format!("the server's answer is not an MCP message: {excerpt}");
+            let error = ErrorData::parse_error(self.mask_secrets(&text), None);
+            return Ok(ServerJsonRpcMessage::error(error, Some(id.clone())));
+        }
+        let text = format!(
+            "{shown} answers with {media_type:?}, which is not an MCP message: check the path of `url`"
+        );
+        Err(LinkError::Lost(self.mask_secrets(&text)))
     }
 
     /// Reads an error response, which may hold a message all the same.
@@ -371,10 +402,7 @@ impl HttpExchange {
     ) -> Result<StreamableHttpPostResponse, LinkError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
-        let json_error = match serde_json::from_slice(&body) {
-            Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
-            _ => None,
-        };
+        let json_error = self.reader().read_error_body(&body);
         let unknown_method = json_error
             .as_ref()
             .is_some_and(|e| e.code.0 == METHOD_NOT_FOUND);
@@ -418,20 +446,6 @@ impl HttpExchange {
     }
 }
 
-/// Parses the message in a response body. If that fails, the result is an error for the call.
-async fn parse_response_body(body: Vec<u8>, id: &RequestId) -> ServerJsonRpcMessage {
-    let is_long = body.len() > MIN_OFFLOAD_BYTES;
-    let read = move || {
-        parse_message::check_json_weight(&body)?;
-        serde_json::from_slice(&body).map_err(|why| why.to_string())
-    };
-    let read = blocking_pool::run_if(is_long, read).await;
-    read.unwrap_or_else(|why| {
-        let text = format!("the server's answer cannot be read: {why}");
-        ServerJsonRpcMessage::error(ErrorData::parse_error(text, None), Some(id.clone()))
-    })
-}
-
 fn insert_session_header(headers: &mut HeaderMap, session: Option<&str>) -> Result<(), LinkError> {
     if let Some(session) = session {
         let id = HeaderValue::from_str(session)
@@ -441,11 +455,11 @@ fn insert_session_header(headers: &mut HeaderMap, session: Option<&str>) -> Resu
     Ok(())
 }
 
-/// The `Content-Type` without its parameters.
-fn media_type(headers: &HeaderMap) -> &str {
+/// The `Content-Type` in lower case, without its parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next();
-    kind.unwrap_or_default().trim()
+    kind.unwrap_or_default().trim().to_ascii_lowercase()
 }

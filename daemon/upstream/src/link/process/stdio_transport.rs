@@ -8,6 +8,7 @@
 //! - Messages are written in the order of the calls of `send`, however their futures are polled.
 
 use std::{
+    collections::VecDeque,
     io,
     path::PathBuf,
     sync::{
@@ -28,9 +29,12 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{request_ids::RequestIdOffset, stderr::LastLines, write_order::WriteOrder};
+use super::{
+    request_ids::RequestIdOffset, stderr::LastLines, stray_output::StrayOutput,
+    write_order::WriteOrder,
+};
 use crate::link::{
-    parse_message,
+    reader::{MessageReader, ReadText},
     server_log::{LogStamp, ServerLog},
 };
 use mux_text::json_weight::MIN_OFFLOAD_BYTES;
@@ -52,10 +56,12 @@ pub(crate) struct StdioTransport<R, W> {
     /// Unparsed output from the previous transport.
     earlier_output: io::Cursor<Vec<u8>>,
     request_ids: RequestIdOffset,
+    messages: MessageReader,
+    /// Messages of a line that are not returned yet.
+    queued: VecDeque<RxJsonRpcMessage<RoleClient>>,
     pipes_handover: PipesHandover<R, W>,
-    /// Whether a message has arrived. Before that, a server that closes its input is still read to the end: its output
-    /// says why.
-    received: Arc<AtomicBool>,
+    /// Until a message has arrived, a server that closes its input is still read to the end: its output says why.
+    stray_output: StrayOutput,
     line: Vec<u8>,
     /// A long line that is being parsed on a blocking thread. No later line is passed on before it.
     parsing: Option<JoinHandle<ParsedLine>>,
@@ -65,8 +71,8 @@ pub(crate) struct StdioTransport<R, W> {
     last_lines: LastLines,
 }
 
-/// A line, and the message in it if it holds one.
-type ParsedLine = (Vec<u8>, Option<RxJsonRpcMessage<RoleClient>>);
+/// A line, and the messages in it.
+type ParsedLine = (Vec<u8>, ReadText);
 
 /// Hands the pipes to their next owner when the session ends, if there is one.
 #[derive(Debug)]
@@ -119,13 +125,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
             unread: Vec::new(),
             next: 0,
         };
-        Self::over_pipes(pipes, false, log, last_lines)
+        let messages = MessageReader::new(Arc::default());
+        Self::over_pipes(pipes, false, messages, log, last_lines)
     }
 
     /// Continues on the pipes of another transport.
     pub(in crate::link) fn over_pipes(
         pipes: TransportPipes<R, W>,
         modern: bool,
+        messages: MessageReader,
         log: (PathBuf, LogStamp),
         last_lines: LastLines,
     ) -> Self {
@@ -136,14 +144,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
             partial_write: Arc::default(),
             earlier_output: io::Cursor::new(pipes.unread),
             request_ids: RequestIdOffset::starting_at(pipes.next, modern),
+            messages,
+            queued: VecDeque::new(),
             pipes_handover: PipesHandover(Arc::default()),
-            received: Arc::default(),
+            stray_output: StrayOutput::default(),
             line: Vec::new(),
             parsing: None,
             noise_lines: 0,
             log,
             last_lines,
         }
+    }
+
+    pub(in crate::link) fn stray_output(&self) -> StrayOutput {
+        self.stray_output.clone()
     }
 
     pub(in crate::link) fn pipes_handover(&self) -> PipesHandover<R, W> {
@@ -170,27 +184,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         })
     }
 
-    /// Returns the line's message if it is for this session, and clears the line.
-    fn finish_line(
-        &mut self,
-        found: Option<RxJsonRpcMessage<RoleClient>>,
-    ) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = match found {
-            Some(message) => {
-                self.received.store(true, Ordering::Relaxed);
-                self.request_ids.map_incoming(message)
-            }
-            None => {
-                if !self.line.trim_ascii().is_empty() {
-                    self.log_noise_line();
-                }
-                None
-            }
-        };
+    /// Queues the line's messages for this session, and clears the line.
+    fn finish_line(&mut self, found: ReadText) {
+        if found.is_message {
+            self.stray_output.record_message();
+        } else if !self.line.trim_ascii().is_empty() {
+            self.stray_output.record_line();
+            self.log_noise_line();
+        }
+        let ours = found
+            .messages
+            .into_iter()
+            .filter_map(|message| self.request_ids.map_incoming(message));
+        self.queued.extend(ours);
         self.line.clear();
         // One long line does not mean that others follow.
         self.line.shrink_to(MIN_OFFLOAD_BYTES);
-        message
     }
 
     fn log_noise_line(&mut self) {
@@ -216,9 +225,11 @@ where
         &mut self,
         mut item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, received) = (Arc::clone(&self.writer), Arc::clone(&self.received));
+        let writer = Arc::clone(&self.writer);
+        let stray_output = self.stray_output.clone();
         let partial_write = Arc::clone(&self.partial_write);
         self.request_ids.map_outgoing(&mut item);
+        self.messages.note_sent(&item);
         let mut turn = self.write_order.next_turn();
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
@@ -239,7 +250,7 @@ where
                 partial_write.store(false, Ordering::Release);
             }
             match written {
-                Err(_) if !received.load(Ordering::Relaxed) => Ok(()),
+                Err(_) if !stray_output.has_messages() => Ok(()),
                 written => written,
             }
         }
@@ -249,16 +260,17 @@ where
         loop {
             // Many short lines would otherwise occupy a thread of the runtime.
             consume_budget().await;
+            if let Some(message) = self.queued.pop_front() {
+                return Some(message);
+            }
             if let Some(parsing) = &mut self.parsing {
                 let read = parsing.await;
                 self.parsing = None;
                 // An error means that the runtime is shutting down.
-                let (line, message) = read.ok()?;
+                let (line, found) = read.ok()?;
                 self.line = line;
-                match self.finish_line(message) {
-                    Some(message) => return Some(message),
-                    None => continue,
-                }
+                self.finish_line(found);
+                continue;
             }
             let reader = self.reader.as_mut()?;
             let earlier_output = next_line(&mut self.earlier_output, &mut self.line).await;
@@ -277,16 +289,15 @@ where
             }
             if self.line.len() > MIN_OFFLOAD_BYTES {
                 let line = std::mem::take(&mut self.line);
+                let messages = self.messages.clone();
                 self.parsing = Some(spawn_blocking(move || {
-                    let message = message_in_line(&line);
-                    (line, message)
+                    let found = messages.read(&line, None);
+                    (line, found)
                 }));
                 continue;
             }
-            let message = message_in_line(&self.line);
-            if let Some(message) = self.finish_line(message) {
-                return Some(message);
-            }
+            let found = self.messages.read(&self.line, None);
+            self.finish_line(found);
         }
     }
 
@@ -310,14 +321,6 @@ where
         }
         // Closing its input asks a server to exit.
         writer.shutdown().await
-    }
-}
-
-fn message_in_line(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
-    let text = line.trim_ascii();
-    match text.first() {
-        Some(b'{') => parse_message::parse_incoming(text),
-        _ => None,
     }
 }
 
@@ -390,6 +393,11 @@ mod tests {
             (log.path().to_owned(), LogStamp::default()),
             LastLines::default(),
         );
+        for id in [1, 7] {
+            let request = serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+            let request = serde_json::from_value(request).unwrap();
+            transport.send(request).await.unwrap();
+        }
         let mut found = Vec::new();
         while let Some(message) = transport.receive().await {
             found.push(serde_json::to_string(&message).unwrap());
@@ -399,7 +407,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_that_are_not_messages_are_skipped() {
-        let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let message = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
         let input = format!("hello\n{message}\r\n\n{{\"half\": \n\u{1}\u{2}\n{message}\n");
         assert_eq!(messages(input.into_bytes()).await.len(), 2);
     }

@@ -1,0 +1,410 @@
+//! Reads what servers send: bytes → JSON → repairs → rmcp's types.
+//!
+//! Every transport to another program reads through here, the handshake included. Users do not write their servers, and
+//! both official SDKs cope with much that is not MCP, so a value that is wrong is repaired or left out by itself:
+//! `lenient_json` reads the text, `shapes` says what a message holds, `repair_value` applies it, and `repairs` names
+//! and counts what was done.
+//!
+//! Invariants:
+//! - An answer that cannot be read ends its request with an error; no caller waits for it.
+//! - Nothing is repaired silently.
+
+mod lenient_json;
+mod repair_value;
+mod repairs;
+mod shapes;
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use rmcp::{
+    RoleClient,
+    model::{ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Map, Value, json};
+use tracing::debug;
+
+pub(crate) use self::repairs::{Repair, Repairs};
+use self::{
+    repair_value::{Position, repair_value},
+    shapes::{notification_shape, result_shape},
+};
+use super::raw_message;
+use mux_process::malloc_trim;
+use mux_text::{
+    error_chain::excerpt,
+    json_depth,
+    json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES},
+};
+
+type IncomingMessage = RxJsonRpcMessage<RoleClient>;
+
+/// Parsing a message of this length frees enough memory to return some to the system.
+const LARGE_MESSAGE_BYTES: usize = 1 << 20;
+/// The depth at which serde_json stops.
+const MAX_JSON_DEPTH: usize = 127;
+/// The code of an error whose code cannot be read.
+const INTERNAL_ERROR: i32 = -32603;
+
+/// Reads the messages of one session; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageReader {
+    repairs: Arc<Repairs>,
+    open: Arc<Mutex<HashMap<RequestId, OpenRequest>>>,
+}
+
+/// What a text holds.
+#[derive(Debug, Default)]
+pub(super) struct ReadText {
+    /// The messages for this session, in their order.
+    pub(super) messages: Vec<IncomingMessage>,
+    /// Whether the text is a message, even if it is one for nobody, such as the answer to a cancelled request.
+    pub(super) is_message: bool,
+}
+
+impl ReadText {
+    fn push(&mut self, message: Option<IncomingMessage>) {
+        self.is_message = true;
+        self.messages.extend(message);
+    }
+}
+
+/// A request that the server has not answered yet.
+#[derive(Clone, Debug)]
+struct OpenRequest {
+    method: String,
+    /// The version that `initialize` offered.
+    offered_version: Option<String>,
+}
+
+impl MessageReader {
+    pub(crate) fn new(repairs: Arc<Repairs>) -> Self {
+        Self {
+            repairs,
+            open: Arc::default(),
+        }
+    }
+
+    /// Takes note of a message that is about to be sent: the method of a request says how its answer is read.
+    pub(super) fn note_sent(&self, message: &TxJsonRpcMessage<RoleClient>) {
+        match message {
+            JsonRpcMessage::Request(sent) => {
+                let offered_version = match &sent.request {
+                    ClientRequest::InitializeRequest(initialize) => {
+                        Some(initialize.params.protocol_version.to_string())
+                    }
+                    _ => None,
+                };
+                let request = OpenRequest {
+                    method: sent.request.method().to_owned(),
+                    offered_version,
+                };
+                self.open.lock().insert(sent.id.clone(), request);
+            }
+            JsonRpcMessage::Notification(sent) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.forget_request(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    /// Forgets a request whose answer no longer comes.
+    pub(super) fn forget_request(&self, id: &RequestId) {
+        self.open.lock().remove(id);
+    }
+
+    /// Reads the messages in a text. `answered` is the request to which the text is the answer, where the transport
+    /// knows it.
+    pub(super) fn read(&self, text: &[u8], answered: Option<&RequestId>) -> ReadText {
+        let mut read = ReadText::default();
+        match self.parse(text) {
+            Ok(Value::Array(batch)) => {
+                for message in batch {
+                    self.read_value(message, answered, &mut read);
+                }
+                if read.is_message {
+                    self.repairs.record(Repair::Batch, "a message");
+                }
+            }
+            Ok(message) => self.read_value(message, answered, &mut read),
+            Err(why) => {
+                debug!(why, "message cannot be read");
+                if let Some(error) = self.unreadable_answer(text, answered, &why) {
+                    read.push(Some(error));
+                }
+            }
+        }
+        read
+    }
+
+    /// Reads the body of an error response, if it is a JSON-RPC error.
+    pub(super) fn read_error_body(&self, body: &[u8]) -> Option<ErrorData> {
+        let mut message = self.parse(body).ok()?;
+        let error = message.get_mut("error")?.take();
+        let is_json_rpc = message.get("jsonrpc").is_some() || error.get("code").is_some();
+        is_json_rpc.then(|| self.error_data(error, Position::in_message("an error response")))
+    }
+
+    /// The error is a sentence for the user.
+    fn parse(&self, text: &[u8]) -> Result<Value, String> {
+        if text.len() > LARGE_MESSAGE_BYTES {
+            malloc_trim::give_back_soon();
+        }
+        // That many values do not fit into less.
+        if text.len() > MIN_OFFLOAD_BYTES && json_weight::of(text, MAX_JSON_WEIGHT).is_none() {
+            return Err(format!(
+                "it holds more than {MAX_JSON_WEIGHT} JSON values, {}; ask for less, such as a smaller page, a range or fewer fields",
+                json_weight::WEIGHT_RULE_TEXT
+            ));
+        }
+        let record = |repair| self.repairs.record(repair, "a message");
+        lenient_json::parse(text, record).map_err(|error| {
+            let is_too_deep = json_depth::depth(&String::from_utf8_lossy(text)) > MAX_JSON_DEPTH;
+            if is_too_deep {
+                format!("it nests more than {MAX_JSON_DEPTH} levels deep; ask for less")
+            } else if error.is_eof() {
+                "its JSON ends too early".into()
+            } else {
+                format!("it is not valid JSON (column {})", error.column())
+            }
+        })
+    }
+
+    /// Adds the message to `read`, if the value is one.
+    fn read_value(&self, message: Value, answered: Option<&RequestId>, read: &mut ReadText) {
+        let Value::Object(mut message) = message else {
+            return;
+        };
+        let is_answer = ["result", "error"]
+            .iter()
+            .any(|name| message.contains_key(*name));
+        if is_answer {
+            read.push(self.read_answer(message, answered));
+            return;
+        }
+        // Other programs write objects with a `method`, too: a log line is not a message.
+        let method = message.get("method").and_then(Value::as_str);
+        let (Some(method), true) = (method, message.contains_key("jsonrpc")) else {
+            return;
+        };
+        let method = method.to_owned();
+        if message["jsonrpc"] != "2.0" {
+            message.insert("jsonrpc".into(), json!("2.0"));
+            self.repairs.record(Repair::Version, "a message");
+        }
+        self.repair_params(&method, &mut message);
+        read.push(raw_message::parse_value(Value::Object(message)).ok());
+    }
+
+    /// Repairs the parameters of a request or a notification.
+    fn repair_params(&self, method: &str, message: &mut Map<String, Value>) {
+        let position = Position::in_message(method);
+        if message.get("id").is_some_and(Value::is_null) {
+            message.shift_remove("id");
+            self.repairs.record(Repair::Null, position);
+        }
+        let Some(params) = message.get_mut("params") else {
+            return;
+        };
+        let is_empty = params.is_null() || params.as_array().is_some_and(Vec::is_empty);
+        if is_empty {
+            message.shift_remove("params");
+            self.repairs.record(Repair::EmptyArray, position);
+        } else if let Some(shape) = notification_shape(method) {
+            // If it cannot be repaired, rmcp passes it on as a custom notification.
+            repair_value(params, shape, position, &self.repairs);
+        }
+    }
+
+    fn read_answer(
+        &self,
+        mut message: Map<String, Value>,
+        answered: Option<&RequestId>,
+    ) -> Option<IncomingMessage> {
+        let result = message.shift_remove("result");
+        let error = message.shift_remove("error").filter(is_error);
+        let id = message.get("id").unwrap_or(&Value::Null);
+        let Some((id, request)) = self.take_answered(id, answered) else {
+            if RequestId::deserialize(id).is_err() {
+                let body = error.or(result).unwrap_or_default();
+                let body = excerpt(&body.to_string());
+                self.repairs.record_stray_answer(&body);
+            }
+            return None;
+        };
+        if message
+            .get("jsonrpc")
+            .is_none_or(|version| version != "2.0")
+        {
+            self.repairs.record(Repair::Version, "an answer");
+        }
+        let position = Position::in_message(&request.method);
+        if let Some(error) = error {
+            return Some(JsonRpcMessage::error(
+                self.error_data(error, position),
+                Some(id),
+            ));
+        }
+        let mut result = result.unwrap_or_default();
+        self.repair_result(&mut result, &request);
+        Some(JsonRpcMessage::response(
+            raw_message::raw_result(result),
+            id,
+        ))
+    }
+
+    /// The request that is answered, which is no longer open then. An answer without a usable id ends the request of its
+    /// stream, or the only one that is open. `None` if there are several, or if it answers a request that was cancelled.
+    fn take_answered(
+        &self,
+        id: &Value,
+        answered: Option<&RequestId>,
+    ) -> Option<(RequestId, OpenRequest)> {
+        let mut open = self.open.lock();
+        let written = RequestId::deserialize(id).ok();
+        if let Some(id) = &written {
+            if let Some(request) = open.remove(id) {
+                return Some((id.clone(), request));
+            }
+            let number = match id {
+                RequestId::String(text) => text.trim().parse().ok().map(RequestId::Number),
+                RequestId::Number(_) => None,
+            };
+            if let Some(number) = number
+                && let Some(request) = open.remove(&number)
+            {
+                self.repairs.record(Repair::IdType, "an answer");
+                return Some((number, request));
+            }
+        }
+        let only = match (answered, open.len()) {
+            (Some(answered), _) => Some(answered.clone()).filter(|id| open.contains_key(id)),
+            (None, 1) => open.keys().next().cloned(),
+            (None, _) => None,
+        };
+        // An answer with another id is one to a request that was cancelled.
+        let only = only.filter(|_| written.is_none() || answered.is_some())?;
+        self.repairs.record(Repair::MissingId, "an answer");
+        let request = open.remove(&only)?;
+        Some((only, request))
+    }
+
+    fn repair_result(&self, result: &mut Value, request: &OpenRequest) {
+        let method = request.method.as_str();
+        let position = Position::in_message(method);
+        let Some(shape) = result_shape(method) else {
+            return;
+        };
+        if method == "tools/call" {
+            self.wrap_bare_result(result, position);
+        }
+        if result.is_null() {
+            *result = json!({});
+            self.repairs.record(Repair::Null, position);
+        }
+        repair_value(result, shape, position, &self.repairs);
+        if let (Some(version), Some(result)) = (&request.offered_version, result.as_object_mut())
+            && !result.contains_key("protocolVersion")
+        {
+            let position = "initialize: protocolVersion";
+            self.repairs.record(Repair::MissingMember, position);
+            result.insert("protocolVersion".into(), json!(version));
+        }
+    }
+
+    /// A tool result that is not an object is its content; `toolResult` is that of revision 2024-10-07.
+    fn wrap_bare_result(&self, result: &mut Value, position: Position<'_>) {
+        let content = match result {
+            Value::Object(object) if object.contains_key("content") => return,
+            Value::Object(object) => match object.shift_remove("toolResult") {
+                Some(Value::String(text)) => Value::String(text),
+                Some(other) => Value::String(other.to_string()),
+                None => return,
+            },
+            Value::Null => return,
+            Value::Array(_) | Value::String(_) => result.take(),
+            Value::Bool(_) | Value::Number(_) => Value::String(result.to_string()),
+        };
+        self.repairs.record(Repair::Converted, position);
+        *result = json!({ "content": content });
+    }
+
+    /// An `error` as JSON-RPC has it.
+    fn error_data(&self, error: Value, position: Position<'_>) -> ErrorData {
+        if let Ok(error) = ErrorData::deserialize(&error) {
+            return error;
+        }
+        self.repairs.record(Repair::ErrorObject, position);
+        let code = error.get("code").and_then(|code| match code {
+            Value::Number(code) => code.as_i64().or_else(|| code.as_f64().map(|it| it as i64)),
+            Value::String(code) => code.trim().parse().ok(),
+            _ => None,
+        });
+        let code = code.and_then(|code| i32::try_from(code).ok());
+        let text = ["message", "error_description", "error", "detail"]
+            .iter()
+            .find_map(|name| error.get(name)?.as_str());
+        let message = match (text, error.as_str()) {
+            (Some(text), _) | (None, Some(text)) => text.to_owned(),
+            (None, None) => error.to_string(),
+        };
+        let code = ErrorCode(code.unwrap_or(INTERNAL_ERROR));
+        let data = error.get("data").filter(|data| !data.is_null());
+        ErrorData::new(code, message, data.cloned())
+    }
+
+    /// The error in place of an answer that cannot be read; without it the caller would wait forever.
+    fn unreadable_answer(
+        &self,
+        text: &[u8],
+        answered: Option<&RequestId>,
+        why: &str,
+    ) -> Option<IncomingMessage> {
+        #[derive(Deserialize)]
+        struct AnswerHead {
+            id: Value,
+            method: Option<IgnoredAny>,
+        }
+        // Ignored values may nest to any depth.
+        let id = match serde_json::from_slice(lenient_json::trim_message(text)) {
+            Ok(AnswerHead {
+                method: Some(_), ..
+            }) => return None,
+            Ok(AnswerHead { id, .. }) => id,
+            // A server's other output is not the answer.
+            Err(_) if !is_torn_message(text) => return None,
+            Err(_) => Value::Null,
+        };
+        let (id, _) = self.take_answered(&id, answered)?;
+        let error =
+            ErrorData::parse_error(format!("the server's answer cannot be read: {why}"), None);
+        Some(JsonRpcMessage::error(error, Some(id)))
+    }
+}
+
+/// Whether an `error` beside a result is one: PHP writes `[]`, others null, false or an empty string for none.
+fn is_error(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(elements) => !elements.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
+}
+
+/// Whether text that is not JSON began as a message.
+fn is_torn_message(text: &[u8]) -> bool {
+    let start = lenient_json::trim_message(text);
+    let start = &start[..start.len().min(200)];
+    start.starts_with(b"{") && String::from_utf8_lossy(start).contains("\"jsonrpc\"")
+}
+
+#[cfg(test)]
+mod tests;

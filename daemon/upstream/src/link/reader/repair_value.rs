@@ -1,0 +1,413 @@
+//! Makes a value fit its shape, member by member, and counts each repair.
+//!
+//! Invariant: a value that already fits is not changed, and nothing but the value itself is lost with one that cannot
+//! be repaired.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value, json};
+
+use super::{
+    repairs::{Repair, Repairs},
+    shapes::{Presence, Shape},
+};
+
+/// How deep schemas are searched for empty arrays.
+const MAX_SCHEMA_DEPTH: usize = 64;
+/// Schema keywords whose value maps names to schemas.
+const SCHEMA_MAPS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
+/// Schema keywords whose value is a schema or a list of schemas.
+const SUBSCHEMAS: [&str; 12] = [
+    "items",
+    "prefixItems",
+    "additionalProperties",
+    "additionalItems",
+    "contains",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// A position within a message, from the method on.
+#[derive(Clone, Copy)]
+pub(super) struct Position<'a> {
+    parent: Option<&'a Position<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Method(&'a str),
+    Member(&'a str),
+    Element(usize, &'a str),
+}
+
+impl<'a> Position<'a> {
+    pub(super) fn in_message(method: &'a str) -> Self {
+        Self {
+            parent: None,
+            step: Step::Method(method),
+        }
+    }
+
+    fn member<'b>(&'b self, name: &'b str) -> Position<'b> {
+        Position {
+            parent: Some(self),
+            step: Step::Member(name),
+        }
+    }
+
+    fn element<'b>(&'b self, index: usize, name: &'b str) -> Position<'b> {
+        Position {
+            parent: Some(self),
+            step: Step::Element(index, name),
+        }
+    }
+}
+
+impl fmt::Display for Position<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        let is_first = self.parent.is_some_and(|parent| parent.parent.is_none());
+        match self.step {
+            Step::Method(method) => f.write_str(method),
+            Step::Member(name) if is_first => write!(f, ": {name}"),
+            Step::Member(name) => write!(f, ".{name}"),
+            Step::Element(index, "") => write!(f, "[{index}]"),
+            Step::Element(index, name) => write!(f, "[{index}] ({name})"),
+        }
+    }
+}
+
+/// Repairs a value at a position. Returns false if it cannot be used.
+pub(super) fn repair_value(
+    value: &mut Value,
+    shape: &Shape,
+    position: Position<'_>,
+    repairs: &Repairs,
+) -> bool {
+    match shape {
+        Shape::Any => !value.is_null(),
+        Shape::String => is_or_becomes(value, Value::is_string, to_string, position, repairs),
+        Shape::Name => {
+            is_or_becomes(value, Value::is_string, to_string, position, repairs) && *value != ""
+        }
+        Shape::Boolean => is_or_becomes(value, Value::is_boolean, to_boolean, position, repairs),
+        Shape::Number => is_or_becomes(value, Value::is_number, to_number, position, repairs),
+        Shape::OneOf(names) => {
+            let is_one = |value: &Value| value.as_str().is_some_and(|it| names.contains(&it));
+            let to_one = |value: &Value| closest_name(value.as_str()?, names);
+            is_or_becomes(value, is_one, to_one, position, repairs)
+        }
+        Shape::Object(members) => {
+            let Some(object) = as_object(value, position, repairs) else {
+                return false;
+            };
+            members
+                .iter()
+                .all(|member| repair_member(object, member, position, repairs))
+        }
+        Shape::Map(shape) => {
+            let Some(object) = as_object(value, position, repairs) else {
+                return false;
+            };
+            object.retain(|name, value| {
+                let position = position.member(name);
+                let fits = repair_value(value, shape, position, repairs);
+                if !fits {
+                    repairs.record(Repair::WrongType, position);
+                }
+                fits
+            });
+            true
+        }
+        Shape::List(shape) => repair_list(value, shape, position, repairs),
+        Shape::Content => repair_content(value, position, repairs),
+        Shape::Schema => repair_schema(value, position, repairs, 0),
+    }
+}
+
+fn repair_member(
+    object: &mut Map<String, Value>,
+    member: &super::shapes::Member,
+    position: Position<'_>,
+    repairs: &Repairs,
+) -> bool {
+    let position = position.member(member.name);
+    let problem = match object.get_mut(member.name) {
+        None => Repair::MissingMember,
+        Some(value) => {
+            if repair_value(value, &member.shape, position, repairs) {
+                return true;
+            }
+            if value.is_null() {
+                Repair::Null
+            } else {
+                Repair::WrongType
+            }
+        }
+    };
+    match member.presence {
+        Presence::Required => return false,
+        Presence::Optional => {
+            if object.shift_remove(member.name).is_some() {
+                repairs.record(problem, position);
+            }
+        }
+        Presence::Default(value) => {
+            object.insert(member.name.to_owned(), value());
+            repairs.record(problem, position);
+        }
+    }
+    true
+}
+
+/// The object, if it is one, an empty list, or true.
+fn as_object<'a>(
+    value: &'a mut Value,
+    position: Position<'_>,
+    repairs: &Repairs,
+) -> Option<&'a mut Map<String, Value>> {
+    if value.as_array().is_some_and(Vec::is_empty) {
+        repairs.record(Repair::EmptyArray, position);
+        *value = Value::Object(Map::new());
+    }
+    if *value == true {
+        repairs.record(Repair::Converted, position);
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut()
+}
+
+/// Repairs each element; one that cannot be used is left out.
+fn repair_list(
+    value: &mut Value,
+    shape: &Shape,
+    position: Position<'_>,
+    repairs: &Repairs,
+) -> bool {
+    if let Value::Object(object) = value {
+        // A list with gaps: `{"0": …, "2": …}`.
+        let is_list = object.keys().all(|key| key.parse::<u32>().is_ok());
+        if !is_list {
+            return false;
+        }
+        repairs.record(Repair::ObjectAsList, position);
+        let elements = std::mem::take(object).into_iter();
+        *value = Value::Array(elements.map(|(_, element)| element).collect());
+    }
+    let Value::Array(elements) = value else {
+        return false;
+    };
+    let mut index = 0;
+    elements.retain_mut(|element| {
+        let name = element_name(element);
+        let position = position.element(index, &name);
+        index += 1;
+        let fits = repair_value(element, shape, position, repairs);
+        if !fits {
+            let reason = unusable_reason(element, shape);
+            repairs.record(Repair::LeftOut, format_args!("{position}: {reason}"));
+        }
+        fits
+    });
+    true
+}
+
+/// The name of a list element for messages, if it has one.
+fn element_name(element: &Value) -> String {
+    let name = ["name", "uri", "uriTemplate"]
+        .iter()
+        .find_map(|key| element.get(key)?.as_str());
+    name.unwrap_or_default().to_owned()
+}
+
+/// Why a list element cannot be used.
+fn unusable_reason(element: &Value, shape: &Shape) -> String {
+    let Shape::Object(members) = shape else {
+        return "the wrong type".into();
+    };
+    if !element.is_object() {
+        return "not an object".into();
+    }
+    let required = members
+        .iter()
+        .filter(|member| matches!(member.presence, Presence::Required));
+    let names: Vec<String> = required
+        .map(|member| format!("`{}`", member.name))
+        .collect();
+    format!("no usable {}", names.join(", "))
+}
+
+/// Repairs content blocks; a string is a text block.
+fn repair_content(value: &mut Value, position: Position<'_>, repairs: &Repairs) -> bool {
+    let is_block = value.get("type").is_some_and(Value::is_string);
+    if is_block || value.is_string() {
+        repairs.record(Repair::Converted, position);
+        *value = json!([value.take()]);
+    }
+    const BLOCK: Shape = Shape::Object(&[]);
+    if !value.is_array() {
+        return repair_list(value, &BLOCK, position, repairs);
+    }
+    for element in value.as_array_mut().into_iter().flatten() {
+        if element.is_string() {
+            repairs.record(Repair::Converted, position);
+            *element = json!({ "type": "text", "text": element.take() });
+        }
+        let Value::Object(block) = element else {
+            continue;
+        };
+        if block.get("type").is_none_or(Value::is_null)
+            && block.get("text").is_some_and(Value::is_string)
+        {
+            repairs.record(Repair::MissingMember, position.member("type"));
+            block.insert("type".into(), json!("text"));
+        }
+        if block.get("type").is_some_and(|kind| kind == "text") {
+            repair_text_block(block, position, repairs);
+        }
+        for name in ["_meta", "annotations"] {
+            if block.get(name).is_some_and(|member| !member.is_object()) {
+                block.shift_remove(name);
+                repairs.record(Repair::WrongType, position.member(name));
+            }
+        }
+    }
+    repair_list(value, &BLOCK, position, repairs)
+}
+
+/// A text block always has a text: another value is shown as JSON.
+fn repair_text_block(block: &mut Map<String, Value>, position: Position<'_>, repairs: &Repairs) {
+    let text = match block.get("text") {
+        Some(Value::String(_)) => return,
+        None | Some(Value::Null) => String::new(),
+        Some(other) => other.to_string(),
+    };
+    repairs.record(Repair::Converted, position.member("text"));
+    block.insert("text".into(), Value::String(text));
+}
+
+/// Replaces `[]` where a schema needs an object, and removes null keywords. False if it is not a schema object.
+fn repair_schema(
+    value: &mut Value,
+    position: Position<'_>,
+    repairs: &Repairs,
+    depth: usize,
+) -> bool {
+    let Some(schema) = as_object(value, position, repairs) else {
+        return false;
+    };
+    if depth == MAX_SCHEMA_DEPTH {
+        return true;
+    }
+    for keyword in SCHEMA_MAPS {
+        let Some(map) = schema.get_mut(keyword) else {
+            continue;
+        };
+        let position = position.member(keyword);
+        if map.is_null() {
+            schema.shift_remove(keyword);
+            repairs.record(Repair::Null, position);
+            continue;
+        }
+        for (name, subschema) in as_object(map, position, repairs).into_iter().flatten() {
+            if subschema.is_object()
+                || subschema.as_array().is_some_and(Vec::is_empty) && keyword != "dependencies"
+            {
+                repair_schema(subschema, position.member(name), repairs, depth + 1);
+            }
+        }
+    }
+    for keyword in SUBSCHEMAS {
+        let Some(value) = schema.get_mut(keyword) else {
+            continue;
+        };
+        let position = position.member(keyword);
+        match value {
+            Value::Null => {
+                schema.shift_remove(keyword);
+                repairs.record(Repair::Null, position);
+            }
+            Value::Object(_) => {
+                repair_schema(value, position, repairs, depth + 1);
+            }
+            Value::Array(subschemas) => {
+                for (index, subschema) in subschemas.iter_mut().enumerate() {
+                    if subschema.is_object() {
+                        repair_schema(subschema, position.element(index, ""), repairs, depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    true
+}
+
+/// Whether the value has the type, if necessary after its conversion.
+fn is_or_becomes(
+    value: &mut Value,
+    fits: impl Fn(&Value) -> bool,
+    convert: impl Fn(&Value) -> Option<Value>,
+    position: Position<'_>,
+    repairs: &Repairs,
+) -> bool {
+    if fits(value) {
+        return true;
+    }
+    let Some(converted) = convert(value) else {
+        return false;
+    };
+    repairs.record(Repair::Converted, position);
+    *value = converted;
+    true
+}
+
+fn to_string(value: &Value) -> Option<Value> {
+    matches!(value, Value::Number(_) | Value::Bool(_)).then(|| value.to_string().into())
+}
+
+fn to_boolean(value: &Value) -> Option<Value> {
+    if let Some(number) = value.as_f64() {
+        let is_flag = number == 0.0 || number == 1.0;
+        return is_flag.then(|| (number == 1.0).into());
+    }
+    match value.as_str()?.trim().to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" | "y" | "on" | "1" => Some(true.into()),
+        "false" | "f" | "no" | "n" | "off" | "0" => Some(false.into()),
+        _ => None,
+    }
+}
+
+fn to_number(value: &Value) -> Option<Value> {
+    let text = value.as_str()?.trim();
+    if let Ok(integer) = text.parse::<i64>() {
+        return Some(integer.into());
+    }
+    Number::from_f64(text.parse().ok()?).map(Value::Number)
+}
+
+/// The name that the text means: in another letter case, or with another ending such as `warn` for `warning`.
+fn closest_name(text: &str, names: &[&str]) -> Option<Value> {
+    let text = text.trim().to_ascii_lowercase();
+    let same = names.iter().find(|name| **name == text);
+    let longer = || {
+        let is_prefix = |name: &&&str| text.len() >= 3 && name.starts_with(&text);
+        names.iter().find(is_prefix)
+    };
+    same.or_else(longer).map(|name| Value::from(*name))
+}
