@@ -10,6 +10,7 @@ mod agent_table;
 mod config_document;
 mod config_document_error;
 mod diff;
+mod edit_lock;
 mod json;
 mod line_endings;
 mod mux_entry;
@@ -25,6 +26,7 @@ pub(crate) use self::{
     config_document::{ConfigDocument, ConfigFormat},
     config_document_error::ConfigDocumentError,
     diff::{masked_diff, unmasked_diff},
+    edit_lock::EditLock,
     mux_entry::{MuxEntry, command_words},
 };
 

@@ -29,6 +29,7 @@ mod program;
 mod program_source;
 mod project;
 mod recording_files;
+mod repeated_edit;
 mod replay;
 mod run;
 mod runs;
@@ -57,6 +58,7 @@ use tarpc::client::RpcError;
 
 pub(crate) use self::{doctor::update_advice, version_report::version_report};
 use crate::{
+    agents::AgentFileError,
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
     completion, exit,
     render::{self, ProgramListing},
@@ -67,6 +69,8 @@ pub(crate) struct CommandFailure {
     error: Error,
     source: Option<ProgramListing>,
     is_usage: bool,
+    /// A file was changed by another program after it was read; nothing was written.
+    is_edit_conflict: bool,
 }
 
 impl CommandFailure {
@@ -85,6 +89,16 @@ impl From<Error> for CommandFailure {
             error,
             source: None,
             is_usage: false,
+            is_edit_conflict: false,
+        }
+    }
+}
+
+impl From<AgentFileError> for CommandFailure {
+    fn from(error: AgentFileError) -> Self {
+        Self {
+            is_edit_conflict: matches!(error, AgentFileError::Changed(_)),
+            ..exit::unavailable_error(error.to_string()).into()
         }
     }
 }
@@ -111,6 +125,7 @@ impl From<UsageMistake> for CommandFailure {
             error: Error::new(Kind::Validation, mistake.message).hint(mistake.hint),
             source: None,
             is_usage: true,
+            is_edit_conflict: false,
         }
     }
 }

@@ -47,7 +47,7 @@
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
 //!   the tools of the last lists; `signature` finds the arguments of a tool.
 //! - `agents` edits other programs' files: `config_document` adds an entry to the text or removes it, `mux_entry` is
-//!   our own entry, `agent_file` replaces a file atomically and keeps a backup, `json` and `toml` edit their formats
+//!   our own entry, `agent_file` replaces a file atomically and keeps a backup, one command at a time (`edit_lock`), `json` and `toml` edit their formats
 //!   and keep comments; `line_endings`, `layout` and `table_ranges` keep line endings and layout; `agent_paths` has the
 //!   paths of the files, `diff` renders an edit.
 //! - `mcp` serves all tools to agents as an MCP server. `ui` serves a page for the browser.

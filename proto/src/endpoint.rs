@@ -149,6 +149,11 @@ impl Dirs {
         self.state.join("startup.lock")
     }
 
+    /// Held by a command while it replaces config.toml or another file that it edits.
+    pub fn edit_lock(&self) -> PathBuf {
+        self.state.join("edit.lock")
+    }
+
     /// Held by the keeper of the server processes until the last of them is gone.
     pub fn keeper_lock(&self) -> PathBuf {
         self.state.join("keeper.lock")

@@ -3,6 +3,7 @@
 mod edited;
 mod file;
 mod home;
+mod parallel;
 mod policy;
 mod programs;
 mod projects;

@@ -1,7 +1,7 @@
 //! An agent's file on disk: read whole, replaced atomically, with a backup next to it.
 //!
 //! Invariant: the file is never partially written, and a backup is never overwritten. A file that changed since it was
-//! read is not replaced.
+//! read is not replaced: the comparison and the replacement happen under [`EditLock`], and the caller repeats its edit.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,7 +10,13 @@ use std::{
     time::SystemTime,
 };
 
+use mux_proto::endpoint::EndpointError;
+
+use super::{EditLock, edit_lock::LOCK_TIMEOUT};
+
 const BACKUP_INFIX: &str = ".mux-backup-";
+const TEMPORARY_INFIX: &str = ".mux-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
 /// The maximum size of a file. Claude Code's file grows with its history, but stays far below this.
 const MAX_AGENT_FILE_BYTES: u64 = 64 << 20;
 
@@ -24,8 +30,16 @@ pub(crate) enum AgentFileError {
     TooLong(PathBuf),
     #[error("{0:?} is write-protected")]
     Protected(PathBuf),
-    #[error("{0:?} was changed by another program in the meantime; try again")]
+    #[error("{0:?} was changed by another program in the meantime")]
     Changed(PathBuf),
+    #[error(transparent)]
+    Directories(#[from] EndpointError),
+    #[error("cannot lock {0:?}: {1}")]
+    Lock(PathBuf, io::Error),
+    #[error(
+        "another mux command has held the lock {0:?} for {LOCK_TIMEOUT:?}; end that command if it hangs"
+    )]
+    Locked(PathBuf),
     #[error("cannot write {0:?}: {1}")]
     Write(PathBuf, io::Error),
 }
@@ -86,7 +100,7 @@ impl AgentFile {
             };
             let backup = suffixed_path(&self.path, &format!("{BACKUP_INFIX}{time}{more}"));
             let made = create_private_file(&backup)
-                .and_then(|file| write_with_owner_of(file, bytes, &self.target));
+                .and_then(|file| write_with_owner_of(&file, bytes, &self.target));
             match made {
                 Ok(()) => return Ok(Some(backup)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -97,26 +111,52 @@ impl AgentFile {
     }
 
     /// Replaces the file atomically, with the same mode and owner.
-    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), AgentFileError> {
+    pub(crate) fn replace(&self, bytes: &[u8], _lock: &EditLock) -> Result<(), AgentFileError> {
         self.check_unchanged()?;
         let failed = |error| AgentFileError::Write(self.target.clone(), error);
-        if let Some(folder) = self.target.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
+        let folder = self.target.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let prefix = self.temporary_prefix();
+        for left_over in list_files(folder, &prefix, TEMPORARY_SUFFIX) {
+            drop(fs::remove_file(left_over));
         }
-        let temporary = suffixed_path(&self.target, &format!(".mux-{}.tmp", std::process::id()));
-        let written = create_private_file(&temporary)
-            .and_then(|file| write_with_owner_of(file, bytes, &self.target))
-            .and_then(|()| fs::rename(&temporary, &self.target));
-        written.map_err(|error| {
-            drop(fs::remove_file(&temporary));
-            failed(error)
-        })
+        let temporary = tempfile::Builder::new()
+            .prefix(&prefix)
+            .suffix(TEMPORARY_SUFFIX)
+            .tempfile_in(folder)
+            .map_err(failed)?;
+        write_with_owner_of(temporary.as_file(), bytes, &self.target).map_err(failed)?;
+        // Again, and last: an editor takes no lock.
+        self.check_unchanged()?;
+        let replaced = temporary.persist(&self.target);
+        replaced.map(drop).map_err(|error| failed(error.error))
+    }
+
+    /// Like [`Self::replace`], and returns the backup of a file that existed.
+    pub(crate) fn back_up_and_replace(
+        &self,
+        bytes: &[u8],
+        now: SystemTime,
+        lock: &EditLock,
+    ) -> Result<Option<PathBuf>, AgentFileError> {
+        let backup = self.back_up(now)?;
+        self.replace(bytes, lock).inspect_err(|_| {
+            if let Some(backup) = &backup {
+                drop(fs::remove_file(backup));
+            }
+        })?;
+        Ok(backup)
     }
 
     /// Removes the file, unless it changed since it was read.
-    pub(crate) fn remove(&self) -> Result<(), AgentFileError> {
+    pub(crate) fn remove(&self, _lock: &EditLock) -> Result<(), AgentFileError> {
         self.check_unchanged()?;
         fs::remove_file(&self.target).map_err(|e| AgentFileError::Write(self.target.clone(), e))
+    }
+
+    fn temporary_prefix(&self) -> String {
+        let name = self.target.file_name().unwrap_or_default();
+        format!("{}{TEMPORARY_INFIX}", name.to_string_lossy())
     }
 
     fn check_unchanged(&self) -> Result<(), AgentFileError> {
@@ -138,14 +178,22 @@ pub(crate) fn list_backups(path: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let prefix = format!("{}{BACKUP_INFIX}", name.to_string_lossy());
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-        .map(|entry| entry.path())
-        .collect();
+    let mut found = list_files(folder, &prefix, "");
     found.sort();
     found.reverse();
     found
+}
+
+fn list_files(folder: &Path, prefix: &str, suffix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with(prefix) && name.ends_with(suffix)
+        })
+        .map(|entry| entry.path())
+        .collect()
 }
 
 /// The path after following symbolic links, even if it does not exist yet.
@@ -177,14 +225,14 @@ fn create_private_file(path: &Path) -> io::Result<File> {
 }
 
 /// Writes the content, and copies owner and mode from `model` if that exists.
-fn write_with_owner_of(mut file: File, bytes: &[u8], model: &Path) -> io::Result<()> {
+fn write_with_owner_of(mut file: &File, bytes: &[u8], model: &Path) -> io::Result<()> {
     file.write_all(bytes)?;
     if let Ok(model) = fs::metadata(model) {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, fchown};
             // Without the right to change the owner, the file stays ours.
-            drop(fchown(&file, Some(model.uid()), Some(model.gid())));
+            drop(fchown(file, Some(model.uid()), Some(model.gid())));
         }
         file.set_permissions(model.permissions())?;
     }

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::{
     CommandFailure, connect_if_running,
-    import::{self, EnvFile, WithheldSecret, config_failure, file_failure, names_clash},
+    import::{self, EnvFile, WithheldSecret, config_failure, names_clash},
     install::agent_places,
     resolve_dirs,
 };
 use crate::{
-    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, masked_diff},
+    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock, masked_diff},
     render::ServerEdit,
 };
 
@@ -53,10 +53,10 @@ pub(super) struct ConfigFiles {
 impl ConfigFiles {
     pub(super) fn read(section: &'static [&'static str]) -> Result<Self, CommandFailure> {
         let dirs = resolve_dirs()?;
-        let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
+        let file = AgentFile::read(&dirs.config_file())?;
         let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
             .map_err(|error| config_failure(&error, &dirs.config_file()))?;
-        let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
+        let variables = AgentFile::read(&dirs.env_file())?;
         let env = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
         Ok(Self {
             section,
@@ -186,27 +186,31 @@ impl ConfigFiles {
         config: &str,
         loses: bool,
     ) -> Result<Option<PathBuf>, CommandFailure> {
-        import::prepare_dirs(&self.dirs)?;
+        let lock = EditLock::take(&self.dirs)?;
         let now = SystemTime::now();
         if self.env.changed() {
             import::restrict_to_owner(&self.dirs.env_file())?;
-            if self.env.overwrote_value() {
-                self.variables.back_up(now).map_err(file_failure)?;
-            }
             let text = self.env.text();
-            self.variables
-                .replace(text.as_bytes())
-                .map_err(file_failure)?;
+            match self.env.overwrote_value() {
+                true => drop(
+                    self.variables
+                        .back_up_and_replace(text.as_bytes(), now, &lock)?,
+                ),
+                false => self.variables.replace(text.as_bytes(), &lock)?,
+            }
         }
         if config.as_bytes() == self.file.bytes() {
             return Ok(None);
         }
-        let backup = match loses {
-            true => self.file.back_up(now).map_err(file_failure)?,
-            false => None,
-        };
-        self.file.replace(config.as_bytes()).map_err(file_failure)?;
-        Ok(backup)
+        match loses {
+            true => Ok(self
+                .file
+                .back_up_and_replace(config.as_bytes(), now, &lock)?),
+            false => {
+                self.file.replace(config.as_bytes(), &lock)?;
+                Ok(None)
+            }
+        }
     }
 }
 

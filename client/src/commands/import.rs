@@ -32,12 +32,13 @@ pub(super) use self::{
     withhold_secrets::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
 use super::{
-    CommandFailure, CommandResult, connect_if_running, install::agent_places, resolve_dirs,
+    CommandFailure, CommandResult, connect_if_running, install::agent_places,
+    repeated_edit::repeat_edit, resolve_dirs,
 };
 use crate::{
     agents::{
-        Agent, AgentFile, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError,
-        ConfigFormat, masked_diff,
+        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock,
+        masked_diff,
     },
     args, exit,
     render::{self, ImportReport},
@@ -87,26 +88,8 @@ pub(super) async fn run_import(
     let mut import = ImportReport::new(args.dry_run, dirs.config_file(), dirs.env_file());
     let sources = read_all_agents(agents, &places, &mut import);
 
-    let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
-    let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
-        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
-    let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
-    let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
-    let servers = sources.iter().flat_map(|source| &source.servers);
-    let mut merged = merge_servers(servers, config, known, args.replace, &places)
-        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
-
-    let old = String::from_utf8_lossy(file.bytes()).into_owned();
-    let new = merged.config.text();
-    import.diff = masked_diff(&old, &new, &places.tilde_path(&dirs.config_file()));
-    let changed = new != old || merged.env.changed();
-    if changed && !args.dry_run {
-        write_import(&dirs, &file, &variables, &merged, &mut import)?;
-        match reload_if_running().await {
-            Ok(report) => import.reloaded = report,
-            Err(error) => import.not_reloaded = Some(error.message),
-        }
-    }
+    let merged = repeat_edit(async || merge_into_config(&sources, args, &dirs, &mut import).await);
+    let mut merged = merged.await?;
     if args.move_servers {
         let mover = ServerMover {
             dirs: &dirs,
@@ -145,6 +128,37 @@ fn read_all_agents(
     sources
 }
 
+/// Merges the servers into config.toml and the `env` file, and writes both unless this is a dry run.
+async fn merge_into_config(
+    sources: &[AgentSource],
+    args: &args::ImportArgs,
+    dirs: &Dirs,
+    import: &mut ImportReport,
+) -> Result<MergedConfig, CommandFailure> {
+    let places = agent_places()?;
+    let path = dirs.config_file();
+    let file = AgentFile::read(&path)?;
+    let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
+        .map_err(|error| config_failure(&error, &path))?;
+    let variables = AgentFile::read(&dirs.env_file())?;
+    let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
+    let servers = sources.iter().flat_map(|source| &source.servers);
+    let merged = merge_servers(servers, config, known, args.replace, &places)
+        .map_err(|error| config_failure(&error, &path))?;
+
+    let old = String::from_utf8_lossy(file.bytes()).into_owned();
+    let new = merged.config.text();
+    import.diff = masked_diff(&old, &new, &places.tilde_path(&path));
+    if (new != old || merged.env.changed()) && !args.dry_run {
+        write_import(dirs, &file, &variables, &merged, import)?;
+        match reload_if_running().await {
+            Ok(report) => import.reloaded = report,
+            Err(error) => import.not_reloaded = Some(error.message),
+        }
+    }
+    Ok(merged)
+}
+
 /// Writes the secrets first: an entry whose secret is missing would be refused, and a secret without an entry does no
 /// harm.
 fn write_import(
@@ -154,21 +168,21 @@ fn write_import(
     merged: &MergedConfig,
     import: &mut ImportReport,
 ) -> Result<(), CommandFailure> {
-    prepare_dirs(dirs)?;
+    let lock = EditLock::take(dirs)?;
     let now = SystemTime::now();
     if merged.env.changed() {
         restrict_to_owner(&dirs.env_file())?;
-        if merged.env.overwrote_value() {
-            import.env_backup = variables.back_up(now).map_err(file_failure)?;
+        let text = merged.env.text();
+        match merged.env.overwrote_value() {
+            true => {
+                import.env_backup = variables.back_up_and_replace(text.as_bytes(), now, &lock)?;
+            }
+            false => variables.replace(text.as_bytes(), &lock)?,
         }
-        variables
-            .replace(merged.env.text().as_bytes())
-            .map_err(file_failure)?;
     }
     let text = merged.config.text();
     if text.as_bytes() != config.bytes() {
-        import.backup = config.back_up(now).map_err(file_failure)?;
-        config.replace(text.as_bytes()).map_err(file_failure)?;
+        import.backup = config.back_up_and_replace(text.as_bytes(), now, &lock)?;
     }
     Ok(())
 }
@@ -210,10 +224,6 @@ pub(super) async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
     answer
         .map_err(|error| CommandFailure::from(error).error)?
         .map(Some)
-}
-
-pub(super) fn file_failure(error: AgentFileError) -> CommandFailure {
-    exit::unavailable_error(error.to_string()).into()
 }
 
 pub(super) fn config_failure(error: &ConfigDocumentError, path: &Path) -> CommandFailure {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     CommandFailure, CommandResult,
     confirm::{DefaultAnswer, can_ask, confirm},
-    import::{config_failure, file_failure, run_import},
+    import::{config_failure, run_import},
     install::{agent_places, edit_agents, list_agents},
     request_with_retry, resolve_dirs,
     run::duration_millis,
@@ -100,7 +100,7 @@ impl<'a> InitSteps<'a> {
 
     fn config(&self) -> Result<ConfigSummary, CommandFailure> {
         let path = self.dirs.config_file();
-        let file = AgentFile::read(&path).map_err(file_failure)?;
+        let file = AgentFile::read(&path)?;
         let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
             .map_err(|error| config_failure(&error, &path))?;
         let check = &config.values()["check"];

@@ -15,10 +15,13 @@ use mux_proto::{Error, Kind};
 
 pub(super) use self::install_plan::own_entry_names;
 use self::install_plan::{FileStep, InstallPlan};
-use super::{CommandFailure, CommandResult, UsageMistake, env_path};
+use super::{
+    CommandFailure, CommandResult, UsageMistake, env_path, repeated_edit::repeat_blocking_edit,
+    resolve_dirs,
+};
 use crate::{
     agents::{
-        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, MuxEntry,
+        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, EditLock, MuxEntry,
         OperatingSystem, masked_diff,
     },
     args, exit,
@@ -132,7 +135,18 @@ fn edit_agent_file(
     args: &args::InstallArgs,
     places: &AgentPaths,
 ) -> Result<InstallEdit, Error> {
-    let file = AgentFile::read(path).map_err(|error| file_error(&error))?;
+    repeat_blocking_edit(|| try_edit(agent, path, mux_entry, args, places))
+        .map_err(|failure| failure.error)
+}
+
+fn try_edit(
+    agent: Agent,
+    path: &Path,
+    mux_entry: &MuxEntry,
+    args: &args::InstallArgs,
+    places: &AgentPaths,
+) -> Result<InstallEdit, CommandFailure> {
+    let file = AgentFile::read(path)?;
     let plan = if args.undo {
         uninstall_plan::plan_uninstall(&file, path, agent, &args.name)
     } else {
@@ -164,21 +178,25 @@ fn edit_agent_file(
 }
 
 /// Carries out a step, and returns the backup of the file, if one was made.
-fn apply_file_step(file: &AgentFile, step: FileStep) -> Result<Option<PathBuf>, Error> {
-    let done = match step {
-        FileStep::Nothing => Ok(None),
-        FileStep::Write(text) => file.back_up(SystemTime::now()).and_then(|backup| {
-            file.replace(text.as_bytes())?;
-            Ok(backup)
-        }),
-        FileStep::Restore { text, backup } => file.replace(text.as_bytes()).map(|()| {
+fn apply_file_step(file: &AgentFile, step: FileStep) -> Result<Option<PathBuf>, CommandFailure> {
+    if matches!(step, FileStep::Nothing) {
+        return Ok(None);
+    }
+    let lock = EditLock::take(&resolve_dirs()?)?;
+    let mut made = None;
+    match step {
+        FileStep::Nothing => {}
+        FileStep::Write(text) => {
+            made = file.back_up_and_replace(text.as_bytes(), SystemTime::now(), &lock)?;
+        }
+        FileStep::Restore { text, backup } => {
+            file.replace(text.as_bytes(), &lock)?;
             // Its content is the file's now.
             drop(std::fs::remove_file(backup));
-            None
-        }),
-        FileStep::Remove => file.remove().map(|()| None),
-    };
-    done.map_err(|error| file_error(&error))
+        }
+        FileStep::Remove => file.remove(&lock)?,
+    }
+    Ok(made)
 }
 
 /// All supported agents, with their entries that start mux.
@@ -201,10 +219,6 @@ pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
             }
         })
         .collect()
-}
-
-fn file_error(error: &crate::agents::AgentFileError) -> Error {
-    exit::unavailable_error(error.to_string())
 }
 
 /// The error for a file that was left alone, with the edit to make by hand.

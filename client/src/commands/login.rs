@@ -13,9 +13,13 @@ use mux_typegen::names::spell;
 
 use super::{
     CommandFailure, CommandResult, browser, config::change::ConfigSource, connect_or_start,
-    status_and_lists::SERVER_START_TIMEOUT,
+    repeated_edit::repeat_edit, status_and_lists::SERVER_START_TIMEOUT,
 };
-use crate::{args, exit, render, web_url};
+use crate::{
+    args, exit,
+    render::{self, ConfigEdit},
+    web_url,
+};
 
 /// Milliseconds of one long poll; the daemon waits no longer.
 const LOGIN_POLL_MS: u64 = 30_000;
@@ -61,6 +65,21 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
 
 /// Writes `account` into the server's entry.
 async fn set_account(server: &str, account: &str, json: bool) -> Result<(), CommandFailure> {
+    let edit = repeat_edit(async || write_account(server, account).await).await?;
+    let summary = edit.summary;
+    if let Some(problem) = edit.not_reloaded {
+        let message = format!("{summary}, and not in force: {problem}");
+        return Err(Error::new(Kind::Unavailable, message)
+            .hint("`mux reload`")
+            .into());
+    }
+    if edit.changed && !json {
+        render::note(&format!("{summary} of config.toml now"));
+    }
+    Ok(())
+}
+
+async fn write_account(server: &str, account: &str) -> Result<ConfigEdit, CommandFailure> {
     let source = ConfigSource::read()?;
     let document = source.document()?;
     let entries = document.section_entries(&["servers"]).into_iter();
@@ -76,17 +95,7 @@ async fn set_account(server: &str, account: &str, json: bool) -> Result<(), Comm
     let text = document.with_value(&path, 2, &account.into());
     let text = text.map_err(|error| source.not_edited(&error))?;
     let summary = format!("account = {account:?} is in [servers.{name}]");
-    let edit = source.apply(&text, summary.clone(), None, false).await?;
-    if let Some(problem) = edit.not_reloaded {
-        let message = format!("{summary}, and not in force: {problem}");
-        return Err(Error::new(Kind::Unavailable, message)
-            .hint("`mux reload`")
-            .into());
-    }
-    if edit.changed && !json {
-        render::note(&format!("{summary} of config.toml now"));
-    }
-    Ok(())
+    source.apply(&text, summary, None, false).await
 }
 
 pub(super) async fn logout(server: String, json: bool) -> CommandResult {

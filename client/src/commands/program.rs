@@ -60,9 +60,8 @@ async fn explain_program(listing: ProgramListing, json: bool) -> CommandResult {
     match explained.await? {
         Ok(explained) => Ok(render::explained(&explained, json)),
         Err(error) => Err(CommandFailure {
-            error,
             source: Some(listing),
-            is_usage: false,
+            ..error.into()
         }),
     }
 }

@@ -11,10 +11,15 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::{
-    CommandResult, config::change::ConfigSource, connect_or_start, import::escape_literal,
-    install::agent_places, status_and_lists::SERVER_START_TIMEOUT,
+    CommandFailure, CommandResult, config::change::ConfigSource, connect_or_start,
+    import::escape_literal, install::agent_places, repeated_edit::repeat_edit,
+    status_and_lists::SERVER_START_TIMEOUT,
 };
-use crate::{agents::ConfigDocument, args::ServerSandboxArgs, render};
+use crate::{
+    agents::ConfigDocument,
+    args::ServerSandboxArgs,
+    render::{self, ConfigEdit},
+};
 
 const DEFAULT_OBSERVATION: Duration = Duration::from_secs(60);
 const SECTION: &str = "servers";
@@ -51,22 +56,31 @@ pub(super) async fn sandbox(args: ServerSandboxArgs, json: bool) -> CommandResul
         }
     };
     let suggestion = suggestion??;
-    let source = ConfigSource::read()?;
-    let document = source.document()?;
-    let name = entry_name(&document, &profile.server);
-    let entry = suggested_entry(&suggestion, &document, name.as_deref())?;
     let Some(name) = written else {
+        let document = ConfigSource::read()?.document()?;
+        let name = entry_name(&document, &profile.server);
+        let entry = suggested_entry(&suggestion, &document, name.as_deref())?;
         let name = name.unwrap_or(profile.server);
         return Ok(render::sandbox_suggestion(&name, &entry, &suggestion, json));
     };
     if !json {
         render::sandbox_remarks_left(&suggestion);
     }
-    let edited = document.with_value(&[SECTION, &name, "sandbox"], 2, &Value::Object(entry));
+    let edit = repeat_edit(async || write_suggestion(&name, &suggestion).await).await?;
+    Ok(render::config_edit(&edit, json))
+}
+
+async fn write_suggestion(
+    name: &str,
+    suggestion: &SandboxSuggestion,
+) -> Result<ConfigEdit, CommandFailure> {
+    let source = ConfigSource::read()?;
+    let document = source.document()?;
+    let entry = suggested_entry(suggestion, &document, Some(name))?;
+    let edited = document.with_value(&[SECTION, name, "sandbox"], 2, &Value::Object(entry));
     let text = edited.map_err(|error| source.not_edited(&error))?;
     let summary = format!("the sandbox of {name} is written");
-    let edit = source.apply(&text, summary, None, false).await?;
-    Ok(render::config_edit(&edit, json))
+    source.apply(&text, summary, None, false).await
 }
 
 fn entry_name(document: &ConfigDocument, server: &str) -> Option<String> {
@@ -77,7 +91,7 @@ fn entry_name(document: &ConfigDocument, server: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn entry_to_write(server: &str) -> Result<String, super::CommandFailure> {
+fn entry_to_write(server: &str) -> Result<String, CommandFailure> {
     let source = ConfigSource::read()?;
     entry_name(&source.document()?, server).ok_or_else(|| {
         let message = format!("config.toml has no server `{server}`");
@@ -91,7 +105,7 @@ fn suggested_entry(
     suggestion: &SandboxSuggestion,
     document: &ConfigDocument,
     name: Option<&str>,
-) -> Result<Map<String, Value>, super::CommandFailure> {
+) -> Result<Map<String, Value>, CommandFailure> {
     let places = agent_places()?;
     let mut entry = Map::new();
     for (key, paths) in [("read", &suggestion.read), ("write", &suggestion.write)] {

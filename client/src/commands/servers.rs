@@ -17,6 +17,7 @@ use super::{
     connect_or_start,
     import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
     install::agent_places,
+    repeated_edit::repeat_edit,
     status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
@@ -33,6 +34,25 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
         let message = "a server needs a command or a URL";
         return Err(UsageMistake::new(message, args::SERVER_ADD_FORMS).into());
     }
+    let WrittenServer { mut edit, connects } =
+        repeat_edit(async || write_server(args).await).await?;
+    if connects && edit.changed && edit.not_reloaded.is_none() {
+        let waiting = SpinnerGuard::begin(&format!("connecting to {}", edit.server), json);
+        let connected = connect_once(&edit.server, edit.change).await;
+        waiting.end();
+        edit.connected = Some(connected.map_err(|failure| failure.error));
+    }
+    Ok(render::server_edit(&edit, json))
+}
+
+/// A server whose entry is written.
+struct WrittenServer {
+    edit: ServerEdit,
+    /// Whether it is to be started.
+    connects: bool,
+}
+
+async fn write_server(args: &args::ServerAddArgs) -> Result<WrittenServer, CommandFailure> {
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
@@ -70,14 +90,8 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
     }
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
     let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&name);
-    let mut edit = files.write_and_refresh(edit, replaced.is_some()).await?;
-    if connects && edit.changed && edit.not_reloaded.is_none() {
-        let waiting = SpinnerGuard::begin(&format!("connecting to {name}"), json);
-        let connected = connect_once(&name, edit_verb(replaced.is_some())).await;
-        waiting.end();
-        edit.connected = Some(connected.map_err(|failure| failure.error));
-    }
-    Ok(render::server_edit(&edit, json))
+    let edit = files.write_and_refresh(edit, replaced.is_some()).await?;
+    Ok(WrittenServer { edit, connects })
 }
 
 /// Opens a session of the server and waits until it is ready, as `mux servers restart` does. `verb` is what was done.
@@ -100,16 +114,25 @@ async fn connect_once(server: &str, verb: &str) -> Result<ServerInfo, CommandFai
 }
 
 pub(super) async fn remove_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let edit = repeat_edit(async || try_remove(args).await).await?;
+    Ok(render::server_edit(&edit, json))
+}
+
+async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let name = files.existing_entry_name(&args.name)?;
     files.config =
         files.reparse_config(files.config.without_server_entry(SERVERS_SECTION, &name))?;
     let edit = ServerEdit::new(&name, "removed", args.dry_run);
-    let edit = files.write_and_refresh(edit, true).await?;
-    Ok(render::server_edit(&edit, json))
+    files.write_and_refresh(edit, true).await
 }
 
 pub(super) async fn enable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let edit = repeat_edit(async || try_enable(args).await).await?;
+    Ok(render::server_edit(&edit, json))
+}
+
+async fn try_enable(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let name = files.existing_entry_name(&args.name)?;
     if files.is_disabled(&name) {
@@ -120,11 +143,15 @@ pub(super) async fn enable_server(args: &args::ServerChangeArgs, json: bool) -> 
         )?;
     }
     let edit = ServerEdit::new(&name, "enabled", args.dry_run);
-    let edit = files.write_and_refresh(edit, false).await?;
-    Ok(render::server_edit(&edit, json))
+    files.write_and_refresh(edit, false).await
 }
 
 pub(super) async fn disable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let edit = repeat_edit(async || try_disable(args).await).await?;
+    Ok(render::server_edit(&edit, json))
+}
+
+async fn try_disable(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let name = files.existing_entry_name(&args.name)?;
     if !files.is_disabled(&name) {
@@ -133,6 +160,5 @@ pub(super) async fn disable_server(args: &args::ServerChangeArgs, json: bool) ->
             files.reparse_config(files.config.with_server_entry(SERVERS_SECTION, &name, &off))?;
     }
     let edit = ServerEdit::new(&name, "disabled", args.dry_run);
-    let edit = files.write_and_refresh(edit, false).await?;
-    Ok(render::server_edit(&edit, json))
+    files.write_and_refresh(edit, false).await
 }

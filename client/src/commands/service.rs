@@ -23,9 +23,10 @@ use self::{
     service_manager::ServiceManager,
     unit_files::UnwritablePathError,
 };
-use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
+use super::{
+    CommandFailure, CommandResult, connect_if_running, repeated_edit::repeat_edit, resolve_dirs,
+};
 use crate::{
-    agents::AgentFileError,
     args::{self, ServiceCommand},
     exit,
     render::{self, ServiceChange, ServiceFile, ServiceReport},
@@ -45,12 +46,6 @@ impl From<ServiceCommandError> for CommandFailure {
         exit::unavailable_error(error.to_string())
             .hint("`mux service status` shows its state; muxd needs no service to work")
             .into()
-    }
-}
-
-impl From<AgentFileError> for CommandFailure {
-    fn from(error: AgentFileError) -> Self {
-        exit::unavailable_error(error.to_string()).into()
     }
 }
 
@@ -78,6 +73,15 @@ fn current_manager() -> Result<ServiceManager, Error> {
 
 /// Installs the service, or plans that in a dry run.
 pub(super) async fn install_service(
+    dirs: &Dirs,
+    dry_run: bool,
+    json: bool,
+) -> Result<ServiceChange, CommandFailure> {
+    // The files are written before any step is taken.
+    repeat_edit(async || try_install(dirs, dry_run, json).await).await
+}
+
+async fn try_install(
     dirs: &Dirs,
     dry_run: bool,
     json: bool,
@@ -111,10 +115,8 @@ pub(super) async fn install_service(
         return Ok(change);
     }
     reached?;
-    dirs.prepare()
-        .map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))?;
     for file in &files {
-        file.apply_change()?;
+        file.apply_change(dirs)?;
     }
     if !steps.is_empty() {
         let waiting = render::SpinnerGuard::begin("stopping the running muxd", json);
@@ -163,7 +165,7 @@ async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandRes
         waiting.end();
         ended?;
         for file in &files {
-            file.apply_change()?;
+            file.apply_change(dirs)?;
         }
         run_steps(&after).await?;
     }

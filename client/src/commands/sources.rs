@@ -16,6 +16,7 @@ use super::{
         ServerDefinition, WithheldSecret, config_failure, escape_literal, nearest_valid_name,
         overwrite_entry, withhold_credentials,
     },
+    repeated_edit::repeat_edit,
     servers::{absolute_program, current_dir},
     status_and_lists::SERVER_START_TIMEOUT,
 };
@@ -51,6 +52,15 @@ pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResul
 }
 
 async fn add_source(args: &SourceAddArgs, json: bool) -> CommandResult {
+    let mut edit = repeat_edit(async || write_source(args).await).await?;
+    if !args.dry_run {
+        let offered = summarize_source(&edit.server, json).await;
+        edit.offered = Some(offered.map_err(|failure| failure.error));
+    }
+    Ok(render::server_edit(&edit, json))
+}
+
+async fn write_source(args: &SourceAddArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SOURCES_SECTION)?;
     let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
@@ -66,22 +76,21 @@ async fn add_source(args: &SourceAddArgs, json: bool) -> CommandResult {
     files.set_secrets(&secrets)?;
     let mut edit = ServerEdit::source(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
-    let mut edit = files.write_and_refresh(edit, replaced.is_some()).await?;
-    if !args.dry_run {
-        let offered = summarize_source(&name, json).await;
-        edit.offered = Some(offered.map_err(|failure| failure.error));
-    }
-    Ok(render::server_edit(&edit, json))
+    files.write_and_refresh(edit, replaced.is_some()).await
 }
 
 async fn remove_source(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let edit = repeat_edit(async || try_remove(args).await).await?;
+    Ok(render::server_edit(&edit, json))
+}
+
+async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SOURCES_SECTION)?;
     let name = files.existing_entry_name(&args.name)?;
     files.config =
         files.reparse_config(files.config.without_server_entry(SOURCES_SECTION, &name))?;
     let edit = ServerEdit::source(&name, "removed", args.dry_run);
-    let edit = files.write_and_refresh(edit, true).await?;
-    Ok(render::server_edit(&edit, json))
+    files.write_and_refresh(edit, true).await
 }
 
 /// The entry that the arguments define, in the syntax of config.toml, with references in place of secrets.

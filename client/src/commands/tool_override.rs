@@ -5,13 +5,14 @@ use mux_typegen::names::spell;
 use serde_json::Value;
 
 use super::{
-    CommandResult,
+    CommandFailure, CommandResult,
     config::{change::ConfigSource, config_key::ConfigKey},
+    repeated_edit::repeat_edit,
 };
 use crate::{
     agents::{ConfigDocument, ConfigFormat},
     args::ToolOverrideArgs,
-    render,
+    render::{self, ConfigEdit},
 };
 
 pub(super) async fn override_tool(args: &ToolOverrideArgs, json: bool) -> CommandResult {
@@ -25,6 +26,15 @@ pub(super) async fn override_tool(args: &ToolOverrideArgs, json: bool) -> Comman
             .hint("a path is SERVER.TOOL; `mux tools` lists them")
             .into());
     };
+    let edit = repeat_edit(async || write_override(args, server, tool).await).await?;
+    Ok(render::config_edit(&edit, json))
+}
+
+async fn write_override(
+    args: &ToolOverrideArgs,
+    server: &str,
+    tool: &str,
+) -> Result<ConfigEdit, CommandFailure> {
     let source = ConfigSource::read()?;
     let document = source.document()?;
     let section = entry_of(&document, server)?;
@@ -59,8 +69,7 @@ pub(super) async fn override_tool(args: &ToolOverrideArgs, json: bool) -> Comman
             (text, format!("{} is overridden", args.path))
         }
     };
-    let edit = source.apply(&text, summary, None, args.dry_run).await?;
-    Ok(render::config_edit(&edit, json))
+    source.apply(&text, summary, None, args.dry_run).await
 }
 
 /// The section and the name of the entry that is called so.

@@ -18,7 +18,7 @@ pub(crate) struct ServerEdit {
     /// `server` or `source`.
     kind: &'static str,
     /// `added`, `replaced`, `removed`, `enabled` or `disabled`.
-    change: &'static str,
+    pub(crate) change: &'static str,
     pub(crate) dry_run: bool,
     /// Whether the files were changed.
     pub(crate) changed: bool,

@@ -296,7 +296,7 @@ fn edit_does_not_overwrite_what_another_program_wrote_meanwhile() {
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    error[unavailable]: "[HOME]/config.toml" was changed by another program in the meantime; try again
+    error[unavailable]: "[HOME]/config.toml" was changed by another program in the meantime
       hint: your text is in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` says what is wrong with it
     "#);
     assert_eq!(text(&env), format!("{OURS}# theirs\n"));

@@ -6,10 +6,10 @@ use mux_proto::{ConfigProblem, Error, Kind, endpoint::Dirs};
 
 use super::check_text;
 use crate::{
-    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, masked_diff},
+    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock, masked_diff},
     commands::{
         CommandFailure,
-        import::{config_failure, file_failure, prepare_dirs, reload_if_running},
+        import::{config_failure, reload_if_running},
         install::agent_places,
         resolve_dirs,
     },
@@ -25,7 +25,7 @@ pub(in crate::commands) struct ConfigSource {
 impl ConfigSource {
     pub(in crate::commands) fn read() -> Result<Self, CommandFailure> {
         let dirs = resolve_dirs()?;
-        let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
+        let file = AgentFile::read(&dirs.config_file())?;
         Ok(Self { dirs, file })
     }
 
@@ -61,7 +61,8 @@ impl ConfigSource {
         Ok(added)
     }
 
-    /// Puts a text into the file. Fails with the first problem that it adds; `documented` is what its value may be.
+    /// Puts a text into the file. Fails with the first problem that it adds; `documented` is what its value may be. If
+    /// another program changed the file since it was read, `repeat_edit` repeats the edit.
     pub(in crate::commands) async fn apply(
         &self,
         text: &str,
@@ -103,8 +104,9 @@ impl ConfigSource {
             not_reloaded: None,
         };
         if edit.changed && !dry_run {
-            prepare_dirs(&self.dirs)?;
-            self.file.replace(text.as_bytes()).map_err(file_failure)?;
+            let lock = EditLock::take(&self.dirs)?;
+            self.file.replace(text.as_bytes(), &lock)?;
+            drop(lock);
             match reload_if_running().await {
                 Ok(report) => edit.reloaded = report,
                 Err(error) => edit.not_reloaded = Some(error.message),

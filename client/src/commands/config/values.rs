@@ -12,8 +12,8 @@ use super::{
 use crate::{
     agents::{ConfigDocument, ConfigFormat},
     args,
-    commands::CommandResult,
-    render,
+    commands::{CommandFailure, CommandResult, repeated_edit::repeat_edit},
+    render::{self, ConfigEdit},
 };
 
 /// Prints the value in force. Of an agent that has a section, every setting that applies to it.
@@ -63,15 +63,16 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
         };
         return Err(Error::new(Kind::Validation, message).hint(hint).into());
     }
-    let source = ConfigSource::read()?;
     let value = key.parse_value(&args.value);
     let path: Vec<&str> = key.path.iter().map(String::as_str).collect();
-    let edited = source.document()?.with_value(&path, key.headed(), &value);
-    let text = edited.map_err(|error| source.not_edited(&error))?;
-    let (summary, documented) = (format!("{spelled} is set"), Some(key.documented()));
-    let mut edit = source
-        .apply(&text, summary, documented, args.dry_run)
-        .await?;
+    let mut edit = repeat_edit(async || {
+        let source = ConfigSource::read()?;
+        let edited = source.document()?.with_value(&path, key.headed(), &value);
+        let text = edited.map_err(|error| source.not_edited(&error))?;
+        let (summary, documented) = (format!("{spelled} is set"), Some(key.documented()));
+        source.apply(&text, summary, documented, args.dry_run).await
+    })
+    .await?;
     let name = path.last().copied().unwrap_or_default();
     if value
         .as_str()
@@ -85,6 +86,11 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
 
 /// Removes a key of the file, known or not.
 pub(super) async fn unset(args: &args::ConfigUnsetArgs, json: bool) -> CommandResult {
+    let edit = repeat_edit(async || try_unset(args).await).await?;
+    Ok(render::config_edit(&edit, json))
+}
+
+async fn try_unset(args: &args::ConfigUnsetArgs) -> Result<ConfigEdit, CommandFailure> {
     let path = split_key(&args.key)?;
     let spelled = spell_key(&path);
     let source = ConfigSource::read()?;
@@ -93,15 +99,13 @@ pub(super) async fn unset(args: &args::ConfigUnsetArgs, json: bool) -> CommandRe
         // An unknown key is a typo.
         ConfigKey::parse(&args.key)?;
         let summary = format!("{spelled} is not set");
-        let edit = source.write(source.text()?, summary, args.dry_run).await?;
-        return Ok(render::config_edit(&edit, json));
+        return source.write(source.text()?, summary, args.dry_run).await;
     };
     let section: Vec<&str> = section.iter().map(String::as_str).collect();
     let edited = document.without_server_entry(&section, name);
     let text = edited.map_err(|error| source.not_edited(&error))?;
     let summary = format!("{spelled} is removed");
-    let edit = source.apply(&text, summary, None, args.dry_run).await?;
-    Ok(render::config_edit(&edit, json))
+    source.apply(&text, summary, None, args.dry_run).await
 }
 
 fn written<'a>(document: &'a ConfigDocument, path: &[String]) -> Option<&'a Value> {

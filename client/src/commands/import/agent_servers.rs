@@ -24,7 +24,6 @@ use crate::{
 pub(super) struct AgentSource {
     pub(super) agent: Agent,
     pub(super) path: PathBuf,
-    pub(super) file: AgentFile,
     pub(super) document: ConfigDocument,
     pub(super) servers: Vec<AgentServer>,
     /// Notes on the file as a whole.
@@ -82,7 +81,6 @@ pub(super) fn read_agent_servers(
     Ok(AgentSource {
         agent,
         path: path.to_owned(),
-        file,
         document,
         servers,
         notes,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_servers::AgentServer;
 use crate::{
-    agents::{Agent, AgentFile, AgentFileError},
+    agents::{Agent, AgentFile, AgentFileError, EditLock},
     exit,
 };
 
@@ -67,13 +67,13 @@ pub(super) fn update_moves(
     dirs: &Dirs,
     change: impl FnOnce(&mut Vec<MoveRecord>),
 ) -> Result<(), Error> {
-    let prepared = dirs.prepare();
-    prepared.map_err(|error| exit::unavailable_error(error.to_string()))?;
+    // Only commands write this file: the lock is enough.
+    let lock = EditLock::take(dirs).map_err(unreadable)?;
     let file = AgentFile::read(&dirs.moved_servers()).map_err(unreadable)?;
     let mut records = parse_moves(&file)?;
     change(&mut records);
     let text = serde_json::json!(records).to_string();
-    file.replace(text.as_bytes()).map_err(unreadable)
+    file.replace(text.as_bytes(), &lock).map_err(unreadable)
 }
 
 fn parse_moves(file: &AgentFile) -> Result<Vec<MoveRecord>, Error> {

@@ -11,16 +11,21 @@ use mux_secrets::{KnownSecrets, MASK, Masker};
 use serde_json::Value;
 
 use super::{
-    super::{CommandFailure, connect_or_start, install::own_entry_names},
+    super::{
+        CommandFailure, connect_or_start, install::own_entry_names,
+        repeated_edit::repeat_blocking_edit,
+    },
     agent_servers::{AgentServer, AgentSource},
+    config_failure,
     env_file::EnvFile,
     merge::{IMPORT_SECTION, MergedConfig},
     move_records::{MoveRecord, update_moves},
     withhold_secrets::withhold_secrets,
 };
 use crate::{
-    agents::{Agent, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError, masked_diff},
-    exit,
+    agents::{
+        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, EditLock, masked_diff,
+    },
     render::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome},
 };
 
@@ -137,45 +142,76 @@ impl ServerMover<'_> {
 
     /// Takes servers out of one file.
     fn move_out(&self, source: &AgentSource, leaving: &[&AgentServer]) -> Result<FileMove, Error> {
+        repeat_blocking_edit(|| self.try_move_out(source, leaving)).map_err(|failure| {
+            let mut error = failure.error;
+            let hint = || "`mux import --move` tries again".into();
+            error.hint.get_or_insert_with(hint);
+            error
+        })
+    }
+
+    fn try_move_out(
+        &self,
+        source: &AgentSource,
+        leaving: &[&AgentServer],
+    ) -> Result<FileMove, CommandFailure> {
+        // Read again: the agent may have written its file while muxd looked at the servers.
+        let file = AgentFile::read(&source.path)?;
+        let document = ConfigDocument::parse(file.bytes(), source.agent.format())
+            .map_err(|error| config_failure(&error, &source.path))?;
+        for server in leaving {
+            let section: Vec<&str> = server.section.iter().map(String::as_str).collect();
+            let entry = |document: &ConfigDocument| {
+                document.find_section_entry(&section, &server.name).cloned()
+            };
+            if entry(&document) != entry(&source.document) {
+                let message = format!(
+                    "the entry {} of {} was changed in the meantime",
+                    server.name,
+                    source.path.display()
+                );
+                return Err(Error::new(Kind::Unavailable, message).into());
+            }
+        }
         let places = leaving
             .iter()
             .map(|server| (server.section.as_slice(), server.name.as_str()));
-        let text = without_servers(&source.document, source.agent, places).map_err(|error| {
+        let text = without_servers(&document, source.agent, places).map_err(|error| {
             let names: Vec<&str> = leaving.iter().map(|server| server.name.as_str()).collect();
             let message = format!("{} was left alone: {error}", source.path.display());
             Error::new(Kind::Validation, message)
                 .hint(format!("remove {} by hand", names.join(", ")))
         })?;
         let path = self.places.tilde_path(&source.path);
-        let diff = diff_without_secrets(&source.document.text(), &text, &path, &source.servers);
+        let diff = diff_without_secrets(&document.text(), &text, &path, &source.servers);
         let backup = match self.dry_run {
             true => None,
-            false => self.write_move(source, leaving, &text)?,
+            false => self.write_move(&file, source, leaving, &text)?,
         };
         Ok(FileMove { diff, backup })
     }
 
     fn write_move(
         &self,
+        file: &AgentFile,
         source: &AgentSource,
         leaving: &[&AgentServer],
         text: &str,
-    ) -> Result<Option<PathBuf>, Error> {
-        let file_error = |error: AgentFileError| {
-            exit::unavailable_error(error.to_string()).hint("`mux import --move` tries again")
-        };
-        let Some(backup) = source.file.back_up(SystemTime::now()).map_err(file_error)? else {
+    ) -> Result<Option<PathBuf>, CommandFailure> {
+        let Some(backup) = file.back_up(SystemTime::now())? else {
             return Ok(None);
         };
         let record = MoveRecord::new(source.agent, &source.path, &backup, leaving);
         let kept = record.clone();
         update_moves(self.dirs, |moves| moves.push(record))?;
-        if let Err(error) = source.file.replace(text.as_bytes()) {
+        let replaced =
+            EditLock::take(self.dirs).and_then(|lock| file.replace(text.as_bytes(), &lock));
+        if let Err(error) = replaced {
             drop(update_moves(self.dirs, |moves| {
                 moves.retain(|one| *one != kept)
             }));
             drop(std::fs::remove_file(&backup));
-            return Err(file_error(error));
+            return Err(error.into());
         }
         Ok(Some(backup))
     }

@@ -10,13 +10,15 @@ use std::{fs, path::Path, time::SystemTime};
 use mux_proto::{Error, Kind, endpoint::Dirs};
 
 use super::{
-    super::{CommandFailure, install::agent_places, resolve_dirs},
+    super::{
+        CommandFailure, install::agent_places, repeated_edit::repeat_blocking_edit, resolve_dirs,
+    },
     agent_servers::{AgentServer, convert_entry},
     move_records::{MoveRecord, MovedServer, read_moves, update_moves},
     moves::{diff_without_secrets, without_servers},
 };
 use crate::{
-    agents::{Agent, AgentFile, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError},
+    agents::{Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, EditLock},
     args, exit,
     render::UndoneMove,
 };
@@ -49,10 +51,21 @@ pub(super) fn undo_in_file(
     places: &AgentPaths,
     dry_run: bool,
 ) -> Result<UndoneMove, Error> {
+    repeat_blocking_edit(|| try_undo(agent, moves, dirs, places, dry_run))
+        .map_err(|failure| failure.error)
+}
+
+fn try_undo(
+    agent: Agent,
+    moves: &[&MoveRecord],
+    dirs: &Dirs,
+    places: &AgentPaths,
+    dry_run: bool,
+) -> Result<UndoneMove, CommandFailure> {
     let path = moves
         .first()
         .map_or_else(|| Path::new(""), |record| &record.file);
-    let file = AgentFile::read(path).map_err(file_error)?;
+    let file = AgentFile::read(path)?;
     let unusable = |error: ConfigDocumentError| {
         let message = format!("{} was left alone: {error}", path.display());
         Error::new(Kind::Validation, message).hint("fix it, then try again")
@@ -80,10 +93,11 @@ pub(super) fn undo_in_file(
         return Ok(undone);
     }
     if restored.text.as_bytes() != file.bytes() {
-        if !restored.is_exact {
-            undone.backup = file.back_up(SystemTime::now()).map_err(file_error)?;
+        let (text, lock) = (restored.text.as_bytes(), EditLock::take(dirs)?);
+        match restored.is_exact {
+            true => file.replace(text, &lock)?,
+            false => undone.backup = file.back_up_and_replace(text, SystemTime::now(), &lock)?,
         }
-        file.replace(restored.text.as_bytes()).map_err(file_error)?;
     }
     update_moves(dirs, |records| records.retain(|one| one.file != path))?;
     if restored.is_exact {
@@ -99,7 +113,8 @@ fn read_backup(agent: Agent, record: &MoveRecord) -> Result<ConfigDocument, Erro
     let backup = record.backup.display();
     let names: Vec<&str> = record.servers.iter().map(|one| one.name.as_str()).collect();
     let by_hand = format!("add {} to the file by hand", names.join(", "));
-    let file = AgentFile::read(&record.backup).map_err(file_error)?;
+    let file = AgentFile::read(&record.backup)
+        .map_err(|error| exit::unavailable_error(error.to_string()))?;
     if !file.exists() {
         let message = format!("the backup {backup} is gone");
         return Err(Error::new(Kind::NotFound, message).hint(by_hand));
@@ -157,8 +172,4 @@ fn restore_servers(
         }
     }
     Ok(restored)
-}
-
-fn file_error(error: AgentFileError) -> Error {
-    exit::unavailable_error(error.to_string())
 }

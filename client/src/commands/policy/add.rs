@@ -7,22 +7,42 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        CommandResult,
+        CommandFailure, CommandResult,
         config::{
             change::ConfigSource,
             config_key::{ConfigKey, most_similar_name},
         },
         connect_if_running,
+        repeated_edit::repeat_edit,
     },
     reachability::{covers_glob, covers_rule},
 };
-use crate::{args, render};
+use crate::{
+    args,
+    render::{self, ConfigEdit},
+};
 
 pub(super) async fn add_rule(args: &args::PolicyAddArgs, json: bool) -> CommandResult {
     let rule = Value::Object(build_rule(args)?);
+    let mut edit = repeat_edit(async || write_rule(&rule, args).await).await?;
+    // The rule is written: without a daemon that answers, only the remark on unknown servers is left out.
+    if let Ok(Some(session)) = connect_if_running().await
+        && let Ok(Ok(servers)) = session.client.servers(within_seconds(10)).await
+    {
+        let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+        edit.warnings.extend(unmatched(&rule, &names));
+    }
+    Ok(render::config_edit(&edit, json))
+}
+
+/// Writes the rule, and notes which rules are not reached.
+async fn write_rule(
+    rule: &Value,
+    args: &args::PolicyAddArgs,
+) -> Result<ConfigEdit, CommandFailure> {
     let source = ConfigSource::read()?;
     let document = source.document()?;
-    let edited = document.with_list_item("policy", &rule, args.last);
+    let edited = document.with_list_item("policy", rule, args.last);
     let text = edited.map_err(|error| source.not_edited(&error))?;
     let rules = document.values()["policy"].as_array();
     let rules = rules.map(Vec::as_slice).unwrap_or_default();
@@ -32,14 +52,14 @@ pub(super) async fn add_rule(args: &args::PolicyAddArgs, json: bool) -> CommandR
 
     for (index, other) in rules.iter().enumerate() {
         let shown = describe(other);
-        if args.last && covers_rule(other, &rule) {
+        if args.last && covers_rule(other, rule) {
             let number = index + 1;
             edit.warnings.push(format!(
                 "it is never reached: rule {number} ({shown}) applies first; leave out --last to put it before that"
             ));
             break;
         }
-        if !args.last && covers_rule(&rule, other) {
+        if !args.last && covers_rule(rule, other) {
             let number = index + 2;
             edit.notes.push(format!(
                 "rule {number} ({shown}) now comes later and is never reached"
@@ -51,14 +71,7 @@ pub(super) async fn add_rule(args: &args::PolicyAddArgs, json: bool) -> CommandR
     edit.notes.extend(own.map(|(name, _)| {
         format!("[agents.{name}] has rules of its own, which replace [[policy]]")
     }));
-    // The rule is written: without a daemon that answers, only the remark on unknown servers is left out.
-    if let Ok(Some(session)) = connect_if_running().await
-        && let Ok(Ok(servers)) = session.client.servers(within_seconds(10)).await
-    {
-        let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
-        edit.warnings.extend(unmatched(&rule, &names));
-    }
-    Ok(render::config_edit(&edit, json))
+    Ok(edit)
 }
 
 fn build_rule(args: &args::PolicyAddArgs) -> Result<Map<String, Value>, Error> {

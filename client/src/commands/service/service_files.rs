@@ -5,8 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mux_proto::endpoint::Dirs;
+
 use super::{ServiceFile, service_manager::ServiceManager};
-use crate::agents::{AgentFile, AgentFileError, unmasked_diff};
+use crate::agents::{AgentFile, AgentFileError, EditLock, unmasked_diff};
 
 /// The planned change of one file.
 #[derive(Debug)]
@@ -42,9 +44,11 @@ impl PlannedFile {
     }
 
     /// Carries out the change.
-    pub(super) fn apply_change(&self) -> Result<(), AgentFileError> {
+    pub(super) fn apply_change(&self, dirs: &Dirs) -> Result<(), AgentFileError> {
         match (&self.file, &self.wanted) {
-            (Some(file), Some(wanted)) if self.changes() => file.replace(wanted.as_bytes()),
+            (Some(file), Some(wanted)) if self.changes() => {
+                file.replace(wanted.as_bytes(), &EditLock::take(dirs)?)
+            }
             (_, Some(_)) => Ok(()),
             (_, None) => match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
