@@ -23,8 +23,10 @@ use super::{
 };
 use mux_http::{
     address_policy::{AddressPolicy, url_without_secrets},
+    proxies::used_proxy,
     response_body::read_body,
 };
+use mux_settings::NetworkSettings;
 
 /// The timeout of a request to an authorization server.
 pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,8 +35,7 @@ const USERINFO_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// Creates an HTTP client with the user's proxies and certificates.
-pub type HttpClientFactory =
-    fn(&mux_settings::NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
+pub type HttpClientFactory = fn(&NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
 
 /// Why a request to the token or revocation endpoint failed.
 #[derive(Debug, Eq, PartialEq)]
@@ -52,6 +53,7 @@ pub(super) enum TokenRequestError {
 pub(super) struct AuthServerClient {
     client: Client,
     pub(super) policy: AddressPolicy,
+    network: NetworkSettings,
 }
 
 #[derive(Deserialize)]
@@ -65,7 +67,7 @@ impl AuthServerClient {
     /// Creates a client with the network settings of the MCP server.
     pub(super) async fn of(
         server: &Url,
-        network: &mux_settings::NetworkSettings,
+        network: &NetworkSettings,
         make: HttpClientFactory,
     ) -> Result<Self, String> {
         let proxies: Vec<String> = network.proxies().collect();
@@ -76,7 +78,11 @@ impl AuthServerClient {
             .dns_resolver(Arc::new(policy.clone()))
             .build()
             .map_err(|error| chain(&error))?;
-        Ok(Self { client, policy })
+        Ok(Self {
+            client,
+            policy,
+            network: network.clone(),
+        })
     }
 
     /// Checks that a URL from the metadata may be used.
@@ -170,7 +176,7 @@ impl AuthServerClient {
             .timeout(USERINFO_TIMEOUT)
             .bearer_auth(token.expose());
         let sent = request.send().await;
-        let response = sent.map_err(|error| chain(&error.without_url()))?;
+        let response = sent.map_err(|error| self.describe(error))?;
         let status = response.status();
         let body = whole(response).await?;
         match status.is_success() {
@@ -213,15 +219,25 @@ impl AuthServerClient {
             .extend_pairs(fields)
             .finish();
         let sent = request.body(form).send().await;
-        let response = sent.map_err(|error| chain(&error.without_url()))?;
+        let response = sent.map_err(|error| self.describe(error))?;
         let status = response.status();
         Ok((status, whole(response).await?))
+    }
+
+    /// Describes a request without a response, with the proxy that it went through.
+    fn describe(&self, error: reqwest::Error) -> String {
+        let proxy = error.url().and_then(|url| used_proxy(&self.network, url));
+        let why = chain(&error.without_url());
+        match proxy {
+            Some(proxy) => format!("{why}, through {proxy}; {}", proxy.fix()),
+            None => why,
+        }
     }
 
     async fn execute(&self, request: Request) -> Result<Response, String> {
         self.check_endpoint_url("address", request.url())?;
         let sent = self.client.execute(request).await;
-        sent.map_err(|error| chain(&error.without_url()))
+        sent.map_err(|error| self.describe(error))
     }
 }
 

@@ -5,10 +5,12 @@
 
 use std::{fs, path::Path, sync::Once, time::Duration};
 
-use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, redirect};
 use url::Url;
 
 use mux_settings::{NetworkSettings, NetworkVariable};
+
+use crate::proxies::add_proxies;
 
 /// For establishing a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -96,29 +98,6 @@ fn add_root_certificates(
         Ok(certificates) => Ok(builder.tls_certs_merge(certificates)),
         Err(problem) => Err(format!("{name} = {file} cannot be used: {problem}")),
     }
-}
-
-fn add_proxies(
-    mut builder: ClientBuilder,
-    network: &NetworkSettings,
-) -> Result<ClientBuilder, String> {
-    let none = network.no_proxy.as_ref();
-    let none = none.and_then(|hosts| NoProxy::from_string(hosts.value.expose()));
-    type MakeProxy = fn(&str) -> reqwest::Result<Proxy>;
-    let make: [(_, MakeProxy); 3] = [
-        (&network.http_proxy, |url| Proxy::http(url)),
-        (&network.https_proxy, |url| Proxy::https(url)),
-        (&network.all_proxy, |url| Proxy::all(url)),
-    ];
-    for (variable, make) in make {
-        let Some(NetworkVariable { name, value }) = variable else {
-            continue;
-        };
-        // The error omits the value: it may hold a password.
-        let proxy = make(value.expose()).map_err(|_| format!("{name} is not a proxy URL"))?;
-        builder = builder.proxy(proxy.no_proxy(none.clone()));
-    }
-    Ok(builder)
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Outgoing HTTP: the client for one server, and the policy for addresses that a third party named.
 //!
-//! Depends on `mux-settings` for the network settings; knows no server, source or account.
+//! Depends on `mux-settings` for the network settings, `mux-secrets` and `mux-text` for what is shown of them; knows no
+//! server, source or account.
 //!
-//! - `http_client` builds the client for one server: proxy, certificates, timeouts.
+//! - `http_client` builds the client for one server: certificates, timeouts, redirects; `proxies` decides which requests
+//!   go through a proxy, and `connect_failure` describes requests that did not reach their server.
 //! - `address_policy` decides which addresses an authorization server's metadata or an API's description may name, by
 //!   their class as written and as resolved.
 //! - `response_body` reads a response of limited length.
@@ -13,5 +15,7 @@
 //! - Text from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
 
 pub mod address_policy;
+pub mod connect_failure;
 pub mod http_client;
+pub mod proxies;
 pub mod response_body;

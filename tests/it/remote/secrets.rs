@@ -11,30 +11,100 @@ fn with_env(env: &TestEnv, lines: &str) {
     fs::write(env.dirs.env_file(), lines).unwrap();
 }
 
+/// A host that only the proxy reaches.
+const HOST: &str = "mcp.invalid";
+
+/// The entry `fix` of the server, at another host with the same port.
+fn entry_at(host: &str, remote: &Remote) -> String {
+    format!(
+        "[servers.fix]\nurl = {:?}\n",
+        remote.url.replace("127.0.0.1", host)
+    )
+}
+
 #[test]
-fn proxy_and_its_exceptions_come_from_the_captured_environment() {
-    for (extra, used) in [("", true), ("no_proxy=127.0.0.1\n", false)] {
+fn proxy_comes_from_the_captured_environment() {
+    let env = TestEnv::new();
+    let remote = Remote::start(&env, "fix", &[]);
+    let proxy = Proxy::routed(|host| host.replace(HOST, "127.0.0.1"));
+    let port = proxy.port;
+    with_env(
+        &env,
+        &format!("HTTP_PROXY=http://me:pr0xy-secret@127.0.0.1:{port}\n"),
+    );
+    env.write_config(&entry_at(HOST, &remote));
+    assert_eq!(
+        env.result("return await mux.fix.echo({ text: 'hi' })"),
+        "hi"
+    );
+    let heads = proxy.heads();
+    // The credentials of the proxy are sent: `me:pr0xy-secret`.
+    let has_credentials = |head: &String| {
+        head.to_ascii_lowercase()
+            .contains("proxy-authorization: basic")
+    };
+    assert!(
+        !heads.is_empty() && heads.iter().all(has_credentials),
+        "{heads:?}"
+    );
+}
+
+#[test]
+fn this_machine_and_exceptions_are_reached_without_the_proxy() {
+    for (variables, host) in [
+        ("", "127.0.0.1"),
+        ("", "localhost"),
+        ("no_proxy=*\n", "127.0.0.1"),
+    ] {
         let env = TestEnv::new();
         let remote = Remote::start(&env, "fix", &[]);
         let proxy = Proxy::start(None);
         let port = proxy.port;
         with_env(
             &env,
-            &format!("HTTP_PROXY=http://me:pr0xy-secret@127.0.0.1:{port}\n{extra}"),
+            &format!(
+                "HTTP_PROXY=http://127.0.0.1:{port}\nALL_PROXY=http://127.0.0.1:{port}\n{variables}"
+            ),
         );
-        env.write_config(&remote.entry("fix"));
+        env.write_config(&entry_at(host, &remote));
         assert_eq!(
             env.result("return await mux.fix.echo({ text: 'hi' })"),
             "hi"
         );
-        let heads = proxy.heads();
-        assert_eq!(!heads.is_empty(), used, "{heads:?}");
-        // The credentials of the proxy are sent: `me:pr0xy-secret`.
-        let output = |head: &String| {
-            head.to_ascii_lowercase()
-                .contains("proxy-authorization: basic")
-        };
-        assert!(heads.iter().all(output), "{heads:?}");
+        assert_eq!(proxy.heads(), Vec::<String>::new(), "{host} {variables}");
+    }
+}
+
+#[test]
+fn error_of_a_proxy_names_the_proxy() {
+    let answer = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n";
+    let answering = format!(
+        "http://me:pr0xy-secret@127.0.0.1:{}",
+        Proxy::start(Some(answer)).port
+    );
+    for (proxy, url) in [
+        (
+            "http://me:pr0xy-secret@127.0.0.1:1",
+            "http://mcp.invalid/mcp",
+        ),
+        (
+            "http://me:pr0xy-secret@127.0.0.1:1",
+            "https://mcp.invalid/mcp",
+        ),
+        (&answering, "http://mcp.invalid/mcp"),
+    ] {
+        let env = TestEnv::new();
+        with_env(&env, &format!("all_proxy={proxy}\n"));
+        env.write_config(&format!("[servers.fix]\nurl = {url:?}\n"));
+        let failed = env.mux(["call", "fix.echo", "text=x"]);
+        let shown = proxy.replace("me:pr0xy-secret@", "");
+        assert!(
+            failed
+                .stderr
+                .contains(&format!("through the proxy {shown}/ (all_proxy)")),
+            "{failed:?}"
+        );
+        assert!(!failed.stderr.contains("pr0xy-secret"), "{failed:?}");
     }
 }
 
@@ -75,6 +145,8 @@ fn no_secret_in_a_url_a_header_or_a_proxy_is_shown_or_logged() {
         let remote = Remote::start(&env, "fix", flags);
         let host = match fault {
             "gone" => "127.0.0.1:1/mcp",
+            // The proxy does not connect to it.
+            "proxy" => "mcp.invalid/mcp",
             _ => remote.url.trim_start_matches("http://"),
         };
         let port = proxy.port;

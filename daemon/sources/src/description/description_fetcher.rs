@@ -24,16 +24,18 @@ use super::{FetchDescription, FetchOutcome, HttpValidators, MAX_DESCRIPTION_BYTE
 use crate::http::SecretMask;
 use mux_http::{
     address_policy::{AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url},
+    connect_failure::connect_failure,
+    proxies::{UsedProxy, used_proxy},
     response_body::read_body,
 };
 use mux_settings::SourceDefinition;
-use mux_text::error_chain::{error_causes, fix_of};
 
 /// The limit for the request and the whole response.
 const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct DescriptionFetcher {
     client: Client,
+    proxy: Option<UsedProxy>,
     url: Url,
     headers: HeaderMap,
     mask: SecretMask,
@@ -98,6 +100,7 @@ impl DescriptionFetcher {
     ) -> Self {
         Self {
             own_host,
+            proxy: used_proxy(&settings.network, &url),
             client,
             mask: SecretMask::of(settings, url.as_str()),
             url,
@@ -191,9 +194,7 @@ impl DescriptionFetcher {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> String {
-        let why = error_causes(&error.without_url());
-        let fix = fix_of(&why, "openapi");
-        self.problem_text(&format!("cannot be reached: {why}; {fix}"))
+        self.problem_text(&connect_failure(error, self.proxy.as_ref(), "openapi"))
     }
 
     fn problem_text(&self, what: &str) -> String {

@@ -57,6 +57,7 @@ pub(super) struct ApiShared {
     pub(super) headers: HeaderMap,
     pub(super) keys: CredentialSet,
     /// The origins for credentials and calls.
+    pub(super) network: Arc<NetworkSettings>,
     pub(super) origins: AllowedOrigins,
     /// The addresses that the description may name.
     pub(super) policy: AddressPolicy,
@@ -108,7 +109,7 @@ impl ApiClient {
             let at = (&address, url, &origins);
             let scopes = settings.scopes.as_deref().unwrap_or(scopes);
             lasting.tokens((url, scopes, login), || {
-                let client = (client.clone(), policy.clone());
+                let client = (client.clone(), policy.clone(), &*settings.network);
                 TokenFetcher::new(client, at, scopes, login, Arc::clone(&mask))
             })
         };
@@ -122,6 +123,7 @@ impl ApiClient {
                 client,
                 headers,
                 keys,
+                network: Arc::clone(&settings.network),
                 origins,
                 policy,
                 rate: lasting.rate.clone(),

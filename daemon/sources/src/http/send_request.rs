@@ -19,9 +19,9 @@ use super::{
     retry_policy::{self, RetryDecision},
 };
 use crate::{CallFailure, call_progress::CallProgress, weight};
-use mux_http::address_policy::refusal_in;
+use mux_http::{address_policy::refusal_in, connect_failure::connect_failure, proxies::used_proxy};
 use mux_telemetry::trace::TraceContext;
-use mux_text::error_chain::{error_causes, fix_of};
+use mux_text::error_chain::error_causes;
 
 /// An encoded request, without what may change between attempts.
 struct RequestDraft<'a> {
@@ -246,16 +246,17 @@ impl ApiClient {
             let failure = shared.origins.refused(url, refused);
             return Err(failure);
         }
-        let why = error_causes(&error.without_url());
         let masked = |text: String| shared.mask.words(&text);
+        let shown = self.shown();
+        if connecting {
+            let proxy = error.url().and_then(|url| used_proxy(&shared.network, url));
+            let why = connect_failure(error, proxy.as_ref(), shared.key);
+            return Ok(masked(format!("{shown} {why}")));
+        }
+        let why = error_causes(&error.without_url());
         if building {
             let text = format!("cannot build the request: {why}");
             return Err(CallFailure::Declined(masked(text)));
-        }
-        let shown = self.shown();
-        if connecting {
-            let fix = fix_of(&why, shared.key);
-            return Ok(masked(format!("{shown} cannot be reached: {why}; {fix}")));
         }
         let text = format!("the connection to {shown} was lost: {why}");
         Err(CallFailure::Lost(masked(text)))

@@ -23,9 +23,11 @@ use super::{allowed_origins::AllowedOrigins, secret_mask::SecretMask};
 use crate::CallFailure;
 use mux_http::{
     address_policy::{AddressPolicy, AddressRefusal, refusal_in},
+    proxies::{UsedProxy, used_proxy},
     response_body::read_body,
 };
 use mux_secrets::Secret;
+use mux_settings::NetworkSettings;
 use mux_text::error_chain::{error_causes, excerpt};
 
 /// The limit for one token request.
@@ -59,6 +61,7 @@ pub(super) struct TokenFetcher {
     id: String,
     secret: Secret,
     mask: Arc<SecretMask>,
+    proxy: Option<UsedProxy>,
     held: Mutex<TokenState>,
 }
 
@@ -121,7 +124,7 @@ impl TokenError {
 impl TokenFetcher {
     /// The token URL must be https if the API's own URL is, because the secret is sent there.
     pub(super) fn new(
-        (client, policy): (Client, AddressPolicy),
+        (client, policy, network): (Client, AddressPolicy, &NetworkSettings),
         (base, url, origins): (&Url, &str, &AllowedOrigins),
         scopes: &[String],
         (id, secret): (&str, &str),
@@ -135,6 +138,7 @@ impl TokenFetcher {
         }
         Ok(Arc::new(Self {
             client,
+            proxy: used_proxy(network, &url),
             withheld: (!origins.have_for_tokens(&url)).then(|| origins.withheld(&url)),
             policy,
             origins: origins.clone(),
@@ -279,8 +283,13 @@ impl TokenFetcher {
             if let Some(refused) = refusal_in(&error) {
                 return self.forbidden(refused);
             }
-            let why = self.mask.words(&error_causes(&error.without_url()));
-            TokenError::Unreachable(format!("{} cannot be reached: {why}", self.shown()))
+            let why = error_causes(&error.without_url());
+            let through = match &self.proxy {
+                Some(proxy) => format!(" through {proxy}"),
+                None => String::new(),
+            };
+            let text = format!("{} cannot be reached{through}: {why}", self.shown());
+            TokenError::Unreachable(self.mask.words(&text))
         };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();

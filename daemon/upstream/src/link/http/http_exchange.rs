@@ -6,7 +6,11 @@ use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_http::http_client;
+use mux_http::{
+    connect_failure::connect_failure,
+    http_client,
+    proxies::{UsedProxy, used_proxy},
+};
 use mux_secrets::RecentTokens;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
@@ -29,7 +33,7 @@ use crate::link::{
 };
 use mux_settings::RemoteServer;
 use mux_telemetry::trace::{TRACEPARENT, TraceContext};
-use mux_text::error_chain::{error_causes, excerpt, fix_of};
+use mux_text::error_chain::{error_causes, excerpt};
 
 /// The maximum number of unanswered requests of one session.
 pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
@@ -42,6 +46,8 @@ pub(in crate::link) struct HttpExchange(Arc<HttpExchangeInner>);
 
 struct HttpExchangeInner {
     client: Client,
+    /// The proxy between muxd and the server.
+    proxy: Option<UsedProxy>,
     /// The headers of the server's entry, sent with every request.
     headers: HeaderMap,
     authorization: Arc<dyn TokenProvider>,
@@ -98,6 +104,7 @@ impl HttpExchange {
         }
         Ok(Self(Arc::new(HttpExchangeInner {
             client: http_client::build_client(&remote.network, remote.socket.as_deref())?,
+            proxy: proxy_of(remote),
             headers,
             authorization,
             shown: remote.redacted_url(),
@@ -254,21 +261,20 @@ impl HttpExchange {
 
     /// Maps a client error to what happened to the request, without secrets in the text.
     pub(super) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
-        let (connecting, building) = (error.is_connect(), error.is_builder());
-        let why = error_causes(&error.without_url());
         let shown = &self.0.shown;
-        if building {
+        if error.is_builder() {
+            let why = error_causes(&error.without_url());
             return LinkError::Unreached(
                 self.mask_secrets(&format!("the request cannot be made: {why}")),
             );
         }
-        if !connecting {
+        if !error.is_connect() {
+            let why = error_causes(&error.without_url());
             let text = format!("the connection to {shown} was lost: {why}");
             return LinkError::Lost(self.mask_secrets(&text));
         }
-        let fix = fix_of(&why, "url");
-        let text = self.mask_secrets(&format!("{shown} cannot be reached: {why}; {fix}"));
-        LinkError::Unreached(text)
+        let why = connect_failure(error, self.0.proxy.as_ref(), "url");
+        LinkError::Unreached(self.mask_secrets(&format!("{shown} {why}")))
     }
 
     /// Maps an HTTP error status to what happened to the request.
@@ -293,7 +299,16 @@ impl HttpExchange {
             500..600 => "the problem is on the server's side",
             _ => "check `url` and `headers`",
         };
-        let text = format!("{} answers HTTP {status}: {fix}{quoted}", self.0.shown);
+        // A proxy answers itself if it does not reach the server.
+        let proxy = self.0.proxy.as_ref();
+        let proxy = match (status.as_u16(), proxy) {
+            (407 | 502..=504, Some(proxy)) => format!("; the request went through {proxy}"),
+            _ => String::new(),
+        };
+        let text = format!(
+            "{} answers HTTP {status}: {fix}{proxy}{quoted}",
+            self.0.shown
+        );
         let text = self.mask_secrets(&text);
         match status.is_server_error() {
             true => LinkError::Lost(text),
@@ -327,6 +342,13 @@ impl HttpExchange {
     pub(super) fn shown_url(&self) -> &str {
         &self.0.shown
     }
+}
+
+fn proxy_of(remote: &RemoteServer) -> Option<UsedProxy> {
+    if remote.socket.is_some() {
+        return None;
+    }
+    used_proxy(&remote.network, &Url::parse(remote.url.expose()).ok()?)
 }
 
 /// Converts rmcp's headers.
