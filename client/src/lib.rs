@@ -47,9 +47,10 @@
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
 //!   the tools of the last lists; `signature` finds the arguments of a tool.
 //! - `agents` edits other programs' files: `config_document` adds an entry to the text or removes it, `mux_entry` is
-//!   our own entry, `agent_file` replaces a file atomically and keeps a backup, one command at a time (`edit_lock`), `json` and `toml` edit their formats
-//!   and keep comments; `line_endings`, `layout` and `table_ranges` keep line endings and layout; `agent_paths` has the
-//!   paths of the files, `diff` renders an edit.
+//!   our own entry, `agent_file` replaces a file atomically and keeps a backup, `edit_lock` lets one command at a time do
+//!   so, and `commands/repeated_edit` repeats an edit of a file that changed meanwhile; `json` and `toml` edit their
+//!   formats and keep comments; `line_endings`, `layout` and `table_ranges` keep line endings and layout; `agent_paths`
+//!   has the paths of the files, `diff` renders an edit.
 //! - `mcp` serves all tools to agents as an MCP server. `ui` serves a page for the browser.
 //! - `prometheus_text` parses the metrics text; `top` computes rates and latencies from readings of it, without drawing
 //!   (`top/reading`, `history`, `figures`, `top_screen`); `log_line` parses a line of a log; `elicitation` is a

@@ -8,6 +8,7 @@ mod content_part;
 mod elicitation;
 mod exit;
 mod fetched_package;
+mod found_program;
 #[cfg(test)]
 mod hinted_commands;
 mod known_sandboxes;

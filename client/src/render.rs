@@ -112,7 +112,7 @@ pub(crate) use self::{
     verbosity::{Verbosity, set_color, set_verbosity},
     version::{VersionInfo, manual_pages_written, version},
 };
-use crate::exit;
+use crate::{exit, found_program::with_found_program};
 
 /// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
 fn print_document(value: &impl Serialize) {
@@ -310,7 +310,7 @@ pub(crate) fn short_line(text: &str, most: usize) -> String {
 
 /// The JSON document of a failed command.
 fn error_document(error: &Error) -> Value {
-    json!({ "ok": false, "error": error })
+    json!({ "ok": false, "error": with_found_program(error) })
 }
 
 fn display_path(path: &Path) -> String {

@@ -134,8 +134,9 @@ fn of_environment(environment: &Environment) -> Vec<HostCondition> {
     if let Some(why) = environment.capture_problem() {
         found.push(HostCondition::new(
             "environment",
-            format!("the environment of the login shell could not be read, and servers get muxd's own: {why}"),
-            "check whether its startup files wait for input or print text without a terminal, then `mux restart`",
+            why.to_owned(),
+            "check whether its startup files wait for input or start another shell without a terminal, then `mux restart`; \
+             MUX_RESOLVING_ENVIRONMENT is set while muxd asks",
         ));
     }
     found

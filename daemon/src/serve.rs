@@ -41,6 +41,8 @@ use mux_upstream::{IncomingSessions, ProcessLauncher};
 const CLIENT_LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a daemon that takes over waits for its workers, and for the login shell, before it continues without them.
 const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum size of the environment of the user's shell, with all that its startup files print.
+const MAX_SHELL_OUTPUT_BYTES: usize = 16 << 20;
 /// How long the last answers, files and spans may take to be written at the end.
 const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long an authorization server may take at the end to answer with a token.
@@ -87,7 +89,15 @@ pub async fn serve(
     tokio::spawn({
         let launcher = launcher.clone();
         async move {
-            let ask = async |question| launcher.program_output(question).await;
+            let ask = |shell, within| {
+                let launcher = launcher.clone();
+                async move {
+                    let output = launcher
+                        .program_output_and_exit(shell, within, MAX_SHELL_OUTPUT_BYTES)
+                        .await?;
+                    Ok(output.printed)
+                }
+            };
             let captured = Environment::capture(basis, ask).await;
             // The receivers are gone if the daemon has ended meanwhile.
             drop(sender.send(Some(captured)));

@@ -4,6 +4,7 @@ mod edited;
 mod file;
 mod home;
 mod parallel;
+mod paths;
 mod policy;
 mod programs;
 mod projects;

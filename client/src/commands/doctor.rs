@@ -103,7 +103,7 @@ async fn run_checks() -> Vec<DoctorCheck> {
             Ok(Ok(status)) => {
                 asked.extend(workers::check_workers(&status).checks);
                 asked.extend(type_checker::check_type_checker(&status).checks);
-                asked.extend(servers::check_servers(&status).checks);
+                asked.extend(servers::check_servers(&status, &dirs).checks);
                 asked.extend(telemetry::check_telemetry(&status).checks);
                 asked.extend(
                     pending_approvals::check_pending_approvals(&session)

@@ -11,7 +11,7 @@ use super::{
     error_document, note, print_document,
     style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
-use crate::exit;
+use crate::{exit, found_program::with_found_program};
 
 /// Details of an error that are shown without --verbose.
 const SHOWN_DETAILS: [&str; 2] = ["stack", "others"];
@@ -93,7 +93,7 @@ pub(super) fn note_unchecked(why: &str) {
 /// Prints an error for a person, on standard error.
 pub(super) fn print_error(error: &Error, listing: Option<&ProgramListing>) {
     let kind = paint(ERROR, format!("error[{}]", error.kind));
-    print_diagnostic(&kind, error, listing);
+    print_diagnostic(&kind, &with_found_program(error), listing);
 }
 
 /// Prints a warning for a person, on standard error.

@@ -14,6 +14,16 @@ pub enum EntryError {
     Invalid(String),
 }
 
+impl EntryError {
+    /// Names the key of an invalid value.
+    pub fn in_key(self, key: &str) -> Self {
+        match self {
+            Self::Invalid(problem) => Self::Invalid(format!("{key}: {problem}")),
+            missing => missing,
+        }
+    }
+}
+
 impl From<String> for EntryError {
     fn from(problem: String) -> Self {
         Self::Invalid(problem)

@@ -1,8 +1,8 @@
-//! The environment of servers: that of the user's login shell, or on Windows of the user's profile, and the `env` file
-//! next to the configuration, never that of the client that started the daemon.
+//! The environment of servers: that of the user's interactive login shell, or on Windows of the user's profile, and the
+//! `env` file next to the configuration, never that of the client that started the daemon.
 //!
-//! Invariant: a server gets a short list of these variables and what its entry declares. Everything else that a login
-//! shell exports is only used for `${VAR}` and `${cmd:…}`.
+//! Invariant: a server gets a short list of these variables and what its entry declares. Everything else that the shell
+//! exports is only used for `${VAR}` and `${cmd:…}`.
 
 mod command_values;
 mod text_references;
@@ -18,7 +18,8 @@ use windows as system;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, is_separator},
+    time::Duration,
 };
 
 use mux_secrets::Secret;
@@ -54,8 +55,15 @@ pub struct Environment {
     commands: BTreeMap<String, CommandValue>,
     /// The named secrets of the user.
     secrets: BTreeMap<String, Result<Secret, EntryError>>,
-    /// Why the environment of the login shell could not be read.
+    /// What is wrong if this is not the environment of an interactive login shell.
     capture_problem: Option<String>,
+}
+
+/// What the user's shell or profile says.
+struct CapturedEnvironment {
+    /// `None`: nothing is known.
+    found: Option<Environment>,
+    problem: Option<String>,
 }
 
 impl Environment {
@@ -92,26 +100,23 @@ impl Environment {
         more
     }
 
-    /// Reads the login shell's environment, or on Windows that of the user's profile. Falls back to `basis`, that of this
-    /// process, if this fails. `run` runs the shell and returns its output.
-    pub async fn capture(
+    /// Reads the environment of an interactive login shell, or on Windows that of the user's profile. Falls back to
+    /// `basis`, that of this process, if this fails. `run` runs a shell for a limited time, and returns its output.
+    pub async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
         basis: Self,
-        run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
+        run: impl Fn(SpawnSpec, Duration) -> F,
     ) -> Self {
-        let (source, found) = system::capture(&basis, run).await;
-        found.unwrap_or_else(|problem| {
-            warn!(
-                source,
-                problem, "cannot read the user's environment; using this process's own"
-            );
-            Self {
-                capture_problem: Some(format!("{source}: {problem}")),
-                ..basis.passed_to_shell()
-            }
-        })
+        let captured = system::capture(&basis, run).await;
+        if let Some(problem) = &captured.problem {
+            warn!("{problem}");
+        }
+        Self {
+            capture_problem: captured.problem,
+            ..captured.found.unwrap_or_else(|| basis.passed_to_shell())
+        }
     }
 
-    /// Why this is not the login shell's environment, if it is not.
+    /// What is wrong if this is not the environment of an interactive login shell.
     pub fn capture_problem(&self) -> Option<&str> {
         self.capture_problem.as_deref()
     }
@@ -181,12 +186,12 @@ impl Environment {
 
     /// Like [`Self::expand`], but `${workspace}` is an error.
     pub fn expand_without_workspace(&self, text: &str) -> Result<String, EntryError> {
-        match self.expand(text)? {
-            text if text.contains(WORKSPACE_PLACEHOLDER) => {
-                Err("`${workspace}` has no meaning here".into())
-            }
-            text => Ok(text),
-        }
+        refuse_workspace(self.expand(text)?)
+    }
+
+    /// Like [`Self::expand_path`], but `${workspace}` is an error.
+    pub fn expand_path_without_workspace(&self, text: &str) -> Result<String, EntryError> {
+        refuse_workspace(self.expand_path(text)?)
     }
 
     /// Expands references: `${NAME}` to its value, `${cmd:…}` to the command's output, `${keyring:NAME}` to the secret,
@@ -200,6 +205,43 @@ impl Environment {
             }
         }
         Ok(out)
+    }
+
+    /// Like [`Self::expand`], for a path: a leading `~` is the user's home directory.
+    pub fn expand_path(&self, text: &str) -> Result<String, EntryError> {
+        match text.strip_prefix('~') {
+            Some(rest) if !rest.is_empty() && !rest.starts_with(is_separator) => {
+                Err(format!("{text:?} must be ~/ and a path").into())
+            }
+            _ => self.expand_word(text),
+        }
+    }
+
+    /// Like [`Self::expand`], for a word of a command line: as in a shell, a leading `~/` is the user's home directory.
+    pub fn expand_word(&self, text: &str) -> Result<String, EntryError> {
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with(is_separator) => {
+                Ok(self.user_home()?.to_owned() + &self.expand(rest)?)
+            }
+            _ => self.expand(text),
+        }
+    }
+
+    /// Like [`Self::expand_word`], for the value of a variable. In a list of paths, as in `PATH`, each path may begin with
+    /// `~/`.
+    pub fn expand_variable(&self, name: &str, text: &str) -> Result<String, EntryError> {
+        let value = self.expand_word(text)?;
+        let later = format!("{}~/", system::PATH_SEPARATOR);
+        if !name.to_ascii_uppercase().ends_with("PATH") || !value.contains(&later) {
+            return Ok(value);
+        }
+        let home = format!("{}{}/", system::PATH_SEPARATOR, self.user_home()?);
+        Ok(value.replace(&later, &home))
+    }
+
+    fn user_home(&self) -> Result<&str, EntryError> {
+        self.get(HOME_VARIABLE)
+            .ok_or_else(|| EntryError::UnsetVariable(HOME_VARIABLE.to_owned()))
     }
 
     /// The values of the references in a text that may be secrets: all but the variables that every server gets.
@@ -292,6 +334,13 @@ pub fn secrets_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+fn refuse_workspace(expanded: String) -> Result<String, EntryError> {
+    match expanded.contains(WORKSPACE_PLACEHOLDER) {
+        true => Err("`${workspace}` has no meaning here".into()),
+        false => Ok(expanded),
+    }
+}
+
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -338,6 +387,31 @@ mod tests {
     }
 
     #[test]
+    fn leading_tilde_is_the_home_directory() {
+        let env = env(&[("HOME", "/home/${me}"), ("A", "~/a")]);
+        for (text, expected) in [
+            ("~", "/home/${me}"),
+            ("~/b/$$x", "/home/${me}/b/$x"),
+            ("${A}", "~/a"),
+            ("${NONE:-~/a}", "~/a"),
+            ("a~/b", "a~/b"),
+            ("--dir=~/b", "--dir=~/b"),
+        ] {
+            assert_eq!(env.expand_word(text).unwrap(), expected);
+            assert_eq!(env.expand_path(text).unwrap(), expected);
+        }
+        assert_eq!(env.expand_word("~other/b").unwrap(), "~other/b");
+        let error = env.expand_path("~other/b").unwrap_err();
+        assert_eq!(error.to_string(), "\"~other/b\" must be ~/ and a path");
+        let path = env.expand_variable("PATH", "~/bin:/bin:~/x").unwrap();
+        assert_eq!(path, "/home/${me}/bin:/bin:/home/${me}/x");
+        assert_eq!(env.expand_variable("NOTE", "see:~/x").unwrap(), "see:~/x");
+        let homeless = Environment::default();
+        assert!(homeless.expand_word("~/x").is_err());
+        assert_eq!(homeless.expand_word("x").unwrap(), "x");
+    }
+
+    #[test]
     fn secrets_expand_and_are_never_shown() {
         let mut env = env(&[("HOME", "/home/me"), ("TOKEN", "t0ken")]);
         let unknown = env.expand("${keyring:K}").unwrap_err().to_string();
@@ -370,10 +444,66 @@ mod tests {
         assert!(problems[0].contains("line 4") && !problems[0].contains("s3cret"));
     }
 
-    async fn output(spec: SpawnSpec) -> Result<Vec<u8>, String> {
+    async fn output(spec: SpawnSpec, _within: Duration) -> Result<Vec<u8>, String> {
         let mut command = std::process::Command::new(spec.program);
         command.args(spec.args).env_clear().envs(spec.env);
+        command.stdin(std::process::Stdio::null());
         Ok(command.output().unwrap().stdout)
+    }
+
+    /// The environment of bash with these startup files.
+    async fn environment_of(bashrc: &str) -> Environment {
+        let home = tempfile::tempdir().unwrap();
+        let write = |name, text| std::fs::write(home.path().join(name), text).unwrap();
+        write(".bash_profile", "export LOGIN=1\n. ~/.bashrc\n");
+        let guard = "case $- in *i*) ;; *) return ;; esac\n";
+        write(".bashrc", &format!("{guard}{bashrc}"));
+        let basis = env(&[
+            ("SHELL", "/bin/bash"),
+            ("PATH", "/usr/bin:/bin"),
+            ("HOME", home.path().to_str().unwrap()),
+        ]);
+        Environment::capture(basis, output).await
+    }
+
+    #[tokio::test]
+    async fn variables_of_interactive_startup_files_are_read_whatever_those_print() {
+        let found = environment_of(
+            "export PATH=/nvm/bin:$PATH TOKEN='two\nlines'\necho 'LOGIN=banner'; printf 'X=1\\0Y=2\\0'\n\
+             alias env='echo no'\nread -r answer; trap 'echo BYE=1' EXIT\n[ -t 0 ] && exec sleep 1000\n",
+        );
+        let found = found.await;
+        assert!(
+            found.get("PATH").unwrap().starts_with("/nvm/bin:"),
+            "{found:?}"
+        );
+        assert_eq!(found.get("TOKEN"), Some("two\nlines"));
+        assert_eq!(found.get("LOGIN"), Some("1"));
+        for name in ["X", "Y", "BYE", "TERM", "VSCODE_RESOLVING_ENVIRONMENT"] {
+            assert_eq!(found.get(name), None, "{name}");
+        }
+        assert_eq!(found.capture_problem(), None);
+    }
+
+    #[tokio::test]
+    async fn login_shell_is_asked_if_the_interactive_shell_becomes_another() {
+        for other in [
+            "exec /bin/true\n",
+            "exit 3\n",
+            "exec sh -c 'echo hello; cat'\n",
+        ] {
+            let found = environment_of(other).await;
+            assert_eq!(found.get("LOGIN"), Some("1"), "{other}");
+            let problem = found.capture_problem().unwrap();
+            assert!(problem.contains("/bin/bash -i"), "{problem}");
+        }
+        let guarded =
+            environment_of("[ -n \"$MUX_RESOLVING_ENVIRONMENT\" ] || exec /bin/true\nexport A=1\n");
+        let guarded = guarded.await;
+        assert_eq!(
+            (guarded.get("A"), guarded.capture_problem()),
+            (Some("1"), None)
+        );
     }
 
     #[tokio::test]

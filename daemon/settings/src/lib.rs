@@ -6,7 +6,8 @@
 //! - `server`, `sandbox`, `source`, `agents`, `agent_profile`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins`,
 //!   `results` and `telemetry` resolve one section each, `tool_overrides` those of a server's tools, `account` the name
 //!   of a login. `source_values` checks a source's values; `remote` holds proxies and secrets of a server behind a URL;
-//!   `roots` and `workspace` resolve what depends on the client's directory.
+//!   `roots` and `workspace` resolve what depends on the client's directory; `split_command` recognizes a command line in
+//!   `command`.
 //! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`, with the units
 //!   of `setting_units`; `differences` compares two configurations, `entry_fingerprint` identifies an entry by its texts
 //!   in the file.
@@ -46,6 +47,7 @@ mod setting_units;
 mod settings_report;
 mod settings_text;
 mod source;
+mod split_command;
 mod telemetry;
 mod tool_overrides;
 mod workspace;
@@ -152,6 +154,22 @@ pub struct ServerSettings {
 impl ServerSettings {
     pub fn key(&self) -> String {
         key(&self.name, self.project.as_deref())
+    }
+
+    /// The mistake of a `command` that is a whole command line. A path may have spaces.
+    fn command_problem(&self) -> Option<ConfigProblem> {
+        let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
+            return None;
+        };
+        let program = process.written.first()?.split_whitespace().next()?;
+        if program.contains(std::path::is_separator) {
+            return None;
+        }
+        let corrected = process.corrected_command()?;
+        let name = &self.name;
+        let message =
+            format!("[servers.{name}]: `command` is the program alone; write {corrected}");
+        Some(ConfigProblem::at(&["servers", name, "command"], message))
     }
 
     /// What is wrong with overrides of its tools. `section` is the one that has its entry.
@@ -263,7 +281,7 @@ impl Settings {
             }
         };
         let path = |text: &str| {
-            let path = environment.expand_without_workspace(text)?;
+            let path = environment.expand_path_without_workspace(text)?;
             Ok(home.join(path).to_string_lossy().into_owned())
         };
         let checks = CheckModes::resolve(&config.check, &config.agents, path, &mut problems);
@@ -300,6 +318,7 @@ impl Settings {
                 definition,
             };
             problems.extend(server.override_problems("servers"));
+            problems.extend(server.command_problem());
             servers.insert(name, server);
         }
         account::refuse_contradictions(&mut servers, &config.lines);

@@ -43,8 +43,11 @@ impl RootsSetting {
                 .into()),
             },
             Some(RootsEntry::Directories(directories)) => {
-                let expand =
-                    |text: &String| Ok(home.join(environment.expand_without_workspace(text)?));
+                let expand = |text: &String| {
+                    let path = environment.expand_path_without_workspace(text);
+                    let path = path.map_err(|error| error.in_key("roots"))?;
+                    Ok(home.join(path))
+                };
                 let these: Result<_, EntryError> = directories.iter().map(expand).collect();
                 Ok(Self::These(these?))
             }

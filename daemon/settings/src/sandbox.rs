@@ -236,18 +236,9 @@ fn path(
     if text.is_empty() {
         return Err(format!("sandbox.{key} has an empty path").into());
     }
-    // `home` is the project's folder in a project's file.
-    let own_home = || environment.expand_without_workspace("${HOME}");
-    let expanded = match text.strip_prefix('~') {
-        Some("") => own_home()?,
-        Some(rest) if rest.starts_with('/') => {
-            format!("{}{}", own_home()?, environment.expand(rest)?)
-        }
-        Some(_) => {
-            return Err(format!("sandbox.{key} = {text:?} must be ~/ and a path").into());
-        }
-        None => environment.expand(text)?,
-    };
+    let expanded = environment
+        .expand_path(text)
+        .map_err(|error| error.in_key(&format!("sandbox.{key}")))?;
     // Whether such a path exists is not asked: its file system may not answer.
     if expanded.contains(['*', '?']) {
         return Err(format!(

@@ -17,7 +17,8 @@ use strum::VariantNames;
 use super::{
     AskLimits, OnChange, ResultSettings, RootsSetting, SandboxMode, SandboxSetting, ServerDefaults,
     ToolOverrides, account, entry_fingerprint::EntryFingerprint, parse_setting_duration,
-    remote::NetworkSettings, source::SourceDefinition, workspace::resolve_path,
+    remote::NetworkSettings, source::SourceDefinition, split_command::corrected_keys,
+    workspace::resolve_path,
 };
 use mux_config::{
     ConfigProblem, EntryError, OauthEntry, ServerEntry,
@@ -98,6 +99,14 @@ pub struct ProcessServer {
     pub sandbox: SandboxSetting,
     /// The secrets of the entry, which are masked in errors.
     pub hidden: KnownSecrets,
+}
+
+impl ProcessServer {
+    /// How `command` and `args` should be written, if `command` seems to be a whole command line.
+    pub fn corrected_command(&self) -> Option<String> {
+        let (command, args) = self.written.split_first()?;
+        corrected_keys(command, args)
+    }
 }
 
 /// A server behind a URL.
@@ -435,13 +444,12 @@ fn resolve_process(
     home: &Path,
     sandbox_mode: SandboxMode,
 ) -> Result<ProcessServer, EntryError> {
-    let expand = |text: &String| environment.expand(text);
     let command = entry.command.unwrap_or_default();
     let written = std::iter::once(&command)
         .chain(&entry.args)
         .cloned()
         .collect();
-    let command = expand(&command)?;
+    let command = expand_path(environment, "command", &command)?;
     if command.trim().is_empty() {
         return Err("`command` is empty".into());
     }
@@ -453,11 +461,18 @@ fn resolve_process(
         args: entry
             .args
             .iter()
-            .map(|arg| expand(arg).map(Secret::from))
+            .map(|arg| environment.expand_word(arg).map(Secret::from))
             .collect::<Result<_, _>>()?,
-        env: expand_values(&entry.env, environment)?,
+        env: entry
+            .env
+            .iter()
+            .map(|(name, value)| {
+                let value = environment.expand_variable(name, value)?;
+                Ok((name.clone(), value.into()))
+            })
+            .collect::<Result<_, EntryError>>()?,
         cwd: match &entry.cwd {
-            Some(cwd) => resolve_path(home, &expand(cwd)?),
+            Some(cwd) => resolve_path(home, &expand_path(environment, "cwd", cwd)?),
             None => home.to_owned(),
         },
     })
@@ -479,10 +494,13 @@ fn resolve_remote(
     let remote = RemoteServer {
         url: url.into(),
         written,
-        headers: expand_values(&entry.headers, environment)?,
+        headers: expand_headers(&entry.headers, environment)?,
         transport: parse_choice_or_auto(entry.transport.as_deref(), "transport")?,
         socket: match &entry.socket {
-            Some(socket) => Some(resolve_path(home, &environment.expand(socket)?)),
+            Some(socket) => {
+                let socket = expand_path(environment, "socket", socket)?;
+                Some(resolve_path(home, &socket))
+            }
             None => None,
         },
         network: Arc::new(NetworkSettings::of(environment)),
@@ -534,7 +552,12 @@ fn parse_issuer(text: String) -> Result<String, String> {
     }
 }
 
-fn expand_values(
+fn expand_path(environment: &Environment, key: &str, text: &str) -> Result<String, EntryError> {
+    let expanded = environment.expand_path(text);
+    expanded.map_err(|error| error.in_key(key))
+}
+
+fn expand_headers(
     pairs: &BTreeMap<String, String>,
     environment: &Environment,
 ) -> Result<BTreeMap<String, Secret>, EntryError> {

@@ -208,9 +208,9 @@ fn resolve_source(
         };
         return Err(format!("`{key}` must be http:// or https:// and a host").into());
     }
-    let described = match kind {
-        SourceKind::OpenApi => entry.openapi.as_ref(),
-        SourceKind::Graphql => entry.schema.as_ref(),
+    let (described_key, described) = match kind {
+        SourceKind::OpenApi => ("openapi", entry.openapi.as_ref()),
+        SourceKind::Graphql => ("schema", entry.schema.as_ref()),
     };
     let place = |text: String| match text.contains("://") {
         true if is_http(&text) => Ok(DescriptionLocation::Url(text)),
@@ -235,7 +235,14 @@ fn resolve_source(
     let credentials = entry.auth.iter();
     Ok(SourceDefinition {
         kind,
-        description: described.map(expand).transpose()?.map(place).transpose()?,
+        description: match described {
+            Some(written) => {
+                let expanded = environment.expand_path_without_workspace(written);
+                let expanded = expanded.map_err(|error| error.in_key(described_key))?;
+                Some(place(expanded)?)
+            }
+            None => None,
+        },
         written,
         base_url,
         variables: table(&entry.variables)?,

@@ -10,10 +10,12 @@ use super::{
     super::env_path,
     CheckGroup,
     config_file::{self, ConfiguredProcess},
-    programs::is_executable,
 };
-use crate::agents::{
-    Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem, command_words,
+use crate::{
+    agents::{
+        Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem, command_words,
+    },
+    found_program::is_executable,
 };
 
 const AGENTS_GROUP: &str = "agents";

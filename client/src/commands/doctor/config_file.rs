@@ -9,7 +9,8 @@ use std::{
 use mux_proto::{ServerState, Status, endpoint::Dirs};
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::{CheckGroup, programs::is_executable};
+use super::CheckGroup;
+use crate::found_program::is_executable;
 
 pub(super) const CONFIGURATION_GROUP: &str = "configuration";
 

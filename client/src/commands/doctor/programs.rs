@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use mux_proto::variables;
 
 use super::CheckGroup;
+use crate::found_program::is_executable;
 
 const PROGRAMS_GROUP: &str = "programs";
 /// The file in which a package says how muxd was installed, from the parent of the directory of the programs.
@@ -96,18 +97,6 @@ fn check_program(
     let fix = format!("install {name} beside mux, or set {variable} to it");
     group.fail(message, fix);
     None
-}
-
-#[cfg(unix)]
-pub(super) fn is_executable(path: &Path) -> bool {
-    use nix::unistd::{AccessFlags, access};
-
-    path.is_file() && access(path, AccessFlags::X_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }
 
 #[cfg(all(test, unix))]

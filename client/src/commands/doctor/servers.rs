@@ -2,14 +2,19 @@
 
 use mux_proto::{
     AuthState, SandboxState, ServerCause, ServerState, ServerWarningCode, SourceNote, Status,
+    endpoint::Dirs,
 };
 
-use super::CheckGroup;
-use crate::render::{SECRET_IN_ARGS, user_of};
+use super::{CheckGroup, config_file::read_configured_processes};
+use crate::{
+    found_program::{self, find_in_path},
+    render::{SECRET_IN_ARGS, user_of},
+};
 
 const SERVERS_GROUP: &str = "servers";
 
-pub(super) fn check_servers(status: &Status) -> CheckGroup {
+/// `dirs` has the configuration, with the programs of servers that muxd does not find.
+pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
     let config = status.config.display();
     for problem in &status.problem_details {
@@ -55,11 +60,17 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
             ServerState::Failed | ServerState::BackingOff
                 if server.cause == Some(ServerCause::MissingProgram) =>
             {
+                let mut entries = read_configured_processes(dirs).into_iter();
+                let entry = entries.find(|entry| entry.name == *name);
+                let found = entry.and_then(|entry| find_in_path(&entry.command));
                 group.fail(
                     format!("{name}: {reason}"),
-                    format!(
-                        "install it, or write its full path as `command` in [{section}.{name}] in {config}"
-                    ),
+                    match found {
+                        Some(found) => found_program::fix(&found, name),
+                        None => format!(
+                            "install it, or write its full path as `command` in [{section}.{name}] in {config}"
+                        ),
+                    },
                 );
             }
             // The message of ssh if it finds no key; the daemon has only what the server's program printed.
@@ -250,7 +261,8 @@ mod tests {
             "runs": { "running": 0, "succeeded": 0, "failed": 0 },
             "servers": [server], "config": "/c/config.toml", "socket": "/s", "log": "/l",
         });
-        let mut checks = check_servers(&serde_json::from_value(status).unwrap()).checks;
+        let dirs = Dirs::under(std::path::Path::new("/nonexistent")).unwrap();
+        let mut checks = check_servers(&serde_json::from_value(status).unwrap(), &dirs).checks;
         checks.remove(0)
     }
 

@@ -1,10 +1,10 @@
 //! The environment that the user's login shell has, and `sh` for commands.
 
-use std::{borrow::Cow, collections::BTreeMap, ffi::OsString};
+use std::{borrow::Cow, collections::BTreeMap, ffi::OsString, time::Duration};
 
 use mux_keeper::SpawnSpec;
 
-use super::{Environment, is_variable_name};
+use super::{CapturedEnvironment, Environment, is_variable_name};
 
 /// The variables that every server gets.
 pub(super) const PASSED_VARIABLES: &[&str] = &[
@@ -28,10 +28,28 @@ pub(super) const PASSED_VARIABLES: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 pub(super) const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Separates the paths of `PATH`.
+pub(super) const PATH_SEPARATOR: char = ':';
 /// The variable with the user's home directory.
 pub const HOME_VARIABLE: &str = "HOME";
-/// Separates the output of profiles from the environment.
+/// How long an interactive shell may take to start. Version managers need seconds.
+const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a login shell may take, after an interactive one did not answer.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Encloses the environment in the output of startup files.
 const OUTPUT_MARKER: &[u8] = b"\0mux-environment\0";
+/// Prints the environment, whatever `env` is an alias of.
+const PRINT_ENVIRONMENT: &str =
+    "printf '\\0mux-environment\\0'; /usr/bin/env -0; printf '\\0mux-environment\\0'";
+/// Variables that only the shell gets. Startup files that test them, as those of editors ask for, start no terminal
+/// multiplexer and no other shell. A terminal type keeps those going that return early in a dumb terminal.
+const ASKING_VARIABLES: &[(&str, &str)] = &[
+    ("TERM", "xterm"),
+    ("VSCODE_RESOLVING_ENVIRONMENT", "1"),
+    ("INTELLIJ_ENVIRONMENT_READER", "true"),
+    ("MUX_RESOLVING_ENVIRONMENT", "1"),
+    ("DISABLE_AUTO_UPDATE", "true"),
+];
 
 /// The name under which a variable is known.
 pub(super) fn variable_key(name: &str) -> Cow<'_, str> {
@@ -43,26 +61,52 @@ pub(super) fn shell_command(command: &str) -> (&'static str, Vec<OsString>) {
     ("/bin/sh", ["-c", command].map(OsString::from).into())
 }
 
-/// The login shell, and its environment or why it cannot be read.
-pub(super) async fn capture(
+/// The environment of the user's shell. It is asked as an interactive login shell, because most tools that install
+/// programs add them to `PATH` in `.bashrc` or `.zshrc`, and as a login shell if that does not answer.
+pub(super) async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
     basis: &Environment,
-    run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
-) -> (String, Result<Environment, String>) {
+    run: impl Fn(SpawnSpec, Duration) -> F,
+) -> CapturedEnvironment {
     let shell = basis.get("SHELL").unwrap_or("/bin/sh").to_owned();
-    let answer = run(shell_spawn_spec(&shell, basis)).await;
-    let found =
-        answer.and_then(|text| parse_shell_output(&text).ok_or("it printed no environment".into()));
-    (shell, found)
+    let spec = |options: &[&str]| shell_spawn_spec(&shell, options, basis);
+    let interactive = run(spec(&["-i", "-l", "-c"]), INTERACTIVE_TIMEOUT).await;
+    let problem = match interactive.and_then(parse_shell_output) {
+        Ok(found) => {
+            return CapturedEnvironment {
+                found: Some(found),
+                problem: None,
+            };
+        }
+        Err(problem) => problem,
+    };
+    let login = run(spec(&["-l", "-c"]), LOGIN_TIMEOUT).await;
+    match login.and_then(parse_shell_output) {
+        Ok(found) => CapturedEnvironment {
+            found: Some(found),
+            problem: Some(format!(
+                "servers may lack variables that your shell sets only if it is interactive: {shell} -i: {problem}"
+            )),
+        },
+        Err(problem) => CapturedEnvironment {
+            found: None,
+            problem: Some(format!(
+                "the environment of your login shell could not be read, and servers get muxd's own: {shell}: {problem}"
+            )),
+        },
+    }
 }
 
-fn shell_spawn_spec(shell: &str, basis: &Environment) -> SpawnSpec {
-    let program = "printf '\\0mux-environment\\0'; env -0";
+fn shell_spawn_spec(shell: &str, options: &[&str], basis: &Environment) -> SpawnSpec {
+    let given = basis.passed_to_shell();
+    let given = given.iter().chain(ASKING_VARIABLES.iter().copied());
     SpawnSpec {
         program: shell.into(),
-        args: ["-l", "-c", program].map(OsString::from).into(),
-        env: basis
-            .passed_to_shell()
+        args: options
             .iter()
+            .chain([&PRINT_ENVIRONMENT])
+            .map(OsString::from)
+            .collect(),
+        env: given
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
         cwd: "/".into(),
@@ -71,16 +115,25 @@ fn shell_spawn_spec(shell: &str, basis: &Environment) -> SpawnSpec {
     }
 }
 
-fn parse_shell_output(printed: &[u8]) -> Option<Environment> {
-    let start = printed
-        .windows(OUTPUT_MARKER.len())
-        .position(|window| window == OUTPUT_MARKER)?
-        + OUTPUT_MARKER.len();
-    let found: BTreeMap<String, String> = printed[start..]
+fn parse_shell_output(printed: Vec<u8>) -> Result<Environment, String> {
+    let marked = |text: &[u8]| {
+        let mut windows = text.windows(OUTPUT_MARKER.len());
+        windows.position(|window| window == OUTPUT_MARKER)
+    };
+    let enclosed = || {
+        let start = marked(&printed)? + OUTPUT_MARKER.len();
+        let length = marked(&printed[start..])?;
+        Some(&printed[start..start + length])
+    };
+    let found: BTreeMap<String, String> = enclosed()
+        .unwrap_or_default()
         .split(|byte| *byte == 0)
         .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='))
-        .filter(|(name, _)| is_variable_name(name))
+        .filter(|pair| is_variable_name(pair.0) && !ASKING_VARIABLES.contains(pair))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    found.contains_key("PATH").then(|| Environment::of(found))
+    match found.contains_key("PATH") {
+        true => Ok(Environment::of(found)),
+        false => Err("it printed no environment".into()),
+    }
 }

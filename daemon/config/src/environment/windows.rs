@@ -6,6 +6,7 @@ use std::{
     io,
     os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle},
     ptr, slice,
+    time::Duration,
 };
 
 use mux_keeper::SpawnSpec;
@@ -18,7 +19,7 @@ use windows_sys::Win32::{
     },
 };
 
-use super::Environment;
+use super::{CapturedEnvironment, Environment};
 
 /// The variables that every server gets, as [`variable_key`] writes them. Without some of them programs do not start.
 pub(super) const PASSED_VARIABLES: &[&str] = &[
@@ -52,6 +53,8 @@ pub(super) const PASSED_VARIABLES: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 pub(super) const FALLBACK_PATH: &str = r"C:\Windows\System32;C:\Windows";
+/// Separates the paths of `PATH`.
+pub(super) const PATH_SEPARATOR: char = ';';
 /// The variable with the user's home directory.
 pub const HOME_VARIABLE: &str = "USERPROFILE";
 
@@ -66,16 +69,23 @@ pub(super) fn shell_command(command: &str) -> (&'static str, Vec<OsString>) {
     ("cmd.exe", args.map(OsString::from).into())
 }
 
-/// The profile, and its environment or why it cannot be read.
-pub(super) async fn capture(
+/// The environment of the user's profile.
+pub(super) async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
     _basis: &Environment,
-    _run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
-) -> (String, Result<Environment, String>) {
-    let found = profile_variables().map(|pairs| Environment::of(parse_block(&pairs)));
-    (
-        "the user's profile".to_owned(),
-        found.map_err(|error| error.to_string()),
-    )
+    _run: impl Fn(SpawnSpec, Duration) -> F,
+) -> CapturedEnvironment {
+    match profile_variables() {
+        Ok(pairs) => CapturedEnvironment {
+            found: Some(Environment::of(parse_block(&pairs))),
+            problem: None,
+        },
+        Err(error) => CapturedEnvironment {
+            found: None,
+            problem: Some(format!(
+                "the environment of your profile could not be read, and servers get muxd's own: {error}"
+            )),
+        },
+    }
 }
 
 /// The block of the user's environment, as a program gets it that the user starts from the desktop.

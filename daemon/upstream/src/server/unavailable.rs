@@ -24,12 +24,25 @@ pub(super) fn start_failed_fault(
     let name = &server_shared.name;
     let message = format!("the server `{name}` cannot be started: {error}");
     let fault = |kind| Fault::new(kind, message);
+    if let ServerEndpoint::Process(process) = link
+        && error.is_missing_program()
+        && let Some(corrected) = process.corrected_command()
+    {
+        return fault(FaultKind::Unavailable).user_hint(format!(
+            "`command` is the program alone; write {corrected} in [servers.{name}]"
+        ));
+    }
     match (error, link) {
         (OpenError::SignIn(_), _) => fault(FaultKind::AuthRequired).user_hint(format!(
             "`mux servers login {name}`, or give a token in its `headers`"
         )),
-        (OpenError::NotInPath { searched, .. }, _) => Fault {
-            details: serde_json::to_string(&serde_json::json!({ "searched": searched })).ok(),
+        (OpenError::NotInPath { program, searched }, _) => Fault {
+            details: serde_json::to_string(&serde_json::json!({
+                "server": name,
+                "program": program,
+                "searched": searched,
+            }))
+            .ok(),
             ..fault(FaultKind::Unavailable).user_hint(format!(
                 "install it, or write its full path as `command` in [servers.{name}]"
             ))

@@ -379,15 +379,8 @@ impl ProcessLauncher {
             .await
     }
 
-    /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
-    pub async fn program_output(&self, spec: SpawnSpec) -> Result<Vec<u8>, String> {
-        let output = self
-            .program_output_and_exit(spec, PROGRAM_OUTPUT_TIMEOUT, MAX_PROGRAM_OUTPUT_BYTES)
-            .await?;
-        Ok(output.printed)
-    }
-
-    /// Runs a program that prints at most `max_bytes` bytes, and returns its output and exit status.
+    /// Runs a program that prints at most `max_bytes` bytes, and returns its output and exit status. The process tree is
+    /// terminated after its exit or the time limit.
     pub async fn program_output_and_exit(
         &self,
         spec: SpawnSpec,
