@@ -1,4 +1,6 @@
-"""A tool that asks as tools did before 2026-07-28, on the Python SDK, which serves both eras."""
+"""A tool that asks as tools did before 2026-07-28, on the Python SDK, which serves both eras: `asks.py [PORT]`."""
+
+import sys
 
 from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel
@@ -16,4 +18,7 @@ async def ask(ctx: Context) -> str:
     return answer.data.name if answer.action == "accept" else answer.action
 
 
-server.run()
+if len(sys.argv) > 1:
+    server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+else:
+    server.run()

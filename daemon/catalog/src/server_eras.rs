@@ -13,9 +13,9 @@ use mux_text::digest::DigestKey;
 /// A letter for the era, then the server's own name and version.
 type EraRecord = Vec<u8>;
 
-/// The era of the last session.
+/// The era of the last session. `M` was written while processes of both eras were opened in the modern one.
 const LEGACY_LETTER: u8 = b'L';
-const MODERN_LETTER: u8 = b'M';
+const MODERN_LETTER: u8 = b'N';
 /// It speaks both eras, and its tools make requests that only the old era supports.
 const NEEDS_LEGACY_LETTER: u8 = b'B';
 /// Its tools would need the old era, which it does not speak.
@@ -47,8 +47,8 @@ impl ServerEras {
         }
     }
 
-    /// Records the era of a session. A server of the old era that identifies itself differently may have been updated
-    /// to the new one: its record is removed, so that it is probed next time. An empty identity counts as unchanged.
+    /// Records the era of a session. A server that identifies itself differently may have been updated to another era:
+    /// its record is removed, so that its era is found again next time. An empty identity counts as unchanged.
     pub(super) fn keep(&self, ListKey(key): &ListKey, era: ProtocolEra, identity: &str) {
         let usual = match era {
             ProtocolEra::Legacy => LEGACY_LETTER,
@@ -67,9 +67,8 @@ impl ServerEras {
             }
             _ => usual,
         };
-        let is_other = before.is_some_and(|(first, name)| {
-            era == ProtocolEra::Legacy && *first == letter && !is_same(name, identity)
-        });
+        let is_other =
+            before.is_some_and(|(first, name)| *first == letter && !is_same(name, identity));
         match is_other {
             true => {
                 known.remove(key);
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn updated_server_of_the_old_era_is_probed_again() {
+    fn era_of_an_updated_server_is_found_again() {
         let eras = ServerEras::new(&CacheSlot::default());
         let key = ListKey([7; 32]);
         for (era, identity, known) in [
@@ -137,6 +136,7 @@ mod tests {
             (ProtocolEra::Legacy, "files 2", None),
             (ProtocolEra::Legacy, "files 2", Some(ProtocolEra::Legacy)),
             (ProtocolEra::Modern, "files 3", Some(ProtocolEra::Modern)),
+            (ProtocolEra::Modern, "files 4", None),
             (ProtocolEra::Modern, "files 4", Some(ProtocolEra::Modern)),
             (ProtocolEra::Legacy, "files 4", Some(ProtocolEra::Legacy)),
         ] {

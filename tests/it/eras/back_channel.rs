@@ -1,8 +1,10 @@
 //! A server of both eras, by a published SDK, whose tools send requests to the client, which the modern era does not have.
 
+use std::{net::TcpListener, process::Command};
+
 use mux_proto::{AskKind, Error};
 use mux_tests::{
-    TestEnv,
+    Running, TestEnv,
     env::{pypi, server},
 };
 use serde_json::{Value, json};
@@ -32,13 +34,35 @@ async fn is_asked(client: &mut Client, tool: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn python_sdk_tool_can_elicit_after_the_era_change() {
+async fn tool_of_a_process_can_elicit_in_its_first_call() {
     let env = TestEnv::new();
     let file = program(&env, "asks.py");
     env.write_config(&server("fix", &pypi("python"), &[file.to_str().unwrap()]));
+    let mut client = Client::listening(&env, &ELICITS).await;
+    assert_eq!(is_asked(&mut client, "ask").await["result"], "ada");
+    assert_eq!(protocol(&env), "2025-11-25");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tool_of_a_remote_server_can_elicit_after_the_era_change() {
+    let env = TestEnv::new();
+    let port = free_port();
+    let mut command = Command::new(pypi("python"));
+    command.arg(program(&env, "asks.py")).arg(port.to_string());
+    let mut running = Running::start(&mut command);
+    running.wait_for("Uvicorn running");
+    env.write_config(&format!(
+        "[servers.fix]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"
+    ));
     let mut client = Client::listening(&env, &ELICITS).await;
     let error = fails(&client, "ask").await;
     assert!(error.message.contains("no back-channel"), "{error:?}");
     assert_eq!(is_asked(&mut client, "ask").await["result"], "ada");
     assert_eq!(protocol(&env), "2025-11-25");
+}
+
+/// A port that was free a moment ago: the server does not report the port that it binds.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }

@@ -17,25 +17,27 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_sdk_1_in_the_legacy_era() {
-    works("server-v1.mjs", &node(), "2025-11-25").await;
+    works("server-v1.mjs", &node(), "2025-11-25", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_sdk_2_in_the_modern_era() {
-    works("server-v2.mjs", &node(), "2026-07-28").await;
+    works("server-v2.mjs", &node(), "2026-07-28", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_sdk_in_the_modern_era() {
-    works("server.py", &pypi("python"), "2026-07-28").await;
+    // It speaks both eras, and announces a new tool in this one only.
+    let entry = "era = \"2026-07-28\"\n";
+    works("server.py", &pypi("python"), "2026-07-28", entry).await;
 }
 
-async fn works(file: &str, runs_it: &Path, version: &str) {
+async fn works(file: &str, runs_it: &Path, version: &str, entry: &str) {
     let env = TestEnv::new();
     let journal = env.path("journal");
     let file = program(&env, file);
     let args = [file.to_str().unwrap(), journal.to_str().unwrap()];
-    env.write_config(&server("fix", runs_it, &args));
+    env.write_config(&format!("{}{entry}", server("fix", runs_it, &args)));
     let starter = Client::deaf(&env).await;
     let sum = starter.call("add", json!({ "a": 1, "b": 41 })).await;
     assert_eq!(sum["sum"].as_f64(), Some(42.0), "{sum}");

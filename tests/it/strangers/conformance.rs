@@ -13,7 +13,7 @@ use mux_tests::{
 };
 use serde_json::Value;
 
-use super::home::{Bridge, home, node_program};
+use super::home::{Bridge, home, home_with, node_program};
 
 /// The revisions, and how many scenarios each requires of a server.
 const OLD: (&str, usize) = ("2025-11-25", 30);
@@ -44,7 +44,8 @@ fn mux_mcp_conforms_to_2026_07_28() {
 
 #[track_caller]
 fn passed_through(revision: (&str, usize)) {
-    let env = home();
+    // The server speaks both.
+    let env = home_with(&format!("era = {:?}\n", revision.0));
     let mut server = env.command("mux");
     server.args(["mcp", "--passthrough=conf"]);
     let bridge = Bridge::to(&env, &server);

@@ -21,13 +21,19 @@ pub(super) fn journal(env: &TestEnv) -> PathBuf {
 
 /// A home where the conformance server is `conf`.
 pub(super) fn home() -> TestEnv {
+    home_with("")
+}
+
+/// The same, with more lines of its entry.
+pub(super) fn home_with(entry: &str) -> TestEnv {
     let env = TestEnv::new();
     let journal = journal(&env);
     let args = ["--journal", journal.to_str().unwrap()];
     let conf = server("conf", &binary("mux-conformance-server"), &args);
     // The suites compare texts with those of the server.
     let exact = "[results]\nfence = false\n";
-    env.write_config(&format!("{conf}{}{exact}", may_sample("conf")));
+    let sampling = may_sample("conf");
+    env.write_config(&format!("{conf}{entry}{sampling}{exact}"));
     env
 }
 

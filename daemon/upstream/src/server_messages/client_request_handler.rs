@@ -10,8 +10,8 @@ use rmcp::{
     model::{
         ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
         ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
-        Implementation, JsonObject, RootsCapabilities, SamplingCapability, TASKS_EXTENSION_ID,
-        UrlElicitationCapability,
+        Implementation, JsonObject, ProtocolVersion, RootsCapabilities, SamplingCapability,
+        TASKS_EXTENSION_ID, UrlElicitationCapability,
     },
     service::RequestContext,
 };
@@ -22,6 +22,24 @@ use super::server_requests::ServerRequests;
 /// Handles a server's requests; one for each session.
 pub(crate) struct ClientRequestHandler {
     pub(crate) server_requests: Arc<ServerRequests>,
+    /// The version that `initialize` offers; always one of the legacy era.
+    pub(crate) offered_version: ProtocolVersion,
+}
+
+impl ClientRequestHandler {
+    pub(crate) fn new(server_requests: Arc<ServerRequests>) -> Self {
+        Self {
+            server_requests,
+            offered_version: ProtocolVersion::LATEST_WITH_INITIALIZE,
+        }
+    }
+
+    pub(crate) fn offering(self, offered_version: ProtocolVersion) -> Self {
+        Self {
+            offered_version,
+            ..self
+        }
+    }
 }
 
 impl ClientHandler for ClientRequestHandler {
@@ -37,6 +55,7 @@ impl ClientHandler for ClientRequestHandler {
         let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
         capabilities.extensions = Some([tasks].into_iter().collect());
         ClientConfig::new(capabilities, implementation)
+            .with_protocol_version(self.offered_version.clone())
     }
 
     async fn create_elicitation(
@@ -90,10 +109,11 @@ impl ClientHandler for ClientRequestHandler {
     }
 }
 
-/// Roots do not change during a call, and a server that asks outside of a call gets none, so `listChanged` is false.
+/// A session belongs to one workspace, so its roots never change. `listChanged` is true all the same, because FastMCP for
+/// TypeScript asks only such clients for roots.
 fn roots_capability() -> RootsCapabilities {
     let mut roots = RootsCapabilities::default();
-    roots.list_changed = Some(false);
+    roots.list_changed = Some(true);
     roots
 }
 

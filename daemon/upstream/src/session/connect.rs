@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use rmcp::model::ServerPeerInfo;
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, info};
@@ -178,7 +178,11 @@ fn remote_link(
 
 /// How a session begins on a link.
 enum HandshakeMode {
-    Start(EraKnowledge),
+    Start {
+        knowledge: EraKnowledge,
+        /// The version that `initialize` offers.
+        offered: ProtocolVersion,
+    },
     /// Another daemon initialized it in this era; the server described itself with this info.
     Resume(ProtocolEra, Box<ServerPeerInfo>),
 }
@@ -254,9 +258,9 @@ impl<'a> SessionConnector<'a> {
                 let within = longest.min(definition.start_timeout / 2);
                 EraKnowledge::Remembered { within, remote }
             }
+            Some(ProtocolEra::Legacy) | None if !remote => EraKnowledge::Process,
             Some(era) => EraKnowledge::Era(era),
-            None if remote => EraKnowledge::UnknownRemote,
-            None => EraKnowledge::UnknownProcess,
+            None => EraKnowledge::UnknownRemote,
         };
         match self.connect_once(transport, knowledge).await {
             Err(ServerConnectError {
@@ -267,14 +271,29 @@ impl<'a> SessionConnector<'a> {
                     catalog_entry.remember_era(era, "");
                 }
                 let outcome = self.connect_once(transport, EraKnowledge::Era(era)).await;
-                if outcome.is_ok()
-                    && (known, era) == (Some(ProtocolEra::Legacy), ProtocolEra::Modern)
-                {
-                    catalog_entry.remember_only_modern();
-                }
+                self.record_only_modern(known, &outcome);
                 outcome
             }
-            outcome => outcome,
+            outcome => {
+                self.record_only_modern(known, &outcome);
+                outcome
+            }
+        }
+    }
+
+    /// Records that a server whose tools need the legacy era could be opened in the modern era only.
+    fn record_only_modern(
+        &self,
+        known: Option<ProtocolEra>,
+        outcome: &Result<Arc<Session>, ServerConnectError>,
+    ) {
+        let has_initialize = |session: &Arc<Session>| session.era == ProtocolEra::Legacy;
+        if known == Some(ProtocolEra::Legacy)
+            && outcome
+                .as_ref()
+                .is_ok_and(|session| !has_initialize(session))
+        {
+            self.inputs.catalog_entry.remember_only_modern();
         }
     }
 
@@ -284,9 +303,7 @@ impl<'a> SessionConnector<'a> {
         era: ProtocolEra,
         transport: RemoteTransport,
     ) -> Result<Arc<Session>, ServerConnectError> {
-        let connected = self
-            .connect_once(transport, EraKnowledge::Configured(era))
-            .await;
+        let connected = self.connect_once(transport, EraKnowledge::Only(era)).await;
         connected.map_err(|error| ServerConnectError {
             problem: format!(
                 "{} (only {} is tried, as `era` in its entry says)",
@@ -297,15 +314,35 @@ impl<'a> SessionConnector<'a> {
         })
     }
 
+    /// Connects once; if the server refuses the version and names older ones, once more with the newest of those.
     async fn connect_once(
         &self,
         transport: RemoteTransport,
         knowledge: EraKnowledge,
     ) -> Result<Arc<Session>, ServerConnectError> {
+        let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        match self.open_session(transport, knowledge, newest).await {
+            Err(ServerConnectError {
+                named_version: Some(version),
+                ..
+            }) => {
+                let legacy = EraKnowledge::Only(ProtocolEra::Legacy);
+                self.open_session(transport, legacy, version).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn open_session(
+        &self,
+        transport: RemoteTransport,
+        knowledge: EraKnowledge,
+        offered: ProtocolVersion,
+    ) -> Result<Arc<Session>, ServerConnectError> {
         let in_flight = Arc::default();
         let link = self.open_link(transport, &in_flight).await?;
-        self.establish_session(link, in_flight, HandshakeMode::Start(knowledge))
-            .await
+        let mode = HandshakeMode::Start { knowledge, offered };
+        self.establish_session(link, in_flight, mode).await
     }
 
     async fn establish_session(
@@ -338,9 +375,7 @@ impl<'a> SessionConnector<'a> {
             definition,
             policy.clone(),
         ));
-        let handler = ClientRequestHandler {
-            server_requests: Arc::clone(&server_requests),
-        };
+        let handler = ClientRequestHandler::new(Arc::clone(&server_requests));
         let intercepted = InterceptingTransport::new(
             link_transport,
             Arc::clone(&router),
@@ -364,8 +399,9 @@ impl<'a> SessionConnector<'a> {
                 match timeout(FINAL_OUTPUT_TIMEOUT, &mut handshake).await {
                     Ok(Err(error)) if error.link.is_some() && pid.is_none() => Err(error),
                     last => {
-                        let retry_era = last.ok().and_then(Result::err).and_then(|error| error.retry_era);
-                        Err(ServerConnectError { retry_era, ..ServerConnectError::of(at_once(end)) })
+                        let last = last.ok().and_then(Result::err);
+                        let last = last.unwrap_or_else(|| ServerConnectError::of(String::new()));
+                        Err(ServerConnectError { problem: at_once(end), link: None, ..last })
                     }
                 }
             }
@@ -488,7 +524,8 @@ async fn handshake_and_list_tools(
     mode: HandshakeMode,
 ) -> Result<(HandshakeOutcome, ListedTools), ServerConnectError> {
     let handshake = match mode {
-        HandshakeMode::Start(knowledge) => {
+        HandshakeMode::Start { knowledge, offered } => {
+            let handler = handler.offering(offered);
             perform_handshake(handler, intercepted, knowledge).await?
         }
         HandshakeMode::Resume(era, server) => {

@@ -1,10 +1,12 @@
 //! The handshake with a server: finds the era of MCP that it speaks, and starts a session in that era.
 //!
-//! A server of the modern era is probed with `server/discover`, one of the legacy era gets `initialize`. A server of
-//! unknown era is probed with a short timeout: a legacy server may answer with an error, not at all, or by closing.
+//! A process gets `initialize` first: some servers refuse everything after another first message, and a server that
+//! speaks both eras can send requests to its client only in the legacy era. If the process refuses `initialize`, it is
+//! asked with `server/discover` on the same connection. A remote server of unknown era is asked with `server/discover`
+//! first. No choice depends on how fast a process starts.
 //!
 //! Invariant: at most two methods are sent before there is a session, and an answer to the first is never taken for one
-//! to the second.
+//! to the second. `initialize` never offers a version of the modern era.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -36,8 +38,8 @@ use crate::{
 use mux_catalog::ProtocolEra;
 use mux_text::error_chain::excerpt;
 
-/// How long a process of unknown era may take to answer the probe.
-const PROCESS_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a process that has refused `initialize` may take to answer the probe.
+const REFUSED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a remote server may take to answer the probe; it normally answers at least with an error.
 pub(super) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a process that last spoke the modern era may take to answer the probe, including its start.
@@ -49,8 +51,9 @@ const DISCOVER_REQUEST_IDS: [&str; 2] = ["discover", "discover-again"];
 /// A session and the era to remember for its server.
 pub(super) struct HandshakeOutcome {
     pub(super) service: RunningService<RoleClient, ClientRequestHandler>,
+    /// The era of the negotiated version.
     pub(crate) era: ProtocolEra,
-    /// The era for the next session.
+    /// The era whose handshake opens the next session.
     pub(crate) next: ProtocolEra,
 }
 
@@ -58,14 +61,15 @@ pub(super) struct HandshakeOutcome {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum EraKnowledge {
     Era(ProtocolEra),
-    /// The user set it: no other era is tried.
-    Configured(ProtocolEra),
+    /// No other era is tried.
+    Only(ProtocolEra),
     /// The server last spoke the modern era, but may be another version now: `within` is how long the probe waits.
     Remembered {
         within: Duration,
         remote: bool,
     },
-    UnknownProcess,
+    /// A process that is not known to speak the modern era only.
+    Process,
     /// An unanswered probe blocks the following requests there.
     UnknownRemote,
 }
@@ -90,6 +94,8 @@ pub(super) struct ServerConnectError {
     pub(super) unopened: Option<OpenError>,
     /// A new connection that begins in this era may succeed.
     pub(super) retry_era: Option<ProtocolEra>,
+    /// The newest version of the legacy era among those that the refusal of `initialize` names.
+    pub(super) named_version: Option<ProtocolVersion>,
 }
 
 impl ServerConnectError {
@@ -100,6 +106,7 @@ impl ServerConnectError {
             link: None,
             unopened: None,
             retry_era: None,
+            named_version: None,
         }
     }
 
@@ -138,22 +145,23 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
     let answer = {
         let probe = discover(&handler, &mut transport);
         match knowledge {
-            EraKnowledge::Era(ProtocolEra::Legacy)
-            | EraKnowledge::Configured(ProtocolEra::Legacy) => Ok(Ok(None)),
+            EraKnowledge::Process
+            | EraKnowledge::Era(ProtocolEra::Legacy)
+            | EraKnowledge::Only(ProtocolEra::Legacy) => Ok(Ok(None)),
             // No own timeout: it may take as long as the start.
-            EraKnowledge::Era(ProtocolEra::Modern)
-            | EraKnowledge::Configured(ProtocolEra::Modern) => Ok(probe.await),
+            EraKnowledge::Era(ProtocolEra::Modern) | EraKnowledge::Only(ProtocolEra::Modern) => {
+                Ok(probe.await)
+            }
             EraKnowledge::Remembered { within, .. } => timeout(within, probe).await,
-            EraKnowledge::UnknownProcess => timeout(PROCESS_PROBE_TIMEOUT, probe).await,
             EraKnowledge::UnknownRemote => timeout(REMOTE_PROBE_TIMEOUT, probe).await,
         }
     };
     match answer {
-        Ok(Ok(Some(result))) if result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION) => {
+        Ok(Ok(Some(result))) if supports_newest_version(&result) => {
             return Ok(serve_modern(handler, transport, result));
         }
         Ok(Err(ClosedDuringDiscover(link))) => return Err(ServerConnectError::closed(link)),
-        Ok(Ok(_)) if knowledge == EraKnowledge::Configured(ProtocolEra::Modern) => {
+        Ok(Ok(_)) if knowledge == EraKnowledge::Only(ProtocolEra::Modern) => {
             let problem = "it does not answer `server/discover` with 2026-07-28";
             return Err(ServerConnectError::of(problem.into()));
         }
@@ -161,47 +169,97 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         Ok(Ok(_)) => {}
         Err(_) => debug!("no answer to `server/discover`"),
     }
-    let server_requests = Arc::clone(&handler.server_requests);
+    initialize(handler, transport, knowledge).await
+}
+
+/// Starts a session with `initialize`. A process that refuses it is asked for the modern era.
+async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: ClientRequestHandler,
+    transport: T,
+    knowledge: EraKnowledge,
+) -> Result<HandshakeOutcome, ServerConnectError> {
+    let (offered, server_requests) = (
+        handler.offered_version.clone(),
+        Arc::clone(&handler.server_requests),
+    );
     let late = Arc::<LateDiscovery<T>>::default();
     let transport = LateDiscoverFilter {
         inner: Some(transport),
         late: Arc::clone(&late),
     };
-    let initialized = serve_client(handler, transport).await;
-    let late_answer = late
-        .answer
-        .get()
-        .filter(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
-    let speaks_newest = late_answer.is_some();
-    if let (Some(result), Err(ClientInitializeError::JsonRpcError(_))) = (late_answer, &initialized)
-        && let Some(transport) = late.transport.lock().take()
-    {
-        // It needed longer to start than the probe waited, and the connection is one of the newest version now.
-        let handler = ClientRequestHandler { server_requests };
-        return Ok(serve_modern(handler, transport, result.clone()));
+    let error = match serve_client(handler, transport).await {
+        Ok(service) => {
+            let peer_info = service.peer().peer_info();
+            let era = match peer_info.is_none_or(|info| info.protocol_version.has_initialize()) {
+                true => ProtocolEra::Legacy,
+                false => ProtocolEra::Modern,
+            };
+            return Ok(HandshakeOutcome {
+                service,
+                era,
+                next: ProtocolEra::Legacy,
+            });
+        }
+        Err(error) => error,
+    };
+    let (mut named_version, mut names_newest) = (None, false);
+    let is_refusal = matches!(error, ClientInitializeError::JsonRpcError(_));
+    if let ClientInitializeError::JsonRpcError(refusal) = &error {
+        named_version = newest_named_version(refusal, &offered);
+        names_newest = lists_newest_version(refusal);
+        let transport = late.transport.lock().take();
+        if let Some(mut transport) = transport {
+            let handler = ClientRequestHandler::new(server_requests);
+            let probes = knowledge == EraKnowledge::Process && named_version.is_none();
+            let answer = match late.answer.get().cloned() {
+                // It needed longer to start than the probe waited.
+                Some(answer) => Some(answer),
+                None if probes => {
+                    let probe = discover(&handler, &mut transport);
+                    let answer = timeout(REFUSED_PROBE_TIMEOUT, probe).await;
+                    answer.ok().and_then(Result::ok).flatten()
+                }
+                None => None,
+            };
+            if let Some(answer) = answer.filter(supports_newest_version) {
+                return Ok(serve_modern(handler, transport, answer));
+            }
+        }
     }
-    let service = initialized.map_err(|error| {
-        let refused =
-            matches!(&error, ClientInitializeError::JsonRpcError(e) if lists_newest_version(e));
-        let mut error = connect_error(error);
-        // It may have understood the probe after all, or it was never probed.
-        let unprobed =
-            knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !error.closed_by_server;
-        error.retry_era = match knowledge {
-            _ if speaks_newest || refused || unprobed => Some(ProtocolEra::Modern),
-            EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
-            _ => None,
-        };
-        error
-    })?;
-    Ok(HandshakeOutcome {
-        service,
-        era: ProtocolEra::Legacy,
-        next: match speaks_newest {
-            true => ProtocolEra::Modern,
-            false => ProtocolEra::Legacy,
-        },
-    })
+    let speaks_newest = late.answer.get().is_some_and(supports_newest_version);
+    let mut error = connect_error(error);
+    // It may have understood the probe after all, or it was never probed.
+    let unprobed = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !error.closed_by_server;
+    error.retry_era = match knowledge {
+        EraKnowledge::Only(_) => None,
+        _ if speaks_newest || names_newest || unprobed => Some(ProtocolEra::Modern),
+        EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
+        // The probe may have spoilt the connection.
+        EraKnowledge::UnknownRemote if is_refusal => Some(ProtocolEra::Legacy),
+        _ => None,
+    };
+    error.named_version = named_version;
+    Err(error)
+}
+
+fn supports_newest_version(result: &DiscoverResult) -> bool {
+    result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION)
+}
+
+/// The newest version of the legacy era that a refusal of `offered` names, in its message or its data.
+fn newest_named_version(refusal: &ErrorData, offered: &ProtocolVersion) -> Option<ProtocolVersion> {
+    let data = refusal.data.as_ref().map(ToString::to_string);
+    let texts = [&refusal.message, data.as_deref().unwrap_or_default()];
+    let is_named = |version: &&ProtocolVersion| {
+        let name = version.as_str();
+        texts.iter().any(|text| text.contains(name))
+    };
+    ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .filter(|version| version.has_initialize() && *version != offered)
+        .rev()
+        .find(is_named)
+        .cloned()
 }
 
 /// Starts a session with a server that has answered `server/discover`.
@@ -342,7 +400,7 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
 fn handshake_problem(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::JsonRpcError(refusal) => format!(
-            "it refused `initialize`: {} (error {})",
+            "it refuses `initialize`: {} (error {})",
             excerpt(&refusal.message),
             refusal.code.0
         ),
@@ -425,6 +483,54 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
         match &mut self.inner {
             Some(inner) => inner.close().await,
             None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn newest_version_of_the_legacy_era_is_found_in_any_refusal() {
+        let offered = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        let (older, oldest) = (ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2024_11_05);
+        for (message, data, found) in [
+            (
+                "unsupported",
+                json!({ "supported": ["2024-11-05", "2025-06-18"] }),
+                Some(&older),
+            ),
+            (
+                "Unsupported protocol version: 2025-11-25 (supported versions: 2025-06-18, 2025-03-26)",
+                json!(null),
+                Some(&older),
+            ),
+            (
+                "bad version, use 2024-11-05",
+                json!({ "requested": "2025-11-25" }),
+                Some(&oldest),
+            ),
+            ("Unsupported protocol version 2025-11-25", json!(null), None),
+            (
+                "no such version",
+                json!({ "supported": ["2026-07-28"] }),
+                None,
+            ),
+            (
+                "no such version",
+                json!({ "supported": ["2023-01-01"] }),
+                None,
+            ),
+        ] {
+            let refusal = ErrorData::invalid_params(message, Some(data));
+            assert_eq!(
+                newest_named_version(&refusal, &offered).as_ref(),
+                found,
+                "{message}"
+            );
         }
     }
 }
