@@ -9,6 +9,7 @@ mod http;
 mod in_process;
 mod link_ending;
 mod link_error;
+mod lost_session_words;
 mod process;
 pub(crate) mod raw_message;
 mod reader;
@@ -32,6 +33,7 @@ use tokio::{
 pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
     link_error::{AuthChallenge, LinkError},
+    lost_session_words::names_lost_session,
     process::{LastLines, StrayOutput, without_output},
     reader::{Repair, Repairs},
     server_log::{ActiveRuns, LogStamp, ServerLog},

@@ -10,6 +10,7 @@ mod incoming_sessions;
 mod input_required;
 mod latency_baseline;
 mod liveness;
+mod lost_session;
 mod request;
 mod resources_and_prompts;
 mod session_handover;
@@ -101,7 +102,7 @@ impl Session {
     /// The tools as last listed. If the list has expired, a refresh starts in the background.
     pub fn tools(&self) -> Arc<ToolSet> {
         if self.tools_expiry.claim_expired() {
-            self.router.tools_changed();
+            self.request_tools_refresh();
         }
         self.tools.load_full()
     }
@@ -114,7 +115,7 @@ impl Session {
 
     /// Requests a new list of tools; [`Self::current_tools`] waits for it.
     pub fn request_tools_refresh(&self) {
-        self.router.tools_refresh.announce_change();
+        self.router.tools_refresh.request_now();
     }
 
     pub fn is_open(&self) -> bool {

@@ -173,11 +173,22 @@ pub(super) const ANSWERS: &[Row] = &[
     ),
 ];
 
+/// Whether a tool works, and the lists of resources and prompts have items and none twice.
+const CURSORS: &str = "
+    const once = (names) => names.length > 0 && new Set(names).size === names.length;
+    const resources = await mux.resources[mux.input].list();
+    const prompts = await mux.prompts[mux.input].list();
+    return [
+        (await it.echo({ text: 'x' })) === 'x',
+        once(resources.map((resource) => resource.uri)),
+        once(prompts.map((prompt) => prompt.name)),
+    ]";
+
 pub(super) const LISTS: &[Row] = &[
     row(
         "pages_of_tools_without_end",
         "return await it.echo({ text: 'x' })",
-        Fail("unavailable", "pages"),
+        Give("\"x\""),
     )
     .with(&["--endless-tools", "1000"]),
     row(
@@ -188,10 +199,22 @@ pub(super) const LISTS: &[Row] = &[
     .with(&["--endless-tools", "12000000"]),
     row(
         "pages_of_resources_without_end",
-        "return await mux.resources[mux.input].list()",
-        Fail("limit", ""),
+        "return (await mux.resources[mux.input].list()).length",
+        Give("500"),
     )
     .with(&["--offers", "--endless", "1000"]),
+    row("last_cursor_is_empty", CURSORS, Give("[true,true,true]")).with(&[
+        "--offers",
+        "--last-cursor",
+        "",
+    ]),
+    row("last_cursor_leads_back", CURSORS, Give("[true,true,true]")).with(&[
+        "--offers",
+        "--page-size",
+        "5",
+        "--last-cursor",
+        "again",
+    ]),
     row(
         "schema_1000_levels_deep",
         "return await it.echo({ text: 'x' })",

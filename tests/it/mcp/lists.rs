@@ -3,6 +3,8 @@
 use mux_tests::{Agent, TestEnv};
 use serde_json::json;
 
+use crate::offers::asked;
+
 /// A good server, a server that never answers, a server that exits, and a server whose port is closed.
 fn home() -> TestEnv {
     let env = TestEnv::new();
@@ -44,6 +46,36 @@ fn every_list_is_answered_while_a_server_hangs() {
     let mut agent = Agent::legacy(&env, &["--passthrough=hangs"], json!({}));
     let listed = agent.ask("tools/list", json!({}));
     assert_eq!(listed["tools"], json!([]));
+}
+
+#[test]
+fn lists_that_change_with_every_answer_are_rarely_fetched() {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    let flags = [
+        "--offers",
+        "--era",
+        "legacy",
+        "--change-on-list",
+        "--call-log",
+    ];
+    let flags = [&flags[..], &[log.to_str().unwrap()]].concat();
+    env.write_config(&env.fixture("fix", &flags));
+    let mut agent = Agent::legacy(&env, &[], json!({}));
+    for _ in 0..10 {
+        for list in ["tools", "resources", "prompts"] {
+            let listed = agent.ask(&format!("{list}/list"), json!({}));
+            assert!(listed.to_string().contains("fix"), "{listed}");
+        }
+        env.mux(["call", "fix.echo", "text=x"]).ok();
+    }
+    for list in ["tools/list", "resources/list", "prompts/list"] {
+        let fetched = asked(&log, list);
+        assert!((1..20).contains(&fetched), "{list}: {fetched}");
+    }
+    // A change that comes in between is not missed.
+    env.mux(["call", "fix.grow", "what=tools"]).ok();
+    while !env.mux(["tools"]).ok().stdout.contains("new") {}
 }
 
 #[test]

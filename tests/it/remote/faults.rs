@@ -70,6 +70,80 @@ fn session_forgotten_by_the_server_is_replaced_and_the_call_sent_there() {
 }
 
 #[test]
+fn session_that_the_server_refuses_in_its_own_way_is_replaced_and_the_call_sent_there() {
+    for (status, words) in [
+        ("400", "Invalid session ID"),
+        ("400", "Bad Request: No valid session ID provided"),
+        ("401", "Unknown session"),
+        ("410", "gone"),
+        ("200", "Session not found"),
+        ("200", "the client is not initialized"),
+    ] {
+        let flags = ["--fault", "forget", "--times", "1", "--lost", status];
+        let (env, remote) = with_remote(&[&flags[..], &["--lost-words", words]].concat());
+        let mark = env.path("mark");
+        assert_eq!(env.result(&marking(&mark)), "done", "{status} {words}");
+        assert_eq!((marks(&mark), remote.calls("side_effect")), (1, 1));
+        assert_eq!(info(&env, "fix")["starts"], 2, "{status} {words}");
+    }
+}
+
+#[test]
+fn session_that_is_lost_with_a_server_error_is_replaced_by_the_next_call() {
+    for status in ["500", "503"] {
+        let flags = ["--fault", "forget", "--times", "1", "--lost", status];
+        let (env, remote) = with_remote(&flags);
+        let mark = env.path("mark");
+        let error = env.error(&marking(&mark));
+        assert_eq!(error["kind"], "unknown_outcome", "{status}: {error:#}");
+        assert_ne!(info(&env, "fix")["state"], "ready", "{status}");
+        assert_eq!(env.result(&marking(&mark)), "done", "{status}");
+        assert_eq!((marks(&mark), remote.calls("side_effect")), (1, 1));
+        assert_eq!(info(&env, "fix")["starts"], 2, "{status}");
+    }
+}
+
+#[test]
+fn session_outlives_a_tool_that_speaks_of_other_sessions() {
+    let (env, remote) = with_remote(&[]);
+    let refused = "mux.fix.refuse({ message: 'Session not found', code: -32001 })";
+    let code = format!("return await {refused}.catch((error) => error.message)");
+    let message = env.result(&code);
+    assert!(message.as_str().unwrap().contains("Session not found"));
+    assert_eq!(remote.calls("refuse"), 1);
+    assert_eq!(info(&env, "fix")["starts"], 1);
+}
+
+#[test]
+fn server_that_fails_every_call_is_degraded() {
+    let (env, _remote) = with_remote(&["--fault", "status=500"]);
+    let mark = env.path("mark");
+    for _ in 0..2 {
+        env.error(&marking(&mark));
+    }
+    let found = info(&env, "fix");
+    assert_eq!(found["state"], "degraded", "{found:#}");
+    assert!(found["reason"].as_str().unwrap().contains("HTTP 500"));
+    env.result("return await mux.fix.echo({ text: 'x' })");
+    assert_eq!(info(&env, "fix")["state"], "ready");
+}
+
+#[test]
+fn refusal_of_the_event_stream_alone_is_no_demand_for_a_login() {
+    let (env, _remote) = with_remote(&["--stream-401"]);
+    let mark = env.path("mark");
+    for _ in 0..2 {
+        assert_eq!(env.result(&marking(&mark)), "done");
+    }
+    let shown = env.mux(["servers"]).ok().stdout;
+    assert!(
+        !shown.contains("login") && !shown.contains("sign"),
+        "{shown}"
+    );
+    assert_eq!(info(&env, "fix")["state"], "ready");
+}
+
+#[test]
 fn session_that_is_always_forgotten_is_replaced_only_once() {
     let (env, remote) = with_remote(&["--fault", "forget"]);
     let mark = env.path("mark");

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use super::{list_expiry::ListExpiry, list_kind::ListKind};
+use super::{list_expiry::ListExpiry, list_kind::ListKind, refresh_pacing::PacedChanges};
 use crate::calls::CallError;
 
 pub(crate) type ListedItems = Arc<Vec<Value>>;
@@ -19,6 +19,8 @@ pub(crate) struct ListCaches {
     resources: ListCache,
     templates: ListCache,
     prompts: ListCache,
+    resource_changes: PacedChanges,
+    prompt_changes: PacedChanges,
 }
 
 /// A list that a server answered.
@@ -43,7 +45,11 @@ type ListCell = Arc<OnceCell<Result<CachedList, CallError>>>;
 /// Caches one list. The cell is replaced after a change (a list that was in flight is not kept), after a failure, and
 /// when the list expires.
 #[derive(Debug, Default)]
-pub(crate) struct ListCache(Mutex<ListCell>);
+pub(crate) struct ListCache {
+    current: Mutex<ListCell>,
+    /// The last list that was fetched, which may be outdated.
+    last: Mutex<Option<ListedItems>>,
+}
 
 impl ListCache {
     pub(crate) fn is_known(&self) -> bool {
@@ -97,7 +103,7 @@ impl ListCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, ListCell> {
-        self.0.lock()
+        self.current.lock()
     }
 }
 
@@ -109,6 +115,28 @@ impl ListCaches {
 
     pub(crate) fn forget_prompts(&self) {
         self.prompts.forget();
+    }
+
+    /// Announced changes of resources and resource templates.
+    pub(crate) fn resource_changes(&self) -> &PacedChanges {
+        &self.resource_changes
+    }
+
+    pub(crate) fn prompt_changes(&self) -> &PacedChanges {
+        &self.prompt_changes
+    }
+
+    /// Records a list that was fetched now.
+    pub(crate) fn record_fetched(&self, kind: ListKind, items: &ListedItems) {
+        let cache = self.cache_for(kind);
+        let Some(before) = cache.last.lock().replace(Arc::clone(items)) else {
+            return;
+        };
+        let changes = match kind {
+            ListKind::Resources | ListKind::ResourceTemplates => &self.resource_changes,
+            ListKind::Prompts => &self.prompt_changes,
+        };
+        changes.record_outcome(before != *items);
     }
 
     /// Warnings for the user about the lists that are known.

@@ -54,6 +54,15 @@ impl ListKind {
         }
     }
 
+    /// The member that identifies an item.
+    pub(crate) fn item_key(self) -> &'static str {
+        match self {
+            Self::Resources => "uri",
+            Self::ResourceTemplates => "uriTemplate",
+            Self::Prompts => "name",
+        }
+    }
+
     pub(crate) fn is_declared(self, can: &ServerCapabilities) -> bool {
         match self {
             Self::Resources | Self::ResourceTemplates => can.resources.is_some(),

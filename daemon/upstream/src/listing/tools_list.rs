@@ -1,6 +1,6 @@
 //! Lists the tools of a server page by page, and converts them to our description.
 //!
-//! Invariant: a list that does not end is an error, not a wait.
+//! Invariant: a list that does not end is cut or an error, not a wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +12,9 @@ use rmcp::{
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::{runtime::Handle, task::spawn_blocking};
+use tracing::warn;
 
-use super::list_expiry::shorter_ttl;
+use super::{list_expiry::shorter_ttl, list_pages::ListPages};
 use crate::{
     calls::CancelOnDrop,
     link::{Repair, Repairs, raw_message},
@@ -117,15 +118,17 @@ async fn fetch_tools_pages(
         ttl: None,
     };
     let (mut cursor, mut remaining) = (None, max_bytes);
+    let mut pages = ListPages::new("name");
     for _ in 0..MAX_TOOL_PAGES {
         let failed = |why: &str| format!("its tools cannot be listed: {why}");
-        let page = match fetch_tools_page(peer, cursor).await {
+        let mut page = match fetch_tools_page(peer, cursor).await {
             Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
             // A server without tools need not know the method.
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
             Err(error) => return Err(failed(&error.to_string())),
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
+        cursor = pages.add_page(&mut page.items, page.next.take());
         // A source sends its whole list as one page.
         let repairs = Arc::clone(repairs);
         let read = blocking_pool::run(move || {
@@ -139,14 +142,12 @@ async fn fetch_tools_pages(
         if listed.tools.len() > MAX_LISTED_TOOLS {
             return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools"));
         }
-        cursor = page.next;
         if cursor.is_none() {
             return Ok(listed);
         }
     }
-    Err(format!(
-        "its list of tools has more than {MAX_TOOL_PAGES} pages"
-    ))
+    warn!("its list of tools has more than {MAX_TOOL_PAGES} pages; the rest is left out");
+    Ok(listed)
 }
 
 /// Fetches one page; `None` if the answer is not a page.

@@ -3,6 +3,7 @@
 //! Invariant: nothing here blocks: it runs where the server's messages arrive.
 
 use std::{
+    convert::Infallible,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -189,13 +190,39 @@ impl NotificationRouter {
     }
 
     pub(super) fn resources_changed(&self) {
+        if self.list_caches.resource_changes().announce() {
+            self.apply_resources_change();
+        }
+    }
+
+    pub(super) fn prompts_changed(&self) {
+        if self.list_caches.prompt_changes().announce() {
+            self.apply_prompts_change();
+        }
+    }
+
+    /// Applies the changes that came too soon after others.
+    pub(crate) async fn apply_held_changes(&self) -> Infallible {
+        let (resources, prompts) = (
+            self.list_caches.resource_changes(),
+            self.list_caches.prompt_changes(),
+        );
+        loop {
+            tokio::select! {
+                () = resources.wait_for_held_change() => self.apply_resources_change(),
+                () = prompts.wait_for_held_change() => self.apply_prompts_change(),
+            }
+        }
+    }
+
+    fn apply_resources_change(&self) {
         self.list_caches.forget_resources();
         self.slot_shared.record_list_changed(ListKind::Resources);
         self.slot_shared
             .record_list_changed(ListKind::ResourceTemplates);
     }
 
-    pub(super) fn prompts_changed(&self) {
+    fn apply_prompts_change(&self) {
         self.list_caches.forget_prompts();
         self.slot_shared.record_list_changed(ListKind::Prompts);
     }

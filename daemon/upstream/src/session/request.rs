@@ -61,10 +61,17 @@ impl Session {
         request: impl Into<ClientRequest>,
         options: &'a RequestOptions<'_>,
     ) -> BoxFuture<'a, Result<ServerResult, CallError>> {
-        self.send_and_wait(request.into(), options).boxed()
+        let request = request.into();
+        async move {
+            match self.send_and_wait(request, options).await {
+                Ok(answer) => Ok(answer),
+                Err(error) => Err(Box::pin(self.detect_lost_session(error)).await),
+            }
+        }
+        .boxed()
     }
 
-    async fn send_and_wait(
+    pub(super) async fn send_and_wait(
         &self,
         mut request: ClientRequest,
         options: &RequestOptions<'_>,

@@ -1,7 +1,7 @@
 //! Resources, resource templates and prompts of a server: their lists, and requests to read, get or complete one.
 //!
 //! Invariant: a list is fetched once in a session, until the server announces a change or the list expires. A list that
-//! does not end is an error, not a wait.
+//! does not end is cut or an error, not a wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,6 +18,7 @@ use rmcp::model::{
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
+use tracing::warn;
 
 use super::{
     Session,
@@ -27,7 +28,7 @@ use super::{
 use crate::{
     calls::CallError,
     link::raw_message,
-    listing::{FetchedList, ListKind, ListPage, shorter_ttl},
+    listing::{FetchedList, ListKind, ListPage, ListPages, shorter_ttl},
     sharing::SlotShared,
 };
 use mux_catalog::warnings_of_list;
@@ -51,6 +52,7 @@ impl Session {
         let cache = self.router.list_caches.cache_for(kind);
         let fetched = async {
             let (items, ttl) = self.fetch_list(kind, options).await?;
+            self.router.list_caches.record_fetched(kind, &items);
             let searched = Arc::clone(&items);
             let search = move || warnings_of_list(kind.item_name(), &searched);
             Ok(FetchedList {
@@ -96,12 +98,13 @@ impl Session {
         }
         let (started, mut ttl) = (Instant::now(), None);
         let (mut items, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
+        let mut pages = ListPages::new(kind.item_key());
         for _ in 0..MAX_LIST_PAGES {
             let remaining = RequestOptions {
                 within: options.within.saturating_sub(started.elapsed()),
                 ..*options
             };
-            let page = match self.fetch_list_page(kind, cursor, &remaining).await {
+            let mut page = match self.fetch_list_page(kind, cursor, &remaining).await {
                 Ok(page) => page,
                 // A server without items need not know the method.
                 Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
@@ -111,6 +114,7 @@ impl Session {
                 Err(error) => return Err(error),
             };
             ttl = shorter_ttl(ttl, page.ttl);
+            cursor = pages.add_page(&mut page.items, page.next.take());
             let name = kind.name();
             room = match json_length::of(&page.items, room) {
                 Some(length) => room - length,
@@ -127,15 +131,13 @@ impl Session {
                     "it lists {count} {name} and more, over the limit of {MAX_LIST_ITEMS}"
                 )));
             }
-            let Some(next) = page.next else {
+            if cursor.is_none() {
                 return Ok((Arc::new(items), ttl));
-            };
-            cursor = Some(next);
+            }
         }
         let name = kind.name();
-        Err(CallError::TooMuch(format!(
-            "its list of {name} has more than {MAX_LIST_PAGES} pages"
-        )))
+        warn!("its list of {name} has more than {MAX_LIST_PAGES} pages; the rest is left out");
+        Ok((Arc::new(items), ttl))
     }
 
     async fn fetch_list_page(

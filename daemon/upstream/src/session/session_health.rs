@@ -14,6 +14,8 @@ use super::latency_baseline::LatencyBaseline;
 
 /// The number of stray progress notifications that is tolerated; a few come from answers that cross a cancellation.
 const MAX_STRAY_PROGRESS: u64 = 100;
+/// The number of failed calls in a row that degrades a session.
+const MIN_FAILED_CALLS: u32 = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct SessionHealth {
@@ -30,11 +32,27 @@ struct HealthState {
     listing_error: Option<String>,
     /// Set since it has not answered a ping.
     unresponsive_since: Option<Instant>,
+    /// The failures of calls since the last call that was answered.
+    failed_calls: u32,
+    last_failure: String,
 }
 
 impl SessionHealth {
     pub(super) fn record_answer(&self) {
         self.has_answered.store(true, Ordering::Relaxed);
+        self.record_refusal();
+    }
+
+    /// Records a call that the server refused for its own reasons.
+    pub(super) fn record_refusal(&self) {
+        self.state().failed_calls = 0;
+    }
+
+    /// Records a call that the server, or the way to it, did not take.
+    pub(super) fn record_failure(&self, why: String) {
+        let mut state = self.state();
+        state.failed_calls = state.failed_calls.saturating_add(1);
+        state.last_failure = why;
     }
 
     pub(super) fn has_answered(&self) -> bool {
@@ -61,6 +79,12 @@ impl SessionHealth {
         if let Some(error) = &state.listing_error {
             return Some(format!(
                 "its tools have changed and cannot be listed: {error}"
+            ));
+        }
+        if state.failed_calls >= MIN_FAILED_CALLS {
+            return Some(format!(
+                "its last {} calls failed; the last time: {}",
+                state.failed_calls, state.last_failure
             ));
         }
         if self.latency.is_slow() {
@@ -90,6 +114,11 @@ mod tests {
         assert!(health.degraded_reason(0).unwrap().contains("40s"));
         health.set_unresponsive_since(None);
         health.record_listing(Ok(()));
+        health.record_failure("HTTP 500".into());
+        assert_eq!(health.degraded_reason(0), None);
+        health.record_failure("HTTP 502".into());
+        assert!(health.degraded_reason(0).unwrap().contains("HTTP 502"));
+        health.record_answer();
         assert_eq!(health.degraded_reason(MAX_STRAY_PROGRESS), None);
         assert!(
             health

@@ -16,7 +16,7 @@ use tracing::{debug, info, warn};
 use super::Session;
 use crate::{
     link::{DetachedProcess, FINAL_OUTPUT_TIMEOUT, LastLines, LinkEndpoint},
-    listing::{ServerCatalogEntry, list_tools},
+    listing::{RefreshPacing, ServerCatalogEntry, list_tools},
     server_messages::ClientRequestHandler,
 };
 
@@ -46,16 +46,19 @@ impl SessionWatch {
         // Runs concurrently, so that a server that hangs in it can still be closed.
         let mut pin_approvals = self.catalog_entry.pin_approvals();
         let refreshing = async {
+            let mut pacing = RefreshPacing::default();
             loop {
                 let tools = &session.router.tools_refresh;
                 let announced = tokio::select! {
-                    announced = tools.wait_for_announcement() => announced,
+                    announced = tools.wait_for_announcement(&pacing) => announced,
                     Ok(()) = pin_approvals.changed() => {
-                        tools.announce_change();
+                        tools.request_now();
                         continue;
                     }
                 };
-                self.refresh_tools(&session).await;
+                pacing.begin_refresh();
+                let changed = self.refresh_tools(&session).await;
+                pacing.record_outcome(changed);
                 tools.mark_refreshed(announced);
             }
         };
@@ -91,6 +94,7 @@ impl SessionWatch {
             // The pipes are closed; most processes exit at once, and the exit status says why.
             _ = &mut serving => endpoint.recent_end_reason().await,
             never = refreshing => never,
+            never = session.router.apply_held_changes() => match never {},
         };
         if let Some(detach_request) = detach_request {
             let serving = async {
@@ -135,7 +139,8 @@ impl SessionWatch {
         self.last_lines.append_last_lines(what)
     }
 
-    async fn refresh_tools(&self, session: &Session) {
+    /// Lists the tools again; returns whether they have changed.
+    async fn refresh_tools(&self, session: &Session) -> bool {
         let listed = list_tools(&session.peer, session.transport, &session.repairs);
         let listed = timeout(self.listing, listed).await;
         let listed = listed.unwrap_or_else(|_| {
@@ -171,11 +176,15 @@ impl SessionWatch {
                     );
                     session.router.publish_tools_change();
                 }
+                before.key != key
             }
-            Err(error) => warn!(
-                server = self.catalog_entry.name,
-                error, "the changed tools cannot be listed"
-            ),
+            Err(error) => {
+                warn!(
+                    server = self.catalog_entry.name,
+                    error, "the changed tools cannot be listed"
+                );
+                false
+            }
         }
     }
 }

@@ -39,9 +39,16 @@ impl Session {
             tool.server_name(),
             started.elapsed().saturating_sub(paused_meanwhile),
         );
-        let result = tool_result(outcome?)?;
-        self.health.record_answer();
-        Ok(result)
+        let result = outcome.and_then(tool_result);
+        match &result {
+            Ok(_) => self.health.record_answer(),
+            Err(CallError::Refused { .. }) => self.health.record_refusal(),
+            Err(error @ (CallError::Declined(_) | CallError::Unknown(_))) => {
+                self.health.record_failure(error.to_string());
+            }
+            Err(_) => {}
+        }
+        result
     }
 
     /// Calls in the way of the era: as a task, in several rounds, or in one request.

@@ -25,10 +25,17 @@ use tokio::{
     time::timeout,
 };
 
-use super::{kept_messages::KeptMessages, sse_backoff::SseBackoff, token_provider::TokenProvider};
+use super::{
+    kept_messages::KeptMessages,
+    response_body,
+    sse_backoff::SseBackoff,
+    streamable_http::{MAX_ERROR_BODY_BYTES, SESSION_ID_HEADER},
+    token_provider::TokenProvider,
+};
 use crate::link::{
     link_ending::LinkEnding,
     link_error::{AuthChallenge, LinkError},
+    lost_session_words::names_lost_session,
     reader::MessageReader,
 };
 use mux_settings::RemoteServer;
@@ -174,7 +181,12 @@ impl HttpExchange {
             let Some(challenge) = auth_challenge(&response) else {
                 return Ok(response);
             };
-            drop(response);
+            if let Some(error) = self
+                .lost_session_error(&request, &challenge, response)
+                .await
+            {
+                return Err(error);
+            }
             if retried {
                 let given_up = authorization.retry_refused(token.as_deref(), &challenge);
                 return Err(given_up.await);
@@ -191,8 +203,24 @@ impl HttpExchange {
         }
     }
 
-    /// Sends the last request of a session. Its token is not refreshed: the daemon may end before the new refresh token
-    /// is saved, and with that the user's login.
+    /// The error of a 401 that is no demand for a login: the server does not know the session.
+    async fn lost_session_error(
+        &self,
+        request: &HttpRequest<'_>,
+        challenge: &AuthChallenge,
+        response: Response,
+    ) -> Option<LinkError> {
+        if !challenge.header.is_empty() || !request.headers.contains_key(SESSION_ID_HEADER) {
+            return None;
+        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
+        let text = String::from_utf8_lossy(&body);
+        names_lost_session(&text).then(|| self.status_link_error(status, &headers, &text))
+    }
+
+    /// Sends a request without refreshing its token. For the last request of a session: the daemon may end before the
+    /// new refresh token is saved, and with that the user's login.
     pub(super) async fn send_without_refresh(
         &self,
         request: HttpRequest<'_>,

@@ -41,12 +41,12 @@ use crate::link::{link_ending::LinkEnding, link_error::LinkError, reader::Messag
 use mux_process::blocking_pool;
 use mux_text::{error_chain::excerpt, json_weight::MIN_OFFLOAD_BYTES};
 
-const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 const JSON_MEDIA_TYPE: &str = "application/json";
 const SSE_MEDIA_TYPE: &str = "text/event-stream";
 /// The maximum number of bytes kept of an error response.
-const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
+pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 /// The time limit for deleting a session at its server.
 const DELETE_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum number of failed attempts to resume a stream.
@@ -183,7 +183,11 @@ impl StreamableHttpClient for HttpExchange {
             let delay = self.lock_sse_backoff().reopen_delay();
             tokio::time::sleep(delay).await;
         }
-        let response = self.send(request).await;
+        let response = match resumes || self.lock_sse_backoff().was_opened() {
+            true => self.send(request).await,
+            // A server that takes messages may refuse its stream alone, which a login does not change.
+            false => self.send_without_refresh(request).await,
+        };
         self.listening().send_replace(true);
         let response = response?;
         let status = response.status();
@@ -195,7 +199,7 @@ impl StreamableHttpClient for HttpExchange {
             return Ok(response_body::rmcp_event_stream(self, response, None));
         }
         let known = resumes || self.lock_sse_backoff().was_opened();
-        if status == StatusCode::NOT_FOUND && session_id.is_some() && known {
+        if is_gone(status) && session_id.is_some() && known {
             self.ending().mark_ended(LinkError::Gone.to_string());
             return Err(LinkError::Gone.into());
         }
@@ -406,21 +410,11 @@ impl HttpExchange {
         let unknown_method = json_error
             .as_ref()
             .is_some_and(|e| e.code.0 == METHOD_NOT_FOUND);
-        if status == StatusCode::NOT_FOUND && session.is_some() && !unknown_method {
+        if is_gone(status) && session.is_some() && !unknown_method {
             self.ending().mark_ended(LinkError::Gone.to_string());
             return Err(LinkError::Gone);
         }
         let text = String::from_utf8_lossy(&body);
-        // Many servers report an unknown session with this status. It does not prove that the request was not
-        // processed, so it is not resent.
-        let names_session = |e: &ErrorData| e.message.to_ascii_lowercase().contains("session");
-        if status == StatusCode::BAD_REQUEST
-            && session.is_some()
-            && json_error.as_ref().is_some_and(names_session)
-        {
-            self.ending().mark_ended(LinkError::Gone.to_string());
-            return Err(self.status_link_error(status, &headers, &text));
-        }
         if let ClientJsonRpcMessage::Request(request) = message {
             // The id may not be ours: a proxy in front of the server does not know it.
             let answer = |error| {
@@ -444,6 +438,11 @@ impl HttpExchange {
         }
         Err(self.status_link_error(status, &headers, &text))
     }
+}
+
+/// Whether the status alone says that the session is unknown.
+fn is_gone(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
 }
 
 fn insert_session_header(headers: &mut HeaderMap, session: Option<&str>) -> Result<(), LinkError> {
