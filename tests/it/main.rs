@@ -12,6 +12,7 @@ mod canaries;
 mod check;
 mod commands;
 mod config;
+mod differential;
 mod discovery;
 mod docs;
 mod editors;

@@ -14,6 +14,7 @@
 //! - `output_snapshot` compares what commands print with snapshots of `insta`, `golden` compares generated files and
 //!   data; `snapshot` makes homes with or without V8 snapshots.
 //! - `discovery` has graded queries over sets of tools, and judges a ranking.
+//! - `differential` compares muxd with the official SDKs, on a server that is driven from data.
 //! - `canary` limits the daemon's longest poll and memory growth, `chance` and `dice` are seeded randomness, `left_out`
 //!   skips tests whose tools are missing.
 //!
@@ -26,6 +27,7 @@ pub mod canary;
 pub mod chance;
 pub mod clients;
 pub mod dice;
+pub mod differential;
 pub mod discovery;
 pub mod editors;
 pub mod env;
