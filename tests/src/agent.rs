@@ -41,8 +41,8 @@ impl Agent {
     }
 
     /// Starts a session of the legacy era.
-    pub fn initialize(&mut self, capabilities: Value) {
-        self.ask(
+    pub fn initialize(&mut self, capabilities: Value) -> Value {
+        let result = self.ask(
             "initialize",
             json!({
                 "protocolVersion": LEGACY,
@@ -51,6 +51,7 @@ impl Agent {
             }),
         );
         self.notify("notifications/initialized", json!({}));
+        result
     }
 
     /// Starts an agent of the modern era, which sends its client info and capabilities with every request.

@@ -11,7 +11,9 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use mux_client::within_seconds;
-use mux_proto::{Error, Inventory, InventoryRequest, MuxClient, ToolInfo, ToolList, ToolsRequest};
+use mux_proto::{
+    Error, Inventory, InventoryRequest, MissingServer, MuxClient, ToolInfo, ToolList, ToolsRequest,
+};
 use rmcp::model::{JsonObject, Tool};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -25,12 +27,12 @@ use super::{
     fence::FenceRules,
     listed_names::ListedNames,
     profiles::SessionProfile,
-    run_texts,
+    run_texts, tool_results,
 };
 
-/// How long a list waits, in all, for servers whose tools were never listed before. Later tools are announced as a list
-/// change. Agents wait 5 s or longer, and then lose every tool.
-pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a list waits, in all, for servers whose tools were never listed before, so that it is there after 2 s. Later
+/// tools are announced as a list change. Agents wait 5 s or longer, and then lose every tool.
+pub(super) const LIST_PATIENCE: Duration = Duration::from_millis(1_800);
 /// How long the instructions wait for the names of the servers.
 const INSTRUCTIONS_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -68,9 +70,11 @@ impl ToolCatalog {
 
     /// Lists the tools for the agent, and remembers the list as seen.
     pub(super) async fn list(&self) -> Result<Vec<Tool>, Error> {
-        let tools = self.list_all_tools().await?;
+        let listed = self.list_all_tools().await;
+        // An agent that got an error is told when there is a list.
+        let tools: &[Tool] = listed.as_deref().unwrap_or_default();
         self.seen().digest = Some(list_digest(&tools));
-        Ok(tools)
+        listed
     }
 
     /// Whether the list differs from the one that the agent has seen. False if it has never asked for the list.
@@ -126,7 +130,9 @@ impl ToolCatalog {
                 };
                 let listed = self.0.link.request(request, request_tools).await;
                 // Instructions are optional.
-                Some(listed.ok()?.instructions.pop()?.text)
+                let mut listed = listed.ok()?;
+                let own = listed.instructions.pop().map(|own| own.text);
+                own.or_else(|| failure_of(&listed.missing).map(tool_results::render_error))
             }
         }
     }
@@ -163,6 +169,9 @@ impl ToolCatalog {
             ServedTools::Everything => self.fetch_tools(None, false).await?,
             ServedTools::Server(server) => self.fetch_tools(Some(server.clone()), false).await?,
         };
+        if let (ServedTools::Server(_), Some(error)) = (show, failure_of(&listed.missing)) {
+            return Err(error.clone());
+        }
         let offered = listed.tools;
         let mut tools = match show {
             ServedTools::Programs => {
@@ -241,6 +250,14 @@ impl ToolCatalog {
     fn seen(&self) -> MutexGuard<'_, SeenTools> {
         self.0.seen.lock()
     }
+}
+
+/// Why the only server that is shown has no list, unless the list may follow soon.
+pub(super) fn failure_of(missing: &[MissingServer]) -> Option<&Error> {
+    let error = &missing.first()?.error;
+    let details = error.details.as_ref();
+    let may_follow = details.is_some_and(|details| details["not_ready"] == true);
+    (!may_follow).then_some(error)
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

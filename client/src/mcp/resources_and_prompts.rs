@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::{
     ServedTools,
-    catalog::{LIST_PATIENCE, list_digest, millis},
+    catalog::{LIST_PATIENCE, failure_of, list_digest, millis},
     daemon_link::DaemonLink,
     fence::mark_json_meta,
     guide,
@@ -280,8 +280,11 @@ impl ResourcesAndPrompts {
                 .offers(within_seconds(LIST_TIMEOUT_SECONDS), request)
                 .await
         };
-        let answer = self.0.link.request(request, offers);
-        Ok(answer.await?.offers)
+        let listed = self.0.link.request(request, offers).await?;
+        match failure_of(&listed.missing) {
+            Some(error) if self.is_single() => Err(error.clone()),
+            _ => Ok(listed.offers),
+        }
     }
 
     async fn fetch_resource(

@@ -81,6 +81,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use serde_json::Value;
 use tokio::sync::watch;
 
 pub use self::tool_results::MAX_ERROR_MESSAGE_BYTES;
@@ -215,6 +216,16 @@ impl Catalog {
     /// Records that the server could be opened in the new era only.
     pub fn mark_only_modern(&self, key: &ListKey) {
         self.eras.only_modern(key);
+    }
+
+    /// Stores a list of resources or prompts, by its MCP method and the owner of its session.
+    pub fn remember_offers(&self, key: &ListKey, method: &str, owner: &str, items: &[Value]) {
+        self.remembered.keep_offers(key, method, owner, items);
+    }
+
+    /// The list of resources or prompts that a server gave in its last session with this owner.
+    pub fn recall_offers(&self, key: &ListKey, method: &str, owner: &str) -> Option<Vec<Value>> {
+        self.remembered.recall_offers(key, method, owner)
     }
 
     /// Records that the server asks for roots.

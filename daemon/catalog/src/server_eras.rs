@@ -13,7 +13,7 @@ use mux_text::digest::DigestKey;
 /// A letter for the era, then the server's own name and version.
 type EraRecord = Vec<u8>;
 
-/// The era of the last session. `M` was written while processes of both eras were opened in the modern one.
+/// The era of the last session. `M` is not used: in older records it stands for processes of both eras, too.
 const LEGACY_LETTER: u8 = b'L';
 const MODERN_LETTER: u8 = b'N';
 /// It speaks both eras, and its tools make requests that only the old era supports.

@@ -1,4 +1,4 @@
-//! The tool lists of each server's last session, so that a new daemon knows them before it connects.
+//! The lists of each server's last session, so that a new daemon knows them before it connects.
 //!
 //! Invariant: a list belongs to a server definition. A server that is started differently is another server.
 
@@ -29,6 +29,11 @@ const MAX_INLINE_LIST_BYTES: usize = 256 << 10;
 const ASKS_FOR_ROOTS_MARKER: &[u8] = b"true";
 /// The prefix of stored instructions. No list starts with it, packed or not.
 const INSTRUCTIONS_PREFIX: &[u8] = b"instructions\n";
+
+/// The prefix of stored lists of resources and prompts. No list of tools starts with it.
+const OFFERS_PREFIX: &[u8] = b"offers\n";
+/// The longest list of resources or prompts that is stored, as JSON.
+const MAX_OFFERS_BYTES: usize = 1 << 20;
 
 /// Identifies a server by its configuration.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -78,6 +83,12 @@ impl ListKey {
         Digest::new().text("roots").bytes(&self.0).key()
     }
 
+    /// The key of a list of resources or prompts: its MCP method, and the session's owner.
+    fn of_offers(&self, method: &str, owner: &str) -> DigestKey {
+        let digest = Digest::new().text("offers").bytes(&self.0);
+        digest.text(method).text(owner).key()
+    }
+
     /// The key of the instructions.
     fn of_instructions(&self) -> DigestKey {
         Digest::new().text("instructions").bytes(&self.0).key()
@@ -87,6 +98,8 @@ impl ListKey {
 pub(super) struct ToolListStore {
     shelf: CacheSlot,
     lists: Mutex<HashMap<DigestKey, GzipText>>,
+    /// Lists of resources and prompts, by [`ListKey::of_offers`].
+    offers: Mutex<HashMap<DigestKey, GzipText>>,
     /// Servers that ask for roots, by [`ListKey::of_roots`].
     roots: Mutex<HashSet<DigestKey>>,
     /// Instructions of servers, by [`ListKey::of_instructions`].
@@ -98,6 +111,7 @@ impl ToolListStore {
         Self {
             shelf: shelf.clone(),
             lists: Mutex::default(),
+            offers: Mutex::default(),
             roots: Mutex::default(),
             instructions: Mutex::default(),
         }
@@ -105,7 +119,7 @@ impl ToolListStore {
 
     pub(super) async fn load(&self, cache: &Cache) {
         let (mut lists, mut roots) = (HashMap::new(), HashSet::new());
-        let mut instructions = HashMap::new();
+        let (mut instructions, mut offers) = (HashMap::new(), HashMap::new());
         for (key, bytes) in cache.all(CacheSpace::Catalogs).await {
             if bytes == ASKS_FOR_ROOTS_MARKER {
                 roots.insert(key);
@@ -113,6 +127,11 @@ impl ToolListStore {
             }
             if let Some(text) = bytes.strip_prefix(INSTRUCTIONS_PREFIX) {
                 instructions.insert(key, String::from_utf8_lossy(text).into_owned());
+                continue;
+            }
+            if let Some(packed) = bytes.strip_prefix(OFFERS_PREFIX) {
+                let packed = GzipText::from_bytes(packed.to_vec());
+                offers.extend(packed.map(|packed| (key, packed)));
                 continue;
             }
             // Earlier builds stored lists unpacked.
@@ -125,6 +144,7 @@ impl ToolListStore {
             lists.extend(packed.map(|packed| (key, packed)));
         }
         self.lists().extend(lists);
+        self.offers.lock().extend(offers);
         self.roots().extend(roots);
         self.instructions().extend(instructions);
     }
@@ -154,6 +174,32 @@ impl ToolListStore {
                 .put(CacheSpace::Catalogs, key.0, packed.bytes().to_vec());
             lists.insert(key.0, packed);
         }
+    }
+
+    /// Stores a list of resources or prompts, unless it is unchanged or too long.
+    pub(super) fn keep_offers(&self, key: &ListKey, method: &str, owner: &str, items: &[Value]) {
+        let key = key.of_offers(method, owner);
+        let packed = GzipText::json(&items);
+        let mut offers = self.offers.lock();
+        if packed.unpacked_bytes() > MAX_OFFERS_BYTES {
+            offers.remove(&key);
+            self.shelf.remove(CacheSpace::Catalogs, key);
+        } else if offers.get(&key) != Some(&packed) {
+            let bytes = [OFFERS_PREFIX, packed.bytes()].concat();
+            self.shelf.put(CacheSpace::Catalogs, key, bytes);
+            offers.insert(key, packed);
+        }
+    }
+
+    pub(super) fn recall_offers(
+        &self,
+        key: &ListKey,
+        method: &str,
+        owner: &str,
+    ) -> Option<Vec<Value>> {
+        let key = key.of_offers(method, owner);
+        let packed = self.offers.lock().get(&key)?.clone();
+        serde_json::from_str(&packed.read(MAX_OFFERS_BYTES)?).ok()
     }
 
     /// Stores the server's instructions. Returns whether different ones were known before.

@@ -73,7 +73,7 @@ use self::{
 pub use self::{
     arguments::CallArguments,
     explanation::{CallExplanation, HypotheticalCall},
-    resources_and_prompts::{CallContext, OfferLists},
+    resources_and_prompts::{CallContext, NOT_READY_DETAILS, OfferLists},
 };
 use mux_approvals::{ApprovalEvent, Approvals};
 use mux_audit::{AuditLog, CallAuditGuard};

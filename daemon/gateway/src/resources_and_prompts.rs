@@ -37,6 +37,10 @@ use mux_upstream::{
 const RESOURCE_NOT_FOUND_CODE: i32 = -32002;
 /// The timeout for each server if all are asked: one that hangs must not delay the lists of the others.
 const LIST_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a completion waits for a server that is starting.
+const COMPLETION_PATIENCE: Duration = Duration::from_secs(2);
+/// The details of a fault about a server that may answer later.
+pub const NOT_READY_DETAILS: &str = r#"{"not_ready":true}"#;
 
 /// The context of a request to a server.
 #[derive(Clone, Debug)]
@@ -87,20 +91,20 @@ impl Gateway {
         };
         let named = server.is_some();
         let asked = servers.iter().map(|server| async move {
-            let list = async {
-                if !named {
-                    self.permit_list(server, kind, asking).await?;
-                }
+            if !named {
+                self.permit_list(server, kind, asking).await?;
+            }
+            if self
+                .scope_now(asking)
+                .hides_path(server.name(), kind.method())
+            {
+                return Ok(Arc::default());
+            }
+            match wait {
                 // On the heap: the futures of a session are large, and each server has one.
-                Box::pin(self.fetch_list(server, kind, asking)).await
-            };
-            let Some(wait) = wait else { return list.await };
-            timeout(server.list_patience(wait), list)
-                .await
-                .unwrap_or_else(|_| {
-                    server.announce_list_unavailable(&CallerIdentity::of(&asking.caller), kind);
-                    Err(list_timeout_fault(server.name(), wait))
-                })
+                None => Box::pin(self.fetch_list(server, kind, asking)).await,
+                Some(wait) => Box::pin(self.list_in_time(server, kind, wait, asking)).await,
+            }
         });
         let mut offered = OfferLists::default();
         for (server, list) in servers.iter().zip(join_all(asked).await) {
@@ -113,6 +117,42 @@ impl Gateway {
         Ok(offered)
     }
 
+    /// The list, within `wait`. A server that has no session, or does not answer in time, has the list of its last
+    /// session.
+    async fn list_in_time(
+        &self,
+        server: &Arc<Server>,
+        kind: ListKind,
+        wait: Duration,
+        asking: &CallContext,
+    ) -> Result<Arc<Vec<Value>>, Fault> {
+        let whose = CallerIdentity::of(&asking.caller);
+        let held = server.open_session(&whose);
+        if held.is_none()
+            && let Some(list) = server.remembered_list(&whose, kind).await
+        {
+            return Ok(list);
+        }
+        let failure = server.start_failure();
+        let patience = match &held {
+            Some(held) => held.session.list_patience(kind, wait),
+            None => server.list_patience(wait),
+        };
+        let listed = timeout(patience, self.fetch_list(server, kind, asking)).await;
+        let fault = match listed {
+            Ok(Ok(list)) => return Ok(list),
+            Ok(Err(fault)) => fault,
+            Err(_) => failure.unwrap_or_else(|| list_timeout_fault(server.name(), wait)),
+        };
+        match server.remembered_list(&whose, kind).await {
+            Some(list) => Ok(list),
+            None => {
+                server.announce_list_unavailable(&whose, kind);
+                Err(fault)
+            }
+        }
+    }
+
     async fn fetch_list(
         &self,
         server: &Arc<Server>,
@@ -120,21 +160,7 @@ impl Gateway {
         asking: &CallContext,
     ) -> Result<Arc<Vec<Value>>, Fault> {
         let path = method_path(server, kind.method());
-        if self
-            .scope_now(asking)
-            .hides_path(server.name(), kind.method())
-        {
-            return Ok(Arc::default());
-        }
-        let (within, whole) = call_timeouts(server, None)?;
-        let sending = RequestOptions {
-            caller: Some(&asking.caller),
-            permit: None,
-            within,
-            whole,
-            progress: &|_| {},
-            trace: None,
-        };
+        let (within, _) = call_timeouts(server, None)?;
         let whose = CallerIdentity::of(&asking.caller);
         let mut unsent = UnsentRetry::default();
         loop {
@@ -147,7 +173,7 @@ impl Gateway {
             };
             // The session may have moved to another workspace while this was queued.
             let list = match server.serves(&slot, &whose) {
-                true => slot.list_and_announce(&session, kind, &sending).await,
+                true => slot.list_and_announce(&session, kind, within).await,
                 false => Err(CallError::NotSent),
             };
             if unsent.should_retry(&list) {
@@ -214,7 +240,18 @@ impl Gateway {
         let HeldSession {
             mut slot,
             mut session,
-        } = ready_session(&server, (&whose, trace), observer).await?;
+        } = match wanted {
+            // Clients show what is there while the user types.
+            ContentRequest::Completion(_) => {
+                let patience = server.list_patience(COMPLETION_PATIENCE);
+                let ready = ready_session(&server, (&whose, trace), observer);
+                let ready = timeout(patience, ready).await;
+                ready.unwrap_or_else(|_| Err(not_ready_fault(server.name())))?
+            }
+            ContentRequest::Resource { .. } | ContentRequest::Prompt { .. } => {
+                ready_session(&server, (&whose, trace), observer).await?
+            }
+        };
         let mut permit = slot.acquire_call(&asking.turn).await;
         let started = Instant::now();
         let number = observer.call_started(&path);
@@ -370,7 +407,15 @@ fn method_path(server: &Server, method: &str) -> String {
 
 fn list_timeout_fault(server: &str, wait: Duration) -> Fault {
     let message = format!("`{server}` gave no list within {wait:?}");
-    Fault::new(FaultKind::Unavailable, message).hint("it may be starting or busy; ask again")
+    Fault {
+        details: Some(NOT_READY_DETAILS.into()),
+        ..Fault::new(FaultKind::Unavailable, message).hint("it may be starting or busy; ask again")
+    }
+}
+
+fn not_ready_fault(server: &str) -> Fault {
+    let message = format!("`{server}` was not ready within {COMPLETION_PATIENCE:?}");
+    Fault::new(FaultKind::Unavailable, message).hint("it is starting; try again")
 }
 
 fn is_missing_resource(error: &CallError) -> bool {

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{answer_budget::AnswerBudget, connection::ConnectionState, convert, sources};
 use mux_catalog::{Catalog, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, imitations};
+use mux_gateway::NOT_READY_DETAILS;
 use mux_process::malloc_trim;
 use mux_upstream::{CallerIdentity, Server, Upstreams};
 
@@ -37,12 +38,22 @@ async fn list_tool_sets(
             None => match wait {
                 None => server.session(whose).await.map(|held| held.session.tools()),
                 Some(wait) => {
+                    let failure = server.start_failure();
                     match timeout(server.list_patience(wait), server.session(whose)).await {
                         Ok(held) => held.map(|held| held.session.tools()),
-                        Err(_) => Err(still_starting_fault(server.name(), wait)),
+                        Err(_) => {
+                            let starting = || still_starting_fault(server.name(), wait);
+                            Err(failure.unwrap_or_else(starting))
+                        }
                     }
                 }
             },
+        };
+        let tools = match server.listing_error() {
+            Some(why) if tools.as_ref().is_ok_and(|tools| tools.is_empty()) => {
+                Err(unlisted_fault(server.name(), &why))
+            }
+            _ => tools,
         };
         (server, tools)
     }))
@@ -51,7 +62,16 @@ async fn list_tool_sets(
 
 fn still_starting_fault(server: &str, wait: Duration) -> Fault {
     let message = format!("`{server}` was not ready within {wait:?}");
-    Fault::new(FaultKind::Unavailable, message).hint("it is starting; try again")
+    Fault {
+        details: Some(NOT_READY_DETAILS.into()),
+        ..Fault::new(FaultKind::Unavailable, message).hint("it is starting; try again")
+    }
+}
+
+/// The server has a session, and refuses to list its tools.
+fn unlisted_fault(server: &str, why: &str) -> Fault {
+    let message = format!("`{server}` is connected, but {why}");
+    Fault::new(FaultKind::Unavailable, message).hint("it is asked again from time to time")
 }
 
 pub(super) async fn tools(
@@ -83,8 +103,10 @@ pub(super) async fn tools(
     let sets = list_tool_sets(servers, whose, wait).await;
     let imitated = imitations(&upstreams.known_visible(scope));
     for (server, tools) in sets {
-        if let (Some(_), Ok(tools)) = (&request.server, &tools)
-            && let Some(text) = tools.instructions()
+        // A server that refuses to list its tools has instructions all the same.
+        if request.server.is_some()
+            && let Some(known) = server.tools()
+            && let Some(text) = known.instructions()
         {
             let instructions = (server.name().to_owned(), Arc::clone(text));
             list.instructions

@@ -67,14 +67,15 @@
 //!   calls that became tasks until they end, and cancels them with their caller. `resources_and_prompts` handles
 //!   resources, templates and prompts.
 //! - `liveness` pings a silent process and ends it after two unanswered pings, unless a call may be the reason for the
-//!   silence. `session_health` collects the reasons why a server counts as degraded, `latency_baseline` detects that it
+//!   silence. `lost_session` detects a session that its server no longer knows. `session_health` collects the reasons why a server counts as degraded, `latency_baseline` detects that it
 //!   has become slow.
 //! - `incoming_sessions` (sessions expected from the previous daemon) and `session_handover` (the state of a session
 //!   that is handed to the next one) implement the handover, with `request_ids` of the link (request ids that outlive a
 //!   daemon).
 //!
-//! A server of unknown era is probed with `server/discover`; after an error, silence or a closed pipe it gets
-//! `initialize`, and the era that worked is remembered. A tool that sends a request of its own fails in the modern era:
+//! A process gets `initialize` first, and `server/discover` only if it refuses; a remote server of unknown era gets
+//! `server/discover` first, and `initialize` after an error, silence or a closed connection. The era that worked is
+//! remembered. A tool that sends a request of its own fails in the modern era:
 //! `back_channel` detects it, and the next session is opened in the legacy era, unless the entry's `era` says
 //! otherwise.
 //!
@@ -97,7 +98,8 @@
 //!
 //! `tools_list` lists the tools, `server_catalog_entry` compares them with the server's pins and makes them callable,
 //! `tools_refresh` tracks announced changes, `list_cache` keeps the other lists (`list_kind`), `list_expiry` implements
-//! `ttlMs`. A tool that differs from its pin is shown by its pinned definition and its calls are refused; the gateway
+//! `ttlMs`. `list_pages` ends a list whatever its server does with cursors, `refresh_pacing` limits how often a list is
+//! fetched again. A tool that differs from its pin is shown by its pinned definition and its calls are refused; the gateway
 //! checks again before sending.
 //!
 //! # `calls`: calls in flight

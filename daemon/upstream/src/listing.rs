@@ -17,6 +17,6 @@ pub(crate) use self::{
     list_pages::ListPages,
     refresh_pacing::RefreshPacing,
     server_catalog_entry::ServerCatalogEntry,
-    tools_list::{ListPage, ListedTools, list_tools},
+    tools_list::{ListPage, ListToolsError, ListedTools, list_tools},
     tools_refresh::ToolsRefresh,
 };

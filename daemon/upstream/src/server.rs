@@ -22,8 +22,10 @@ use std::{
 };
 
 use futures::future::join_all;
+use mux_process::blocking_pool;
 use mux_wire::Fault;
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
 
 pub use self::{
     server_context::ServerContext,
@@ -272,6 +274,13 @@ impl Server {
         }
     }
 
+    /// Why the server refuses to list its tools, if none are known.
+    pub fn listing_error(&self) -> Option<String> {
+        let latest = self.server_shared.as_ref()?.latest_session()?;
+        let is_unknown = latest.tools().is_empty();
+        latest.listing_error().filter(|_| is_unknown)
+    }
+
     /// Restarts all open and failed sessions and the caller's, and resets the circuit breaker.
     pub async fn restart(&self, caller: &CallerIdentity) -> Result<(), Fault> {
         self.require_shared()?.breaker.reset();
@@ -288,6 +297,24 @@ impl Server {
             .into_iter()
             .filter_map(|outcome| outcome.ok()?.err());
         faults.take(1).next().map_or(Ok(()), Err)
+    }
+
+    /// The list of resources or prompts that the caller's last session had. A client that gets it is notified once the
+    /// session, which is opened in the background, has another one.
+    pub async fn remembered_list(
+        &self,
+        caller: &CallerIdentity,
+        kind: ListKind,
+    ) -> Option<Arc<Vec<Value>>> {
+        let owner = self.session_key_of(caller).ok()?.lasting_owner()?;
+        let entry = self.server_shared.as_ref()?.catalog_entry.clone();
+        let list = blocking_pool::run(move || entry.recall_offers(kind, &owner)).await?;
+        let slot = self.slot(caller).ok()?;
+        slot.slot_shared.announce_list(kind, Some(&list));
+        let (server, caller) = (self.me.upgrade()?, caller.clone());
+        // A failure shows in the server's state.
+        tokio::spawn(async move { drop(server.session(&caller).await) });
+        Some(Arc::new(list))
     }
 
     /// Records that a list of the server is unavailable.

@@ -148,6 +148,11 @@ impl Session {
         self.health.degraded_reason(stray_progress)
     }
 
+    /// Why its tools cannot be listed.
+    pub(crate) fn listing_error(&self) -> Option<String> {
+        self.health.listing_error()
+    }
+
     /// Resolves when the session has ended and its process is gone, with the cause.
     pub(crate) async fn wait_stopped(&self) -> String {
         self.stopped.cancelled().await;

@@ -11,8 +11,13 @@ use serde_json::{Value, json};
 use super::text;
 
 fn pool() -> TestEnv {
+    pool_with("")
+}
+
+/// The same, with more lines of the server's entry.
+fn pool_with(entry: &str) -> TestEnv {
     let conf = server("conf", &binary("mux-conformance-server"), &[]);
-    TestEnv::with_config(&format!("{conf}{}", may_sample("conf")))
+    TestEnv::with_config(&format!("{conf}{entry}{}", may_sample("conf")))
 }
 
 fn everything() -> Value {
@@ -199,7 +204,7 @@ fn legacy_server_request_with_ambiguous_caller_is_declined() {
 
 #[test]
 fn modern_server_asks_several_agents_at_once() {
-    let env = pool();
+    let env = pool_with("era = \"2026-07-28\"\n");
     let begun = ["1", "2"].map(|name| {
         let mut agent = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
         let id = agent.begin(

@@ -46,6 +46,57 @@ fn every_list_is_answered_while_a_server_hangs() {
     let mut agent = Agent::legacy(&env, &["--passthrough=hangs"], json!({}));
     let listed = agent.ask("tools/list", json!({}));
     assert_eq!(listed["tools"], json!([]));
+    let argument = json!({ "name": "name", "value": "a" });
+    let params = json!({ "ref": { "type": "ref/prompt", "name": "x" }, "argument": argument });
+    let error = agent.refused("completion/complete", params);
+    assert!(error.to_string().contains("not ready"), "{error}");
+}
+
+#[test]
+fn single_server_that_cannot_start_says_why() {
+    let env = TestEnv::with_config(
+        "[servers.fails]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"echo no network >&2; exit 3\"]\n",
+    );
+    let mut command = env.command("mux");
+    let mut agent = Agent::start(command.args(["mcp", "--passthrough=fails"]));
+    let greeting = agent.initialize(json!({}));
+    let instructions = greeting["instructions"].as_str().unwrap();
+    assert!(instructions.contains("no network"), "{instructions}");
+    for list in ["tools", "resources", "prompts"] {
+        let error = agent.refused(&format!("{list}/list"), json!({}));
+        assert!(error.to_string().contains("no network"), "{list}: {error}");
+    }
+}
+
+#[test]
+fn server_that_refuses_only_its_list_of_tools_works() {
+    let env = TestEnv::new();
+    let unlisted = env.path("unlisted");
+    let flags = ["--offers", "--unlisted-while", unlisted.to_str().unwrap()];
+    env.write_config(&env.fixture("fix", &flags));
+    std::fs::write(&unlisted, "").unwrap();
+    let mut command = env.command("mux");
+    let mut agent = Agent::start(command.args(["mcp", "--passthrough=fix"]));
+    let greeting = agent.initialize(json!({}));
+    let instructions = greeting["instructions"].as_str().unwrap();
+    assert!(instructions.contains("for tests"), "{instructions}");
+    let error = agent.refused("tools/list", json!({}));
+    assert!(error.to_string().contains("fetch failed"), "{error}");
+    let resources = agent.ask("resources/list", json!({})).to_string();
+    assert!(resources.contains("fix://json"), "{resources}");
+    let status = env.mux(["--json", "status"]).ok().json();
+    let server = &status["servers"][0];
+    assert_eq!(server["state"], "degraded", "{server}");
+    assert!(server["reason"].as_str().unwrap().contains("fetch failed"));
+
+    std::fs::remove_file(&unlisted).unwrap();
+    agent.wait_for("notifications/tools/list_changed");
+    assert!(agent.tools().contains(&"echo".to_owned()));
+
+    // The tools of its last session can be called.
+    env.stop();
+    std::fs::write(&unlisted, "").unwrap();
+    env.mux(["call", "fix.echo", "text=x"]).ok();
 }
 
 #[test]
@@ -111,4 +162,33 @@ fn list_of_an_earlier_day_serves_while_the_server_is_down() {
         first["tools"][0]["description"],
         second["tools"][0]["description"]
     );
+}
+
+#[test]
+fn resources_and_prompts_of_an_earlier_day_serve_until_the_server_is_there() {
+    let lists = ["resources/list", "resources/templates/list", "prompts/list"];
+    for args in [&[][..], &["--passthrough"], &["--passthrough=fix"]] {
+        let env = TestEnv::new();
+        let down = env.path("down");
+        let flags = ["--offers", "--exit-while", down.to_str().unwrap()];
+        env.write_config(&env.fixture("fix", &flags));
+        let mut first = Agent::legacy(&env, args, json!({}));
+        let before = lists.map(|list| first.ask(list, json!({})));
+        assert!(before[0].to_string().contains("json"), "{before:?}");
+        env.stop();
+        std::fs::write(&down, "").unwrap();
+        let mut second = Agent::legacy(&env, args, json!({}));
+        for _ in 0..2 {
+            assert_eq!(lists.map(|list| second.ask(list, json!({}))), before);
+        }
+        // The server is there, and has another prompt.
+        std::fs::remove_file(&down).unwrap();
+        let changed = ["--offers", "--prompt-description", "Greets everybody."];
+        env.write_config(&env.fixture("fix", &changed));
+        env.mux(["reload"]).ok();
+        env.mux(["call", "fix.echo", "text=x"]).ok();
+        second.wait_for("notifications/prompts/list_changed");
+        let after = second.ask("prompts/list", json!({})).to_string();
+        assert!(after.contains("everybody"), "{after}");
+    }
 }

@@ -4,9 +4,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use super::{list_expiry::ListExpiry, list_kind::ListKind, refresh_pacing::PacedChanges};
 use crate::calls::CallError;
@@ -40,69 +44,102 @@ struct CachedList {
 }
 
 /// All waiters for a list share its outcome, so that none of them repeats a request that has just failed.
-type ListCell = Arc<OnceCell<Result<CachedList, CallError>>>;
+type SharedFetch = Shared<BoxFuture<'static, Result<Arc<CachedList>, CallError>>>;
 
-/// Caches one list. The cell is replaced after a change (a list that was in flight is not kept), after a failure, and
+/// One fetch of a list, which goes on when its waiters give up.
+#[derive(Clone, Debug)]
+struct ListFetch {
+    outcome: SharedFetch,
+    started: Instant,
+}
+
+/// Caches one list. The fetch is replaced after a change (a list that was in flight is not kept), after a failure, and
 /// when the list expires.
 #[derive(Debug, Default)]
 pub(crate) struct ListCache {
-    current: Mutex<ListCell>,
+    current: Mutex<Option<ListFetch>>,
     /// The last list that was fetched, which may be outdated.
     last: Mutex<Option<ListedItems>>,
 }
 
 impl ListCache {
     pub(crate) fn is_known(&self) -> bool {
-        self.cell().initialized()
+        matches!(self.fetched(), Some(Ok(_)))
     }
 
-    fn cell(&self) -> ListCell {
-        let mut current = self.lock();
-        if let Some(Ok(list)) = current.get()
-            && list.expiry.claim_expired()
-        {
-            *current = Arc::default();
-        }
-        Arc::clone(&current)
+    /// For how long the list is being fetched.
+    pub(crate) fn fetching_for(&self) -> Option<Duration> {
+        let current = self.lock();
+        let fetch = current.as_ref()?;
+        let is_pending = fetch.outcome.peek().is_none();
+        is_pending.then(|| fetch.started.elapsed())
     }
 
     fn forget(&self) {
-        *self.lock() = Arc::default();
+        *self.lock() = None;
+    }
+
+    fn fetched(&self) -> Option<Result<Arc<CachedList>, CallError>> {
+        self.lock().as_ref()?.outcome.peek().cloned()
     }
 
     fn warnings(&self) -> Vec<String> {
-        match self.lock().get() {
+        match self.fetched() {
             Some(Ok(list)) => list.warnings.clone(),
             Some(Err(_)) | None => Vec::new(),
         }
     }
 
-    /// The cached list; otherwise one of the callers runs `list`.
+    /// The cached list; otherwise one of the callers starts `fetch` as a task, and all wait for it.
     pub(crate) async fn get(
         &self,
-        list: impl Future<Output = Result<FetchedList, CallError>>,
+        fetch: impl FnOnce() -> BoxFuture<'static, Result<FetchedList, CallError>>,
     ) -> Result<ListedItems, CallError> {
-        let cell = self.cell();
-        let listed = async {
-            list.await.map(|list| CachedList {
-                items: list.items,
-                expiry: ListExpiry::new(list.ttl),
-                warnings: list.warnings,
-            })
-        };
-        match cell.get_or_init(|| listed).await {
-            Ok(list) => Ok(Arc::clone(&list.items)),
-            Err(error) => {
-                let mut current = self.lock();
-                if Arc::ptr_eq(&current, &cell) {
-                    *current = Arc::default();
-                }
-                Err(error.clone())
+        let outcome = self.current_fetch(fetch).outcome;
+        let listed = outcome.clone().await;
+        if listed.is_err() {
+            let mut current = self.lock();
+            let is_same = |fetch: &ListFetch| fetch.outcome.ptr_eq(&outcome);
+            if current.as_ref().is_some_and(is_same) {
+                *current = None;
             }
         }
+        listed.map(|list| Arc::clone(&list.items))
     }
 
-    fn lock(&self) -> MutexGuard<'_, ListCell> {
+    fn current_fetch(
+        &self,
+        fetch: impl FnOnce() -> BoxFuture<'static, Result<FetchedList, CallError>>,
+    ) -> ListFetch {
+        let mut current = self.lock();
+        if let Some(known) = &*current {
+            let is_over = match known.outcome.peek() {
+                Some(Ok(list)) => list.expiry.claim_expired(),
+                Some(Err(_)) => true,
+                None => false,
+            };
+            if !is_over {
+                return known.clone();
+            }
+        }
+        let fetching = tokio::spawn(fetch());
+        let outcome = async move {
+            // A task that has panicked has logged why.
+            let fetched = fetching.await.unwrap_or(Err(CallError::NotSent))?;
+            Ok(Arc::new(CachedList {
+                items: fetched.items,
+                expiry: ListExpiry::new(fetched.ttl),
+                warnings: fetched.warnings,
+            }))
+        };
+        let started = ListFetch {
+            outcome: outcome.boxed().shared(),
+            started: Instant::now(),
+        };
+        current.insert(started).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<ListFetch>> {
         self.current.lock()
     }
 }
@@ -156,33 +193,48 @@ impl ListCaches {
 
 #[cfg(test)]
 mod tests {
-    use futures::{FutureExt as _, future::join_all};
+    use futures::future::join_all;
     use tokio::sync::oneshot;
 
     use super::*;
 
-    #[test]
-    fn failure_is_shared_by_waiters_and_not_cached() {
-        let shelf = ListCache::default();
-        let tries = Mutex::new(Vec::new());
+    #[tokio::test]
+    async fn failure_is_shared_by_waiters_and_not_cached() {
+        let cache = ListCache::default();
+        let tries = Arc::new(Mutex::new(Vec::new()));
         let waiter = || {
-            shelf.get(async {
+            let tries = Arc::clone(&tries);
+            cache.get(move || {
                 let (done, outcome) = oneshot::channel();
                 tries.lock().push(done);
-                outcome.await.unwrap()
+                async move { outcome.await.unwrap() }.boxed()
             })
         };
         let mut all = std::pin::pin!(join_all([waiter(), waiter(), waiter()]));
         assert!(all.as_mut().now_or_never().is_none());
         let first = tries.lock().remove(0);
         first.send(Err(CallError::NotSent)).unwrap();
-        let outcomes = all.now_or_never().expect("nobody asks again");
+        let outcomes = all.await;
         assert!(outcomes.iter().all(Result::is_err) && tries.lock().is_empty());
         let mut next = std::pin::pin!(waiter());
         assert!(next.as_mut().now_or_never().is_none());
         let second = tries.lock().remove(0);
         second.send(Ok(FetchedList::default())).unwrap();
-        assert!(next.now_or_never().unwrap().is_ok());
-        assert!(shelf.cell().initialized());
+        assert!(next.await.is_ok());
+        assert!(cache.is_known());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn fetch_goes_on_when_its_waiter_gives_up() {
+        let cache = ListCache::default();
+        let (done, outcome) = oneshot::channel();
+        let fetch = || async move { outcome.await.unwrap() }.boxed();
+        assert!(cache.get(fetch).now_or_never().is_none());
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(cache.fetching_for(), Some(Duration::from_secs(3)));
+        done.send(Ok(FetchedList::default())).unwrap();
+        let never = || std::future::pending().boxed();
+        assert!(cache.get(never).await.is_ok());
+        assert_eq!(cache.fetching_for(), None);
     }
 }

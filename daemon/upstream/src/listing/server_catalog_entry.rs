@@ -5,9 +5,11 @@
 
 use std::{sync::Arc, time::SystemTime};
 
+use serde_json::Value;
 use tokio::sync::watch;
 use tracing::warn;
 
+use super::list_kind::ListKind;
 use mux_catalog::{
     Catalog, ListKey, ProtocolEra, ToolDescription, ToolSet,
     pins::{PinKey, Pins},
@@ -99,6 +101,24 @@ impl ServerCatalogEntry {
     /// Whether the remembered list is too long to load synchronously.
     pub(crate) fn is_long(&self) -> bool {
         self.catalog.is_long_list(&self.key)
+    }
+
+    /// The tool set of a session whose server refuses to list its tools: that of its last session, or an empty one.
+    pub(crate) fn unlisted_tools(&self, instructions: Option<&str>) -> ToolSet {
+        let empty = || ToolSet::new(&self.name, Vec::new(), &self.exclude, &self.overrides);
+        self.recall_tools()
+            .unwrap_or_else(empty)
+            .saying(instructions)
+    }
+
+    /// Stores a list of resources or prompts for the owner of its session.
+    pub(crate) fn remember_offers(&self, kind: ListKind, owner: &str, items: &[Value]) {
+        self.catalog
+            .remember_offers(&self.key, kind.method(), owner, items);
+    }
+
+    pub(crate) fn recall_offers(&self, kind: ListKind, owner: &str) -> Option<Vec<Value>> {
+        self.catalog.recall_offers(&self.key, kind.method(), owner)
     }
 
     /// The era in which the server was last connected.

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::{ListToolsRequest, PaginatedRequestParams, Tool},
+    model::{ErrorCode, ListToolsRequest, PaginatedRequestParams, Tool},
     service::{Peer, PeerRequestOptions, ServiceError},
 };
 use serde::Deserialize;
@@ -36,6 +36,22 @@ pub(crate) struct ListedTools {
     pub(crate) tools: Vec<ToolDescription>,
     /// How long the list is valid, if the server says so.
     pub(crate) ttl: Option<Duration>,
+}
+
+/// Why there is no list of tools.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListToolsError {
+    /// The server has answered with an error; the session works.
+    #[error("its tools cannot be listed: {0}")]
+    Refused(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<String> for ListToolsError {
+    fn from(problem: String) -> Self {
+        Self::Failed(problem)
+    }
 }
 
 /// A page of any list.
@@ -79,7 +95,7 @@ pub(crate) async fn list_tools(
     peer: &Peer<RoleClient>,
     transport: &'static str,
     repairs: &Arc<Repairs>,
-) -> Result<ListedTools, String> {
+) -> Result<ListedTools, ListToolsError> {
     if transport != "source" {
         return list_all_pages(peer, MAX_TOOLS_LIST_BYTES, repairs).await;
     }
@@ -91,7 +107,10 @@ pub(crate) async fn list_tools(
         runtime.block_on(pages)
     };
     let listed = spawn_blocking(listed).await;
-    listed.unwrap_or_else(|_| Err("its tools could not be listed: see `mux logs`".into()))
+    listed.unwrap_or_else(|_| {
+        let problem = "its tools could not be listed: see `mux logs`";
+        Err(ListToolsError::Failed(problem.into()))
+    })
 }
 
 /// Lists all tools, in at most `max_bytes` bytes.
@@ -99,7 +118,7 @@ async fn list_all_pages(
     peer: &Peer<RoleClient>,
     max_bytes: usize,
     repairs: &Arc<Repairs>,
-) -> Result<ListedTools, String> {
+) -> Result<ListedTools, ListToolsError> {
     let listed = fetch_tools_pages(peer, max_bytes, repairs).await;
     if listed.is_err() {
         // The partial list may have been very long.
@@ -112,7 +131,7 @@ async fn fetch_tools_pages(
     peer: &Peer<RoleClient>,
     max_bytes: usize,
     repairs: &Arc<Repairs>,
-) -> Result<ListedTools, String> {
+) -> Result<ListedTools, ListToolsError> {
     let mut listed = ListedTools {
         tools: Vec::new(),
         ttl: None,
@@ -125,7 +144,11 @@ async fn fetch_tools_pages(
             Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
             // A server without tools need not know the method.
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
-            Err(error) => return Err(failed(&error.to_string())),
+            // The link reports an answer that cannot be read as an error of this code.
+            Err(ServiceError::McpError(error)) if error.code != ErrorCode::PARSE_ERROR => {
+                return Err(ListToolsError::Refused(error.message.into_owned()));
+            }
+            Err(error) => return Err(failed(&error.to_string()).into()),
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
         cursor = pages.add_page(&mut page.items, page.next.take());
@@ -140,7 +163,7 @@ async fn fetch_tools_pages(
         remaining -= length;
         listed.tools.extend(described);
         if listed.tools.len() > MAX_LISTED_TOOLS {
-            return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools"));
+            return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools").into());
         }
         if cursor.is_none() {
             return Ok(listed);

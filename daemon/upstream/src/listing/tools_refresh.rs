@@ -61,6 +61,12 @@ impl ToolsRefresh {
         self.urgent.notify_one();
     }
 
+    /// Has the list fetched again when it is due. No call waits for that.
+    pub(crate) fn retry_later(&self) {
+        self.announce_change();
+        self.mark_current(self.announced.load(Ordering::Acquire));
+    }
+
     /// Resolves when the list has to be fetched and may be, with the number to pass to [`Self::mark_refreshed`].
     pub(crate) async fn wait_for_announcement(&self, pacing: &RefreshPacing) -> u64 {
         while self.announced.load(Ordering::Acquire) <= self.listed.load(Ordering::Acquire) {

@@ -200,11 +200,12 @@ impl ServerShared {
 
     /// What was repaired in the messages of the latest session.
     pub(super) fn repairs(&self) -> Option<Arc<Repairs>> {
-        let facts = self.lock_facts();
-        facts
-            .latest
-            .as_ref()
-            .map(|session| Arc::clone(&session.repairs))
+        let session = self.latest_session()?;
+        Some(Arc::clone(&session.repairs))
+    }
+
+    pub(super) fn latest_session(&self) -> Option<Arc<Session>> {
+        self.lock_facts().latest.clone()
     }
 
     pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {

@@ -10,6 +10,7 @@ use std::{
 use super::{
     Server,
     slot::{SlotView, UpstreamState},
+    unavailable::failed_earlier_fault,
 };
 use crate::link::{Repairs, SandboxState};
 
@@ -19,6 +20,7 @@ use mux_catalog::{
     ToolSet,
 };
 use mux_settings::{EntryError, ShareMode, StartMode};
+use mux_wire::Fault;
 
 /// A snapshot of a server over all its sessions.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +91,19 @@ impl Server {
             Some((UpstreamState::Starting, Some(elapsed))) => patience.saturating_sub(elapsed),
             Some((UpstreamState::Failed | UpstreamState::BackingOff, _)) => Duration::ZERO,
             _ => patience,
+        }
+    }
+
+    /// Why the server has no session, if its last start failed.
+    pub fn start_failure(&self) -> Option<Fault> {
+        let views = self.slot_views();
+        let best = views.iter().min_by_key(|view| view.state)?;
+        match best.state {
+            UpstreamState::Failed | UpstreamState::BackingOff => {
+                let reason = best.reason.as_deref().unwrap_or("its last start failed");
+                Some(failed_earlier_fault(self.name(), reason))
+            }
+            _ => None,
         }
     }
 

@@ -11,7 +11,10 @@ mod slot_status;
 mod slot_usage;
 mod start_queue;
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use arc_swap::ArcSwapOption;
 use mux_sandbox::QueueKey;
@@ -42,7 +45,7 @@ use super::{
 use crate::{
     calls::{CallError, CallLimiter, CallPermit, PermitSlot},
     listing::ListKind,
-    session::{RequestOptions, Session},
+    session::Session,
     sharing::{CallerIdentity, SessionKey, SessionScope, SlotClientState, SlotShared},
 };
 use mux_caller::{Caller, Mailbox};
@@ -197,9 +200,9 @@ impl Slot {
         &self,
         session: &Session,
         kind: ListKind,
-        options: &RequestOptions<'_>,
+        within: Duration,
     ) -> Result<Arc<Vec<serde_json::Value>>, CallError> {
-        let list = session.list_cached(kind, options).await;
+        let list = session.list_cached(kind, within).await;
         self.slot_shared
             .announce_list(kind, list.as_ref().ok().map(|list| &list[..]));
         list

@@ -70,6 +70,15 @@ pub(super) fn start_failed_fault(
     }
 }
 
+/// The last start failed, and the next one is not waited for.
+pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
+    let message = format!("the server `{name}` cannot be used: {reason}");
+    Fault::new(FaultKind::Unavailable, message).hints(
+        format!("`mux servers {name}` says more, and `mux servers restart {name}` starts it now"),
+        "it is being started again; try again later",
+    )
+}
+
 /// The circuit breaker is open.
 pub(super) fn breaker_open_fault(
     server_shared: &ServerShared,

@@ -156,6 +156,11 @@ impl NotificationRouter {
         }
     }
 
+    /// The owner of the session, if it comes back in later daemons.
+    pub(crate) fn lasting_owner(&self) -> Option<String> {
+        self.slot_shared.scope.key().lasting_owner()
+    }
+
     /// Treats everything in the filter as changed: notifications may have been missed.
     pub(super) fn treat_as_changed(&self, filter: &SubscriptionFilter) {
         if filter.tools_list_changed == Some(true) {

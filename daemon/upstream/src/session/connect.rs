@@ -33,7 +33,7 @@ use crate::{
         NoTokenProvider, OpenError, Repairs, ResumedPipes, RunningSandbox, ServerLauncher,
         ServerLink, TokenProvider,
     },
-    listing::{ListExpiry, ListedTools, ServerCatalogEntry, list_tools},
+    listing::{ListExpiry, ListToolsError, ListedTools, ServerCatalogEntry, list_tools},
     server_messages::{
         ClientRequestHandler, InterceptingTransport, NotificationRouter, RequestPolicyContext,
         ServerRequests, SubscriptionListenHandle,
@@ -436,9 +436,20 @@ impl<'a> SessionConnector<'a> {
         let instructions = peer_info
             .as_ref()
             .and_then(|info| info.instructions.as_deref());
-        let set = catalog_entry
-            .build_tool_set(listed.tools, instructions)
-            .await;
+        let (health, mut ttl) = (SessionHealth::default(), None);
+        let set = match listed {
+            Ok(listed) => {
+                ttl = listed.ttl;
+                catalog_entry
+                    .build_tool_set(listed.tools, instructions)
+                    .await
+            }
+            Err(problem) => {
+                let problem = last_lines.mask_text(&problem);
+                health.record_listing(Err(&problem));
+                catalog_entry.unlisted_tools(instructions)
+            }
+        };
         let identity = peer_info.as_ref().and_then(|info| {
             let server = info.server_info.as_ref()?;
             Some(truncate_server_text(format!(
@@ -460,11 +471,11 @@ impl<'a> SessionConnector<'a> {
             peer: service.peer().clone(),
             era,
             tools: ArcSwap::from_pointee(set),
-            tools_expiry: ListExpiry::new(listed.ttl),
+            tools_expiry: ListExpiry::new(ttl),
             server_requests,
             listening,
             router,
-            health: SessionHealth::default(),
+            health,
             pid,
             sandbox_layers: endpoint.sandbox_layers().to_vec(),
             transport,
@@ -517,12 +528,14 @@ impl From<OpenError> for ServerConnectError {
     }
 }
 
+/// Starts a session and lists its tools. A server that refuses only the list has a session, and the reason in place of
+/// the list.
 async fn handshake_and_list_tools(
     handler: ClientRequestHandler,
     intercepted: InterceptingTransport<LinkTransport>,
     (transport, repairs): (&'static str, &Arc<Repairs>),
     mode: HandshakeMode,
-) -> Result<(HandshakeOutcome, ListedTools), ServerConnectError> {
+) -> Result<(HandshakeOutcome, Result<ListedTools, String>), ServerConnectError> {
     let handshake = match mode {
         HandshakeMode::Start { knowledge, offered } => {
             let handler = handler.offering(offered);
@@ -534,8 +547,9 @@ async fn handshake_and_list_tools(
         }
     };
     match list_tools(handshake.service.peer(), transport, repairs).await {
-        Ok(listed) => Ok((handshake, listed)),
-        Err(problem) => Err(ServerConnectError {
+        Ok(listed) => Ok((handshake, Ok(listed))),
+        Err(refused @ ListToolsError::Refused(_)) => Ok((handshake, Err(refused.to_string()))),
+        Err(ListToolsError::Failed(problem)) => Err(ServerConnectError {
             closed_by_server: handshake.service.peer().is_transport_closed(),
             ..ServerConnectError::of(problem)
         }),

@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::FutureExt as _;
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -44,24 +45,57 @@ const METHOD_NOT_FOUND: i32 = -32601;
 
 impl Session {
     /// All items of this kind; empty if the server does not support the kind.
+    /// A list that is being fetched is fetched to its end, unless the session ends or takes no more calls.
     pub async fn list_cached(
         &self,
         kind: ListKind,
-        options: &RequestOptions<'_>,
+        within: Duration,
     ) -> Result<Arc<Vec<Value>>, CallError> {
-        let cache = self.router.list_caches.cache_for(kind);
-        let fetched = async {
-            let (items, ttl) = self.fetch_list(kind, options).await?;
-            self.router.list_caches.record_fetched(kind, &items);
-            let searched = Arc::clone(&items);
-            let search = move || warnings_of_list(kind.item_name(), &searched);
-            Ok(FetchedList {
-                warnings: blocking_pool::run_if(!items.is_empty(), search).await,
-                items,
-                ttl,
-            })
+        let Some(session) = self.me.upgrade() else {
+            return Err(CallError::NotSent);
         };
-        cache.get(Box::pin(fetched)).await
+        let cache = self.router.list_caches.cache_for(kind);
+        let fetch = || {
+            async move {
+                tokio::select! {
+                    fetched = session.fetch_and_remember(kind, within) => fetched,
+                    () = session.draining.cancelled() => Err(CallError::NotSent),
+                    () = session.retired.cancelled() => Err(CallError::NotSent),
+                    () = session.closing.cancelled() => Err(CallError::NotSent),
+                }
+            }
+            .boxed()
+        };
+        cache.get(fetch).await
+    }
+
+    /// How long a caller waits for this list who waits `patience` for a server: no longer if the fetch began earlier.
+    pub fn list_patience(&self, kind: ListKind, patience: Duration) -> Duration {
+        let cache = self.router.list_caches.cache_for(kind);
+        patience.saturating_sub(cache.fetching_for().unwrap_or_default())
+    }
+
+    async fn fetch_and_remember(
+        &self,
+        kind: ListKind,
+        within: Duration,
+    ) -> Result<FetchedList, CallError> {
+        let options = RequestOptions::without_caller(within);
+        let (items, ttl) = self.fetch_list(kind, &options).await?;
+        self.router.list_caches.record_fetched(kind, &items);
+        let (listed, entry) = (Arc::clone(&items), self.catalog_entry.clone());
+        let owner = self.router.lasting_owner();
+        let read = move || {
+            if let Some(owner) = owner {
+                entry.remember_offers(kind, &owner, &listed);
+            }
+            warnings_of_list(kind.item_name(), &listed)
+        };
+        Ok(FetchedList {
+            warnings: blocking_pool::run(read).await,
+            items,
+            ttl,
+        })
     }
 
     /// Warnings for the user about the lists that were fetched.
@@ -77,9 +111,7 @@ impl Session {
     /// Compares the lists of this session with those that clients know.
     pub(crate) async fn compare_with_announced(&self, slot_shared: &SlotShared, within: Duration) {
         for kind in slot_shared.announced_kinds() {
-            let list = self
-                .list_cached(kind, &RequestOptions::without_caller(within))
-                .await;
+            let list = self.list_cached(kind, within).await;
             // The next client to request the list gets the error.
             if let Ok(list) = list {
                 slot_shared.announce_list(kind, Some(&list));

@@ -28,7 +28,7 @@ pub(super) struct SessionHealth {
 /// Guarded by `SessionHealth`.
 #[derive(Debug, Default)]
 struct HealthState {
-    /// Why the tools could not be listed again.
+    /// Why the tools could not be listed.
     listing_error: Option<String>,
     /// Set since it has not answered a ping.
     unresponsive_since: Option<Instant>,
@@ -63,6 +63,10 @@ impl SessionHealth {
         self.state().listing_error = outcome.err().map(str::to_owned);
     }
 
+    pub(super) fn listing_error(&self) -> Option<String> {
+        self.state().listing_error.clone()
+    }
+
     pub(super) fn set_unresponsive_since(&self, since: Option<Instant>) {
         self.state().unresponsive_since = since;
     }
@@ -77,9 +81,7 @@ impl SessionHealth {
             ));
         }
         if let Some(error) = &state.listing_error {
-            return Some(format!(
-                "its tools have changed and cannot be listed: {error}"
-            ));
+            return Some(format!("its tools may have changed, but {error}"));
         }
         if state.failed_calls >= MIN_FAILED_CALLS {
             return Some(format!(

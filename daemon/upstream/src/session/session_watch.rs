@@ -49,6 +49,10 @@ impl SessionWatch {
             let mut pacing = RefreshPacing::default();
             loop {
                 let tools = &session.router.tools_refresh;
+                if session.listing_error().is_some() {
+                    pacing.postpone();
+                    tools.retry_later();
+                }
                 let announced = tokio::select! {
                     announced = tools.wait_for_announcement(&pacing) => announced,
                     Ok(()) = pin_approvals.changed() => {
@@ -145,9 +149,9 @@ impl SessionWatch {
         let listed = timeout(self.listing, listed).await;
         let listed = listed.unwrap_or_else(|_| {
             let limit = self.listing;
-            Err(format!("no answer within {limit:?} (start_timeout)"))
+            Err(format!("no answer within {limit:?} (start_timeout)").into())
         });
-        let listed = listed.map_err(|error| self.last_lines.mask_text(&error));
+        let listed = listed.map_err(|error| self.last_lines.mask_text(&error.to_string()));
         session
             .health
             .record_listing(listed.as_ref().map(drop).map_err(String::as_str));

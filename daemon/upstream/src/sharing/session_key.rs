@@ -18,6 +18,17 @@ pub(crate) enum SessionKey {
     Run(String),
 }
 
+impl SessionKey {
+    /// The name of an owner that comes back in later daemons.
+    pub(crate) fn lasting_owner(&self) -> Option<String> {
+        match self {
+            Self::User => Some("user".into()),
+            Self::Workspace(workspace) => Some(workspace.to_string_lossy().into_owned()),
+            Self::Client(_) | Self::Run(_) => None,
+        }
+    }
+}
+
 /// The properties of a caller that select its session.
 #[derive(Clone, Debug, Default)]
 pub struct CallerIdentity {
