@@ -1,7 +1,10 @@
 //! Servers that do not start, start late, or do not end.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use mux_tests::{
     TestEnv,
+    env::binary,
     process::{self, Tree},
 };
 use nix::sys::signal::Signal;
@@ -54,6 +57,40 @@ fn mute_server_is_killed_after_its_start_timeout() {
         .count();
     assert_eq!(left, 0);
     assert!(!process::is_alive(mute[0]));
+}
+
+#[test]
+fn start_that_takes_too_long_names_the_key_and_goes_on_at_the_next_call() {
+    let env = TestEnv::new();
+    let (script, installed) = (env.path("install"), env.path("installed"));
+    fs::write(
+        &script,
+        format!(
+            "#!/bin/sh\n[ -e {installed:?} ] || exec sleep 1000\nexec {:?}\n",
+            binary("mux-fixture-server")
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    env.write_config(&format!(
+        "[servers.slow]\ncommand = {script:?}\nstart_timeout = \"1s\"\n"
+    ));
+    // The breaker refuses a sixth try after other failures.
+    for _ in 0..6 {
+        env.mux(["call", "slow.echo", "text=x"]).fails(
+            3,
+            &[
+                "not ready within 1s (start_timeout)",
+                "start_timeout = \"300s\" in [servers.slow] allows more time",
+            ],
+        );
+    }
+    env.mux(["doctor"])
+        .fails(1, &["a longer `start_timeout` in [servers.slow]"]);
+    fs::write(&installed, "").unwrap();
+    let call = || env.mux(["call", "slow.echo", "text=x"]).code;
+    // A busy machine may need more than a second for a start.
+    assert!((0..20).any(|_| call() == 0));
 }
 
 #[test]

@@ -86,11 +86,15 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
                 );
             }
             ServerState::Failed | ServerState::BackingOff => {
-                let again = format!("`mux servers restart {name}` tries again");
-                let fix = match server.has_log {
-                    true => format!("`mux servers logs {name}` shows its output, {again}"),
-                    false => again,
-                };
+                let mut fix = format!("`mux servers restart {name}` tries again");
+                if server.has_log {
+                    fix = format!("`mux servers logs {name}` shows its output, {fix}");
+                }
+                if reason.contains("(start_timeout)") {
+                    fix = format!(
+                        "{fix}; a longer `start_timeout` in [{section}.{name}] in {config} allows more time"
+                    );
+                }
                 group.fail(format!("{name}: {reason}"), fix);
             }
             ServerState::Degraded => {
@@ -280,7 +284,7 @@ mod tests {
         }
         assert_eq!(
             fix("failed", false).unwrap(),
-            "`mux servers restart s` tries again"
+            "`mux servers restart s` tries again; a longer `start_timeout` in [servers.s] in /c/config.toml allows more time"
         );
     }
 

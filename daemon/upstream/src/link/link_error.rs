@@ -70,6 +70,9 @@ pub enum OpenError {
     /// The file of its command does not exist.
     #[error("{0}")]
     NoProgramFile(String),
+    /// The server was not ready within `start_timeout`.
+    #[error("{0}")]
+    TooSlow(String),
     #[error("{0}")]
     Failed(String),
 }

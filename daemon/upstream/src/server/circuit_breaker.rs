@@ -1,7 +1,8 @@
 //! Decides when a server that failed may be started again.
 //!
-//! A failure is a start that does not succeed, or a session that ends soon after it without having answered a call.
-//! After each failure in a row the backoff doubles. Too many failures within a minute open the breaker: callers get an
+//! A failure is a start that does not succeed, or a session that ends soon after it without having answered a call. A
+//! start that takes all of its time is none: the server may be installing something. After each failure in a row the
+//! backoff doubles. Too many failures within a minute open the breaker: callers get an
 //! error at once, and after the backoff one attempt shows whether the server has recovered.
 //!
 //! A session that ends early but has answered a call is no failure, and the next one starts at once: each start has served
@@ -116,6 +117,19 @@ impl CircuitBreaker {
             state.phase = BreakerPhase::Open;
         }
         (retry_at, state.phase == BreakerPhase::Open)
+    }
+
+    /// Records a start that took all of its time. The server may have been installing something, and goes on at the next
+    /// try, so this neither opens the breaker nor makes the backoff longer. Returns when the next start is allowed.
+    pub(super) fn record_slow_start(&self, now: Instant, cause: &str) -> Instant {
+        let mut state = self.state();
+        let retry_at = now + restart_backoff(1, random_fraction());
+        state.retry_at = Some(retry_at);
+        cause.clone_into(&mut state.cause);
+        if state.phase == BreakerPhase::Trying {
+            state.phase = BreakerPhase::Open;
+        }
+        retry_at
     }
 
     /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns when the
@@ -260,6 +274,24 @@ mod tests {
             assert!(!breaker.record_failure(now, "why").1);
             now += Duration::from_secs(31);
         }
+    }
+
+    #[test]
+    fn slow_starts_never_open_the_breaker() {
+        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        for _ in 0..50 {
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
+            let retry_at = breaker.record_slow_start(now, "slow");
+            assert!(retry_at - now <= MIN_RESTART_BACKOFF);
+            now = retry_at;
+        }
+        for _ in 0..FAILURE_THRESHOLD {
+            now = breaker.record_failure(now, "why").0;
+        }
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
+        let retry_at = breaker.record_slow_start(now, "slow");
+        assert!(shut(breaker.try_enter(now)), "an open breaker stays open");
+        assert_eq!(breaker.try_enter(retry_at), BreakerDecision::Allowed);
     }
 
     #[test]

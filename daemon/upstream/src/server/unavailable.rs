@@ -47,6 +47,9 @@ pub(super) fn start_failed_fault(
                 "install it, or write its full path as `command` in [servers.{name}]"
             ))
         },
+        (OpenError::TooSlow(_), _) => {
+            fault(FaultKind::Unavailable).user_hint(more_time_hint(server_shared, link))
+        }
         (OpenError::Failed(_) | OpenError::NoProgramFile(_), ServerEndpoint::Remote(remote)) => {
             let address = remote.redacted_url();
             fault(FaultKind::Unavailable).hint(format!("its address: {address}"))
@@ -77,6 +80,35 @@ pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
         format!("`mux servers {name}` says more, and `mux servers restart {name}` starts it now"),
         "it is being started again; try again later",
     )
+}
+
+/// How a server gets more time to start.
+fn more_time_hint(server_shared: &ServerShared, link: &ServerEndpoint) -> String {
+    const USUAL_INSTALLATION: Duration = Duration::from_secs(5 * 60);
+    let longer = USUAL_INSTALLATION.max(server_shared.definition.start_timeout * 2);
+    let section = match link {
+        ServerEndpoint::Source(_) => "sources",
+        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => "servers",
+    };
+    let more_time = format!(
+        "start_timeout = \"{}s\" in [{section}.{}] allows more time",
+        longer.as_secs(),
+        server_shared.name
+    );
+    match link {
+        ServerEndpoint::Process(_) => format!(
+            "{more_time}; if it was installing, as npx and uvx do at a first start, the next call goes on with what is \
+             downloaded{}",
+            match server_shared.existing_log() {
+                Some(log) => format!("; its log: {log}"),
+                None => String::new(),
+            }
+        ),
+        ServerEndpoint::Remote(remote) => {
+            format!("{more_time}; its address: {}", remote.redacted_url())
+        }
+        ServerEndpoint::Source(_) => more_time,
+    }
 }
 
 /// The circuit breaker is open.

@@ -412,7 +412,10 @@ impl<'a> SessionConnector<'a> {
             }
             () = tokio::time::sleep(definition.start_timeout) => {
                 let limit = definition.start_timeout;
-                Err(ServerConnectError::of(format!("it was not ready within {limit:?} (start_timeout)")))
+                Err(ServerConnectError {
+                    too_slow: true,
+                    ..ServerConnectError::of(format!("it was not ready within {limit:?} (start_timeout)"))
+                })
             }
         };
         // This closes the process's input, which asks it to exit.
@@ -507,6 +510,7 @@ impl From<ServerConnectError> for OpenError {
         match (error.link, error.unopened) {
             (Some(LinkError::SignIn(challenge)), _) => Self::SignIn(challenge),
             (_, Some(unopened)) => unopened,
+            (_, None) if error.too_slow => Self::TooSlow(truncate_server_text(error.problem)),
             (_, None) => Self::Failed(truncate_server_text(error.problem)),
         }
     }
@@ -518,7 +522,7 @@ impl From<OpenError> for ServerConnectError {
         let (link, unopened) = match error {
             OpenError::SignIn(challenge) => (Some(LinkError::SignIn(challenge)), None),
             OpenError::NotInPath { .. } | OpenError::NoProgramFile(_) => (None, Some(error)),
-            OpenError::Failed(_) => (None, None),
+            OpenError::TooSlow(_) | OpenError::Failed(_) => (None, None),
         };
         Self {
             link,

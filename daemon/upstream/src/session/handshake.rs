@@ -90,6 +90,8 @@ pub(super) struct ServerConnectError {
     pub(super) closed_by_server: bool,
     /// The link's error, if that was the cause.
     pub(super) link: Option<LinkError>,
+    /// The server was not ready within `start_timeout`.
+    pub(super) too_slow: bool,
     /// The program does not exist, so there is no link.
     pub(super) unopened: Option<OpenError>,
     /// A new connection that begins in this era may succeed.
@@ -103,6 +105,7 @@ impl ServerConnectError {
         Self {
             problem,
             closed_by_server: false,
+            too_slow: false,
             link: None,
             unopened: None,
             retry_era: None,

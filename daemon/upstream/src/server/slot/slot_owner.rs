@@ -348,7 +348,11 @@ impl SlotOwner {
     /// Records a failed start, or a session that ended too early; returns the end of the backoff.
     fn record_start_failure(&self, problem: &str, error: Option<&OpenError>) -> Instant {
         self.server_shared.meters.failed();
-        let (until, open) = self.breaker.record_failure(Instant::now(), problem);
+        let now = Instant::now();
+        let (until, open) = match error {
+            Some(OpenError::TooSlow(_)) => (self.breaker.record_slow_start(now, problem), false),
+            _ => self.breaker.record_failure(now, problem),
+        };
         if open {
             info!(
                 problem,
