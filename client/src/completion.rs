@@ -84,6 +84,7 @@ const COMPLETED: &[(&[&str], &str, CompletedName)] = &[
     (&["servers", "accept"], "server", CompletedName::Server),
     (&["servers", "disable"], "name", CompletedName::Server),
     (&["servers", "enable"], "name", CompletedName::Server),
+    (&["servers", "list"], "server", CompletedName::Server),
     (&["servers", "login"], "server", CompletedName::Server),
     (&["servers", "logout"], "server", CompletedName::Server),
     (&["servers", "logs"], "server", CompletedName::Server),

@@ -17,14 +17,40 @@ const HELP_FLAG: &str = "--help";
 
 /// Parses the command line of this process. The error is the exit code, after the message was printed.
 pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
-    MuxCli::parse_words(env::args_os()).map_err(|error| {
+    MuxCli::parse_words(env::args_os()).or_else(|error| {
         let words = env::args_os().skip(1);
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
+        if let Some(shown) = server_named_in(&error, &words) {
+            return Ok(shown);
+        }
         render::set_color(color_in(&words));
-        answer(error, &words)
+        Err(answer(error, &words))
     })
+}
+
+/// `mux servers NAME` is `mux servers list NAME`, if the word is no other command's.
+fn server_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
+    const PARENT: &str = "servers";
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    if name == HELP_WORD
+        || command_path(words) != [PARENT]
+        || suggestion_for(Some(PARENT), name).is_some()
+    {
+        return None;
+    }
+    let at = words.iter().position(|word| word == PARENT)? + 1;
+    let line = [
+        &["mux".to_owned()],
+        &words[..at],
+        &["list".to_owned()],
+        &words[at..],
+    ]
+    .concat();
+    MuxCli::parse_words(line).ok()
 }
 
 /// Prints the help of a command, which these words name.

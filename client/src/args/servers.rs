@@ -14,9 +14,16 @@ pub(crate) struct ServersArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServersCommand {
-    /// List the configured servers (the default)
-    #[command(after_help = "Example: mux servers list --json")]
-    List,
+    /// List the configured servers, or show one (the default)
+    #[command(
+        after_help = "`mux servers NAME` shows one server, too, unless NAME is one of these commands.\n\
+        Examples:\n  mux servers list --json\n  mux servers github"
+    )]
+    List {
+        /// Only this server
+        #[arg(value_name = "NAME")]
+        server: Option<String>,
+    },
     /// Restart a server's session
     #[command(after_help = "Example: mux servers restart files")]
     Restart { server: String },

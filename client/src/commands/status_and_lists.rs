@@ -117,6 +117,30 @@ async fn search_tools(
     Ok(page.next)
 }
 
+/// Lists the servers, or the one of this name.
+async fn list_servers(name: Option<&str>, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
+    let mut servers = session.client.servers(within_seconds(10)).await??;
+    // A file that was refused explains why a server is missing.
+    let status = session.client.status(within_seconds(10)).await?;
+    let problems = status.map(|status| status.problem_details);
+    let problems = problems.unwrap_or_default();
+    if let Some(name) = name {
+        servers.retain(|server| server.name == name);
+        if servers.is_empty() {
+            let message = format!("there is no server `{name}`");
+            let hint = "`mux servers` lists them, `mux servers --help` the commands";
+            return Err(Error {
+                hint: Some(hint.into()),
+                ..Error::new(Kind::NotFound, message)
+            }
+            .into());
+        }
+    }
+    let config = resolve_dirs()?.config_file();
+    Ok(render::servers(&servers, &problems, &config, json))
+}
+
 /// The error for a word that is a path without a tool, or that matches nothing.
 async fn unknown_name(
     session: &Session,
@@ -167,16 +191,8 @@ fn is_full_name(tool: &ToolInfo, query: &[String]) -> bool {
 
 pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResult {
     match args.command {
-        None | Some(ServersCommand::List) => {
-            let session = connect_or_start().await?;
-            let servers = session.client.servers(within_seconds(10)).await??;
-            // A file that was refused explains why a server is missing.
-            let status = session.client.status(within_seconds(10)).await?;
-            let problems = status.map(|status| status.problem_details);
-            let problems = problems.unwrap_or_default();
-            let config = resolve_dirs()?.config_file();
-            Ok(render::servers(&servers, &problems, &config, json))
-        }
+        None => list_servers(None, json).await,
+        Some(ServersCommand::List { server }) => list_servers(server.as_deref(), json).await,
         Some(ServersCommand::Restart { server }) => {
             let session = connect_or_start().await?;
             let waiting = render::SpinnerGuard::begin(&format!("restarting {server}"), json);

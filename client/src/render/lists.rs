@@ -8,8 +8,8 @@ use std::{
 use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{
-    AuthState, ProblemDetail, SandboxInfo, SandboxState, ServerInfo, ServerState, ToolInfo,
-    ToolList,
+    AuthState, ProblemDetail, SandboxInfo, SandboxState, ServerInfo, ServerState,
+    ServerWarningCode, ToolInfo, ToolList,
 };
 
 use super::{
@@ -240,7 +240,11 @@ pub(crate) fn servers(
     }
     println!("{}", server_table(servers).text());
     for server in servers {
-        for remark in server_remarks(server) {
+        let mut remarks = server_remarks(server);
+        if servers.len() == 1 {
+            remarks.extend(repair_remarks(server));
+        }
+        for remark in remarks {
             println!(
                 "{}: {}",
                 paint(NAME, &server.name),
@@ -292,7 +296,10 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
             remarks.push(format!("{}: {}", session.of, reason.trim()));
         }
     }
-    remarks.extend(server.warnings.iter().cloned());
+    let warnings = server
+        .coded_warnings()
+        .filter(|(_, code)| *code != ServerWarningCode::Repaired);
+    remarks.extend(warnings.map(|(text, _)| text.to_owned()));
     remarks.extend(server.sandbox.iter().flat_map(sandbox_remarks));
     if server.secret_in_args {
         remarks.push(SECRET_IN_ARGS.to_owned());
@@ -305,6 +312,14 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
         )
     }));
     remarks
+}
+
+/// What was repaired in the server's messages. It matters to no user who lists several servers.
+fn repair_remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
+    server
+        .coded_warnings()
+        .filter(|(_, code)| *code == ServerWarningCode::Repaired)
+        .map(|(text, _)| text.to_owned())
 }
 
 /// The layers of a sandbox, what it lets through, and what it has denied.

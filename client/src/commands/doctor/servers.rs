@@ -125,7 +125,9 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
                     "secrets in [{section}.{name}] or [results] in {config} says what happens to such results"
                 ),
                 ServerWarningCode::LeftOut => {
-                    format!("report it to the authors of the server; `mux servers logs {name}` shows more")
+                    format!(
+                        "report it to the authors of the server; `mux servers logs {name}` shows more"
+                    )
                 }
                 ServerWarningCode::Repaired => {
                     group.note(format!("{name}: {warning}"), None);
