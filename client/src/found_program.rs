@@ -10,6 +10,8 @@ use std::{
 use mux_proto::Error;
 use serde_json::Value;
 
+use crate::commands::env_path;
+
 /// More directories that muxd searched are only counted.
 const MAX_SHOWN_DIRECTORIES: usize = 4;
 
@@ -41,11 +43,7 @@ pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
     if Path::new(program).components().nth(1).is_some() {
         return None;
     }
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the user's own PATH, which may differ from the daemon's"
-    )]
-    let path = std::env::var_os("PATH")?;
+    let path = env_path("PATH")?;
     let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     folders.find_map(|folder| {
         let file = folder.join(program);
@@ -53,7 +51,7 @@ pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
     })
 }
 
-/// What to do if this process finds a program of the server at `found`.
+/// The hint for a server whose program this process finds at `found`.
 pub(crate) fn fix(found: &Path, server: &str) -> String {
     let folder = found.parent().unwrap_or(found).display();
     format!(

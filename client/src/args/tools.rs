@@ -85,7 +85,7 @@ pub(crate) struct ToolsArgs {
     /// The cursor of the next page, as printed by the previous page of the same search
     #[arg(long, value_name = "CURSOR", requires = "query")]
     pub(crate) cursor: Option<String>,
-    /// Include the JSON schemas; requires --json
+    /// Include the JSON schemas and the annotations; requires --json
     #[arg(long, requires = "json")]
     pub(crate) schemas: bool,
 }

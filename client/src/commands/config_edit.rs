@@ -191,26 +191,24 @@ impl ConfigFiles {
         if self.env.changed() {
             import::restrict_to_owner(&self.dirs.env_file())?;
             let text = self.env.text();
-            match self.env.overwrote_value() {
-                true => drop(
-                    self.variables
-                        .back_up_and_replace(text.as_bytes(), now, &lock)?,
-                ),
-                false => self.variables.replace(text.as_bytes(), &lock)?,
+            if self.env.overwrote_value() {
+                self.variables
+                    .back_up_and_replace(text.as_bytes(), now, &lock)?;
+            } else {
+                self.variables.replace(text.as_bytes(), &lock)?;
             }
         }
         if config.as_bytes() == self.file.bytes() {
             return Ok(None);
         }
-        match loses {
-            true => Ok(self
-                .file
-                .back_up_and_replace(config.as_bytes(), now, &lock)?),
-            false => {
-                self.file.replace(config.as_bytes(), &lock)?;
-                Ok(None)
-            }
+        if !loses {
+            self.file.replace(config.as_bytes(), &lock)?;
+            return Ok(None);
         }
+        let backup = self
+            .file
+            .back_up_and_replace(config.as_bytes(), now, &lock)?;
+        Ok(backup)
     }
 }
 

@@ -173,11 +173,10 @@ fn write_import(
     if merged.env.changed() {
         restrict_to_owner(&dirs.env_file())?;
         let text = merged.env.text();
-        match merged.env.overwrote_value() {
-            true => {
-                import.env_backup = variables.back_up_and_replace(text.as_bytes(), now, &lock)?;
-            }
-            false => variables.replace(text.as_bytes(), &lock)?,
+        if merged.env.overwrote_value() {
+            import.env_backup = variables.back_up_and_replace(text.as_bytes(), now, &lock)?;
+        } else {
+            variables.replace(text.as_bytes(), &lock)?;
         }
     }
     let text = merged.config.text();

@@ -63,11 +63,23 @@ pub(super) async fn sandbox(args: ServerSandboxArgs, json: bool) -> CommandResul
         let name = name.unwrap_or(profile.server);
         return Ok(render::sandbox_suggestion(&name, &entry, &suggestion, json));
     };
-    if !json {
-        render::sandbox_remarks_left(&suggestion);
+    match repeat_edit(async || write_suggestion(&name, &suggestion).await).await {
+        Ok(edit) => {
+            if !json {
+                render::sandbox_remarks_left(&suggestion);
+            }
+            Ok(render::config_edit(&edit, json))
+        }
+        Err(failure) => {
+            // The observation is not lost with the edit.
+            if !json {
+                let document = ConfigSource::read()?.document()?;
+                let entry = suggested_entry(&suggestion, &document, Some(&name))?;
+                render::sandbox_suggestion(&name, &entry, &suggestion, false);
+            }
+            Err(failure)
+        }
     }
-    let edit = repeat_edit(async || write_suggestion(&name, &suggestion).await).await?;
-    Ok(render::config_edit(&edit, json))
 }
 
 async fn write_suggestion(

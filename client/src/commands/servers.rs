@@ -48,7 +48,7 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
 /// A server whose entry is written.
 struct WrittenServer {
     edit: ServerEdit,
-    /// Whether it is to be started.
+    /// The server is to be started.
     connects: bool,
 }
 

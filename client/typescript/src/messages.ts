@@ -366,6 +366,8 @@ export interface ConfigProblem {
   /** The line of the problem, if known. */
   line?: number;
   message: string;
+  /** The text may be right, but a host, path or tool that it names does not exist now. */
+  advisory?: boolean;
 }
 
 export interface ConfigReport {
@@ -1836,6 +1838,8 @@ export interface ToolInfo {
   signature: string;
   read_only?: boolean;
   destructive?: boolean;
+  /** All hints of the server, with the schemas. */
+  annotations?: unknown;
   input_schema?: unknown;
   output_schema?: unknown;
   /** The number of calls from which the result's type was learned, for a tool that declares none. */

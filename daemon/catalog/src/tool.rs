@@ -133,6 +133,12 @@ impl Tool {
         described.definition()
     }
 
+    /// The annotations, if there are any.
+    pub fn annotations(&self) -> Option<Value> {
+        let mut extra = value(&self.sheet[self.extra.clone()]);
+        extra.get_mut("annotations").map(Value::take)
+    }
+
     /// The input schema, parsed on each call.
     pub fn input_schema(&self) -> Value {
         value(self.input_schema_text())

@@ -55,11 +55,11 @@ pub struct Environment {
     commands: BTreeMap<String, CommandValue>,
     /// The named secrets of the user.
     secrets: BTreeMap<String, Result<Secret, EntryError>>,
-    /// What is wrong if this is not the environment of an interactive login shell.
+    /// Why this is not the environment of an interactive login shell.
     capture_problem: Option<String>,
 }
 
-/// What the user's shell or profile says.
+/// The answer of the user's shell or profile.
 struct CapturedEnvironment {
     /// `None`: nothing is known.
     found: Option<Environment>,
@@ -116,7 +116,7 @@ impl Environment {
         }
     }
 
-    /// What is wrong if this is not the environment of an interactive login shell.
+    /// Why this is not the environment of an interactive login shell; `None` if it is.
     pub fn capture_problem(&self) -> Option<&str> {
         self.capture_problem.as_deref()
     }
@@ -335,10 +335,10 @@ pub fn secrets_in(text: &str) -> BTreeSet<String> {
 }
 
 fn refuse_workspace(expanded: String) -> Result<String, EntryError> {
-    match expanded.contains(WORKSPACE_PLACEHOLDER) {
-        true => Err("`${workspace}` has no meaning here".into()),
-        false => Ok(expanded),
+    if expanded.contains(WORKSPACE_PLACEHOLDER) {
+        return Err("`${workspace}` has no meaning here".into());
     }
+    Ok(expanded)
 }
 
 fn is_variable_name(name: &str) -> bool {

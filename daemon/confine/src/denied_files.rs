@@ -52,9 +52,32 @@ impl DeniedFiles {
 
 /// Those of the paths that exist and that the sandbox does not contain.
 pub async fn denied_paths(
+    paths: Vec<PathBuf>,
+    sandbox: &ServerSandbox,
+    grants: &SandboxGrants,
+) -> Vec<PathBuf> {
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    denied_where(paths, sandbox, grants, exists).await
+}
+
+/// Like [`denied_paths`], and those that a server may mean to create: their folder exists.
+pub async fn denied_targets(
+    paths: Vec<PathBuf>,
+    sandbox: &ServerSandbox,
+    grants: &SandboxGrants,
+) -> Vec<PathBuf> {
+    let can_exist = |path: &Path| {
+        let folder = path.parent().filter(|folder| folder.parent().is_some());
+        path.symlink_metadata().is_ok() || folder.is_some_and(Path::is_dir)
+    };
+    denied_where(paths, sandbox, grants, can_exist).await
+}
+
+async fn denied_where(
     mut paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
     grants: &SandboxGrants,
+    counts: impl Fn(&Path) -> bool + Send + 'static,
 ) -> Vec<PathBuf> {
     let granted = [
         &sandbox.read,
@@ -78,7 +101,7 @@ pub async fn denied_paths(
         let granted: Vec<PathBuf> = granted.iter().filter_map(real).collect();
         paths.retain(|path| {
             let is_granted = real(path).is_some_and(|path| is_below(&path, &granted));
-            path.symlink_metadata().is_ok() && !is_granted
+            counts(path) && !is_granted
         });
         paths
     });
@@ -161,5 +184,9 @@ mod tests {
         let error = format!("ENOENT: {named:?}");
         let denied = denied_paths(named_paths(&error), &sandbox, &grants).await;
         assert_eq!(denied, [at("secret")]);
+
+        let targets = ["granted", "missing", "none/missing", "real/new"].map(at);
+        let denied = denied_targets(targets.to_vec(), &sandbox, &grants).await;
+        assert_eq!(denied, [at("missing"), at("real/new")]);
     }
 }

@@ -58,7 +58,7 @@ mod user_scope;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
-pub use denied_files::{DeniedFile, DeniedFiles, denied_paths, named_paths};
+pub use denied_files::{DeniedFile, DeniedFiles, denied_paths, denied_targets, named_paths};
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use machine::{Bubblewrap, SandboxSupport};
 pub use observed_command::{ObservedCommand, observe};

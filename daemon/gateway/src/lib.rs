@@ -443,9 +443,13 @@ async fn ready_session(
     let span = spans::session_open_span(trace, server);
     let held = server.session(whose).await;
     span.end_with(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
-    let held = held?;
-    observer.server_ready(server.name(), asked.elapsed());
-    Ok(held)
+    match held {
+        Ok(held) => {
+            observer.server_ready(server.name(), asked.elapsed());
+            Ok(held)
+        }
+        Err(fault) => Err(add_sandbox_hint(server, fault).await),
+    }
 }
 
 /// The caller's session for another attempt, with a permit of its slot.

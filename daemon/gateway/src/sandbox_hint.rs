@@ -25,7 +25,11 @@ const DENIALS: &[&str] = &[
     "sandbox.network",
 ];
 
-/// Adds the hint to an error without one, if the server runs in a sandbox and its words are those of a denial.
+const SANDBOX_HINT: &str = "the server runs in a sandbox, which may be why";
+
+/// Adds the hint to an error of a server in a sandbox if its words are those of a denial, or if it names a path that the
+/// sandbox does not contain, or if the server does not start and its arguments name one. An error that has a hint gets it
+/// for such a path only.
 pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     let is_of_server = matches!(
         fault.kind,
@@ -37,13 +41,24 @@ pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     let ServerEndpoint::Process(process) = &definition.link else {
         return fault;
     };
-    if process.sandbox.sandbox().is_none() || !is_of_server || fault.hint.is_some() {
+    let has_it = || {
+        let hint = fault.hint.as_deref();
+        hint.is_some_and(|hint| hint.starts_with(SANDBOX_HINT))
+    };
+    if process.sandbox.sandbox().is_none() || !is_of_server || has_it() {
         return fault;
     }
-    if !DENIALS.iter().any(|words| fault.message.contains(words)) {
+    let names_denied = server.record_denied_files(&fault.message).await;
+    // A program that is not found has details.
+    let ungranted = match fault.kind {
+        FaultKind::Unavailable if fault.details.is_none() => server.ungranted_arguments().await,
+        _ => Vec::new(),
+    };
+    let has_words = || DENIALS.iter().any(|words| fault.message.contains(words));
+    let is_likely = names_denied || !ungranted.is_empty();
+    if !is_likely && (fault.hint.is_some() || !has_words()) {
         return fault;
     }
-    server.record_denied_files(&fault.message).await;
     // The server chose the names of hosts and files: they are not repeated where a model reads them as ours.
     let sandbox = server.view().sandbox;
     let counts = [
@@ -64,8 +79,20 @@ pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
             counts.join(" and ")
         ),
     };
+    // The arguments are the user's own words.
+    let argument = match ungranted.first() {
+        Some(path) => format!(
+            "; it does not contain {}, which `args` names",
+            path.display()
+        ),
+        None => String::new(),
+    };
     let name = server.name();
-    fault.hint(format!(
-        "the server runs in a sandbox, which may be why: `sandbox` in [servers.{name}] grants paths and hosts{denied}"
-    ))
+    let mut hint = format!(
+        "{SANDBOX_HINT}: `sandbox` in [servers.{name}] grants paths and hosts{argument}{denied}"
+    );
+    if let Some(other) = &fault.hint {
+        hint = format!("{hint}; {other}");
+    }
+    fault.hint(hint)
 }

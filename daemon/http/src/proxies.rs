@@ -22,7 +22,7 @@ pub struct UsedProxy {
 }
 
 impl UsedProxy {
-    /// What to do if it does not work.
+    /// The fix for a proxy that does not work.
     pub fn fix(&self) -> String {
         format!("correct {}, or add the host to NO_PROXY", self.variable)
     }

@@ -3,7 +3,7 @@
 use crate::{
     MASK,
     names::{Suspicion, suspicion},
-    shape::{is_reference, is_secret_value},
+    shape::{is_reference, is_secret_value, is_switch},
 };
 
 /// The line with every quoted string masked that is, or may be, a secret.
@@ -23,8 +23,10 @@ pub fn mask_config_line(line: &str) -> String {
         let gives = pair.is_some_and(|(name, value)| {
             !value.is_empty() && !value.starts_with("//") && announces(name)
         });
-        let hidden =
-            (named || gives || is_secret_value(inner)) && !is_name && !is_whole_reference(inner);
+        let hidden = (named || gives || is_secret_value(inner))
+            && !is_name
+            && !is_whole_reference(inner)
+            && !is_switch(inner);
         shown.push(quote);
         shown.push_str(if hidden && !inner.is_empty() {
             MASK
@@ -95,6 +97,9 @@ mod tests {
                 "\"command\": \"mux\", \"args\": [\"mcp\"]",
             ),
             ("\"MAX_TOKENS\": \"4096\"", "\"MAX_TOKENS\": \"4096\""),
+            ("secrets = \"mask\"", "secrets = \"mask\""),
+            ("keyring = \"never\"", "keyring = \"never\""),
+            ("auth = { key = \"abc\" }", "auth = { key = \"***\" }"),
             ("\"a\": \"say \\\"x\\\"\"", "\"a\": \"say \\\"x\\\"\""),
         ] {
             assert_eq!(mask_config_line(line), shown);

@@ -99,11 +99,7 @@ pub fn may_be_generated(value: &str) -> bool {
 
 /// Whether a value whose name announces a secret may be one: `AUTH_ENABLED=true` and `AUTH_SERVER=https://…` are not.
 pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
-    const SWITCHES: &[&str] = &[
-        "", "true", "false", "yes", "no", "on", "off", "none", "null", "auto",
-    ];
     let value = value.trim();
-    let switch = SWITCHES.iter().any(|word| value.eq_ignore_ascii_case(word));
     let lower = name.to_ascii_lowercase();
     // A count of tokens.
     let count =
@@ -113,7 +109,17 @@ pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
         .any(|scheme| value.starts_with(scheme))
         && suspicion(name) == Suspicion::Likely
         && !["webhook", "dsn"].iter().any(|word| lower.contains(word));
-    !(switch || count || place || is_reference(value) || is_path(value))
+    !(is_switch(value) || count || place || is_reference(value) || is_path(value))
+}
+
+/// Whether a value is a word that sets an option, such as `secrets = "mask"`.
+pub(crate) fn is_switch(value: &str) -> bool {
+    const SWITCHES: &[&str] = &[
+        "", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "never", "mask",
+        "warn",
+    ];
+    let value = value.trim();
+    SWITCHES.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 /// Whether a value only refers to a secret, or is masked.

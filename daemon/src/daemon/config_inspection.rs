@@ -15,6 +15,8 @@ use mux_settings::{HostDefaults, SettingRow, Settings};
 pub struct ConfigMistake {
     pub line: Option<usize>,
     pub message: String,
+    /// The text may be right, but something that it names does not exist now.
+    pub advisory: bool,
 }
 
 /// The settings in force for an agent.
@@ -89,7 +91,11 @@ impl Daemon {
             Ok(config) => config,
             Err(error) => {
                 let (line, message) = error.at();
-                let mistakes = vec![ConfigMistake { line, message }];
+                let mistakes = vec![ConfigMistake {
+                    line,
+                    message,
+                    advisory: false,
+                }];
                 return Ok(ConfigInspection {
                     mistakes,
                     servers: 0,
@@ -109,22 +115,23 @@ impl Daemon {
         let secrets = config.secrets().into_keys().collect();
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(secrets, false).await);
-        let mut settings = Settings::resolve(config, &environment, &self.paths.home);
-        settings.problems.extend(grant_problems(&settings).await);
-        settings.problems.extend(host_problems(&settings).await);
-        settings
-            .problems
-            .extend(self.override_problems(&settings).await);
+        let settings = Settings::resolve(config, &environment, &self.paths.home);
+        let mut of_surroundings = grant_problems(&settings).await;
+        of_surroundings.extend(host_problems(&settings).await);
+        of_surroundings.extend(self.override_problems(&settings).await);
         let of_env = of_env.into_iter().map(ConfigProblem::of_file);
         let of_servers = settings.unusable_servers().map(|(_, problem)| problem);
         let problems = of_env
             .chain(settings.problems.iter().cloned())
-            .chain(of_servers);
-        let mistakes = problems.map(|problem| {
+            .chain(of_servers)
+            .map(|problem| (problem, false));
+        let problems = problems.chain(of_surroundings.into_iter().map(|problem| (problem, true)));
+        let mistakes = problems.map(|(problem, advisory)| {
             let keys: Vec<&str> = problem.keys.iter().map(String::as_str).collect();
             ConfigMistake {
                 line: settings.lines.near(&keys),
                 message: problem.message,
+                advisory,
             }
         });
         let mut mistakes: Vec<ConfigMistake> = mistakes.collect();

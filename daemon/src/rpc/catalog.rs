@@ -222,6 +222,7 @@ pub(super) fn tool_info(
         signature: catalog.signature_in(tools, tool),
         read_only: tool.read_only,
         destructive: tool.destructive,
+        annotations: detail.schemas.then(|| tool.annotations()).flatten(),
         input_schema: detail.schemas.then(|| tool.input_schema()),
         output_schema: detail.schemas.then(|| tool.output_schema()).flatten(),
         observed_calls: observed.filter(|calls| *calls > 0 && !tool.has_output_schema()),

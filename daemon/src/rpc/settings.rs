@@ -71,6 +71,7 @@ pub(super) async fn check(
             .map(|mistake| wire::ConfigProblem {
                 line: mistake.line,
                 message: mistake.message,
+                advisory: mistake.advisory,
             })
             .collect(),
         servers: looked.servers,

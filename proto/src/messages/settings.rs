@@ -77,4 +77,7 @@ pub struct ConfigProblem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,
+    /// The text may be right, but a host, path or tool that it names does not exist now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
 }

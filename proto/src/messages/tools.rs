@@ -86,6 +86,8 @@ pub struct ToolInfo {
     pub signature: String,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
+    /// All hints of the server, with the schemas.
+    pub annotations: Option<Value>,
     pub input_schema: Option<Value>,
     pub output_schema: Option<Value>,
     /// The number of calls from which the result's type was learned, for a tool that declares none.

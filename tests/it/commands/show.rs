@@ -93,6 +93,12 @@ fn commands_tools_lists_searches_and_paginates() {
         json!(["sum"]),
         "{schemas}"
     );
+    let list = env.mux(["tools", "--json", "--schemas"]).ok().json();
+    let tools = list["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["name"] == "echo").unwrap();
+    assert_eq!(echo["annotations"]["readOnlyHint"], true, "{echo}");
+    let plain = env.mux(["tools", "--json"]).ok().json();
+    assert!(!plain.to_string().contains("\"annotations\""));
 }
 
 #[test]

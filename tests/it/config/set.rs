@@ -187,6 +187,46 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     "#);
 }
 
+#[test]
+fn word_of_an_option_named_secrets_is_shown() {
+    let env = TestEnv::with_config(OURS);
+    let set = env
+        .mux(["config", "set", "servers.off.secrets", "mask"])
+        .ok();
+    assert!(set.stdout.contains("+secrets = \"mask\""), "{set:?}");
+    assert_eq!(set.stderr, "");
+}
+
+#[test]
+fn report_of_an_edit_names_no_earlier_change() {
+    let env = TestEnv::with_config("");
+    env.mux(["servers"]).ok();
+    for number in 0..3 {
+        let name = format!("s{number}");
+        env.mux(["servers", "add", "--no-connect", &name, "--", "true"])
+            .ok();
+        let wall = format!("{}s", 40 + number);
+        let set = env.mux(["config", "set", "limits.wall", &wall]).ok().stdout;
+        assert!(set.contains("limits: wall changed"), "{set}");
+        assert!(!set.contains("already active"), "{set}");
+    }
+}
+
+#[test]
+fn path_that_does_not_exist_now_is_written_with_a_warning() {
+    let env = TestEnv::with_config("[servers.fix]\ncommand = \"true\"\n");
+    let sandbox = "{ read = [\"/no/such/folder\"] }";
+    let set = env
+        .mux(["config", "set", "servers.fix.sandbox", sandbox])
+        .ok();
+    assert!(
+        set.stderr.contains("warning: [servers.fix]") && set.stderr.contains("/no/such/folder"),
+        "{set:?}"
+    );
+    assert!(text(&env).contains("/no/such/folder"));
+    env.mux(["config", "check"]).fails(1, &["/no/such/folder"]);
+}
+
 /// `mux config edit` with a command of the shell as the editor. `$1` is the path of the copy.
 fn edit(env: &TestEnv, script: &str) -> Output {
     let mut command = env.command("mux");

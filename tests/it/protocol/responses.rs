@@ -300,6 +300,7 @@ fn tools() -> ToolList {
             signature: "fix.get_thing(args: { id: string }): Promise<unknown>".into(),
             read_only: Some(true),
             destructive: Some(false),
+            annotations: Some(json!({ "readOnlyHint": true, "idempotentHint": true })),
             input_schema: Some(json!({ "type": "object" })),
             output_schema: Some(json!({})),
             observed_calls: Some(3),

@@ -109,6 +109,37 @@ fn files_that_errors_name_are_listed_as_denied() {
 }
 
 #[test]
+fn error_that_names_a_denied_path_in_any_words_mentions_the_sandbox() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    fs::create_dir(env.path("private")).unwrap();
+    fs::write(env.path("private/a.txt"), "text").unwrap();
+    let database = env.path("private/new.db");
+    let script = "echo unable to open database file >&2; exit 1";
+    env.write_config(&format!(
+        "{}[servers.base]\ncommand = \"/bin/sh\"\nargs = [\"-c\", {script:?}, \"sh\", \"--db={}\"]\nsandbox = true\n",
+        server("{}"),
+        database.display()
+    ));
+    let fails = |message: String| {
+        let arguments = serde_json::json!({ "message": message }).to_string();
+        env.mux(["call", "box.fail", &arguments])
+    };
+    let hint = "the server runs in a sandbox, which may be why";
+    let private = env.path("private").display().to_string();
+    fails(format!("Directory does not exist: {private}")).fails(1, &[hint]);
+    let other = fails("the argument is not a directory".into()).fails(1, &[]);
+    assert!(!other.stderr.contains(hint), "{other:?}");
+    let named = format!(
+        "it does not contain {}, which `args` names",
+        database.display()
+    );
+    env.mux(["call", "base.x"]).fails(3, &[hint, &named]);
+}
+
+#[test]
 fn suggestion_that_would_be_refused_says_so() {
     if !has_bubblewrap() {
         return;

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a text with a problem that the file does not have yet is not written.
 
-use mux_proto::{ConfigProblem, Error, Kind, endpoint::Dirs};
+use std::time::Instant;
+
+use mux_proto::{ConfigProblem, Error, Kind, ReloadReport, endpoint::Dirs};
 
 use super::check_text;
 use crate::{
@@ -61,8 +63,8 @@ impl ConfigSource {
         Ok(added)
     }
 
-    /// Puts a text into the file. Fails with the first problem that it adds; `documented` is what its value may be. If
-    /// another program changed the file since it was read, `repeat_edit` repeats the edit.
+    /// Puts a text into the file. Fails with the first mistake that it adds; `documented` is what its value may be. What
+    /// a right text names and does not exist now becomes a warning. If another program changed the file since it was read, `repeat_edit` repeats the edit.
     pub(in crate::commands) async fn apply(
         &self,
         text: &str,
@@ -70,9 +72,14 @@ impl ConfigSource {
         documented: Option<String>,
         dry_run: bool,
     ) -> Result<ConfigEdit, CommandFailure> {
-        if text != self.text()?
-            && let Some(problem) = self.added_problems(text).await?.into_iter().next()
-        {
+        let added = if text == self.text()? {
+            Vec::new()
+        } else {
+            self.added_problems(text).await?
+        };
+        let (advisory, mistakes): (Vec<_>, Vec<_>) =
+            added.into_iter().partition(|problem| problem.advisory);
+        if let Some(problem) = mistakes.into_iter().next() {
             let message = format!("not written, since it is an error: {}", problem.message);
             let error = Error::new(Kind::Validation, message);
             return Err(match documented {
@@ -80,7 +87,10 @@ impl ConfigSource {
                 None => error.into(),
             });
         }
-        self.write(text, summary, dry_run).await
+        let mut edit = self.write(text, summary, dry_run).await?;
+        let warnings = advisory.into_iter().map(|problem| problem.message);
+        edit.warnings.extend(warnings);
+        Ok(edit)
     }
 
     /// Replaces the file, unless it was changed since it was read, and reloads it.
@@ -104,14 +114,24 @@ impl ConfigSource {
             not_reloaded: None,
         };
         if edit.changed && !dry_run {
+            let written = Instant::now();
             let lock = EditLock::take(&self.dirs)?;
             self.file.replace(text.as_bytes(), &lock)?;
             drop(lock);
             match reload_if_running().await {
-                Ok(report) => edit.reloaded = report,
+                Ok(report) => edit.reloaded = report.map(|report| since(written, report)),
                 Err(error) => edit.not_reloaded = Some(error.message),
             }
         }
         Ok(edit)
+    }
+}
+
+/// The report without a load that came before the file was written: its changes are those of others.
+fn since(written: Instant, report: ReloadReport) -> ReloadReport {
+    let age_ms = u64::try_from(written.elapsed().as_millis()).unwrap_or(u64::MAX);
+    ReloadReport {
+        earlier: report.earlier.filter(|earlier| earlier.age_ms <= age_ms),
+        ..report
     }
 }

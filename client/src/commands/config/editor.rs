@@ -89,10 +89,12 @@ async fn edit_copy(
                 return Err(Error::new(Kind::Cancelled, "interrupted; config.toml is left as it was").into());
             }
         };
-        if problems.is_empty() {
+        if !problems.is_empty() {
+            render::config_mistakes(&problems, path);
+        }
+        if problems.iter().all(|problem| problem.advisory) {
             return Ok(Some(text));
         }
-        render::config_mistakes(&problems, path);
         if !edits_again().await {
             let message = "config.toml is left as it was, since the new text has mistakes";
             return Err(Error::new(Kind::Validation, message).into());

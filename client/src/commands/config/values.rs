@@ -69,7 +69,8 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
         let source = ConfigSource::read()?;
         let edited = source.document()?.with_value(&path, key.headed(), &value);
         let text = edited.map_err(|error| source.not_edited(&error))?;
-        let (summary, documented) = (format!("{spelled} is set"), Some(key.documented()));
+        let summary = format!("{spelled} is set");
+        let documented = Some(key.documented());
         source.apply(&text, summary, documented, args.dry_run).await
     })
     .await?;

@@ -93,10 +93,12 @@ fn try_undo(
         return Ok(undone);
     }
     if restored.text.as_bytes() != file.bytes() {
-        let (text, lock) = (restored.text.as_bytes(), EditLock::take(dirs)?);
-        match restored.is_exact {
-            true => file.replace(text, &lock)?,
-            false => undone.backup = file.back_up_and_replace(text, SystemTime::now(), &lock)?,
+        let text = restored.text.as_bytes();
+        let lock = EditLock::take(dirs)?;
+        if restored.is_exact {
+            file.replace(text, &lock)?;
+        } else {
+            undone.backup = file.back_up_and_replace(text, SystemTime::now(), &lock)?;
         }
     }
     update_moves(dirs, |records| records.retain(|one| one.file != path))?;

@@ -61,8 +61,8 @@ pub(super) fn shell_command(command: &str) -> (&'static str, Vec<OsString>) {
     ("/bin/sh", ["-c", command].map(OsString::from).into())
 }
 
-/// The environment of the user's shell. It is asked as an interactive login shell, because most tools that install
-/// programs add them to `PATH` in `.bashrc` or `.zshrc`, and as a login shell if that does not answer.
+/// The environment of the user's shell: of an interactive login shell, because most tools that install programs add them
+/// to `PATH` in `.bashrc` or `.zshrc`, and of a login shell if that does not answer.
 pub(super) async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
     basis: &Environment,
     run: impl Fn(SpawnSpec, Duration) -> F,
@@ -132,8 +132,8 @@ fn parse_shell_output(printed: Vec<u8>) -> Result<Environment, String> {
         .filter(|pair| is_variable_name(pair.0) && !ASKING_VARIABLES.contains(pair))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    match found.contains_key("PATH") {
-        true => Ok(Environment::of(found)),
-        false => Err("it printed no environment".into()),
+    if !found.contains_key("PATH") {
+        return Err("it printed no environment".into());
     }
+    Ok(Environment::of(found))
 }

@@ -4,12 +4,21 @@ use std::path::PathBuf;
 
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
-use mux_confine::{SuggestedNetwork, SuggestedSandbox, denied_paths, named_paths};
+use mux_confine::{
+    SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_paths, denied_targets, named_paths,
+};
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
 use tokio::task::spawn_blocking;
 
 use super::Server;
 use crate::link::{LogStamp, ObservationError, SandboxReport, ServerLog};
+
+/// Paths that an error or an entry names, and what the sandbox contains.
+struct NamedPaths<'a> {
+    named: Vec<PathBuf>,
+    sandbox: &'a ServerSandbox,
+    grants: SandboxGrants,
+}
 
 impl Server {
     /// What this machine enforces, and what the server's sandbox grants in effect. `None` for a server that is not a
@@ -55,42 +64,20 @@ impl Server {
     }
 
     /// Records the files that an error of the server names and that its sandbox does not contain, and writes those
-    /// that were not known into the server's log.
-    pub async fn record_denied_files(&self, error: &str) {
+    /// that were not known into the server's log. Returns whether it names any.
+    pub async fn record_denied_files(&self, error: &str) -> bool {
         let Some(shared) = &self.server_shared else {
-            return;
+            return false;
         };
-        let definition = self.definition.as_ref().ok().map(|known| &known.link);
-        let Some(ServerEndpoint::Process(process)) = definition else {
-            return;
+        let mut denied = match self.sandbox_with_grants(named_paths(error)).await {
+            Some(NamedPaths {
+                named,
+                sandbox,
+                grants,
+            }) => denied_paths(named, sandbox, &grants).await,
+            None => Vec::new(),
         };
-        let Some(sandbox) = process.sandbox.sandbox() else {
-            return;
-        };
-        let named = named_paths(error);
-        if named.is_empty() {
-            return;
-        }
-        // What these grant is known of a session, and not of the server.
-        let is_of_workspace = |path: &PathBuf| {
-            let path = path.to_string_lossy();
-            path.contains(WORKSPACE_PLACEHOLDER)
-        };
-        if sandbox
-            .read
-            .iter()
-            .chain(&sandbox.write)
-            .any(is_of_workspace)
-        {
-            return;
-        }
-        let Some(SandboxReport {
-            grants: Ok(grants), ..
-        }) = self.sandbox_report().await
-        else {
-            return;
-        };
-        let mut denied = denied_paths(named, sandbox, &grants).await;
+        let names_any = !denied.is_empty();
         denied.retain(|path| shared.denied_files.record(path.clone()));
         if !denied.is_empty() {
             let log = shared.log.clone();
@@ -111,6 +98,52 @@ impl Server {
             // The blocking pool may have shut down.
             written.await.ok();
         }
+        names_any
+    }
+
+    /// The paths in the arguments of the server's entry that its sandbox does not contain, and that exist or could be
+    /// created.
+    pub async fn ungranted_arguments(&self) -> Vec<PathBuf> {
+        let definition = self.definition.as_ref().ok().map(|known| &known.link);
+        let Some(ServerEndpoint::Process(process)) = definition else {
+            return Vec::new();
+        };
+        let args = process
+            .args
+            .iter()
+            .flat_map(|arg| named_paths(arg.expose()));
+        match self.sandbox_with_grants(args.collect()).await {
+            Some(NamedPaths {
+                named,
+                sandbox,
+                grants,
+            }) => denied_targets(named, sandbox, &grants).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// The paths with what the sandbox contains. `None` if there are no paths, or if the grants are not known.
+    async fn sandbox_with_grants(&self, named: Vec<PathBuf>) -> Option<NamedPaths<'_>> {
+        let definition = self.definition.as_ref().ok().map(|known| &known.link);
+        let Some(ServerEndpoint::Process(process)) = definition else {
+            return None;
+        };
+        let sandbox = process.sandbox.sandbox().filter(|_| !named.is_empty())?;
+        // What these grant is known of a session, and not of the server.
+        let is_of_workspace = |path: &PathBuf| {
+            let path = path.to_string_lossy();
+            path.contains(WORKSPACE_PLACEHOLDER)
+        };
+        let mut granted = sandbox.read.iter().chain(&sandbox.write);
+        if granted.any(is_of_workspace) {
+            return None;
+        }
+        let grants = self.sandbox_report().await?.grants.ok()?;
+        Some(NamedPaths {
+            named,
+            sandbox,
+            grants,
+        })
     }
 
     /// Sessions that are opened from now on run without a sandbox and are observed, until

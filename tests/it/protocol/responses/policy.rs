@@ -72,10 +72,18 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         notes: vec!["nothing is said of the agent".into()],
     };
     let checked = ConfigReport {
-        problems: vec![ConfigProblem {
-            line: Some(2),
-            message: "limits.wall = 1h is not between 1s and 5m; the default is used".into(),
-        }],
+        problems: vec![
+            ConfigProblem {
+                line: Some(2),
+                message: "limits.wall = 1h is not between 1s and 5m; the default is used".into(),
+                advisory: false,
+            },
+            ConfigProblem {
+                line: Some(7),
+                message: "[servers.fix]: sandbox.read = /srv/data does not exist".into(),
+                advisory: true,
+            },
+        ],
         servers: 1,
     };
     vec![

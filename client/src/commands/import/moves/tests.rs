@@ -160,7 +160,7 @@ fn undo_without_the_backup_names_the_servers() {
 }
 
 #[test]
-fn file_that_changed_meanwhile_is_not_moved_and_leaves_no_record() {
+fn entry_that_changed_meanwhile_is_not_moved_and_leaves_no_record() {
     let home = AgentHome::new();
     let path = home.write("{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }");
     let source = read_agent_servers(Agent::Cursor, &path, None).unwrap();
@@ -168,7 +168,7 @@ fn file_that_changed_meanwhile_is_not_moved_and_leaves_no_record() {
     let leaving: Vec<&AgentServer> = source.servers.iter().collect();
     let error = home.mover().move_out(&source, &leaving).unwrap_err();
     assert!(
-        error.message.contains("changed by another program"),
+        error.message.contains("was changed in the meantime"),
         "{error:?}"
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
@@ -179,6 +179,22 @@ fn file_that_changed_meanwhile_is_not_moved_and_leaves_no_record() {
             .into_iter()
             .all(|file| !file.file_name().to_string_lossy().contains("backup"))
     );
+}
+
+#[test]
+fn other_changes_of_the_agent_stay_in_its_file() {
+    let home = AgentHome::new();
+    let path = home.write("{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }");
+    let source = read_agent_servers(Agent::Cursor, &path, None).unwrap();
+    fs::write(
+        &path,
+        "{ \"theme\": \"dark\", \"mcpServers\": { \"a\": { \"command\": \"a\" } } }",
+    )
+    .unwrap();
+    let leaving: Vec<&AgentServer> = source.servers.iter().collect();
+    home.mover().move_out(&source, &leaving).unwrap();
+    let left = fs::read_to_string(&path).unwrap();
+    assert!(left.contains("dark") && !left.contains("command"), "{left}");
 }
 
 #[test]
