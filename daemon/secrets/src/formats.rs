@@ -23,7 +23,12 @@ pub(crate) enum Body {
     Dotted,
     /// `A-Za-z0-9+/=_-`
     Base64,
+    /// 14 of `A-Za-z0-9`, a dot, and `0-9a-f`
+    IdDotHex,
 }
+
+/// The length of the id in [`Body::IdDotHex`].
+const ID_LEN: usize = 14;
 
 impl Body {
     pub(crate) fn has(self, byte: u8) -> bool {
@@ -34,6 +39,18 @@ impl Body {
             Self::Word => is_word(byte),
             Self::Dotted => is_word(byte) || byte == b'.',
             Self::Base64 => is_word(byte) || matches!(byte, b'+' | b'/' | b'='),
+            Self::IdDotHex => byte.is_ascii_alphanumeric() || byte == b'.',
+        }
+    }
+
+    /// Whether the parts of a body have their places. Its characters are known to fit.
+    pub(crate) fn has_parts(self, body: &str) -> bool {
+        match (self, body.split_once('.')) {
+            (Self::IdDotHex, Some((id, hex))) => {
+                id.len() == ID_LEN && hex.bytes().all(|byte| Self::Hex.has(byte))
+            }
+            (Self::IdDotHex, None) => false,
+            _ => true,
         }
     }
 }
@@ -93,7 +110,7 @@ const fn address(prefix: &'static str) -> Format {
     }
 }
 
-use Body::{Alnum, Base64, Dotted, Hex, Upper, Word};
+use Body::{Alnum, Base64, Dotted, Hex, IdDotHex, Upper, Word};
 
 pub(crate) const FORMATS: &[Format] = &[
     // GitHub: personal, OAuth, user to server, server to server, refresh; fine-grained
@@ -324,7 +341,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("tfp_", Word, 40),
     format("pat-na", Word, 36),
     format("pat-eu", Word, 36),
-    ambiguous("pat", Dotted, 75),
+    exact("pat", IdDotHex, 79),
     format("EAA", Alnum, 80),
     format("sl.u.", Word, 60),
     ambiguous("sl.", Word, 100),

@@ -1,6 +1,7 @@
 //! Secrets in the strings of a JSON value, such as a tool's result. The strings are prose.
 //!
-//! Base64 of images, audio and files is not text, and is left alone. So are the names of members.
+//! Base64 of images, audio and files is not text, and is left alone. So are the pages of MCP Apps, which consist of
+//! scripts and fonts and are shown to no model, and the names of members.
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -10,6 +11,9 @@ use crate::{masker::Masker, scan};
 /// Members that may be Base64 where `mimeType` is beside them.
 const BINARY_MEMBERS: &[&str] = &["data", "blob"];
 
+/// The media type of MCP Apps.
+const APP_MEDIA_TYPE: &str = "text/html;profile=mcp-app";
+
 /// Whether a string of the value holds a secret.
 pub fn value_has_secret(value: &Value) -> bool {
     match value {
@@ -17,7 +21,7 @@ pub fn value_has_secret(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(value_has_secret),
         Value::Object(members) => members
             .iter()
-            .any(|(name, member)| !is_base64(members, name) && value_has_secret(member)),
+            .any(|(name, member)| !is_unsearched(members, name) && value_has_secret(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -29,7 +33,7 @@ pub fn mask_value(value: &mut Value) {
         Value::String(text) if scan::finds(text) => *text = masked_string(text),
         Value::Array(items) => items.iter_mut().for_each(mask_value),
         Value::Object(members) => {
-            let names = members.keys().filter(|name| !is_base64(members, name));
+            let names = members.keys().filter(|name| !is_unsearched(members, name));
             let names: Vec<String> = names.cloned().collect();
             for name in names {
                 members.get_mut(&name).into_iter().for_each(mask_value);
@@ -51,7 +55,7 @@ pub fn is_searchable_within(value: &Value, max_values: usize, max_bytes: usize) 
                 .try_fold(left, |left, item| left_of(item, left)),
             Value::Object(members) => members.iter().try_fold(left, |left, (name, member)| {
                 let left = (left.0, left.1.checked_sub(name.len())?);
-                match is_base64(members, name) {
+                match is_unsearched(members, name) {
                     true => Some((left.0.checked_sub(1)?, left.1)),
                     false => left_of(member, left),
                 }
@@ -72,6 +76,21 @@ fn masked_string(text: &str) -> String {
         true => masker.text(&masker.json(text)),
         false => masker.text(text),
     }
+}
+
+/// Whether the member of this name is no text that a model reads.
+fn is_unsearched(members: &Map<String, Value>, name: &str) -> bool {
+    is_base64(members, name) || is_app_page(members, name)
+}
+
+/// Whether the member of this name is the page of an MCP App: HTML of a resource whose URI or type says so.
+fn is_app_page(members: &Map<String, Value>, name: &str) -> bool {
+    let text_of = |name: &str| members.get(name).and_then(Value::as_str);
+    let media_type = text_of("mimeType").map(|it| it.replace(' ', "").to_ascii_lowercase());
+    let media_type = media_type.as_deref().unwrap_or("text/html");
+    let is_ui = text_of("uri").is_some_and(|uri| uri.starts_with("ui://"));
+    ["text", "blob"].contains(&name)
+        && (is_ui && media_type.starts_with("text/html") || media_type == APP_MEDIA_TYPE)
 }
 
 /// Whether the member of this name is Base64 of a file: MCP has it beside `mimeType`, in the standard alphabet.
@@ -142,6 +161,31 @@ mod tests {
             let mut masked = image.clone();
             mask_value(&mut masked);
             assert_eq!(masked, image);
+        }
+    }
+
+    #[test]
+    fn pages_of_apps_are_not_searched_and_other_resources_are() {
+        let token = token();
+        let script = format!("<script>var t = '{token}'</script>");
+        for page in [
+            json!({ "uri": "ui://n8n/page", "mimeType": "text/html", "text": script }),
+            json!({ "uri": "ui://n8n/page", "text": script }),
+            json!({ "uri": "x://page", "mimeType": "text/html; profile=mcp-app", "text": script }),
+        ] {
+            assert!(!value_has_secret(&page), "{page}");
+            let mut masked = page.clone();
+            mask_value(&mut masked);
+            assert_eq!(masked, page);
+        }
+        for searched in [
+            json!({ "uri": "ui://n8n/data", "mimeType": "application/json", "text": script }),
+            json!({ "uri": "file:///page", "mimeType": "text/html", "text": script }),
+            json!({ "uri": "file:///page", "text": script }),
+            json!({ "uri": format!("ui://{token}"), "mimeType": "text/html", "text": "" }),
+            json!({ "uri": "ui://n8n/page", "description": script }),
+        ] {
+            assert!(value_has_secret(&searched), "{searched}");
         }
     }
 

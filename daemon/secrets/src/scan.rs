@@ -1,6 +1,8 @@
 //! Finds secrets in prose: published formats, `Bearer` and `Basic` values, JSON web tokens, private keys, passwords and
 //! tokens in URLs.
 //!
+//! Base64 in `data:` URIs is not searched, unless it is of a text or too short for a file.
+//!
 //! Invariant: linear time; each byte is examined a bounded number of times. No found secret is followed by a character
 //! that could continue it, so a second pass finds nothing new.
 
@@ -23,6 +25,7 @@ const OTHERS: &[(&str, Kind)] = &[
     ("eyJ", Kind::JsonWebToken),
     ("-----BEGIN ", Kind::PrivateKey),
     ("://", Kind::Url),
+    ("data:", Kind::DataUri),
     ("Bearer ", Kind::Bearer),
     ("bearer ", Kind::Bearer),
     ("BEARER ", Kind::Bearer),
@@ -36,6 +39,7 @@ enum Kind {
     JsonWebToken,
     PrivateKey,
     Url,
+    DataUri,
     Bearer,
     Basic,
 }
@@ -48,6 +52,15 @@ const MIN_BASIC_LEN: usize = 8;
 const MAX_LABEL_LEN: usize = 64;
 /// The minimum length of a private key whose end is missing.
 const MIN_KEY_LEN: usize = 16;
+
+/// The minimum length of Base64 in a `data:` URI that is not searched. It is longer than a token.
+const MIN_PAYLOAD_LEN: usize = 256;
+/// The maximum length of the media type and its parameters in a `data:` URI.
+const MAX_MEDIA_TYPE_LEN: usize = 128;
+/// Parts of media types whose content is text.
+const TEXT_TYPES: &[&str] = &["text/", "json", "javascript", "xml", "yaml", "form"];
+/// How much Base64 stands before a token that only looks like one, at least.
+const BASE64_CONTEXT_LEN: usize = 40;
 
 struct Scanner {
     automaton: AhoCorasick,
@@ -111,7 +124,19 @@ impl<'a> Piece<'a> {
             [.., b'%', one, other] => one.is_ascii_hexdigit() && other.is_ascii_hexdigit(),
             _ => false,
         };
-        !is_word(before) || escaped
+        !is_word(before) && !self.is_inside_base64(at) || escaped
+    }
+
+    /// Whether `at` is after a `+` or `/` of a longer run of Base64, which is not a path.
+    fn is_inside_base64(&self, at: usize) -> bool {
+        let before = &self.text.as_bytes()[..at];
+        let Some(start) = at.checked_sub(BASE64_CONTEXT_LEN) else {
+            return false;
+        };
+        let run = &before[start..];
+        matches!(run.last(), Some(b'+' | b'/'))
+            && run.iter().all(|byte| is_standard_base64(*byte))
+            && !self.text.get(start..at).is_none_or(reads_as_words)
     }
 
     /// The end of the run of matching bytes that begins at `from`.
@@ -157,6 +182,10 @@ fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
             }
             Some((_, Kind::JsonWebToken)) => json_web_token(piece, start),
             Some((_, Kind::PrivateKey)) => private_key(piece, end),
+            Some((_, Kind::DataUri)) => {
+                at = at.max(end_of_payload(piece, end).unwrap_or(at));
+                None
+            }
             Some((_, Kind::Bearer)) => bearer(piece, start, end),
             Some((_, Kind::Basic)) => basic(piece, start, end),
             Some((_, Kind::Url)) => {
@@ -197,7 +226,14 @@ fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<us
         return None;
     }
     let mut end = piece.run(from, |byte| format.body.has(byte) || is_word(byte));
-    if format.max.is_some_and(|max| end - from > max) {
+    // The end of a sentence.
+    while piece.text[from..end].ends_with('.') {
+        end -= 1;
+    }
+    if format.max.is_some_and(|max| end - from > max) || end - from < format.min {
+        return None;
+    }
+    if !format.body.has_parts(&piece.text[from..end]) {
         return None;
     }
     if end == piece.text.len() && piece.precedes_mask && format.max.is_some() {
@@ -206,12 +242,36 @@ fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<us
     if format.is_ambiguous && reads_as_words(&piece.text[from..end]) {
         return None;
     }
-    // The end of a sentence.
-    while piece.text[from..end].ends_with('.') {
-        end -= 1;
-    }
     let start = if format.keeps_prefix { from } else { start };
     Some(start..end)
+}
+
+/// The end of the Base64 of a `data:` URI whose scheme ends at `from`; `None` if it has to be searched.
+fn end_of_payload(piece: Piece<'_>, from: usize) -> Option<usize> {
+    let type_end = piece.run(from, |byte| {
+        byte.is_ascii_alphanumeric() || b"/+.-;=_\"' ".contains(&byte)
+    });
+    let media_type = piece.text.get(from..type_end)?;
+    let media_type = media_type.strip_suffix(";base64")?.to_ascii_lowercase();
+    let is_text = TEXT_TYPES.iter().any(|part| media_type.contains(part));
+    if piece.byte(type_end) != Some(b',')
+        || media_type.len() > MAX_MEDIA_TYPE_LEN
+        || !media_type.contains('/')
+        || is_text
+    {
+        return None;
+    }
+    let start = type_end + 1;
+    let end = piece.run(start, is_standard_base64);
+    // Another alphabet begins here, and perhaps a token.
+    let goes_on = piece
+        .byte(end)
+        .is_some_and(|byte| is_word(byte) || byte == b'.' || byte == b'%');
+    (end - start >= MIN_PAYLOAD_LEN && !goes_on).then_some(end)
+}
+
+fn is_standard_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 fn json_web_token(piece: Piece<'_>, start: usize) -> Option<Range<usize>> {

@@ -74,3 +74,62 @@ fn uuids_hashes_versions_and_numbers_are_unchanged() {
         }
     }
 }
+
+/// Characters of Base64 that repeat after a long time, in both cases and with digits.
+fn base64(length: usize) -> String {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut state = 0x9e37_79b9_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ALPHABET[(state >> 16) as usize % ALPHABET.len()] as char
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn fonts_and_scripts_are_unchanged() {
+    let masker = Masker::default();
+    let (head, tail) = (base64(400), base64(100));
+    for text in [
+        // A page of an MCP App: the word list of a validation library, and fonts.
+        "items.patternProperties.propertyNames.minProperties.maxProperties.exclusiveMinimum.unevaluatedProperties.required"
+            .to_owned(),
+        format!("url(data:font/woff2;base64,{head}/EAA{tail}+A)"),
+        format!("url(data:application/font-woff2;charset=utf-8;base64,{head}/EAA{tail})"),
+        format!("src=\"data:image/png;base64,{head}+AKIAIOSFODNN7EXAMPLE+A==\""),
+        // Base64 outside of a URI.
+        format!("var font = '{head}/EAA{tail}'"),
+        format!("{head}+EAA{tail}"),
+    ] {
+        assert_eq!(masker.text(&text), text);
+    }
+}
+
+#[test]
+fn data_uris_do_not_hide_tokens() {
+    let masker = Masker::default();
+    let github = ["ghp_", "k9Qz3VxB7mTr1HjW5nYck9Qz3VxB7mTr1HjW"].concat();
+    let aws = ["AKIA", "IOSFODNN7EXAMPLE"].concat();
+    let payload = base64(400);
+    for (text, token) in [
+        (format!("data:text/plain,{github}"), &github),
+        (format!("data:image/png,{github}"), &github),
+        (format!("data:image/png;base64,{aws}"), &aws),
+        (format!("data:image/png;base64,{github}"), &github),
+        (
+            format!("data:application/json;base64, {aws} {payload}"),
+            &aws,
+        ),
+        (format!("data:image/png;base64,{payload}{github}"), &github),
+        (
+            format!("data:image/png;base64,{payload}=\n{github}"),
+            &github,
+        ),
+        (format!("data:font/woff2;base64,{payload} {aws}"), &aws),
+        (format!("data:;base64,{payload} {github}"), &github),
+        (format!("https://example.com/some/path/{aws}"), &aws),
+        (format!("key: /{aws}"), &aws),
+    ] {
+        assert!(!masker.text(&text).contains(token.as_str()), "{text}");
+    }
+}
