@@ -308,6 +308,7 @@ impl Gateway {
         let number = observer.call_started(&path);
         entry.set_call_number(number);
         meter.sent();
+        server.count_call();
         // Named by the server's questions.
         Arc::make_mut(&mut call.asking.caller).tool = Some(path.as_str().into());
         self.upstreams.catalog().count_use(&tool);

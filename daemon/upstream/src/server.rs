@@ -17,7 +17,7 @@ mod unavailable;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering},
     time::SystemTime,
 };
 
@@ -206,6 +206,13 @@ impl Server {
     /// The metrics of the server.
     pub fn meters(&self) -> &Arc<ServerMeters> {
         &self.meters
+    }
+
+    /// Counts a tool call that is sent. Lists and reads are no calls.
+    pub fn count_call(&self) {
+        if let Some(shared) = &self.server_shared {
+            shared.calls.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Records that the result of a call seemed to hold a secret; returns whether it is the first one of that path.

@@ -366,7 +366,6 @@ pub struct CallInFlight {
 
 impl CallInFlight {
     fn new(server_shared: &Arc<ServerShared>, usage: &Arc<SlotUsage>, permit: CallPermit) -> Self {
-        server_shared.calls.fetch_add(1, Ordering::Relaxed);
         server_shared.in_flight.fetch_add(1, Ordering::Relaxed);
         server_shared.catalog_entry.record_call();
         usage.begin_call();

@@ -6,7 +6,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
@@ -387,8 +387,9 @@ impl<'a> SessionConnector<'a> {
             (transport, &repairs),
             mode,
         ));
-        let at_once = |end: String| match pid {
-            Some(_) => end.replacen("ended", "ended at once", 1),
+        let began = Instant::now();
+        let with_time = |end: String| match pid {
+            Some(_) => end.replacen("ended", &time_of_end(began.elapsed()), 1),
             None => end,
         };
         let outcome = tokio::select! {
@@ -401,7 +402,7 @@ impl<'a> SessionConnector<'a> {
                     last => {
                         let last = last.ok().and_then(Result::err);
                         let last = last.unwrap_or_else(|| ServerConnectError::of(String::new()));
-                        Err(ServerConnectError { problem: at_once(end), link: None, ..last })
+                        Err(ServerConnectError { problem: with_time(end), link: None, ..last })
                     }
                 }
             }
@@ -427,7 +428,7 @@ impl<'a> SessionConnector<'a> {
                 if error.closed_by_server
                     && let Some(end) = endpoint.recent_end_reason().await
                 {
-                    error.problem = at_once(end);
+                    error.problem = with_time(end);
                 }
                 endpoint.stop().await;
                 error.problem = last_lines.append_last_lines(error.problem);
@@ -532,6 +533,14 @@ impl From<OpenError> for ServerConnectError {
     }
 }
 
+/// The end of a process that did not become ready, for errors.
+fn time_of_end(after: Duration) -> String {
+    match after.as_secs() {
+        0 | 1 => "ended at once".to_owned(),
+        seconds => format!("ended after {seconds} s, before it was ready"),
+    }
+}
+
 /// Starts a session and lists its tools. A server that refuses only the list has a session, and the reason in place of
 /// the list.
 async fn handshake_and_list_tools(
@@ -557,5 +566,22 @@ async fn handshake_and_list_tools(
             closed_by_server: handshake.service.peer().is_transport_closed(),
             ..ServerConnectError::of(problem)
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_is_called_early_only_if_it_was() {
+        for (millis, text) in [
+            (0, "ended at once"),
+            (1_999, "ended at once"),
+            (3_000, "ended after 3 s, before it was ready"),
+            (31_400, "ended after 31 s, before it was ready"),
+        ] {
+            assert_eq!(time_of_end(Duration::from_millis(millis)), text);
+        }
     }
 }
