@@ -38,7 +38,7 @@ pub(crate) struct McpArgs {
     /// The agent's workspace [default: its roots, or the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Serve every tool directly instead of programs; with a server's name, serve only that server, unchanged
+    /// Serve every tool directly instead of programs; with a server's name, serve only that server, by its own tool names
     #[arg(long, value_name = "SERVER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) passthrough: Option<String>,
     /// The maximum size of the list of tools in the description of `run`

@@ -25,7 +25,7 @@ use super::{
     daemon_link::DaemonLink,
     notice_follower::NoticeFollower,
     notification_receivers::{ListChanges, NotificationReceivers},
-    pending_jobs::{JobOutput, JobRegistry, JobStep},
+    pending_jobs::{self, JobOutput, JobRegistry, JobStep},
     profiles::SessionProfile,
     question_messages,
     question_router::QuestionRouter,
@@ -286,6 +286,10 @@ impl ServerHandler for MuxMcpServer {
         match step {
             JobStep::Done(JobOutput::Resource(mut result)) => {
                 result.result_type.get_or_insert(ResultType::COMPLETE);
+                if !pending_jobs::is_modern(&context) {
+                    // The server may be of another era than the agent.
+                    (result.ttl_ms, result.cache_scope) = (None, None);
+                }
                 Ok(result.into())
             }
             JobStep::Done(_) => Err(wrong_request_kind()),

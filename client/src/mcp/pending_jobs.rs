@@ -95,6 +95,12 @@ pub(super) enum JobStep {
     Asks(InputRequiredResult),
 }
 
+/// Whether the agent speaks MCP 2026-07-28 or later.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
 struct RunningJob {
     work: JobFuture,
     questions: mpsc::UnboundedReceiver<ServerQuestion>,
@@ -192,9 +198,7 @@ impl JobRegistry {
         mut job: RunningJob,
         context: &RequestContext<RoleServer>,
     ) -> Result<JobStep, ErrorData> {
-        let asks_back = context
-            .protocol_version()
-            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let asks_back = is_modern(context);
         let able = context.client_capabilities().unwrap_or_default();
         let mut asking = JoinSet::new();
         let mut lacking = None;

@@ -38,6 +38,9 @@ pub struct Tool {
     sheet: Arc<str>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
+    /// The complete schemas, if descriptions in them are shortened.
+    whole_input_schema: Option<Range<usize>>,
+    whole_output_schema: Option<Range<usize>>,
     /// The schema of the value that results wrap and callers get.
     wrapped_schema: Option<Range<usize>>,
     /// All other members of the MCP definition (annotations, icons, `_meta`, title), as a JSON object.
@@ -91,6 +94,8 @@ impl Tool {
             sheet: Arc::clone(sheet),
             input_schema: draft.input_schema,
             output_schema: draft.output_schema,
+            whole_input_schema: draft.whole_input_schema,
+            whole_output_schema: draft.whole_output_schema,
             wrapped_schema: draft.wrapped_schema,
             extra: draft.extra,
             read_only: draft.read_only,
@@ -117,20 +122,40 @@ impl Tool {
         format!("{}.{}", self.server, self.name)
     }
 
-    /// The complete MCP `Tool`.
+    /// The MCP `Tool` as lists show it: long descriptions are shortened.
     pub fn definition(&self) -> Value {
         let described = ToolDescription {
-            name: self.name.clone(),
             description: self.description.clone(),
             input_schema: self.input_schema(),
             output_schema: self.output_schema(),
+            ..self.undescribed()
+        };
+        described.definition()
+    }
+
+    /// The MCP `Tool` with its complete descriptions.
+    pub fn whole_definition(&self) -> Value {
+        let parsed = |place: &Range<usize>| value(&self.sheet[place.clone()]);
+        let input = self.whole_input_schema.as_ref().map(parsed);
+        let output = self.whole_output_schema.as_ref().map(parsed);
+        let described = ToolDescription {
+            description: self.whole_description().map(str::to_owned),
+            input_schema: input.unwrap_or_else(|| self.input_schema()),
+            output_schema: output.or_else(|| self.output_schema()),
+            ..self.undescribed()
+        };
+        described.definition()
+    }
+
+    fn undescribed(&self) -> ToolDescription {
+        ToolDescription {
+            name: self.name.clone(),
             extra: match value(&self.sheet[self.extra.clone()]) {
                 Value::Object(extra) => extra,
                 _ => Map::new(),
             },
             ..ToolDescription::default()
-        };
-        described.definition()
+        }
     }
 
     /// The annotations, if there are any.

@@ -7,12 +7,12 @@ use std::{ops::Range, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    InjectionSign, OverriddenTool, PinStatus, Tool, ToolDescription, injection_signs::SignSearch,
-    pin_status,
+    InjectionSign, OverriddenTool, PinStatus, Tool, ToolDescription,
+    injection_signs::SignSearch, pin_status,
 };
 use mux_text::{
     digest::{Digest, DigestKey},
-    sanitize::{clean, clean_members, clean_schema, shortened},
+    sanitize::{clean, clean_members, clean_schema, shorten_schema, shortened},
 };
 
 #[derive(Debug, Default)]
@@ -33,9 +33,12 @@ pub(super) struct ToolDraft {
     pub(super) description: Option<Range<usize>>,
     pub(super) whole_description: Option<Range<usize>>,
     pub(super) verb: Option<Range<usize>>,
-    /// A range of the sheet, as are the next three.
+    /// A range of the sheet, as are the next five.
     pub(super) input_schema: Range<usize>,
     pub(super) output_schema: Option<Range<usize>>,
+    /// The complete schemas, if their descriptions are shortened.
+    pub(super) whole_input_schema: Option<Range<usize>>,
+    pub(super) whole_output_schema: Option<Range<usize>>,
     pub(super) wrapped_schema: Option<Range<usize>>,
     pub(super) extra: Range<usize>,
     pub(super) read_only: Option<bool>,
@@ -64,7 +67,10 @@ impl ToolDrafts {
             Some(head) => (Some(head), description),
             None => (description, None),
         };
+        let whole_input_schema = self.shorten(&mut described.input_schema);
         let input_schema = self.json(&described.input_schema);
+        let output_schema = described.output_schema.as_mut();
+        let whole_output_schema = output_schema.and_then(|schema| self.shorten(schema));
         let wrapped_schema = described.wrapped_schema();
         let wrapped_schema = wrapped_schema.map(|schema| self.json(&schema));
         let output_schema = described.output_schema.take();
@@ -86,9 +92,12 @@ impl ToolDrafts {
             described.hint("openWorldHint"),
         );
         let extra = self.json(&Value::Object(described.extra));
+        let text_of = |place: &Option<Range<usize>>| place.clone().map(|place| &self.sheet[place]);
         let whole = Digest::new()
             .bytes(&key)
             .optional_text(whole_description.as_deref())
+            .optional_text(text_of(&whole_input_schema))
+            .optional_text(text_of(&whole_output_schema))
             .text(&self.sheet[extra.clone()]);
         let whole = match &described.overridden {
             Some(overridden) => overridden.add_to(whole),
@@ -102,6 +111,8 @@ impl ToolDrafts {
             verb: verb.map(|verb| self.word(&verb)),
             input_schema,
             output_schema,
+            whole_input_schema,
+            whole_output_schema,
             wrapped_schema,
             extra,
             read_only: described.read_only,
@@ -130,6 +141,17 @@ impl ToolDrafts {
         tools
             .map(|draft| Arc::new(Tool::new(server, &sheet, &words, draft)))
             .collect()
+    }
+
+    /// Shortens the descriptions of a schema, and keeps it as it was if any was too long.
+    fn shorten(&mut self, schema: &mut Value) -> Option<Range<usize>> {
+        let length = self.sheet.len();
+        let whole = self.json(schema);
+        if shorten_schema(schema) {
+            return Some(whole);
+        }
+        self.sheet.truncate(length);
+        None
     }
 
     fn json(&mut self, value: &Value) -> Range<usize> {

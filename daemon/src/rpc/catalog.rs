@@ -98,6 +98,8 @@ pub(super) async fn tools(
     let detail = ToolDetail {
         schemas: request.schemas,
         definitions: request.definitions,
+        // A client without `describe` gets all of a description at once.
+        whole: !request.direct,
     };
     let mut budget = AnswerBudget::new();
     let sets = list_tool_sets(servers, whose, wait).await;
@@ -203,6 +205,8 @@ fn tool_matches(tool: &Tool, words: &[String]) -> bool {
 pub(super) struct ToolDetail {
     pub(super) schemas: bool,
     pub(super) definitions: bool,
+    /// Whether descriptions in definitions are complete.
+    pub(super) whole: bool,
 }
 
 pub(super) fn tool_info(
@@ -230,7 +234,13 @@ pub(super) fn tool_info(
         changed: tool.change().is_some(),
         forbidden: false,
         for_apps: tool.is_for_apps,
-        definition: detail.definitions.then(|| tool.definition()),
+        definition: detail.definitions.then(|| {
+            if detail.whole {
+                tool.whole_definition()
+            } else {
+                tool.definition()
+            }
+        }),
     }
 }
 

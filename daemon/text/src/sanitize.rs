@@ -2,7 +2,7 @@
 //!
 //! Invisible characters (controls, bidirectional marks, zero widths, tags) can carry instructions to a model or rewrite
 //! a terminal. Only prose is changed: names, constants and defaults of a schema are kept, since calls must use them
-//! exactly.
+//! exactly. The variation selector that asks for a colored emoji stays, once after each emoji.
 //!
 //! Invariant: every description is sanitized once, when its tool is created.
 
@@ -32,6 +32,9 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         match letter {
             '\r' if letters.peek() == Some(&'\n') => {}
             '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => cleaned.push('\n'),
+            EMOJI_STYLE if cleaned.ends_with(is_emoji) => cleaned.push(EMOJI_STYLE),
+            // A keycap, such as 1\u{fe0f}\u{20e3}.
+            EMOJI_STYLE if letters.peek() == Some(&'\u{20e3}') => cleaned.push(EMOJI_STYLE),
             unseen if is_unseen(unseen) => {}
             seen => cleaned.push(seen),
         }
@@ -68,7 +71,7 @@ fn beginning(text: &str) -> Option<(&str, usize)> {
     Some((head, text.len() - head.len()))
 }
 
-/// Sanitizes and truncates all prose in a schema.
+/// Sanitizes all prose in a schema.
 pub fn clean_schema(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),
@@ -77,20 +80,46 @@ pub fn clean_schema(schema: &mut Value) {
     }
 }
 
-/// Sanitizes and truncates all prose in the members of an object, recursively.
+/// Sanitizes all prose in the members of an object, recursively.
 pub fn clean_members(members: &mut Map<String, Value>) {
+    let mut clean_words = |words: &mut String| {
+        if let Cow::Owned(cleaned) = clean(words) {
+            *words = cleaned;
+        }
+    };
+    change_prose(members, &mut clean_words);
+}
+
+/// Truncates all prose in a schema. Returns whether any was too long.
+pub fn shorten_schema(schema: &mut Value) -> bool {
+    let mut is_shorter = false;
+    let mut shorten_words = |words: &mut String| {
+        if let Some((head, rest)) = beginning(words) {
+            *words = format!("{head}… ({rest} more bytes)");
+            is_shorter = true;
+        }
+    };
+    change_prose_in(schema, &mut shorten_words);
+    is_shorter
+}
+
+fn change_prose_in(schema: &mut Value, change: &mut impl FnMut(&mut String)) {
+    match schema {
+        Value::Array(schemas) => {
+            let schemas = schemas.iter_mut();
+            schemas.for_each(|schema| change_prose_in(schema, change));
+        }
+        Value::Object(members) => change_prose(members, change),
+        _ => {}
+    }
+}
+
+fn change_prose(members: &mut Map<String, Value>, change: &mut impl FnMut(&mut String)) {
     for (name, member) in members {
         match member {
-            Value::String(words) if PROSE_KEYWORDS.contains(&name.as_str()) => {
-                if let Cow::Owned(cleaned) = clean(words) {
-                    *words = cleaned;
-                }
-                if let Some((head, rest)) = beginning(words) {
-                    *words = format!("{head}… ({rest} more bytes)");
-                }
-            }
+            Value::String(words) if PROSE_KEYWORDS.contains(&name.as_str()) => change(words),
             Value::Array(_) | Value::Object(_) if VALUE_KEYWORDS.contains(&name.as_str()) => {}
-            other => clean_schema(other),
+            other => change_prose_in(other, change),
         }
     }
 }
@@ -107,6 +136,18 @@ pub fn push_visible(shown: &mut String, text: &str) {
             shown.push(letter);
         }
     }
+}
+
+/// Asks for the colored form of the character before it.
+const EMOJI_STYLE: char = '\u{fe0f}';
+
+/// Whether a character may have a colored form.
+fn is_emoji(letter: char) -> bool {
+    matches!(letter,
+        '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
+        | '\u{231a}'..='\u{23ff}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
+        | '\u{2b05}'..='\u{2b55}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
+        | '\u{1f000}'..='\u{1faff}')
 }
 
 /// Whether a character is invisible: it has no glyph, or only affects its neighbors.
@@ -204,6 +245,40 @@ mod tests {
             );
         }
         assert_eq!(clean("a\r\nb\rc\u{2028}d\u{85}e"), "a\nb\nc\nd\ne");
+    }
+
+    #[test]
+    fn emoji_keep_their_style_and_nothing_else_does() {
+        for kept in [
+            "⚠\u{fe0f} careful",
+            "1\u{fe0f}\u{20e3}",
+            "✅ ❤\u{fe0f}",
+            "🗑\u{fe0f}",
+        ] {
+            assert_eq!(clean(kept), kept);
+        }
+        for (text, cleaned) in [
+            ("⚠\u{fe0f}\u{fe0f}\u{fe0e}x", "⚠\u{fe0f}x"),
+            ("a\u{fe0f}b1\u{fe0f}", "ab1"),
+            ("⚠\u{fe01}\u{e0100}", "⚠"),
+            ("\u{fe0f}⚠", "⚠"),
+        ] {
+            assert_eq!(clean(text), cleaned, "{text}");
+        }
+    }
+
+    #[test]
+    fn schema_prose_is_shortened_apart_from_cleaning() {
+        let long = "é".repeat(MAX_SHOWN_DESCRIPTION_BYTES);
+        let mut schema = json!({ "properties": { "a": { "description": long, "default": long } } });
+        let whole = schema.clone();
+        clean_schema(&mut schema);
+        assert_eq!(schema, whole);
+        assert!(shorten_schema(&mut schema));
+        let short = schema["properties"]["a"]["description"].as_str().unwrap();
+        assert!(short.ends_with("(4096 more bytes)"), "{short}");
+        assert_eq!(schema["properties"]["a"]["default"], long);
+        assert!(!shorten_schema(&mut json!({ "description": "d" })));
     }
 
     #[test]

@@ -59,7 +59,15 @@ fn invisible_characters_are_removed_and_long_descriptions_shortened() {
     }
     assert_eq!(env.result(code)[2], "called");
 
-    let shown = of("fix__long")["description"].as_str().unwrap().to_owned();
+    // A client without `mux.describe` gets all of it, and the others a pointer.
+    assert_eq!(
+        of("fix__long")["description"].as_str().unwrap().len(),
+        10_000
+    );
+    let tools = env.mux(["--json", "tools", "--server", "fix"]).ok().json();
+    let tools = tools["tools"].as_array().unwrap();
+    let long = tools.iter().find(|tool| tool["path"] == "fix.long");
+    let shown = long.unwrap()["description"].as_str().unwrap();
     assert!(
         shown.len() < 5_000 && shown.contains("mux.describe(\"fix.long\")"),
         "{shown}"
