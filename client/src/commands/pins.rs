@@ -38,8 +38,8 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
         !json && confirm(&question, DefaultAnswer::No)
     };
     if !agreed {
-        let (server, count) = (&list.server, wanted.len());
-        let message = format!("nothing was accepted: {count} tools of `{server}` are pending");
+        let (server, tools) = (&list.server, count_text(wanted.len(), "tool"));
+        let message = format!("nothing was accepted: {tools} of `{server}` pending");
         let error = Error::new(Kind::Pending, message);
         return Err(error.hint("--yes accepts what is shown").into());
     }
@@ -104,5 +104,16 @@ fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Com
     }
     let meant = |tool: &PinInfo| names.is_empty() || names.iter().any(|name| is_named(tool, name));
     let wanted = list.tools.iter().filter(|tool| waits(tool) && meant(tool));
-    Ok(wanted.cloned().collect())
+    let mut wanted: Vec<PinInfo> = wanted.cloned().collect();
+    wanted.sort_by_key(urgency);
+    Ok(wanted)
+}
+
+/// Changed text and arguments come first, then hints that permit more, then what needs no decision.
+fn urgency(tool: &PinInfo) -> u8 {
+    match tool.changed_paths.first() {
+        _ if tool.note.is_some() => 2,
+        Some(place) if place.starts_with("annotations.") => 1,
+        _ => 0,
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::{
-    human_units, print_document,
+    human_units, note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, one_line, paint},
     table::ListTable,
     warn,
@@ -36,7 +36,7 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
         let digest = tool.digest.as_deref().unwrap_or("-");
         table.add_row([
             Cell::new(one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS)),
-            pin_status_cell(tool.standing),
+            pin_status_cell(tool),
             Cell::new(
                 tool.since_ms
                     .map_or_else(|| "-".into(), human_units::date_text),
@@ -45,6 +45,12 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
         ]);
     }
     println!("{}", table.text());
+    for tool in &list.tools {
+        if let Some(text) = &tool.note {
+            let name = one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS);
+            note(&format!("{name}: {text}"));
+        }
+    }
     ExitCode::SUCCESS
 }
 
@@ -58,8 +64,9 @@ pub(crate) fn pinned_tool_name<'a>(list: &PinList, tool: &'a PinInfo) -> Cow<'a,
     }
 }
 
-fn pin_status_cell(standing: PinStanding) -> Cell {
-    match standing {
+fn pin_status_cell(tool: &PinInfo) -> Cell {
+    match tool.standing {
+        PinStanding::Changed if tool.note.is_some() => Cell::new("trusted").fg(Color::Green),
         PinStanding::Trusted => Cell::new("trusted").fg(Color::Green),
         PinStanding::New => Cell::new("new").fg(Color::Yellow),
         PinStanding::Changed => Cell::new("changed").fg(Color::Yellow),
@@ -74,6 +81,13 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
         let name = one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS);
         let path = format!("{}.{name}", spell(&list.server));
         println!("{}  {}", paint(STRONG, &path), paint(DIM, summary(tool)));
+        if !tool.changed_paths.is_empty() {
+            let places = tool.changed_paths.iter();
+            let places: Vec<_> = places
+                .map(|place| one_line(place, MAX_PIN_NAME_CHARS))
+                .collect();
+            println!("differs in {}", places.join(", "));
+        }
         for line in difference(tool).lines() {
             match line.as_bytes().first() {
                 Some(b'+') => println!("{}", paint(GOOD, line)),
@@ -91,6 +105,9 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
 
 fn summary(tool: &PinInfo) -> &'static str {
     match (tool.standing, &tool.before, &tool.now) {
+        (PinStanding::Changed, ..) if tool.note.is_some() => {
+            "only stricter hints or an output schema differ; it can be called, accepted or not"
+        }
         (PinStanding::New, ..) => "new since its server was first trusted",
         (_, _, None) => "changed; too long to show",
         (_, None, _) => "the trusted definition is no longer stored; this is the current one",
@@ -153,6 +170,8 @@ mod tests {
             since_ms: None,
             before: None,
             now: None,
+            note: None,
+            changed_paths: Vec::new(),
             signs: Vec::new(),
         };
         let list = PinList {
@@ -173,6 +192,8 @@ mod tests {
             since_ms: None,
             before: Some(text("old")),
             now: Some(text("new")),
+            note: None,
+            changed_paths: Vec::new(),
             signs: Vec::new(),
         };
         let shown = difference(&tool);

@@ -997,10 +997,17 @@ export interface PinInfo {
   digest?: string;
   /** When the pin was made, in milliseconds since 1970. */
   since_ms?: number;
-  /** The trusted definition, as JSON with sorted names; absent if the tool is unchanged, or if it is not known. */
+  /** The trusted definition, as JSON; absent if the tool is unchanged, or if it is not known. */
   before?: string;
-  /** The present definition, as JSON with sorted names. Invisible characters are escaped. */
+  /** The present definition, as JSON. Invisible characters are escaped. */
   now?: string;
+  /** Why the tool is offered as trusted although its present definition differs. */
+  note?: string;
+  /**
+   * Where the definitions differ, in terms of the trusted one: text and arguments first, then hints that permit more,
+   * then hints that permit less and added output schemas.
+   */
+  changed_paths?: string[];
   /** What in the present definition may instruct a model, each as a code and an excerpt. */
   signs?: string[];
 }

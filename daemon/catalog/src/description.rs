@@ -53,6 +53,20 @@ impl ToolDescription {
         members
     }
 
+    /// This tool with the annotations of another, which differ in their hints only.
+    pub(super) fn with_hints_of(mut self, other: &Self) -> Self {
+        self.read_only = other.read_only;
+        self.destructive = other.destructive;
+        match other.extra.get("annotations") {
+            Some(annotations) => drop(
+                self.extra
+                    .insert("annotations".to_owned(), annotations.clone()),
+            ),
+            None => drop(self.extra.shift_remove("annotations")),
+        }
+        self
+    }
+
     /// The value of an annotation hint.
     pub(super) fn hint(&self, name: &str) -> Option<bool> {
         self.extra.get("annotations")?.get(name)?.as_bool()

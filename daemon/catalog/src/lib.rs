@@ -10,7 +10,7 @@
 //!   list with their long texts in one allocation; `tool_overrides` applies what the user wants different; `tool` is one tool, `tool_set` the tools of one server, `tool_names`
 //!   resolves names.
 //! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
-//!   `pin_writer`, compared by `definition_diff`; `pin_status` is a tool's pin status.
+//!   `pin_writer`, compared by `definition_diff` and `list_order`; `pin_status` is a tool's pin status.
 //! - `lookalikes` finds names made to look like others, `injection_signs` texts that may instruct a model; a
 //!   `server_warning` has a code for its remedy.
 //! - `scope` is what one agent sees in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
@@ -95,7 +95,7 @@ pub use self::{
     injection_signs::{InjectionSign, warnings_of_list},
     learned_shapes::LearnedShapes,
     lookalikes::imitations,
-    pin_status::{DefinitionChange, PinStatus},
+    pin_status::{ChangeReaction, DefinitionChange, PinStatus},
     scope::{Scope, Scopes},
     server_warning::{ServerWarning, ServerWarningCode},
     tool::Tool,

@@ -27,6 +27,8 @@ pub enum PinStatus {
     Trusted,
     /// The tool was added after its server was first trusted.
     New,
+    /// The server writes sets of the trusted definition in another order. The trusted definition is offered.
+    Reordered,
     Changed(Box<DefinitionChange>),
 }
 
@@ -39,30 +41,69 @@ pub struct DefinitionChange {
     pub now: Box<str>,
     /// The digest of the current definition.
     pub digest: DigestKey,
-    pub refused: bool,
+    pub reaction: ChangeReaction,
     /// There was no room for a pin, and the tool was never trusted.
     pub unpinned: bool,
+    /// The user has accepted an earlier change of the tool.
+    pub accepted_before: bool,
     /// Where the two differ, in terms of the trusted definition.
     pub changed_paths: Vec<String>,
+}
+
+/// What is done with a tool whose definition has changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ChangeReaction {
+    /// Calls are refused until the user accepts the current definition.
+    Refuse,
+    /// The current definition is offered, as the user has configured.
+    Offer,
+    /// Only hints became stricter, or an output schema was added: the trusted definition with the current hints is
+    /// offered.
+    KeepTrusted,
+}
+
+impl PinStatus {
+    /// Why the trusted definition is offered although the current one differs.
+    pub fn note(&self) -> Option<&'static str> {
+        match self {
+            Self::Reordered => Some("its lists are in another order, which is no change"),
+            Self::Changed(change) if change.reaction == ChangeReaction::KeepTrusted => Some(
+                "only stricter hints or an added output schema differ: its calls go on with the trusted definition",
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl DefinitionChange {
+    fn is_refused(&self) -> bool {
+        self.reaction == ChangeReaction::Refuse
+    }
 }
 
 impl Tool {
     pub fn change(&self) -> Option<&DefinitionChange> {
         match &self.standing {
             PinStatus::Changed(change) => Some(change),
-            PinStatus::Trusted | PinStatus::New => None,
+            PinStatus::Trusted | PinStatus::New | PinStatus::Reordered => None,
         }
+    }
+
+    /// Whether its definition differs from the trusted one in a way that the user must decide about.
+    pub fn needs_decision(&self) -> bool {
+        let keeps = |change: &DefinitionChange| change.reaction == ChangeReaction::KeepTrusted;
+        self.change().is_some_and(|change| !keeps(change))
     }
 
     /// Whether calls are refused until the user accepts the current definition.
     pub fn is_refused(&self) -> bool {
-        self.change().is_some_and(|change| change.refused)
+        self.change().is_some_and(DefinitionChange::is_refused)
     }
 
     /// Fails if the tool is refused. Must be called on the tool that is called. The error contains nothing of the
     /// current definition.
     pub fn check_standing(&self) -> Result<(), Fault> {
-        let Some(change) = self.change().filter(|change| change.refused) else {
+        let Some(change) = self.change().filter(|change| change.is_refused()) else {
             return Ok(());
         };
         let path = self.path();
@@ -74,10 +115,18 @@ impl Tool {
             None => format!("the definition of {path} that you trusted is lost"),
         };
         let server = &self.server;
+        let accept = format!(
+            "`mux servers accept {server}` shows the difference, and accepts it if you confirm"
+        );
+        let hint = if change.accepted_before {
+            format!(
+                "{accept}; if the tool changes often, `pins = \"warn\"` in the entry of {server} permits that"
+            )
+        } else {
+            accept
+        };
         let mut fault = Fault::new(FaultKind::Denied, message)
-            .user_hint(format!(
-                "`mux servers accept {server}` shows the difference, and accepts it if you confirm"
-            ))
+            .user_hint(hint)
             .path(path);
         fault.details = Some(json!({ "changed": change.changed_paths }).to_string());
         Err(fault)
@@ -119,7 +168,10 @@ impl ToolSet {
                 "{count} {are} not what was first trusted, and refused: {names}; {accept} shows the difference"
             )));
         }
-        if let Some((count, names)) = named(|tool| tool.change().is_some_and(|c| !c.refused)) {
+        if let Some((count, names)) = named(|tool| {
+            let change = tool.change();
+            change.is_some_and(|change| change.reaction == ChangeReaction::Offer)
+        }) {
             let are = plural(count, "tool is", "tools are");
             remarks.push(Other.warning(format!(
                 "{count} {are} not what was first trusted: {names}; {accept} shows the difference"

@@ -11,13 +11,14 @@
 //! Invariant: a pin is created when a tool is first seen or accepted by the user, never otherwise.
 
 mod definition_diff;
+mod list_order;
 mod pin_book;
 mod pin_file;
 mod pin_writer;
 
 use mux_text::canonical_json;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io,
     path::PathBuf,
     sync::Arc,
@@ -25,6 +26,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
@@ -36,7 +38,10 @@ use self::{
 };
 use crate::{ToolDescription, ToolSet};
 use mux_settings::{OnChange, ServerDefinition, ServerEndpoint};
-use mux_text::digest::{Digest, DigestKey};
+use mux_text::{
+    digest::{Digest, DigestKey},
+    sanitize::clean,
+};
 
 /// All servers' pins.
 #[derive(Debug)]
@@ -54,15 +59,45 @@ struct LoadedPins {
     book: PinBook,
     /// The problem with the file, if any.
     problem: Option<String>,
+    /// The tools whose differences were logged although they need no decision.
+    logged: HashSet<String>,
+}
+
+impl LoadedPins {
+    /// Logs each tool that is offered as trusted although its server describes it differently, once.
+    fn log_harmless_changes(&mut self, server: &str, tools: &[ToolDescription]) {
+        for tool in tools {
+            let Some(note) = tool.standing.note() else {
+                continue;
+            };
+            if self.logged.len() < MAX_LOGGED_TOOLS && self.logged.insert(tool.name.clone()) {
+                info!(server, tool = %clean(&tool.name), "{note}");
+            }
+        }
+    }
 }
 
 /// The longest definition that is displayed.
 const MAX_SHOWN_DEFINITION_BYTES: usize = 256 << 10;
 
-/// Formats a canonical text for display: JSON with sorted names and invisible characters escaped. `None` if it is too
-/// long.
+/// The maximum number of tools of a server whose harmless differences are logged.
+const MAX_LOGGED_TOOLS: usize = 100;
+
+/// What models read and calls depend on comes first in a definition that is displayed, and these last.
+const SHOWN_LAST: [&str; 2] = ["annotations", "outputSchema"];
+
+/// Formats a canonical text for display: JSON with invisible characters escaped, and with the members first that a user
+/// should read first. `None` if it is too long.
 pub fn readable_definition(definition: &str) -> Option<String> {
-    Some(canonical_json::to_readable(definition))
+    let mut ordered: Value = serde_json::from_str(definition).unwrap_or_default();
+    if let Value::Object(members) = &mut ordered {
+        for name in SHOWN_LAST {
+            if let Some(member) = members.shift_remove(name) {
+                members.insert(name.to_owned(), member);
+            }
+        }
+    }
+    Some(canonical_json::to_readable(&ordered.to_string()))
         .filter(|text| text.len() <= MAX_SHOWN_DEFINITION_BYTES)
 }
 
@@ -137,6 +172,7 @@ impl Pins {
         let listed = digest_tools(&kept, tools);
         let mut kept = lock(&kept);
         let (judged, pinned) = kept.book.judge(listed, key.on_change, unix_seconds());
+        kept.log_harmless_changes(&key.owner.server, &judged);
         if pinned {
             self.write(&key.owner, &kept.book, None);
         }
@@ -258,7 +294,11 @@ impl Pins {
                 (book, Some(problem))
             }
         };
-        let kept = Arc::new(Mutex::new(LoadedPins { book, problem }));
+        let kept = Arc::new(Mutex::new(LoadedPins {
+            book,
+            problem,
+            logged: HashSet::new(),
+        }));
         books.insert(owner.clone(), Arc::clone(&kept));
         kept
     }

@@ -7,7 +7,7 @@ use std::{ops::Range, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    InjectionSign, OverriddenTool, PinStatus, Tool, ToolDescription,
+    ChangeReaction, InjectionSign, OverriddenTool, PinStatus, Tool, ToolDescription,
     injection_signs::SignSearch, pin_status,
 };
 use mux_text::{
@@ -182,7 +182,7 @@ fn readable(described: &mut ToolDescription, server: &str) {
         }
     }
     if let PinStatus::Changed(change) = &described.standing
-        && change.refused
+        && change.reaction == ChangeReaction::Refuse
     {
         let mark = pin_status::mark(server, change);
         described.description = Some(match &described.description {

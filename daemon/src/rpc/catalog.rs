@@ -231,7 +231,7 @@ pub(super) fn tool_info(
         output_schema: detail.schemas.then(|| tool.output_schema()).flatten(),
         observed_calls: observed.filter(|calls| *calls > 0 && !tool.has_output_schema()),
         direct: scope.offers_directly(tool),
-        changed: tool.change().is_some(),
+        changed: tool.needs_decision(),
         forbidden: false,
         for_apps: tool.is_for_apps,
         definition: detail.definitions.then(|| {

@@ -107,13 +107,17 @@ fn pin_info(tool: &Tool, pinned: PinnedTool) -> wire::PinInfo {
             (PinStatus::Changed(_), _) if tool.is_refused() => wire::PinStanding::Refused,
             (PinStatus::Changed(_), _) => wire::PinStanding::Changed,
             (PinStatus::New, _) => wire::PinStanding::New,
-            (PinStatus::Trusted, Some(_)) => wire::PinStanding::Trusted,
-            (PinStatus::Trusted, None) => wire::PinStanding::Unpinned,
+            (PinStatus::Trusted | PinStatus::Reordered, Some(_)) => wire::PinStanding::Trusted,
+            (PinStatus::Trusted | PinStatus::Reordered, None) => wire::PinStanding::Unpinned,
         },
         digest: digest.map(|digest| blake3::Hash::from(digest).to_hex().to_string()),
         since_ms: pinned.since.map(|seconds| seconds.saturating_mul(1000)),
         before: change.and_then(|change| readable_definition(change.before.as_deref()?)),
         now: change.and_then(|change| readable_definition(&change.now)),
+        note: tool.standing.note().map(str::to_owned),
+        changed_paths: change
+            .map(|change| change.changed_paths.clone())
+            .unwrap_or_default(),
         signs: {
             let signs = tool.injection_signs().into_iter();
             signs.map(|sign| sign.to_string()).collect()

@@ -30,10 +30,16 @@ pub struct PinInfo {
     pub digest: Option<String>,
     /// When the pin was made, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// The trusted definition, as JSON with sorted names; absent if the tool is unchanged, or if it is not known.
+    /// The trusted definition, as JSON; absent if the tool is unchanged, or if it is not known.
     pub before: Option<String>,
-    /// The present definition, as JSON with sorted names. Invisible characters are escaped.
+    /// The present definition, as JSON. Invisible characters are escaped.
     pub now: Option<String>,
+    /// Why the tool is offered as trusted although its present definition differs.
+    pub note: Option<String>,
+    /// Where the definitions differ, in terms of the trusted one: text and arguments first, then hints that permit more,
+    /// then hints that permit less and added output schemas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_paths: Vec<String>,
     /// What in the present definition may instruct a model, each as a code and an excerpt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signs: Vec<String>,

@@ -49,3 +49,98 @@ fn changed_tool_is_refused_and_its_new_definition_is_hidden() {
         1
     );
 }
+
+/// Both servers write a Python `set` into a description, in another order with each start.
+#[test]
+fn lists_in_another_order_are_no_change_and_keep_the_trusted_text() {
+    let home = Home::new("");
+    let described = |commands: &str, flags: &str| {
+        let text = format!(
+            "Runs a command in /srv\n\nAllowed commands: {commands}\nAvailable flags: {flags}\n\nNote: (&&, |) are not supported."
+        );
+        json!({ "echo": { "list": { "description": text } } })
+    };
+    home.change(&described("pwd, echo, ls, cat", "-l, --help, -a"));
+    home.echo().ok();
+    for (commands, flags) in [
+        ("cat, ls, echo, pwd", "--help, -a, -l"),
+        ("ls, pwd, cat, echo", "-a, -l, --help"),
+    ] {
+        home.change(&described(commands, flags));
+        home.env.mux(["servers", "restart", "fix"]).ok();
+        home.echo().ok();
+        let shown = home.env.mux(["types", "fix.echo"]).ok().stdout;
+        assert!(shown.contains("pwd, echo, ls, cat"), "{shown}");
+        assert!(home.warnings().is_empty(), "{:?}", home.warnings());
+    }
+    let pins = home.env.mux(["servers", "pins", "fix"]).ok();
+    let all = format!("{}{}", pins.stdout, pins.stderr);
+    assert!(
+        all.contains("echo: its lists are in another order"),
+        "{all}"
+    );
+    let log = home.env.mux(["logs"]).ok().stdout;
+    assert_eq!(
+        log.matches("lists are in another order").count(),
+        1,
+        "{log}"
+    );
+
+    // One more command, or another meaning in the same words, is a change.
+    for (commands, flags) in [
+        ("pwd, echo, ls, cat, rm", "-l, --help, -a"),
+        ("-l, --help, -a", "pwd, echo, ls, cat"),
+    ] {
+        home.change(&described(commands, flags));
+        home.env.mux(["servers", "restart", "fix"]).ok();
+        home.echo_is_refused();
+    }
+}
+
+#[test]
+fn stricter_hints_and_output_schemas_are_accepted_without_a_decision() {
+    let home = Home::new("");
+    home.echo().ok();
+    let schema = json!({ "type": "object", "description": POISON });
+    let stricter = json!({ "annotations": { "destructiveHint": true }, "outputSchema": schema });
+    home.change(&json!({ "echo": { "list": stricter } }));
+    home.announce();
+    home.echo().ok();
+    let seen = home.env.mux(["types", "fix.echo"]).ok().stdout;
+    assert!(!seen.contains(POISON), "{seen}");
+    let listed = home.env.mux(["tools", "--server", "fix"]).ok().stdout;
+    let line = listed
+        .lines()
+        .find(|line| line.contains("fix.echo"))
+        .unwrap();
+    assert!(
+        line.contains("destructive") && !line.contains("changed"),
+        "{line}"
+    );
+    let shown = home.env.mux(["servers", "accept", "fix", "echo"]);
+    shown.fails(
+        5,
+        &[
+            "1 tool of `fix` pending",
+            "differs in annotations.readOnlyHint (gone), annotations.destructiveHint (added), outputSchema (added)",
+        ],
+    );
+
+    // Text comes before hints that permit more.
+    let hints = json!({ "readOnlyHint": true, "openWorldHint": false });
+    let laxer = json!({ "annotations": hints, "description": POISON });
+    home.change(&json!({ "echo": { "list": laxer } }));
+    home.announce();
+    home.echo_is_refused();
+    home.env.mux(["servers", "accept", "fix", "echo"]).fails(
+        5,
+        &["differs in description, annotations.openWorldHint (added)"],
+    );
+    home.env
+        .mux(["servers", "accept", "fix", "echo", "--yes"])
+        .ok();
+    home.change(&json!({}));
+    home.announce();
+    home.echo()
+        .fails(5, &["`pins = \\\"warn\\\"` in the entry of fix"]);
+}

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use super::definition_diff;
-use crate::{DefinitionChange, PinStatus, ToolDescription, ToolSet};
+use super::{definition_diff, list_order::without_list_order};
+use crate::{ChangeReaction, DefinitionChange, PinStatus, ToolDescription, ToolSet};
 use mux_files::gzip_text::GzipText;
 use mux_settings::OnChange;
 use mux_text::digest::DigestKey;
@@ -47,6 +47,8 @@ pub(super) struct ToolPin {
     pub(super) since: u64,
     /// The tool was added after its server was first trusted, and the user has not acknowledged it.
     pub(super) is_new: bool,
+    /// The user has accepted a change of the tool.
+    pub(super) was_accepted: bool,
     /// The canonical text of the definition, if it is stored. Needed when the tool changes.
     pub(super) definition: Option<GzipText>,
 }
@@ -165,6 +167,7 @@ impl PinBook {
                     digest: *digest,
                     since: now,
                     is_new: false,
+                    was_accepted: true,
                     definition: kept(short(&change.now), &mut room),
                 },
                 (None, Some(pin)) if pin.digest == *digest => ToolPin {
@@ -218,6 +221,7 @@ impl ToolPin {
             digest: listed.digest,
             since,
             is_new,
+            was_accepted: false,
             definition: kept(listed.text.clone(), room),
         }
     }
@@ -261,27 +265,44 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
         }
         return tool;
     }
-    let refused = on_change == OnChange::Refuse;
     let definition = tool.definition();
     let before = pin.and_then(ToolPin::read);
-    let changed_paths = match &before {
-        Some(before) => definition_diff::changed_paths(before, &definition),
-        None => Vec::new(),
-    };
-    let mut offered = match (refused, &before) {
-        (false, _) => tool,
-        (true, Some(before)) => {
-            ToolDescription::of_definition(before).unwrap_or_else(|| unknown(tool.name))
+    let (unordered, diff) = match &before {
+        Some(before) => {
+            let [was, is] = [before, &definition].map(without_list_order);
+            (was == is, Some(definition_diff::diff(&was, &is)))
         }
-        (true, None) => unknown(tool.name),
+        None => (false, None),
+    };
+    let trusted = before.as_ref().and_then(ToolDescription::of_definition);
+    if unordered && let Some(mut trusted) = trusted.clone() {
+        if pin.is_some_and(|pin| pin.is_new) {
+            trusted.standing = PinStatus::New;
+        } else {
+            trusted.standing = PinStatus::Reordered;
+        }
+        return trusted;
+    }
+    let is_stricter = trusted.is_some() && diff.as_ref().is_some_and(|diff| diff.is_stricter);
+    let reaction = match on_change {
+        _ if is_stricter => ChangeReaction::KeepTrusted,
+        OnChange::Refuse => ChangeReaction::Refuse,
+        OnChange::Warn | OnChange::Off => ChangeReaction::Offer,
+    };
+    let mut offered = match (reaction, trusted) {
+        (ChangeReaction::Offer, _) => tool,
+        (ChangeReaction::KeepTrusted, Some(trusted)) => trusted.with_hints_of(&tool),
+        (_, Some(trusted)) => trusted,
+        (_, None) => unknown(tool.name),
     };
     offered.standing = PinStatus::Changed(Box::new(DefinitionChange {
         before: before.map(|before| canonical_json::to_text(&before).into()),
         now: canonical_json::to_text(&definition).into(),
         digest,
-        refused,
+        reaction,
         unpinned: false,
-        changed_paths,
+        accepted_before: pin.is_some_and(|pin| pin.was_accepted),
+        changed_paths: diff.map(|diff| diff.paths).unwrap_or_default(),
     }));
     offered
 }

@@ -60,6 +60,8 @@ struct StoredPin {
     since: u64,
     #[serde(default)]
     new: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    accepted: bool,
     /// The unpacked form of earlier builds. They treat a pin without it as one whose definition was too long.
     #[serde(default, skip_serializing)]
     definition: Option<String>,
@@ -125,6 +127,7 @@ fn parse(text: &str, owner: &PinOwner) -> io::Result<PinBook> {
             digest,
             since: stored.since,
             is_new: stored.new,
+            was_accepted: stored.accepted,
             definition: stored.definition().ok()?,
         };
         Some((stored.name, pin))
@@ -145,6 +148,7 @@ pub(super) fn encode(owner: &PinOwner, book: &PinBook) -> Vec<u8> {
         digest: blake3::Hash::from(pin.digest).to_hex().to_string(),
         since: pin.since,
         new: pin.is_new,
+        accepted: pin.was_accepted,
         definition: None,
         packed: pin
             .definition

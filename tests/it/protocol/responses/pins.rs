@@ -10,6 +10,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         since_ms: Some(1_795_300_000_000),
         before: Some("{}".into()),
         now: Some("{\n  \"name\": \"add\"\n}".into()),
+        note: Some("its lists are in another order".into()),
+        changed_paths: vec!["description".into()],
         signs: Vec::new(),
     };
     let standings = [

@@ -30,6 +30,7 @@ fn standing(set: &ToolSet, name: &str) -> &'static str {
     match (&tool.standing, tool.is_refused()) {
         (PinStatus::Trusted, _) => "trusted",
         (PinStatus::New, _) => "new",
+        (PinStatus::Reordered, _) => "reordered",
         (PinStatus::Changed(_), true) => "refused",
         (PinStatus::Changed(_), false) => "changed",
     }
@@ -112,6 +113,118 @@ fn added_tool_is_pinned_and_reported_until_acknowledged() {
     assert_eq!((standing(&set, "y"), set.remarks().len()), ("trusted", 0));
     let (set, _) = judge(&mut book, &[tool("y", "three")], OnChange::Refuse);
     assert_eq!(standing(&set, "y"), "refused");
+}
+
+#[test]
+fn sets_in_another_order_keep_the_trusted_definition() {
+    let lists = |commands: &str, required: Value| {
+        let mut tool = tool(
+            "x",
+            &format!("Never deletes, always asks.\nAllowed commands: {commands}"),
+        );
+        tool.input_schema["required"] = required;
+        tool
+    };
+    for on_change in [OnChange::Refuse, OnChange::Warn] {
+        let mut book = PinBook::default();
+        let trusted = lists("pwd, echo, ls, cat", json!(["a", "b"]));
+        let trusted_definition = trusted.definition();
+        judge(&mut book, &[trusted], on_change);
+        let digest = book.pin("x").unwrap().digest;
+        let other = lists("cat, ls, pwd, echo", json!(["b", "a"]));
+        let (set, pinned) = judge(&mut book, &[other], on_change);
+        assert_eq!((standing(&set, "x"), pinned), ("reordered", false));
+        let shown = set.find("x").unwrap();
+        assert_eq!(shown.definition(), trusted_definition);
+        assert!(shown.check_standing().is_ok() && shown.standing.note().is_some());
+        assert!(set.remarks().is_empty() && !shown.needs_decision());
+        // Nothing needs to be accepted, and the pin stays.
+        book.accept(&set, &[("x".into(), digest)], 2).unwrap();
+        assert_eq!(book.pin("x").unwrap().digest, digest);
+    }
+}
+
+#[test]
+fn same_words_with_another_meaning_are_refused() {
+    let mut book = PinBook::default();
+    judge(
+        &mut book,
+        &[tool("x", "Rules: never delete, always ask")],
+        OnChange::Refuse,
+    );
+    let smuggled = tool("x", "Rules: always delete, never ask");
+    let (set, _) = judge(&mut book, &[smuggled], OnChange::Refuse);
+    assert_eq!(standing(&set, "x"), "refused");
+    // Nor does an order hide another change.
+    judge(
+        &mut book,
+        &[tool("y", "Allowed: ls, cat")],
+        OnChange::Refuse,
+    );
+    let (set, _) = judge(
+        &mut book,
+        &[tool("y", "Allowed: cat, ls, rm")],
+        OnChange::Refuse,
+    );
+    assert_eq!(standing(&set, "y"), "refused");
+}
+
+#[test]
+fn stricter_hints_and_added_output_schemas_need_no_decision() {
+    let hinted = |annotations: Value| {
+        let mut tool = tool("x", "one");
+        tool.extra.insert("annotations".into(), annotations.clone());
+        let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
+        (tool.read_only, tool.destructive) = (hint("readOnlyHint"), hint("destructiveHint"));
+        tool
+    };
+    let mut book = PinBook::default();
+    judge(
+        &mut book,
+        &[hinted(
+            json!({ "readOnlyHint": true, "openWorldHint": false }),
+        )],
+        OnChange::Refuse,
+    );
+    let mut stricter = hinted(json!({ "destructiveHint": true, "openWorldHint": true }));
+    stricter.output_schema = Some(json!({ "description": "POISON" }));
+    let (set, _) = judge(&mut book, &[stricter.clone()], OnChange::Refuse);
+    let shown = set.find("x").unwrap();
+    assert_eq!(
+        (standing(&set, "x"), shown.needs_decision()),
+        ("changed", false)
+    );
+    assert!(set.remarks().is_empty() && shown.check_standing().is_ok());
+    // Policy sees the current hints, and nobody what the output schema says.
+    let hints = (shown.read_only, shown.destructive, shown.open_world);
+    assert_eq!(hints, (None, Some(true), Some(true)));
+    assert!(!shown.definition().to_string().contains("POISON"));
+    // The user may accept the new definition.
+    let digest = shown.change().unwrap().digest;
+    book.accept(&set, &[("x".into(), digest)], 2).unwrap();
+    let (set, _) = judge(&mut book, &[stricter.clone()], OnChange::Refuse);
+    assert!(
+        set.find("x")
+            .unwrap()
+            .definition()
+            .to_string()
+            .contains("POISON")
+    );
+
+    // Laxer hints need a decision. The second refusal names the key that permits changes.
+    stricter
+        .extra
+        .insert("annotations".into(), json!({ "readOnlyHint": true }));
+    let (set, _) = judge(&mut book, &[stricter], OnChange::Refuse);
+    assert_eq!(standing(&set, "x"), "refused");
+    let fault = set.find("x").unwrap().check_standing().unwrap_err();
+    assert!(fault.hint.unwrap().contains("`pins = \"warn\"`"));
+    assert!(
+        fault
+            .details
+            .unwrap()
+            .contains("annotations.destructiveHint")
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn book() -> PinBook {
     let pin = ToolPin {
         digest: [7; 32],
         since: 12,
+        was_accepted: true,
         is_new: true,
         definition: Some(GzipText::of("{}")),
     };
