@@ -90,18 +90,16 @@ pub(crate) async fn serve_mcp(
         Ok(service) => service,
         // The agent closed the connection without a message.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => {
-            let message = format!("the agent did not open an MCP session: {error}");
-            return Err(exit::unavailable_error(message));
+        Err(_) => {
+            let message = "the agent did not open an MCP session: its first message must be `initialize` or `server/discover`";
+            return Err(exit::unavailable_error(message.into()));
         }
     };
     match service.waiting().await {
         Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
-        Ok(other) => Err(exit::unavailable_error(format!(
-            "the session ended: {other:?}"
-        ))),
-        Err(error) => Err(exit::unavailable_error(format!(
-            "the session broke: {error}"
-        ))),
+        Ok(_) | Err(_) => {
+            let message = "the session ended because of an error inside `mux mcp`; start it again";
+            Err(exit::unavailable_error(message.into()))
+        }
     }
 }

@@ -98,19 +98,19 @@ fn attribute_to_server(server: &str, kind: AskKind, params: &Value) -> Value {
     params.into()
 }
 
+const UNKNOWN_QUESTION: &str = "the server asks for something that MCP does not have";
+
 /// The question as required input of a request, in the modern era.
 pub(super) fn input_request(question: &ServerQuestion) -> Result<InputRequest, ErrorData> {
-    serde_json::from_value(question_message(question)).map_err(|error| {
-        let text = format!("a server asks for something that MCP does not have: {error}");
-        ErrorData::internal_error(text, None)
-    })
+    serde_json::from_value(question_message(question))
+        .map_err(|_| ErrorData::internal_error(UNKNOWN_QUESTION, None))
 }
 
 /// Sends the question as a request to the agent, in the legacy era, and passes on the answer.
 pub(super) async fn ask_agent(peer: Peer<RoleServer>, question: ServerQuestion) {
     let request: ServerRequest = match serde_json::from_value(question_message(&question)) {
         Ok(request) => request,
-        Err(error) => return question.refuse(&error.to_string()).await,
+        Err(_) => return question.refuse(UNKNOWN_QUESTION).await,
     };
     let options = PeerRequestOptions::no_options();
     let handle = match peer.send_cancellable_request(request, options).await {

@@ -391,14 +391,43 @@ fn map_rmcp_error(problem: Problem) -> AuthError {
         Problem::DiscoveryRequestFailed { .. } | Problem::HttpError(_) => {
             AuthError::Unavailable(why)
         }
+        Problem::TokenExchangeFailed(why) if is_parser_message(&why) => {
+            AuthError::Unfit(malformed("token endpoint"))
+        }
+        Problem::RegistrationFailed(why) if is_parser_message(&why) => {
+            AuthError::Unfit(malformed("registration endpoint"))
+        }
         Problem::TokenExchangeFailed(why) | Problem::RegistrationFailed(why) => {
             AuthError::Denied(one_line_excerpt(&why))
         }
         Problem::NoAuthorizationSupport => {
             AuthError::Unfit("it does not name an authorization server".into())
         }
+        _ if is_parser_message(&why) => AuthError::Unfit(malformed("metadata")),
         _ => AuthError::Unfit(why),
     }
+}
+
+fn malformed(what: &str) -> String {
+    format!(
+        "its {what} gave an answer that OAuth does not have; is it another service, or a web page?"
+    )
+}
+
+/// Whether a text of rmcp means that an answer cannot be read. It is no refusal then, and the parser's words mean nothing
+/// to users.
+fn is_parser_message(text: &str) -> bool {
+    let parts = [
+        " at line ",
+        "missing field `",
+        "invalid type: ",
+        "invalid value: ",
+        "Failed to parse server response",
+        "error decoding response body",
+        "unexpected response Content-Type",
+        "empty response body",
+    ];
+    parts.iter().any(|part| text.contains(part))
 }
 
 fn query_parameter(url: &Url, name: &str) -> Option<String> {

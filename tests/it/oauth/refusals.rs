@@ -120,3 +120,48 @@ fn oauth_credentials_readable_by_others_are_not_used() {
     fs::set_permissions(env.dirs.credentials(), fs::Permissions::from_mode(0o600)).unwrap();
     env.mux(["call", "docs.echo", "text=x"]).ok();
 }
+
+/// Parts of messages of JSON parsers and of Rust's types.
+const PARSER_WORDS: &[&str] = &[
+    "at line",
+    "expected",
+    "invalid type",
+    "missing field",
+    "Some(",
+    "parse server response",
+    "decoding",
+];
+
+#[tokio::test]
+async fn oauth_answers_of_other_services_are_named_in_words() {
+    for endpoint in ["metadata", "register", "token"] {
+        for odd in [
+            "<!doctype html><p>Sign in</p>",
+            "{}",
+            "[1]",
+            "\"yes\"",
+            "{\"client_id\": 7}",
+            "",
+        ] {
+            let authority = Authority::default();
+            authority.change(|rules| rules.odd_answer = Some((endpoint, odd)));
+            let env = home(&authority, "");
+            let session = client(&env).await;
+            let error = match begin(&session).await {
+                Err(error) => error,
+                Ok(started) => {
+                    let (_, page) = follow(&started.url).await;
+                    for word in PARSER_WORDS {
+                        assert!(!page.text.contains(word), "{endpoint} {odd}: {page:?}");
+                    }
+                    outcome(&session, &started.login).await.unwrap_err()
+                }
+            };
+            let shown = format!("{} {:?}", error.message, error.hint);
+            for word in PARSER_WORDS {
+                assert!(!error.message.contains(word), "{endpoint} {odd}: {shown}");
+            }
+            assert_ne!(error.kind, Kind::Denied, "{endpoint} {odd}: {shown}");
+        }
+    }
+}

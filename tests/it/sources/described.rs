@@ -171,3 +171,34 @@ fn failed_fetch_falls_back_to_the_cached_description_or_reports_why() {
     let output = format!("{shown}{}{:?}", env.log(), env.mux(["doctor"]));
     assert!(!output.contains("canary-in-query"), "{output}");
 }
+
+#[test]
+fn descriptions_that_are_something_else_are_named_in_words() {
+    let odd = [
+        "<!doctype html><p>Sign in</p>",
+        "{}",
+        "[1]",
+        "\"yes\"",
+        "{ \"openapi\": 3 ",
+        "a: [b",
+        "{\"data\": {\"__schema\": {\"types\": 7}}}",
+        "",
+    ];
+    for answer in odd {
+        let site = Site::open(move |_| answer.into_response());
+        for key in ["openapi", "graphql"] {
+            let env = TestEnv::new();
+            env.write_config(&format!("[sources.api]\n{key} = \"{}/api\"\n", site.url));
+            let called = env.mux(["tools", "--server", "api"]);
+            let shown = [
+                format!("{}{}", called.stdout, called.stderr),
+                info(&env).to_string(),
+            ];
+            for text in &shown {
+                for word in ["expected", "invalid type", "missing field", "Some("] {
+                    assert!(!text.contains(word), "{key} {answer}: {text}");
+                }
+            }
+        }
+    }
+}

@@ -44,6 +44,9 @@ async fn openid(Given(us): Us) -> Response {
 
 fn published(us: &Shared, openid: bool) -> Response {
     let state = us.state();
+    if let Some(text) = state.rules.odd_answer_of("metadata") {
+        return text.into_response();
+    }
     match state.rules.openid == openid {
         true => Json(metadata(us, &state)).into_response(),
         false => StatusCode::NOT_FOUND.into_response(),
@@ -87,6 +90,9 @@ fn metadata(us: &Shared, state: &State) -> Value {
 async fn register(Given(us): Us, Json(wanted): Json<Value>) -> Response {
     let mut state = us.state();
     state.happened("register");
+    if let Some(text) = state.rules.odd_answer_of("register") {
+        return text.into_response();
+    }
     let redirect = wanted["redirect_uris"][0]
         .as_str()
         .unwrap_or_default()
@@ -172,6 +178,9 @@ fn decide(us: &Shared, state: &mut State, asked: &Fields) -> Response {
 async fn token(Given(us): Us, headers: HeaderMap, Form(asked): Form<Fields>) -> Response {
     let answer = {
         let mut state = us.state();
+        if let Some(text) = state.rules.odd_answer_of("token") {
+            return text.into_response();
+        }
         let Some(client) = client(&mut state, &headers, &asked) else {
             return refused(StatusCode::UNAUTHORIZED, "invalid_client");
         };

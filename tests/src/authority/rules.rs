@@ -46,6 +46,16 @@ pub struct Rules {
     pub userinfo: bool,
     /// Access tokens are JSON web tokens with an audience, and a refresh token is good for every MCP server.
     pub audiences: bool,
+    /// An endpoint, and what it answers with status 200: `metadata`, `register` or `token`.
+    pub odd_answer: Option<(&'static str, &'static str)>,
+}
+
+impl Rules {
+    /// The text that the endpoint answers in place of its own.
+    pub(super) fn odd_answer_of(&self, endpoint: &str) -> Option<&'static str> {
+        let odd = self.odd_answer.filter(|(of, _)| *of == endpoint);
+        odd.map(|(_, text)| text)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -85,6 +95,7 @@ impl Default for Rules {
             user: None,
             userinfo: false,
             audiences: false,
+            odd_answer: None,
         }
     }
 }

@@ -71,8 +71,9 @@ pub(super) fn read(answer: &Value) -> Result<GraphqlSchema, String> {
     let data = answer.get("data").unwrap_or(answer);
     let schema = data.get("__schema").filter(|schema| !schema.is_null());
     let schema = schema.ok_or("it is not an introspection result: it has no `__schema`")?;
-    let introspected = IntrospectedSchema::deserialize(schema)
-        .map_err(|error| format!("the introspection result cannot be parsed: {error}"))?;
+    let introspected = IntrospectedSchema::deserialize(schema).map_err(
+        |_| "its `__schema` lacks members that GraphQL prescribes, or has them in another form",
+    )?;
     Ok(introspected.into())
 }
 

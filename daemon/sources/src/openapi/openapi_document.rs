@@ -8,6 +8,7 @@ use std::{borrow::Cow, cell::Cell};
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
 
 use crate::weight;
 
@@ -171,17 +172,22 @@ fn parsed(text: &str) -> Result<Value, String> {
                 weight::WEIGHT_RULE_TEXT
             ));
         }
-        match serde_json::from_str(text) {
+        let (line, column) = match serde_json::from_str(text) {
             Ok(root) => return Ok(root),
-            // YAML in flow style begins with a brace, too.
-            Err(error) if text.len() > 1 << 20 => {
-                return Err(format!("the description is not JSON: {error}"));
-            }
-            Err(error) => {
-                return yaml(text)
-                    .map_err(|_| format!("the description is neither JSON nor YAML: {error}"));
-            }
-        }
+            Err(error) => (error.line(), error.column()),
+        };
+        // YAML in flow style begins with a brace, too.
+        let root = (text.len() <= 1 << 20).then(|| yaml(text));
+        return root.and_then(Result::ok).ok_or_else(|| {
+            format!(
+                "the description is not JSON: there is a mistake at line {line}, column {column}"
+            )
+        });
+    }
+    if text.trim_start().starts_with('<') {
+        return Err(
+            "the description is a web page, not JSON or YAML: is the address right?".into(),
+        );
     }
     yaml(text).map_err(|error| format!("the description is neither JSON nor YAML: {error}"))
 }
@@ -198,7 +204,8 @@ fn yaml(text: &str) -> Result<Value, String> {
     options.strict_booleans = true;
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
     options.with_snippet = false;
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
+    serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| UserMessageFormatter.format_message(&error).into_owned())
 }
 
 fn version(root: &Value) -> Result<OpenApiVersion, String> {
