@@ -31,7 +31,7 @@
 //! - `watchdog_probe` connects to the daemon as a client, to find out whether it still answers.
 //! - `approvals`, `catalog`, `discovery`, `login`, `metrics`, `notices`, `pins`, `policy`, `program_steps`, `projects`,
 //!   `resources_and_prompts`, `runs`, `secrets`, `settings`, `sources`, `status`, `tool_call`, `upgrade` are the
-//!   methods by subject; `progress_observer` sends a client the progress of a call outside a run.
+//!   methods by subject; `request_meta` is `_meta` of a client's request; `progress_observer` sends a client the progress of a call outside a run.
 //!
 //! A connection costs what it uses: requests and answers pass through tarpc in boxes. When many clients have
 //! disconnected, the allocator returns freed memory to the system.

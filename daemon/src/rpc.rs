@@ -25,6 +25,7 @@ mod progress_observer;
 mod projects;
 mod request_frames;
 mod request_handler;
+mod request_meta;
 mod resources_and_prompts;
 mod runs;
 mod sandboxes;

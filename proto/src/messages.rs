@@ -25,7 +25,7 @@ mod upgrade;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use self::approvals::*;
 pub use self::degraded::*;
@@ -133,6 +133,10 @@ pub struct CallRequest {
     /// The W3C trace context of the caller, as in [`RunRequest`].
     pub traceparent: Option<String>,
     pub tracestate: Option<String>,
+    /// `_meta` of the request that the server gets, without keys that muxd sets itself: `progressToken`, `traceparent`,
+    /// `tracestate`, `muxd/…` and `io.modelcontextprotocol/…`. At most 64 KiB.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

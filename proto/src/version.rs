@@ -102,4 +102,5 @@ pub const FEATURES: &[&str] = &[
     "end_observation",
     "call_with_notices",
     "keep",
+    "meta",
 ];

@@ -110,6 +110,7 @@ async fn everything(session: &Session) -> Result<()> {
                         name: text(&offer.offer["name"]),
                         arguments: arguments_of(&offer.offer),
                         token: None,
+                        meta: Default::default(),
                     };
                     worked(client.get_prompt(within_seconds(PATIENCE), request).await?)?;
                 }
@@ -118,6 +119,7 @@ async fn everything(session: &Session) -> Result<()> {
                         server: "suite".into(),
                         uri: text(&offer.offer["uri"]),
                         token: None,
+                        meta: Default::default(),
                     };
                     worked(
                         client

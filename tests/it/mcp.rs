@@ -6,6 +6,7 @@ mod direct;
 mod fence;
 mod life;
 mod lists;
+mod meta;
 mod offers;
 mod profiles;
 mod programs;

@@ -58,6 +58,7 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         token: (!json).then(|| CALL_TOKEN.to_owned()),
         traceparent,
         tracestate,
+        ..CallRequest::default()
     };
     let started = Instant::now();
     let shown = display_path(&request.path);

@@ -297,13 +297,14 @@ async fn send_call(
     asked: CallRequest,
     job: JobContext,
 ) -> Result<(Arc<DaemonConnection>, Held), Error> {
-    let trace = job.trace.clone();
+    let (trace, meta) = (job.trace.clone(), job.meta.clone());
     let (token, _registration) = job.register_call();
     let request = CallRequest {
         traceparent: trace.parent,
         tracestate: trace.state,
         raw: true,
         token: Some(token),
+        meta,
         ..asked
     };
     // Notices about the call are delivered before its result.

@@ -341,7 +341,8 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let mut result = self.offers.complete(request).await?;
+        let meta = context.meta.0.0.clone();
+        let mut result = self.offers.complete(request, meta).await?;
         result.result_type.get_or_insert(ResultType::COMPLETE);
         Ok(result)
     }

@@ -19,7 +19,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolResult, ClientCapabilities, GetPromptResult, InputRequiredResult, InputResponses,
-        ProtocolVersion, ReadResourceResult, RequestMetaObject,
+        JsonObject, ProtocolVersion, ReadResourceResult, RequestMetaObject,
     },
     service::RequestContext,
 };
@@ -56,6 +56,8 @@ pub(super) struct JobContext {
     pub(super) runs_without_stored_values: Arc<RunsWithoutStoredValues>,
     /// The trace of the agent's request.
     pub(super) trace: TraceContext,
+    /// `_meta` of the agent's request, for the server that it is about.
+    pub(super) meta: JsonObject,
 }
 
 /// A W3C trace context, unparsed.
@@ -150,6 +152,7 @@ impl JobRegistry {
             unchecked_warning_shown: Arc::clone(&self.unchecked_warning_shown),
             runs_without_stored_values: Arc::clone(&self.runs_without_stored_values),
             trace: TraceContext::of(&context.meta),
+            meta: context.meta.0.0.clone(),
         };
         let job = RunningJob {
             work: work(job),

@@ -229,8 +229,10 @@ impl ResourcesAndPrompts {
     pub(super) async fn complete(
         &self,
         asked: CompleteRequestParams,
+        meta: JsonObject,
     ) -> Result<CompleteResult, ErrorData> {
         let mut params = serde_json::to_value(asked).map_err(invalid_mcp_error)?;
+        params["_meta"] = Value::Object(meta);
         let reference = &mut params["ref"];
         let ours =
             reference["name"] == guide::GUIDE_PROMPT_NAME || reference["uri"] == guide::GUIDE_URI;
@@ -293,11 +295,13 @@ impl ResourcesAndPrompts {
         uri: &str,
         job: JobContext,
     ) -> Result<JsonText, Error> {
+        let meta = job.meta.clone();
         let (token, _registration) = job.register_call();
         let request = ResourceRequest {
             server: server.to_owned(),
             uri: uri.to_owned(),
             token: Some(token),
+            meta,
         };
         let read = |client: MuxClient, request| async move {
             client
@@ -316,12 +320,14 @@ impl ResourcesAndPrompts {
         arguments: JsonObject,
         job: JobContext,
     ) -> Result<JsonText, Error> {
+        let meta = job.meta.clone();
         let (token, _registration) = job.register_call();
         let request = PromptRequest {
             server: server.to_owned(),
             name,
             arguments,
             token: Some(token),
+            meta,
         };
         let get = |client: MuxClient, request| async move {
             client
@@ -414,9 +420,7 @@ pub(super) fn resource_error(error: Error, uri: &str) -> ErrorData {
     }
 }
 
-fn invalid_mcp_error(error: serde_json::Error) -> ErrorData {
-    ErrorData::internal_error(
-        format!("a server answered with something that is not MCP: {error}"),
-        None,
-    )
+/// The parser's message would name our types.
+fn invalid_mcp_error(_: serde_json::Error) -> ErrorData {
+    ErrorData::internal_error("the server answered with something that is not MCP", None)
 }

@@ -316,6 +316,11 @@ export interface CallRequest {
   /** The W3C trace context of the caller, as in `RunRequest`. */
   traceparent?: string;
   tracestate?: string;
+  /**
+   * `_meta` of the request that the server gets, without keys that muxd sets itself: `progressToken`, `traceparent`,
+   * `tracestate`, `muxd/…` and `io.modelcontextprotocol/…`. At most 64 KiB.
+   */
+  meta?: Record<string, unknown>;
 }
 
 /** The run or call of this connection that caused a notice. */
@@ -356,7 +361,7 @@ export interface ClientInfo {
   version: string;
 }
 
-/** The `params` of MCP's `completion/complete`. The answer is its result. */
+/** The `params` of MCP's `completion/complete`, with `_meta` as in `CallRequest`. The answer is its result. */
 export interface CompleteRequest {
   server: string;
   params: unknown;
@@ -1205,6 +1210,8 @@ export interface PromptRequest {
   name: string;
   arguments?: Record<string, unknown>;
   token?: string;
+  /** As in `CallRequest`. */
+  meta?: Record<string, unknown>;
 }
 
 export interface ReadPage {
@@ -1274,6 +1281,8 @@ export interface ResourceRequest {
   uri: string;
   /** The client's own name for this request, by which notices refer to it. */
   token?: string;
+  /** As in `CallRequest`. */
+  meta?: Record<string, unknown>;
 }
 
 /** Which run to resume. */

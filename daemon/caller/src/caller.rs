@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use serde_json::{Map, Value};
+
 use super::{CallCause, ClientOrigin, Mailbox, PausableClock, QuestionKind};
 use mux_telemetry::trace::TraceScope;
 
@@ -20,6 +22,8 @@ pub struct Caller {
     pub tool: Option<Arc<str>>,
     /// The trace that requests for this call belong to.
     pub trace: TraceScope,
+    /// What the client passes on to the server in `_meta` of this call. Calls of programs have none.
+    pub meta: Option<Arc<Map<String, Value>>>,
 }
 
 impl Caller {

@@ -284,6 +284,7 @@ impl Runs {
             clock: Arc::default(),
             tool: None,
             trace: traced.trace().clone(),
+            meta: None,
         });
         let options = ExecutionOptions {
             checked_for: agent,

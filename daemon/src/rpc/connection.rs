@@ -277,6 +277,7 @@ impl ConnectionState {
             clock: Arc::default(),
             tool: None,
             trace: TraceScope::default(),
+            meta: None,
         })
     }
 

@@ -1,14 +1,14 @@
 //! Resources, prompts and completions of servers, as clients see them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
 use mux_wire::Fault;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     answer_budget::AnswerBudget, connection::ConnectionState, convert, long_value::held,
-    progress_observer::ProgressObserver,
+    progress_observer::ProgressObserver, request_meta,
 };
 use crate::daemon::Daemon;
 use mux_gateway::{CallContext, OfferLists};
@@ -72,7 +72,12 @@ pub(super) async fn read_resource(
     request: wire::ResourceRequest,
 ) -> wire::Result<wire::Held> {
     let wanted = ContentRequest::Resource { uri: request.uri };
-    ask_held(daemon, connection, &request.server, &wanted, request.token).await
+    let asked = AskedContent {
+        wanted,
+        token: request.token,
+        meta: request.meta,
+    };
+    ask_held(daemon, connection, &request.server, asked).await
 }
 
 pub(super) async fn get_prompt(
@@ -84,19 +89,35 @@ pub(super) async fn get_prompt(
         name: request.name,
         arguments: request.arguments,
     };
-    ask_held(daemon, connection, &request.server, &wanted, request.token).await
+    let asked = AskedContent {
+        wanted,
+        token: request.token,
+        meta: request.meta,
+    };
+    ask_held(daemon, connection, &request.server, asked).await
 }
 
 pub(super) async fn complete(
     daemon: &Daemon,
     connection: &ConnectionState,
-    request: wire::CompleteRequest,
+    mut request: wire::CompleteRequest,
 ) -> wire::Result<Value> {
-    let wanted = ContentRequest::completion(request.params).map_err(|wrong| {
-        let message = format!("invalid params of completion/complete: {wrong}");
+    let params = request.params.as_object_mut();
+    let meta = match params.and_then(|params| params.shift_remove("_meta")) {
+        Some(Value::Object(meta)) => meta,
+        _ => Map::new(),
+    };
+    let wanted = ContentRequest::completion(request.params).map_err(|_| {
+        let message = "invalid params of completion/complete: `ref` must be a prompt or a resource, and `argument` must \
+                       have `name` and `value`";
         wire::Error::new(wire::Kind::Validation, message)
     })?;
-    let found = ask(daemon, connection, &request.server, &wanted, None).await;
+    let asked = AskedContent {
+        wanted,
+        token: None,
+        meta,
+    };
+    let found = ask(daemon, connection, &request.server, asked).await;
     let completion = found.map_err(convert::error)?;
     convert::check_fits_frame(&completion.to_string())?;
     Ok(completion)
@@ -121,15 +142,21 @@ pub(super) async fn subscribe(
         .await
 }
 
+/// What a client asks a server for, besides tool calls.
+struct AskedContent {
+    wanted: ContentRequest,
+    token: Option<String>,
+    meta: Map<String, Value>,
+}
+
 /// As [`ask`], with an answer that is stored if it is long.
 async fn ask_held(
     daemon: &Daemon,
     connection: &ConnectionState,
     server: &str,
-    wanted: &ContentRequest,
-    token: Option<String>,
+    asked: AskedContent,
 ) -> wire::Result<wire::Held> {
-    let found = ask(daemon, connection, server, wanted, token).await;
+    let found = ask(daemon, connection, server, asked).await;
     let found = found.map_err(convert::error)?;
     held(daemon, connection, found.to_string()).await
 }
@@ -138,15 +165,15 @@ async fn ask(
     daemon: &Daemon,
     connection: &ConnectionState,
     server: &str,
-    wanted: &ContentRequest,
-    token: Option<String>,
+    asked: AskedContent,
 ) -> Result<Value, Fault> {
-    let asking = asking(connection, token);
+    let mut asking = asking(connection, asked.token);
+    Arc::make_mut(&mut asking.caller).meta = request_meta::for_server(asked.meta)?;
     let observer = ProgressObserver::of(&asking.caller);
     let _admitted = daemon.runs.admit()?;
     daemon
         .gateway
-        .request_offer(server, wanted, &asking, &observer)
+        .request_offer(server, &asked.wanted, &asking, &observer)
         .await
 }
 

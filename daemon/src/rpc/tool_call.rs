@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     connection::ConnectionState, convert, long_value::held, progress_observer::ProgressObserver,
-    resources_and_prompts,
+    request_meta, resources_and_prompts,
 };
 use crate::daemon::Daemon;
 use mux_gateway::{CallArguments, ToolCall};
@@ -54,8 +54,10 @@ pub(super) async fn make(
     let mut span = tracer.begin_trace(context, SpanKind::Server, || "call".into());
     span.set("mux.client", || Some(connection.origin().client.clone()));
     span.set("gen_ai.agent.name", || connection.origin().agent.clone());
+    let meta = request_meta::for_server(request.meta).map_err(convert::error)?;
     let mut asking = resources_and_prompts::asking(connection, request.token);
-    Arc::make_mut(&mut asking.caller).trace = span.trace().clone();
+    let caller = Arc::make_mut(&mut asking.caller);
+    (caller.trace, caller.meta) = (span.trace().clone(), meta);
     let call = ToolCall {
         target: CallTarget::Path {
             path: request.path,

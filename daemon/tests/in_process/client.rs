@@ -238,6 +238,7 @@ impl Client {
             server: "fix".into(),
             uri: uri.into(),
             token: None,
+            meta: Default::default(),
         };
         self.rpc.read_resource(within(), request).await.unwrap()
     }
@@ -248,6 +249,7 @@ impl Client {
             name: name.into(),
             arguments: arguments.as_object().cloned().unwrap_or_default(),
             token: None,
+            meta: Default::default(),
         };
         self.rpc.get_prompt(within(), request).await.unwrap()
     }

@@ -54,6 +54,9 @@ pub struct ResourceRequest {
     /// The client's own name for this request, by which notices refer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// As in [`CallRequest`](crate::CallRequest).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
 }
 
 /// Gets a prompt. The answer is MCP's `GetPromptResult`.
@@ -66,9 +69,12 @@ pub struct PromptRequest {
     pub arguments: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// As in [`CallRequest`](crate::CallRequest).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
 }
 
-/// The `params` of MCP's `completion/complete`. The answer is its result.
+/// The `params` of MCP's `completion/complete`, with `_meta` as in [`CallRequest`](crate::CallRequest). The answer is its result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CompleteRequest {

@@ -9,6 +9,7 @@ use rmcp::{
     model::{ClientRequest, GetExtensions, GetMeta, ServerResult},
     service::{PeerRequestOptions, ServiceError},
 };
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
 use super::Session;
@@ -54,6 +55,19 @@ impl RequestOptions<'_> {
     }
 }
 
+/// The client's `_meta` for the request that it asked for. Requests that only serve it have none.
+fn client_meta<'a>(
+    request: &ClientRequest,
+    options: &RequestOptions<'a>,
+) -> Option<&'a Map<String, Value>> {
+    use ClientRequest::{CallToolRequest, CompleteRequest, GetPromptRequest, ReadResourceRequest};
+    let is_asked_for = matches!(
+        request,
+        CallToolRequest(_) | CompleteRequest(_) | GetPromptRequest(_) | ReadResourceRequest(_)
+    );
+    options.caller?.meta.as_deref().filter(|_| is_asked_for)
+}
+
 impl Session {
     /// Boxed: its future has several KiB, and those around it are moved before they are polled.
     pub(super) fn request<'a>(
@@ -92,9 +106,13 @@ impl Session {
             whole: options.whole,
             trace: options.trace.cloned(),
         });
+        if let Some(meta) = client_meta(&request, options) {
+            // What is set below and by rmcp replaces it.
+            request.get_meta_mut().0.0.extend(meta.clone());
+        }
         if self.era == ProtocolEra::Modern {
             // Without it a modern server sends us no log messages.
-            let level = serde_json::Value::from("info");
+            let level = Value::from("info");
             request
                 .get_meta_mut()
                 .insert(LOG_LEVEL_META_KEY.into(), level);

@@ -299,7 +299,7 @@ impl ContentRequest {
             }
             Self::Prompt { name, arguments } => {
                 let mut params = GetPromptRequestParams::new(name);
-                params.arguments = Some(arguments.clone()).filter(|given| !given.is_empty());
+                params.arguments = Some(arguments.clone());
                 (params.input_responses, params.request_state) = (responses, state);
                 GetPromptRequest::new(params).into()
             }

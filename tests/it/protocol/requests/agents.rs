@@ -41,6 +41,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                     server: "fix".into(),
                     uri: "fix://text/a".into(),
                     token: Some("t-1".into()),
+                    meta: Map::new(),
                 },
             },
         ),
@@ -106,6 +107,7 @@ fn call() -> CallRequest {
         path: "fix.add".into(),
         arguments: json!({ "a": 1, "b": 2.5 }).into(),
         token: Some("t-2".into()),
+        meta: Map::from_iter([("com.example/own".to_owned(), json!({ "n": 1 }))]),
         ..CallRequest::default()
     }
 }
@@ -125,6 +127,7 @@ fn prompt() -> PromptRequest {
         name: "greet".into(),
         arguments,
         token: None,
+        meta: Map::new(),
     }
 }
 
