@@ -30,8 +30,8 @@ use super::{
     run_texts, tool_results,
 };
 
-/// How long a list waits, in all, for servers whose tools were never listed before, so that it is there after 2 s. Later
-/// tools are announced as a list change. Agents wait 5 s or longer, and then lose every tool.
+/// How long a list waits, in all, for servers whose tools were never listed before. With the rest of its work it takes less
+/// than 2 s. Later tools are announced as a list change. Agents wait 5 s or longer, and then lose every tool.
 pub(super) const LIST_PATIENCE: Duration = Duration::from_millis(1_800);
 /// How long the instructions wait for the names of the servers.
 const INSTRUCTIONS_PATIENCE: Duration = Duration::from_secs(1);

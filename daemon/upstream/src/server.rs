@@ -318,7 +318,8 @@ impl Server {
         let list = blocking_pool::run(move || entry.recall_offers(kind, &owner)).await?;
         let slot = self.slot(caller).ok()?;
         slot.slot_shared.announce_list(kind, Some(&list));
-        let (server, caller) = (self.me.upgrade()?, caller.clone());
+        let server = self.me.upgrade()?;
+        let caller = caller.clone();
         // A failure shows in the server's state.
         tokio::spawn(async move { drop(server.session(&caller).await) });
         Some(Arc::new(list))

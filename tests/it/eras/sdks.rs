@@ -27,7 +27,7 @@ async fn typescript_sdk_2_in_the_modern_era() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_sdk_in_the_modern_era() {
-    // It speaks both eras, and announces a new tool in this one only.
+    // This server speaks both eras, and announces a new tool in this one only.
     let entry = "era = \"2026-07-28\"\n";
     works("server.py", &pypi("python"), "2026-07-28", entry).await;
 }

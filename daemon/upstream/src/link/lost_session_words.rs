@@ -35,7 +35,7 @@ const SPELLINGS: [&str; 5] = [
     "sessionid",
 ];
 
-/// Whether the text says that a session is unknown.
+/// Returns true if the text says that a session is unknown.
 pub(crate) fn names_lost_session(text: &str) -> bool {
     let mut text = text.to_lowercase();
     for spelling in SPELLINGS {

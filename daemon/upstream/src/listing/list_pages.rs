@@ -84,7 +84,7 @@ mod tests {
             _ => (vec!["c"], Some("1")),
         };
         assert_eq!(kept(cycle), ["a", "b", "c"]);
-        // It ignores the cursor, and makes a new one each time.
+        // The server ignores the cursor, and makes a new one each time.
         let ignored = |at: &str| (vec!["a", "b"], Some(if at.is_empty() { "x" } else { "y" }));
         assert_eq!(kept(ignored), ["a", "b"]);
         // A page may be empty, and an overlap is no end.

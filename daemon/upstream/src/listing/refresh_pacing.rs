@@ -22,7 +22,7 @@ const NOISE_INTERVAL: Duration = Duration::from_secs(4);
 pub(crate) struct RefreshPacing {
     last: Option<Instant>,
     interval: Duration,
-    /// Whether the list was seen unchanged since the last refresh began.
+    /// Set once the list was seen unchanged since the last refresh began.
     unchanged: bool,
 }
 
@@ -43,7 +43,7 @@ impl RefreshPacing {
         self.last.map_or(now, |last| now.max(last + self.interval))
     }
 
-    /// Whether the server has announced several changes that were none.
+    /// Returns true if the server has announced several changes that were none.
     pub(crate) fn is_noise(&self) -> bool {
         self.interval >= NOISE_INTERVAL
     }
@@ -84,7 +84,8 @@ struct PacedState {
 }
 
 impl PacedChanges {
-    /// Whether the announced change takes effect now. Otherwise [`Self::wait_for_held_change`] resolves when it does.
+    /// Returns true if the announced change takes effect now. Otherwise [`Self::wait_for_held_change`] resolves when it
+    /// does.
     pub(crate) fn announce(&self) -> bool {
         let mut state = self.state.lock();
         if state.is_held {

@@ -25,7 +25,7 @@ pub(crate) struct ToolsRefresh {
     announced: AtomicU64,
     /// The last announcement for which the list was fetched.
     listed: AtomicU64,
-    /// Whether the server announces changes that are none, so that no call waits for them.
+    /// Set while the server announces changes that are none. No call waits for them.
     is_noise: AtomicBool,
     /// Notified if the list is to be fetched without delay.
     urgent: Notify,

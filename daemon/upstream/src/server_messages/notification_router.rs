@@ -208,10 +208,8 @@ impl NotificationRouter {
 
     /// Applies the changes that came too soon after others.
     pub(crate) async fn apply_held_changes(&self) -> Infallible {
-        let (resources, prompts) = (
-            self.list_caches.resource_changes(),
-            self.list_caches.prompt_changes(),
-        );
+        let resources = self.list_caches.resource_changes();
+        let prompts = self.list_caches.prompt_changes();
         loop {
             tokio::select! {
                 () = resources.wait_for_held_change() => self.apply_resources_change(),

@@ -440,7 +440,8 @@ impl<'a> SessionConnector<'a> {
         let instructions = peer_info
             .as_ref()
             .and_then(|info| info.instructions.as_deref());
-        let (health, mut ttl) = (SessionHealth::default(), None);
+        let health = SessionHealth::default();
+        let mut ttl = None;
         let set = match listed {
             Ok(listed) => {
                 ttl = listed.ttl;
@@ -449,7 +450,7 @@ impl<'a> SessionConnector<'a> {
                     .await
             }
             Err(problem) => {
-                let problem = last_lines.mask_text(&problem);
+                let problem = last_lines.mask_text(&problem.to_string());
                 health.record_listing(Err(&problem));
                 catalog_entry.unlisted_tools(instructions)
             }
@@ -548,7 +549,7 @@ async fn handshake_and_list_tools(
     intercepted: InterceptingTransport<LinkTransport>,
     (transport, repairs): (&'static str, &Arc<Repairs>),
     mode: HandshakeMode,
-) -> Result<(HandshakeOutcome, Result<ListedTools, String>), ServerConnectError> {
+) -> Result<(HandshakeOutcome, Result<ListedTools, ListToolsError>), ServerConnectError> {
     let handshake = match mode {
         HandshakeMode::Start { knowledge, offered } => {
             let handler = handler.offering(offered);
@@ -561,7 +562,7 @@ async fn handshake_and_list_tools(
     };
     match list_tools(handshake.service.peer(), transport, repairs).await {
         Ok(listed) => Ok((handshake, Ok(listed))),
-        Err(refused @ ListToolsError::Refused(_)) => Ok((handshake, Err(refused.to_string()))),
+        Err(refused @ ListToolsError::Refused(_)) => Ok((handshake, Err(refused))),
         Err(ListToolsError::Failed(problem)) => Err(ServerConnectError {
             closed_by_server: handshake.service.peer().is_transport_closed(),
             ..ServerConnectError::of(problem)

@@ -181,10 +181,8 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
     transport: T,
     knowledge: EraKnowledge,
 ) -> Result<HandshakeOutcome, ServerConnectError> {
-    let (offered, server_requests) = (
-        handler.offered_version.clone(),
-        Arc::clone(&handler.server_requests),
-    );
+    let offered = handler.offered_version.clone();
+    let server_requests = Arc::clone(&handler.server_requests);
     let late = Arc::<LateDiscovery<T>>::default();
     let transport = LateDiscoverFilter {
         inner: Some(transport),
@@ -193,9 +191,10 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
     let error = match serve_client(handler, transport).await {
         Ok(service) => {
             let peer_info = service.peer().peer_info();
-            let era = match peer_info.is_none_or(|info| info.protocol_version.has_initialize()) {
-                true => ProtocolEra::Legacy,
-                false => ProtocolEra::Modern,
+            let era = if peer_info.is_none_or(|info| info.protocol_version.has_initialize()) {
+                ProtocolEra::Legacy
+            } else {
+                ProtocolEra::Modern
             };
             return Ok(HandshakeOutcome {
                 service,
@@ -205,7 +204,8 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
         }
         Err(error) => error,
     };
-    let (mut named_version, mut names_newest) = (None, false);
+    let mut named_version = None;
+    let mut names_newest = false;
     let is_refusal = matches!(error, ClientInitializeError::JsonRpcError(_));
     if let ClientInitializeError::JsonRpcError(refusal) = &error {
         named_version = newest_named_version(refusal, &offered);
@@ -215,7 +215,7 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
             let handler = ClientRequestHandler::new(server_requests);
             let probes = knowledge == EraKnowledge::Process && named_version.is_none();
             let answer = match late.answer.get().cloned() {
-                // It needed longer to start than the probe waited.
+                // The server needed longer to start than the probe waited.
                 Some(answer) => Some(answer),
                 None if probes => {
                     let probe = discover(&handler, &mut transport);
@@ -231,7 +231,7 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
     }
     let speaks_newest = late.answer.get().is_some_and(supports_newest_version);
     let mut error = connect_error(error);
-    // It may have understood the probe after all, or it was never probed.
+    // The server may have understood the probe after all, or it was never probed.
     let unprobed = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !error.closed_by_server;
     error.retry_era = match knowledge {
         EraKnowledge::Only(_) => None,

@@ -83,7 +83,8 @@ impl Session {
         let options = RequestOptions::without_caller(within);
         let (items, ttl) = self.fetch_list(kind, &options).await?;
         self.router.list_caches.record_fetched(kind, &items);
-        let (listed, entry) = (Arc::clone(&items), self.catalog_entry.clone());
+        let listed = Arc::clone(&items);
+        let entry = self.catalog_entry.clone();
         let owner = self.router.lasting_owner();
         let read = move || {
             if let Some(owner) = owner {

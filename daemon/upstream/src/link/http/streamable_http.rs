@@ -183,10 +183,12 @@ impl StreamableHttpClient for HttpExchange {
             let delay = self.lock_sse_backoff().reopen_delay();
             tokio::time::sleep(delay).await;
         }
-        let response = match resumes || self.lock_sse_backoff().was_opened() {
-            true => self.send(request).await,
+        let was_opened = resumes || self.lock_sse_backoff().was_opened();
+        let response = if was_opened {
+            self.send(request).await
+        } else {
             // A server that takes messages may refuse its stream alone, which a login does not change.
-            false => self.send_without_refresh(request).await,
+            self.send_without_refresh(request).await
         };
         self.listening().send_replace(true);
         let response = response?;
@@ -440,7 +442,7 @@ impl HttpExchange {
     }
 }
 
-/// Whether the status alone says that the session is unknown.
+/// Returns true if the status alone says that the session is unknown.
 fn is_gone(status: StatusCode) -> bool {
     matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
 }
