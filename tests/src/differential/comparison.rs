@@ -18,6 +18,11 @@ use super::{
 };
 use crate::web::Web;
 
+/// An SDK is not tried twice, so it gets more time at first.
+const SDK_LIMITS: Limits = Limits {
+    at_once: 32,
+    seconds: 8,
+};
 const LIMITS: Limits = Limits {
     at_once: 32,
     seconds: 3,
@@ -69,7 +74,7 @@ impl Comparison {
             let case = serde_json::to_string(&subject.case).unwrap();
             fs::write(servers.case_file(subject), case).unwrap();
         }
-        let running = Sdk::ALL.map(|sdk| sdk.start(&servers, subjects, LIMITS));
+        let running = Sdk::ALL.map(|sdk| sdk.start(&servers, subjects, SDK_LIMITS));
         let mut muxd = outcomes_of_muxd(&servers, subjects, LIMITS);
         let sdks = running.map(|sdk| sdk.join().unwrap());
         let is_failure = |subject: &&Subject| Verdict::of(subject, &muxd, &sdks).is_failure();
