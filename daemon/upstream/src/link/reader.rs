@@ -62,6 +62,8 @@ pub(super) struct ReadText {
     pub(super) messages: Vec<IncomingMessage>,
     /// Whether the text is a message, even if it is one for nobody, such as the answer to a cancelled request.
     pub(super) is_message: bool,
+    /// An answer whose id is that of no open request: see [`MessageReader::adopt_answer`].
+    pub(super) foreign_answer: Option<Value>,
 }
 
 impl ReadText {
@@ -185,7 +187,22 @@ impl MessageReader {
             .iter()
             .any(|name| message.contains_key(*name));
         if is_answer {
-            read.push(self.read_answer(message, answered));
+            let (id, is_missing) = match message.get("id") {
+                Some(id) if !id.is_null() => (id, false),
+                _ => (&Value::Null, true),
+            };
+            let Some((id, request)) = self.take_answered(id, answered) else {
+                read.is_message = true;
+                if is_missing {
+                    let body = message.get("error").or(message.get("result"));
+                    let body = body.map(Value::to_string).unwrap_or_default();
+                    self.repairs.record_stray_answer(&excerpt(&body));
+                } else {
+                    read.foreign_answer = Some(Value::Object(message));
+                }
+                return;
+            };
+            read.push(Some(self.read_answer(message, id, &request)));
             return;
         }
         // Other programs write objects with a `method`, too: a log line is not a message.
@@ -222,45 +239,42 @@ impl MessageReader {
         }
     }
 
+    /// Reads an answer with a foreign id as the answer to this request, if it is still open: it was the only answer where
+    /// that request's answer belongs.
+    pub(super) fn adopt_answer(&self, answer: Value, id: &RequestId) -> Option<IncomingMessage> {
+        let request = self.open.lock().remove(id)?;
+        self.repairs.record(Repair::IdType, "an answer");
+        let Value::Object(answer) = answer else {
+            return None;
+        };
+        Some(self.read_answer(answer, id.clone(), &request))
+    }
+
     fn read_answer(
         &self,
         mut message: Map<String, Value>,
-        answered: Option<&RequestId>,
-    ) -> Option<IncomingMessage> {
+        id: RequestId,
+        request: &OpenRequest,
+    ) -> IncomingMessage {
         let result = message.shift_remove("result");
         let error = message.shift_remove("error").filter(is_error);
-        let id = message.get("id").unwrap_or(&Value::Null);
-        let Some((id, request)) = self.take_answered(id, answered) else {
-            if RequestId::deserialize(id).is_err() {
-                let body = error.or(result).unwrap_or_default();
-                let body = excerpt(&body.to_string());
-                self.repairs.record_stray_answer(&body);
-            }
-            return None;
-        };
         if message
             .get("jsonrpc")
             .is_none_or(|version| version != "2.0")
         {
             self.repairs.record(Repair::Version, "an answer");
         }
-        let position = Position::in_message(&request.method);
         if let Some(error) = error {
-            return Some(JsonRpcMessage::error(
-                self.error_data(error, position),
-                Some(id),
-            ));
+            let position = Position::in_message(&request.method);
+            return JsonRpcMessage::error(self.error_data(error, position), Some(id));
         }
         let mut result = result.unwrap_or_default();
-        self.repair_result(&mut result, &request);
-        Some(JsonRpcMessage::response(
-            raw_message::raw_result(result),
-            id,
-        ))
+        self.repair_result(&mut result, request);
+        JsonRpcMessage::response(raw_message::raw_result(result), id)
     }
 
-    /// The request that is answered, which is no longer open then. An answer without a usable id ends the request of its
-    /// stream, or the only one that is open. `None` if there are several, or if it answers a request that was cancelled.
+    /// The request that is answered, which is no longer open then. An answer without an id ends the request of its stream,
+    /// or the only one that is open. `None` if there are several, or if the id is that of no open request.
     fn take_answered(
         &self,
         id: &Value,
@@ -288,8 +302,7 @@ impl MessageReader {
             (None, 1) => open.keys().next().cloned(),
             (None, _) => None,
         };
-        // An answer with another id is one to a request that was cancelled.
-        let only = only.filter(|_| written.is_none() || answered.is_some())?;
+        let only = only.filter(|_| id.is_null())?;
         self.repairs.record(Repair::MissingId, "an answer");
         let request = open.remove(&only)?;
         Some((only, request))

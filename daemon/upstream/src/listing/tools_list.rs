@@ -21,7 +21,7 @@ use crate::{
 };
 use mux_catalog::ToolDescription;
 use mux_process::{blocking_pool, malloc_trim};
-use mux_text::json_length;
+use mux_text::{error_chain::excerpt, json_length};
 
 const MAX_LISTED_TOOLS: usize = 10_000;
 const MAX_TOOL_PAGES: usize = 500;
@@ -144,6 +144,16 @@ async fn fetch_tools_pages(
             Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
             // A server without tools need not know the method.
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
+            // What was read is offered.
+            Err(ServiceError::McpError(error)) if !listed.tools.is_empty() => {
+                let reason = excerpt(&error.message);
+                let position = format!(
+                    "tools/list: the pages after tool {}: {reason}",
+                    listed.tools.len()
+                );
+                repairs.record(Repair::LeftOut, position);
+                return Ok(listed);
+            }
             // The link reports an answer that cannot be read as an error of this code.
             Err(ServiceError::McpError(error)) if error.code != ErrorCode::PARSE_ERROR => {
                 return Err(ListToolsError::Refused(error.message.into_owned()));

@@ -3,7 +3,7 @@
 //! Invariant: one session keeps at most one body longer than [`SHORT_BODY_BYTES`] in memory, and none longer than
 //! [`MAX_HTTP_MESSAGE_BYTES`].
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::{
     StreamExt,
@@ -15,6 +15,7 @@ use rmcp::{
     transport::streamable_http_client::SseError,
 };
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use sse_stream::Sse;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -23,7 +24,10 @@ use tokio::{
 use tokio_util::bytes::Bytes;
 
 use super::{http_exchange::HttpExchange, sse_decoder::SseDecoder};
-use crate::link::{link_error::LinkError, reader::MessageReader};
+use crate::link::{
+    link_error::LinkError,
+    reader::{MessageReader, ReadText},
+};
 use mux_process::blocking_pool;
 use mux_text::json_weight::MIN_OFFLOAD_BYTES;
 
@@ -93,36 +97,74 @@ pub(super) fn rmcp_event_stream(
     response: Response,
     answered: Option<RequestId>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
-    let reader = exchange.reader().clone();
-    let kept = exchange.messages().clone();
-    let events = event_stream(exchange, response).then(move |event| {
-        let (reader, answered) = (reader.clone(), answered.clone());
-        async move {
-            let mut event = event.map_err(|error| SseError::Body(Box::new(error)))?;
-            let retry = event.retry;
-            event.retry = retry.map(|ms| ms.clamp(MIN_SSE_RETRY_MS, MAX_SSE_RETRY_MS));
-            let messages = read_event(&reader, &mut event, answered.as_ref()).await;
-            Ok((event, messages))
+    let start = PlaceholderStream {
+        events: Some(event_stream(exchange, response)),
+        exchange: exchange.clone(),
+        answered,
+        queued: VecDeque::new(),
+        foreign_answer: None,
+    };
+    stream::unfold(start, |mut stream| async move {
+        let event = stream.next_event().await?;
+        Some((event, stream))
+    })
+    .boxed()
+}
+
+/// The events of a response, with their messages kept aside.
+struct PlaceholderStream {
+    /// `None` at the end of the response.
+    events: Option<BoxStream<'static, Result<Sse, LinkError>>>,
+    exchange: HttpExchange,
+    answered: Option<RequestId>,
+    /// Messages and events that are not returned yet.
+    queued: VecDeque<QueuedEvent>,
+    /// The last answer with the id of no open request. It is taken if no other comes.
+    foreign_answer: Option<Value>,
+}
+
+enum QueuedEvent {
+    Message(RxJsonRpcMessage<RoleClient>),
+    Event(Sse),
+}
+
+impl PlaceholderStream {
+    async fn next_event(&mut self) -> Option<Result<Sse, SseError>> {
+        loop {
+            match self.queued.pop_front() {
+                Some(QueuedEvent::Event(event)) => return Some(Ok(event)),
+                Some(QueuedEvent::Message(message)) => {
+                    let placeholder = self.exchange.messages().keep_as_text(message);
+                    return Some(Ok(Sse::default().data(placeholder)));
+                }
+                None => {}
+            }
+            match self.events.as_mut()?.next().await {
+                Some(Ok(event)) => self.queue_event(event).await,
+                Some(Err(error)) => return Some(Err(SseError::Body(Box::new(error)))),
+                None => {
+                    self.events = None;
+                    let id = self.answered.as_ref()?;
+                    let foreign = self.foreign_answer.take()?;
+                    let adopted = self.exchange.reader().adopt_answer(foreign, id)?;
+                    self.queued.push_back(QueuedEvent::Message(adopted));
+                }
+            }
         }
-    });
-    events
-        .flat_map(move |event| {
-            let (event, messages) = match event {
-                Ok(read) => read,
-                Err(error) => return stream::iter([Err(error)]).boxed(),
-            };
-            let kept = kept.clone();
-            let messages = messages.into_iter();
-            let messages = messages.map(move |message| {
-                let placeholder = kept.keep_as_text(message);
-                Ok(Sse::default().data(placeholder))
-            });
-            // The event itself comes last, with its id: all its messages have arrived then.
-            stream::iter(messages)
-                .chain(stream::iter([Ok(event)]))
-                .boxed()
-        })
-        .boxed()
+    }
+
+    async fn queue_event(&mut self, mut event: Sse) {
+        let retry = event.retry;
+        event.retry = retry.map(|ms| ms.clamp(MIN_SSE_RETRY_MS, MAX_SSE_RETRY_MS));
+        let reader = self.exchange.reader();
+        let read = read_event(reader, &mut event, self.answered.as_ref()).await;
+        // A response that can be resumed has its answer later.
+        self.foreign_answer = read.foreign_answer.filter(|_| event.id.is_none());
+        let messages = read.messages.into_iter().map(QueuedEvent::Message);
+        self.queued.extend(messages);
+        // The event itself comes last, with its id: all its messages have arrived then.
+        self.queued.push_back(QueuedEvent::Event(event));
+    }
 }
 
 /// Takes the messages out of an event; an event of another name holds none.
@@ -130,15 +172,15 @@ pub(super) async fn read_event(
     reader: &MessageReader,
     event: &mut Sse,
     answered: Option<&RequestId>,
-) -> Vec<RxJsonRpcMessage<RoleClient>> {
+) -> ReadText {
     let data = event.data.take().unwrap_or_default();
     let holds_messages = matches!(event.event.as_deref(), None | Some("" | "message"));
     if !holds_messages || data.trim().is_empty() {
-        return Vec::new();
+        return ReadText::default();
     }
     let (reader, answered) = (reader.clone(), answered.cloned());
     let is_long = data.len() > MIN_OFFLOAD_BYTES;
-    let read = move || reader.read(data.as_bytes(), answered.as_ref()).messages;
+    let read = move || reader.read(data.as_bytes(), answered.as_ref());
     blocking_pool::run_if(is_long, read).await
 }
 

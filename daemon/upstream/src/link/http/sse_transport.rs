@@ -243,7 +243,8 @@ impl SseListener {
                 continue;
             }
             let reader = self.exchange.reader();
-            for message in response_body::read_event(reader, &mut event, None).await {
+            let read = response_body::read_event(reader, &mut event, None).await;
+            for message in read.messages {
                 // An error means that the session is closing.
                 drop(self.message_sender.send(message).await);
             }

@@ -374,7 +374,13 @@ impl HttpExchange {
         let excerpt = excerpt(&String::from_utf8_lossy(&body[..body.len().min(1_000)]));
         let reader = self.reader().clone();
         let request_id = id.clone();
-        let read = move || reader.read(&body, Some(&request_id)).messages;
+        let read = move || {
+            let mut read = reader.read(&body, Some(&request_id));
+            let foreign = read.foreign_answer.take();
+            let adopted = foreign.and_then(|answer| reader.adopt_answer(answer, &request_id));
+            read.messages.extend(adopted);
+            read.messages
+        };
         let messages = blocking_pool::run_if(is_long, read).await;
         let is_answer = |message: &ServerJsonRpcMessage| {
             matches!(
