@@ -27,6 +27,17 @@ const LIMITS: Limits = Limits {
     at_once: 32,
     seconds: 3,
 };
+/// Words of a parser or of Rust, which no user should read in an error.
+const INTERNAL_WORDS: [&str; 8] = [
+    "invalid type",
+    "invalid value",
+    "invalid length",
+    "missing field",
+    "unknown variant",
+    "expected value",
+    "at line ",
+    "Some(",
+];
 /// For servers that muxd is tried with again.
 const PATIENT: Limits = Limits {
     at_once: 8,
@@ -181,6 +192,12 @@ impl Verdict {
             verdict.is_below_minimum = !missing.is_empty();
             let named = missing.into_iter().map(|what| ("the case", what));
             verdict.missing.extend(named);
+        }
+        let error = mine.error.as_deref().unwrap_or_default();
+        if let Some(word) = INTERNAL_WORDS.iter().find(|word| error.contains(**word)) {
+            verdict.is_below_minimum = true;
+            let what = format!("an error without the word {word:?}");
+            verdict.missing.push(("a user", what));
         }
         verdict
     }

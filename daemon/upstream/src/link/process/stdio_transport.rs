@@ -19,6 +19,7 @@ use std::{
 
 use rmcp::{
     RoleClient,
+    model::JsonRpcMessage,
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -65,6 +66,8 @@ pub(crate) struct StdioTransport<R, W> {
     line: Vec<u8>,
     /// A long line that is being parsed on a blocking thread. No later line is passed on before it.
     parsing: Option<JoinHandle<ParsedLine>>,
+    /// Whether the server has answered. What it sends before is often the reason why it does not.
+    has_answered: bool,
     noise_lines: usize,
     log: (PathBuf, LogStamp),
     /// Shown when the server fails: its output in place of messages is often the reason.
@@ -150,6 +153,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
             stray_output: StrayOutput::default(),
             line: Vec::new(),
             parsing: None,
+            has_answered: false,
             noise_lines: 0,
             log,
             last_lines,
@@ -188,6 +192,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     fn finish_line(&mut self, found: ReadText) {
         if found.is_message {
             self.stray_output.record_message();
+            self.note_early_message(&found);
         } else if !self.line.trim_ascii().is_empty() {
             self.stray_output.record_line();
             self.log_noise_line();
@@ -200,6 +205,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         self.line.clear();
         // One long line does not mean that others follow.
         self.line.shrink_to(MIN_OFFLOAD_BYTES);
+    }
+
+    /// Keeps what the server says before its first answer, for the error if it ends.
+    fn note_early_message(&mut self, found: &ReadText) {
+        if self.has_answered {
+            return;
+        }
+        self.has_answered = found.messages.iter().any(|message| {
+            matches!(
+                message,
+                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
+            )
+        });
+        if !self.has_answered {
+            self.last_lines.push(&printable_excerpt(&self.line));
+        }
     }
 
     fn log_noise_line(&mut self) {
@@ -433,6 +454,23 @@ mod tests {
         input.extend_from_slice(message);
         assert!(messages(input).await.is_empty());
     }
+
+    #[tokio::test]
+    async fn messages_before_the_first_answer_are_kept_for_errors() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let last_lines = LastLines::default();
+        let input = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"log\",\"params\":\"no account\"}\n";
+        let mut transport = StdioTransport::new(
+            io::Cursor::new(input.as_bytes()),
+            tokio::io::sink(),
+            (log.path().to_owned(), LogStamp::default()),
+            last_lines.clone(),
+        );
+        while transport.receive().await.is_some() {}
+        let problem = last_lines.append_last_lines("it ended".into());
+        assert!(problem.contains("no account"), "{problem}");
+    }
+
     #[tokio::test]
     async fn cancellation_does_not_overtake_its_request() {
         let log = tempfile::NamedTempFile::new().unwrap();
