@@ -77,7 +77,15 @@ fn words(command: &str) -> Vec<String> {
 
 /// What is wrong with a command, apart from values that it lacks or that are placeholders.
 fn mistake(command: &str) -> Option<String> {
-    let words = words(command).into_iter().chain(["--help".to_owned()]);
+    let words = words(command);
+    // `mux servers NAME` shows one server.
+    if let [_, parent, name] = &words[..]
+        && parent == "servers"
+        && [PLACEHOLDER, "NAME"].contains(&name.as_str())
+    {
+        return None;
+    }
+    let words = words.into_iter().chain(["--help".to_owned()]);
     let parsed = MuxCli::command().try_get_matches_from(words);
     let error = parsed.err()?;
     let is_known = match error.kind() {

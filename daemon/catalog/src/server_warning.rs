@@ -22,6 +22,8 @@ pub enum ServerWarningCode {
     SourceNote,
     /// An element of its lists cannot be used.
     LeftOut,
+    /// What it wrote into the empty home of its sandbox is lost.
+    DiscardedFiles,
     /// Its messages deviate from MCP, and were read all the same.
     Repaired,
     Other,

@@ -16,7 +16,7 @@
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
 //!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
 //!   (`activity_stream` tells it which connections are idle). `denied_files` are those that a server's
-//!   errors name; `denial_counts` remembers what was denied, of either kind.
+//!   errors name, `discarded_files` those that it wrote into its empty home; `denial_counts` remembers what was denied, of either kind.
 //! - `observed_command` is how a server is started without a sandbox under `muxd observe` (`observed_process`), which
 //!   records what it does (`observation`, in an `observation_file`); `suggestion` derives a sandbox from that.
 //!
@@ -32,6 +32,7 @@ mod bubblewrap;
 mod confined_process;
 mod denial_counts;
 mod denied_files;
+mod discarded_files;
 #[cfg(target_os = "linux")]
 mod egress_forwarder;
 mod egress_proxy;
@@ -59,6 +60,7 @@ mod user_scope;
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
 pub use denied_files::{DeniedFile, DeniedFiles, denied_paths, denied_targets, named_paths};
+pub use discarded_files::DiscardedFiles;
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use machine::{Bubblewrap, SandboxSupport};
 pub use observed_command::{ObservedCommand, observe};

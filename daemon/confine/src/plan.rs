@@ -149,6 +149,8 @@ pub struct ConfinedCommand {
     pub limits: TreeLimits,
     /// The folder in which the egress proxy of this server has to listen, if it needs one.
     pub egress: Option<PathBuf>,
+    /// Its home, if that is an empty one which ends with it.
+    pub empty_home: Option<PathBuf>,
 }
 
 /// Why a server cannot be started in its sandbox.
@@ -344,6 +346,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             env,
             limits,
             egress,
+            empty_home: None,
         });
     }
     let mut plan = ConfinementPlan {
@@ -364,7 +367,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
                 system: system_paths(),
                 read: read.clone(),
                 write: write.clone(),
-                empty_home,
+                empty_home: empty_home.clone(),
                 cwd: cwd.to_owned(),
                 hidden,
                 egress: egress
@@ -422,6 +425,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         env,
         limits,
         egress,
+        empty_home,
     })
 }
 

@@ -279,6 +279,7 @@ fn warning_code(code: ServerWarningCode) -> wire::ServerWarningCode {
         ServerWarningCode::SourceProblem => wire::ServerWarningCode::SourceProblem,
         ServerWarningCode::SourceNote => wire::ServerWarningCode::SourceNote,
         ServerWarningCode::LeftOut => wire::ServerWarningCode::LeftOut,
+        ServerWarningCode::DiscardedFiles => wire::ServerWarningCode::DiscardedFiles,
         ServerWarningCode::Repaired => wire::ServerWarningCode::Repaired,
         ServerWarningCode::Other => wire::ServerWarningCode::Other,
     }

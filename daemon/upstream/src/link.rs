@@ -54,6 +54,7 @@ pub use self::{
     },
 };
 use mux_keeper::{KeptChild, StderrPipe, StdinPipe, StdoutPipe};
+use mux_process::blocking_pool;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
 use mux_sources::Source;
 
@@ -360,11 +361,20 @@ impl LinkEndpoint {
                 stderr_ended,
                 ..
             } => {
+                record_empty_home(&child, &sandbox).await;
                 child.stop(TERMINATION_GRACE_PERIOD).await;
                 drop(sandbox);
                 _ = timeout(FINAL_OUTPUT_TIMEOUT, stderr_ended).await;
             }
             Self::Remote(_) => {}
         }
+    }
+}
+
+/// Records the files in the empty home of a process that is about to be stopped.
+async fn record_empty_home(child: &KeptChild, sandbox: &RunningSandbox) {
+    if let Some((home, discarded)) = sandbox.empty_home.clone() {
+        let pid = child.pid;
+        blocking_pool::run(move || discarded.record_home_of(pid, &home)).await;
     }
 }

@@ -93,6 +93,8 @@ pub enum ServerWarningCode {
     SourceNote,
     /// An element of its lists cannot be used, and is left out.
     LeftOut,
+    /// What it wrote into the empty home of its sandbox is lost.
+    DiscardedFiles,
     /// Its messages deviate from MCP, and were read all the same.
     Repaired,
     /// Anything else, also what only newer builds know.

@@ -129,11 +129,6 @@ fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
             fixture("mute", &["--mute"], soon),
             &["not ready within 1s (start_timeout)"],
         ),
-        (
-            "undecodable",
-            fixture("undecodable", &["--bad-schema=fatal"], ""),
-            &["its tools cannot be listed"],
-        ),
     ];
     let entries: String = cases.iter().map(|(_, entry, _)| entry.as_str()).collect();
     env.write_config(&(entries + &env.fixture("noisy", &["--noise-at-start", "5"])));

@@ -129,6 +129,9 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
                         "report it to the authors of the server; `mux servers logs {name}` shows more"
                     )
                 }
+                ServerWarningCode::DiscardedFiles => format!(
+                    "`mux servers sandbox {name} --suggest` proposes what to grant; or name the folder in sandbox.write"
+                ),
                 ServerWarningCode::Repaired => {
                     group.note(format!("{name}: {warning}"), None);
                     continue;

@@ -257,7 +257,7 @@ mod tests {
             ("{\"swagger\": \"2.0\"}", "Swagger 2.0"),
             ("openapi: 4.0.0\n", "3.0 and 3.1"),
             ("{}", "no member `openapi`"),
-            ("{\"openapi\":", "neither JSON nor YAML"),
+            ("{\"openapi\":", "not JSON"),
             ("a: [", "neither JSON nor YAML"),
             ("", "no"),
         ] {

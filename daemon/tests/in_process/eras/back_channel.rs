@@ -1,14 +1,11 @@
 //! Servers of both eras whose tools send requests to the client, which the modern era does not have.
 
-use std::fs;
-
 use mux_proto::{AskKind, Error, Kind};
 use serde_json::{Value, json};
 
 use super::{MODERN, home_of};
 use crate::{
     client::{Client, accepted},
-    home::Home,
 };
 
 const DUAL: &str = "dual";
@@ -18,15 +15,6 @@ const ELICITS: [AskKind; 1] = [AskKind::Elicitation];
 async fn protocol(client: &Client) -> String {
     let server = client.server("fix").await;
     server.protocol.unwrap_or_default()
-}
-
-/// The number of tool calls that the server received.
-fn calls(home: &Home) -> usize {
-    let requests = home.requests("fix");
-    requests
-        .iter()
-        .filter(|request| !request["tool"].is_null())
-        .count()
 }
 
 /// Calls a tool, which must fail.
@@ -40,94 +28,6 @@ async fn is_asked(client: &mut Client, tool: &str) -> Value {
     assert_eq!(kind, AskKind::Elicitation);
     client.answer(ask, accepted("ada")).await.unwrap();
     call.await.unwrap().unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn server_whose_tool_cannot_ask_is_reopened_in_the_legacy_era() {
-    for how in ["code", "text"] {
-        let home = home_of(DUAL, &["--no-back-channel", how]);
-        let mut client = Client::ready(&home, &ELICITS).await;
-        assert_eq!(protocol(&client).await, "2026-07-28");
-        let error = fails(&client, "elicit").await;
-        assert_eq!(error.kind, Kind::Tool, "{error:?}");
-        assert!(
-            error.message.contains("server-initiated requests"),
-            "{error:?}"
-        );
-        let hint = error.hint.unwrap();
-        for part in ["call it again", "era = \"2025-11-25\"", "[servers.fix]"] {
-            assert!(hint.contains(part), "{how} {part}: {hint}");
-        }
-        assert_eq!(calls(&home), 2, "echo, and elicit once");
-        assert_eq!(
-            is_asked(&mut client, "elicit").await["content"]["name"],
-            "ada"
-        );
-        assert_eq!(protocol(&client).await, "2025-11-25");
-
-        // The next daemon remembers the era.
-        drop(client);
-        home.stop().await;
-        let mut client = Client::ready(&home, &ELICITS).await;
-        assert_eq!(
-            is_asked(&mut client, "elicit").await["content"]["name"],
-            "ada"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn read_only_call_is_repeated_after_the_era_change() {
-    let home = Home::new();
-    let changes = home.path("changes.json");
-    let read_only = json!({ "elicit": { "list": { "annotations": { "readOnlyHint": true } } } });
-    fs::write(&changes, read_only.to_string()).unwrap();
-    let flags = [
-        "--offers",
-        "--era",
-        DUAL,
-        "--no-back-channel",
-        "code",
-        "--changes",
-        changes.to_str().unwrap(),
-    ];
-    let entry = home.fixture("fix", &flags);
-    home.write_config(&format!("{entry}retry = \"read_only\"\n"));
-    let mut client = Client::ready(&home, &ELICITS).await;
-    assert_eq!(
-        is_asked(&mut client, "elicit").await["content"]["name"],
-        "ada"
-    );
-    assert_eq!(calls(&home), 3, "echo, and elicit twice");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn other_calls_finish_before_the_era_change() {
-    let home = home_of(DUAL, &["--no-back-channel", "code"]);
-    let mut client = Client::ready(&home, &ELICITS).await;
-    // This call asks in the modern way, and is in flight until it is answered.
-    let slow = client.begin("elicit_rounds", json!({ "rounds": 1 }));
-    let (ask, _, _) = client.question().await;
-    let other = Client::deaf(&home).await;
-    let hint = fails(&other, "elicit").await.hint.unwrap();
-    assert!(
-        hint.contains("as soon as the other calls on this one have ended"),
-        "{hint}"
-    );
-    assert_eq!(protocol(&client).await, "2026-07-28");
-    client.answer(ask, accepted("bob")).await.unwrap();
-    assert_eq!(slow.await.unwrap().unwrap(), json!(["bob"]));
-    // The session ends a moment after its last call.
-    for _ in 0..2000 {
-        if protocol(&other).await == "2025-11-25" {
-            break;
-        }
-        drop(other.begin("echo", json!({ "text": "x" })).await.unwrap());
-    }
-    assert_eq!(
-        is_asked(&mut client, "elicit").await["content"]["name"],
-        "ada"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

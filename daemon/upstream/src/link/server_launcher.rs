@@ -1,9 +1,14 @@
 //! Starts a server that is configured as a command: as a process, or wherever else its launcher runs it.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_confine::{DeniedFile, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox};
+use mux_confine::{
+    DeniedFile, DiscardedFiles, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox,
+};
 use mux_keeper::KeptChild;
 use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -67,6 +72,11 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The files that were lost with the empty homes of the server's sandboxes.
+    fn discarded_files(&self, _log: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Forgets what is known of a server that is no longer configured.
     fn forget(&self, _log: &Path) {}
 }
@@ -77,6 +87,8 @@ pub struct RunningSandbox {
     /// The names of the layers; empty without a sandbox.
     pub layers: Vec<String>,
     pub egress: Option<EgressLease>,
+    /// Its empty home, and where the files in it are recorded before it is gone.
+    pub empty_home: Option<(PathBuf, DiscardedFiles)>,
 }
 
 /// What is known of the sandboxes of one server.

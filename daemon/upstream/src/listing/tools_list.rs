@@ -36,6 +36,8 @@ pub(crate) struct ListedTools {
     pub(crate) tools: Vec<ToolDescription>,
     /// How long the list is valid, if the server says so.
     pub(crate) ttl: Option<Duration>,
+    /// Of what the server sent.
+    pub(crate) digest: blake3::Hash,
 }
 
 /// Why there is no list of tools.
@@ -135,7 +137,9 @@ async fn fetch_tools_pages(
     let mut listed = ListedTools {
         tools: Vec::new(),
         ttl: None,
+        digest: blake3::hash(b""),
     };
+    let mut hasher = blake3::Hasher::new();
     let (mut cursor, mut remaining) = (None, max_bytes);
     let mut pages = ListPages::new("name");
     for _ in 0..MAX_TOOL_PAGES {
@@ -165,12 +169,16 @@ async fn fetch_tools_pages(
         // A source sends its whole list as one page.
         let repairs = Arc::clone(repairs);
         let read = blocking_pool::run(move || {
-            let length = json_length::of(&page.items, remaining);
-            length.map(|length| (length, describe_tools(page.items, &repairs)))
+            let length = json_length::of(&page.items, remaining)?;
+            // The hasher never fails.
+            drop(serde_json::to_writer(&mut hasher, &page.items));
+            Some((length, describe_tools(page.items, &repairs), hasher))
         });
-        let (length, described) = (read.await)
+        let (length, described, hashed) = (read.await)
             .ok_or_else(|| format!("its list of tools is longer than {max_bytes} bytes"))?;
         remaining -= length;
+        hasher = hashed;
+        listed.digest = hasher.finalize();
         listed.tools.extend(described);
         if listed.tools.len() > MAX_LISTED_TOOLS {
             return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools").into());

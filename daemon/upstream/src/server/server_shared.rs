@@ -136,6 +136,27 @@ impl ServerShared {
         }
     }
 
+    /// The files that were lost with the empty homes of its sandboxes, as a warning.
+    pub(super) fn discarded_files_warning(&self) -> Option<String> {
+        let files = self.context.launcher.discarded_files(&self.log);
+        let shown = files
+            .iter()
+            .take(3)
+            .map(|path| format!("~/{}", path.display()));
+        let shown: Vec<String> = shown.collect();
+        if shown.is_empty() {
+            return None;
+        }
+        let more = match files.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "files that it wrote into the empty home of its sandbox were lost when its session ended: {}{more}",
+            shown.join(", ")
+        ))
+    }
+
     /// The server is no longer configured.
     pub(super) fn forget_sandbox(&self) {
         self.context.launcher.forget(&self.log);

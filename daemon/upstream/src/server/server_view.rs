@@ -16,7 +16,7 @@ use crate::link::{Repairs, SandboxState};
 
 use mux_catalog::{
     ServerWarning,
-    ServerWarningCode::{Instructions, LeftOut, Other, Repaired, SecretResult},
+    ServerWarningCode::{DiscardedFiles, Instructions, LeftOut, Other, Repaired, SecretResult},
     ToolSet,
 };
 use mux_settings::{EntryError, ShareMode, StartMode};
@@ -169,6 +169,7 @@ impl Server {
             .chain(list_warnings.map(|text| (Instructions, Some(text))))
             .chain([
                 (SecretResult, secret_results),
+                (DiscardedFiles, server_shared.discarded_files_warning()),
                 (LeftOut, repairs.and_then(Repairs::left_out_warning)),
                 (Repaired, repairs.and_then(Repairs::remark)),
             ])

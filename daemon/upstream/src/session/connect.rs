@@ -81,6 +81,7 @@ impl Session {
         let sandbox = RunningSandbox {
             layers: state.sandbox_layers,
             egress: inputs.launcher.adopt(name, process, inputs.log).await,
+            empty_home: None,
         };
         let in_flight = Arc::<InFlight>::default();
         let log = (inputs.log.to_owned(), LogStamp::of(&in_flight));

@@ -47,6 +47,7 @@ impl SessionWatch {
         let mut pin_approvals = self.catalog_entry.pin_approvals();
         let refreshing = async {
             let mut pacing = RefreshPacing::default();
+            let mut last_digest = None;
             loop {
                 let tools = &session.router.tools_refresh;
                 if session.listing_error().is_some() {
@@ -61,8 +62,9 @@ impl SessionWatch {
                     }
                 };
                 pacing.begin_refresh();
-                let changed = self.refresh_tools(&session).await;
-                pacing.record_outcome(changed);
+                let digest = self.refresh_tools(&session).await;
+                pacing.record_outcome(digest.is_some() && digest != last_digest);
+                last_digest = digest.or(last_digest);
                 tools.mark_refreshed(announced);
             }
         };
@@ -143,8 +145,8 @@ impl SessionWatch {
         self.last_lines.append_last_lines(what)
     }
 
-    /// Lists the tools again; returns whether they have changed.
-    async fn refresh_tools(&self, session: &Session) -> bool {
+    /// Lists the tools again; returns the digest of what the server sent.
+    async fn refresh_tools(&self, session: &Session) -> Option<blake3::Hash> {
         let listed = list_tools(&session.peer, session.transport, &session.repairs);
         let listed = timeout(self.listing, listed).await;
         let listed = listed.unwrap_or_else(|_| {
@@ -158,6 +160,7 @@ impl SessionWatch {
         match listed {
             Ok(listed) => {
                 session.tools_expiry.renew(listed.ttl);
+                let digest = listed.digest;
                 let info = session.peer.peer_info();
                 let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
                 let set = self
@@ -180,14 +183,14 @@ impl SessionWatch {
                     );
                     session.router.publish_tools_change();
                 }
-                before.key != key
+                Some(digest)
             }
             Err(error) => {
                 warn!(
                     server = self.catalog_entry.name,
                     error, "the changed tools cannot be listed"
                 );
-                false
+                None
             }
         }
     }

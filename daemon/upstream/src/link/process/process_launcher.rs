@@ -22,8 +22,8 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, EgressLease, EgressProxies,
-    ObservedCommand, RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand,
+    Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, DiscardedFiles, EgressLease,
+    EgressProxies, ObservedCommand, RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand,
     SuggestedSandbox, confine, delete_unused_private_folders, grants, observe,
 };
 #[cfg(target_os = "linux")]
@@ -60,6 +60,8 @@ struct LauncherInner {
     /// What this machine can enforce, once a sandbox was needed.
     support: parking_lot::Mutex<Option<SandboxSupport>>,
     egress: EgressProxies,
+    /// What was lost with the empty homes of servers, by their identity.
+    discarded: parking_lot::Mutex<HashMap<String, DiscardedFiles>>,
     /// The servers that are observed, by their identity.
     observed: parking_lot::Mutex<HashMap<String, ObservedServer>>,
 }
@@ -95,6 +97,7 @@ impl ProcessLauncher {
             sandboxes,
             support: parking_lot::Mutex::default(),
             egress: EgressProxies::default(),
+            discarded: parking_lot::Mutex::default(),
             observed: parking_lot::Mutex::default(),
             program,
             lock,
@@ -131,6 +134,11 @@ impl ProcessLauncher {
         let deleted = spawn_blocking(move || delete_unused_private_folders(&sandboxes));
         // The blocking pool may have shut down.
         deleted.await.ok();
+    }
+
+    fn discarded_of(&self, log: &Path) -> DiscardedFiles {
+        let mut all = self.0.discarded.lock();
+        all.entry(identity_of(log)).or_default().clone()
     }
 
     /// Starts the process of a server, with pipes to all three of its streams.
@@ -248,10 +256,13 @@ impl ProcessLauncher {
             env,
             limits,
             egress,
+            empty_home,
         } = self.planned(spec, log, plan).await?;
+        let discarded = self.discarded_of(log);
         let mut sandbox = RunningSandbox {
             layers,
             egress: None,
+            empty_home: empty_home.map(|home| (home, discarded)),
         };
         if let Some(folder) = egress {
             let server = identity_of(log);
@@ -548,8 +559,13 @@ impl ServerLauncher for ProcessLauncher {
         self.0.egress.refused(&identity_of(log))
     }
 
+    fn discarded_files(&self, log: &Path) -> Vec<PathBuf> {
+        self.discarded_of(log).list()
+    }
+
     fn forget(&self, log: &Path) {
         self.0.egress.forget(&identity_of(log));
+        self.0.discarded.lock().remove(&identity_of(log));
     }
 }
 
