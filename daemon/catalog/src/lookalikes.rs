@@ -56,7 +56,8 @@ impl NameSkeleton {
 }
 
 struct LookalikeIndex<'a> {
-    servers: &'a [KnownServer],
+    /// Server names by skeleton.
+    servers: HashMap<String, Vec<&'a str>>,
     /// Tools by skeleton, with the server of each.
     tools: HashMap<&'a str, Vec<(&'a str, &'a NameSkeleton)>>,
     /// Tools by the joined skeletons of server and tool.
@@ -65,10 +66,13 @@ struct LookalikeIndex<'a> {
 
 impl<'a> LookalikeIndex<'a> {
     fn of(servers: &'a [KnownServer]) -> Self {
+        let mut names: HashMap<_, Vec<_>> = HashMap::new();
         let mut tools: HashMap<_, Vec<_>> = HashMap::new();
         let mut paths = HashMap::new();
         for server in servers {
             let skeleton = look(&plain(&server.name));
+            let alike = names.entry(skeleton.clone()).or_default();
+            alike.push(server.name.as_str());
             for tool in server.tools.iter().flat_map(|tools| tools.looks()) {
                 let alike = tools.entry(tool.skeleton.as_str()).or_default();
                 alike.push((server.name.as_str(), tool));
@@ -77,17 +81,18 @@ impl<'a> LookalikeIndex<'a> {
             }
         }
         Self {
-            servers,
+            servers: names,
             tools,
             paths,
         }
     }
 
     fn of_server(&self, name: &str) -> Vec<String> {
-        let skeleton = look(&plain(name));
-        let others = self.servers.iter().map(|server| server.name.as_str());
-        let alike = others.filter(|other| *other != name && look(&plain(other)) == skeleton);
+        let alike = self.servers.get(&look(&plain(name)));
         alike
+            .into_iter()
+            .flatten()
+            .filter(|other| **other != name)
             .map(|other| format!("the server `{name}` looks like `{other}`"))
             .collect()
     }

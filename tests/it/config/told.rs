@@ -104,7 +104,7 @@ fn config_failing_commands_break_only_their_entry_and_are_shown_by_first_word() 
     silent: `${cmd:true …}` failed: it printed nothing
     floods: `${cmd:yes …}` failed: it printed more than 65536 bytes
     open: `${cmd:` without its `}`; braces inside the command must be in pairs
-    misplaced: `${cmd:…}` is only allowed in args, env, url, headers, the client id and secret of oauth, and the values of a source
+    misplaced: cwd: `${cmd:…}` is only allowed in args, env, url, headers, the client id and secret of oauth, and the values of a source
     ");
     env.stop();
     let log = env.log();

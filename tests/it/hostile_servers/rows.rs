@@ -128,7 +128,7 @@ pub(super) const ANSWERS: &[Row] = &[
     row(
         "an_answer_that_is_a_text",
         "return await it.malformed({ how: 'text' })",
-        Fail("internal", "invalid tool result"),
+        Give("\"no object\""),
     )
     .entry(SHORT),
     row(

@@ -55,6 +55,26 @@ fn granted_paths_are_readable_and_writable_and_a_change_of_them_restarts_the_ser
 }
 
 #[test]
+fn files_that_are_lost_with_the_empty_home_are_named() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    env.write_config(&server("true"));
+    let target = env.path("note.txt").display().to_string();
+    assert_eq!(attempt(&env, "write", &target), "got through: written");
+    assert!(!env.path("note.txt").exists());
+    let before = env.mux(["servers"]).ok().stdout;
+    assert!(!before.contains("were lost"), "{before}");
+    env.mux(["servers", "restart", "box"]).ok();
+    let shown = env.mux(["servers", "box"]).ok().stdout;
+    let said = "files that it wrote into the empty home of its sandbox were lost when its session ended: ~/note.txt";
+    assert!(shown.contains(said), "{shown}");
+    let doctor = env.mux(["doctor"]);
+    assert!(doctor.stdout.contains("--suggest"), "{doctor:#?}");
+}
+
+#[test]
 fn listed_hosts_are_reached_through_the_proxy_and_refusals_are_shown() {
     if !has_bubblewrap() {
         return;

@@ -4,9 +4,7 @@ use mux_proto::{AskKind, Error, Kind};
 use serde_json::{Value, json};
 
 use super::{MODERN, home_of};
-use crate::{
-    client::{Client, accepted},
-};
+use crate::client::{Client, accepted};
 
 const DUAL: &str = "dual";
 const ELICITS: [AskKind; 1] = [AskKind::Elicitation];

@@ -137,7 +137,7 @@ impl MessageReader {
             Ok(message) => self.read_value(message, answered, &mut read),
             Err(why) => {
                 debug!(why, "message cannot be read");
-                if let Some(error) = self.unreadable_answer(text, answered, &why) {
+                if let Some(error) = self.unreadable_answer(text, &why) {
                     read.push(Some(error));
                 }
             }
@@ -170,8 +170,6 @@ impl MessageReader {
             let is_too_deep = json_depth::depth(&String::from_utf8_lossy(text)) > MAX_JSON_DEPTH;
             if is_too_deep {
                 format!("it nests more than {MAX_JSON_DEPTH} levels deep; ask for less")
-            } else if error.is_eof() {
-                "its JSON ends too early".into()
             } else {
                 format!("it is not valid JSON (column {})", error.column())
             }
@@ -187,27 +185,22 @@ impl MessageReader {
             .iter()
             .any(|name| message.contains_key(*name));
         if is_answer {
-            let (id, is_missing) = match message.get("id") {
-                Some(id) if !id.is_null() => (id, false),
-                _ => (&Value::Null, true),
-            };
-            let Some((id, request)) = self.take_answered(id, answered) else {
-                read.is_message = true;
-                if is_missing {
-                    let body = message.get("error").or(message.get("result"));
-                    let body = body.map(Value::to_string).unwrap_or_default();
-                    self.repairs.record_stray_answer(&excerpt(&body));
-                } else {
-                    read.foreign_answer = Some(Value::Object(message));
-                }
-                return;
-            };
-            read.push(Some(self.read_answer(message, id, &request)));
+            match self.take_answered(&message, answered) {
+                Some((id, request)) => read.push(Some(self.read_answer(message, id, &request))),
+                None => self.set_aside(message, answered, read),
+            }
             return;
         }
         // Other programs write objects with a `method`, too: a log line is not a message.
-        let method = message.get("method").and_then(Value::as_str);
-        let (Some(method), true) = (method, message.contains_key("jsonrpc")) else {
+        if !message.contains_key("jsonrpc") {
+            return;
+        }
+        let Some(method) = message.get("method").and_then(Value::as_str) else {
+            let request = message.get("id").and_then(|id| self.take_request(id));
+            if let Some((id, _)) = request {
+                let why = "it has neither a result nor an error";
+                read.push(Some(unreadable_error(id, why)));
+            }
             return;
         };
         let method = method.to_owned();
@@ -273,39 +266,61 @@ impl MessageReader {
         JsonRpcMessage::response(raw_message::raw_result(result), id)
     }
 
-    /// The request that is answered, which is no longer open then. An answer without an id ends the request of its stream,
-    /// or the only one that is open. `None` if there are several, or if the id is that of no open request.
+    /// The request that is answered, which is no longer open then. An error without an id ends the request of its stream,
+    /// or the only one that is open. A result without an id only answers a greeting: nothing else is open then.
     fn take_answered(
         &self,
-        id: &Value,
+        message: &Map<String, Value>,
         answered: Option<&RequestId>,
     ) -> Option<(RequestId, OpenRequest)> {
-        let mut open = self.open.lock();
-        let written = RequestId::deserialize(id).ok();
-        if let Some(id) = &written {
-            if let Some(request) = open.remove(id) {
-                return Some((id.clone(), request));
-            }
-            let number = match id {
-                RequestId::String(text) => text.trim().parse().ok().map(RequestId::Number),
-                RequestId::Number(_) => None,
-            };
-            if let Some(number) = number
-                && let Some(request) = open.remove(&number)
-            {
-                self.repairs.record(Repair::IdType, "an answer");
-                return Some((number, request));
-            }
+        if let Some(id) = written_id(message) {
+            return self.take_request(id);
         }
-        let only = match (answered, open.len()) {
-            (Some(answered), _) => Some(answered.clone()).filter(|id| open.contains_key(id)),
-            (None, 1) => open.keys().next().cloned(),
-            (None, _) => None,
+        let mut open = self.open.lock();
+        let only = match answered {
+            Some(answered) => answered.clone(),
+            None if open.len() == 1 => open.keys().next()?.clone(),
+            None => return None,
         };
-        let only = only.filter(|_| id.is_null())?;
+        let is_error = message.get("error").is_some_and(is_error);
+        if !is_error && !open.get(&only)?.is_greeting() {
+            return None;
+        }
         self.repairs.record(Repair::MissingId, "an answer");
         let request = open.remove(&only)?;
         Some((only, request))
+    }
+
+    /// The open request with this id, which is no longer open then.
+    fn take_request(&self, id: &Value) -> Option<(RequestId, OpenRequest)> {
+        let mut open = self.open.lock();
+        let id = RequestId::deserialize(id).ok()?;
+        if let Some(request) = open.remove(&id) {
+            return Some((id, request));
+        }
+        let RequestId::String(text) = id else {
+            return None;
+        };
+        let number = RequestId::Number(text.trim().parse().ok()?);
+        let request = open.remove(&number)?;
+        self.repairs.record(Repair::IdType, "an answer");
+        Some((number, request))
+    }
+
+    /// Sets an answer aside that belongs to no open request, as far as its id says.
+    fn set_aside(
+        &self,
+        message: Map<String, Value>,
+        answered: Option<&RequestId>,
+        read: &mut ReadText,
+    ) {
+        read.is_message = true;
+        if answered.is_none() && written_id(&message).is_none() {
+            let body = message.get("error").or(message.get("result"));
+            let body = body.map(Value::to_string).unwrap_or_default();
+            self.repairs.record_stray_answer(&excerpt(&body));
+        }
+        read.foreign_answer = Some(Value::Object(message));
     }
 
     fn repair_result(&self, result: &mut Value, request: &OpenRequest) {
@@ -373,32 +388,39 @@ impl MessageReader {
     }
 
     /// The error in place of an answer that cannot be read; without it the caller would wait forever.
-    fn unreadable_answer(
-        &self,
-        text: &[u8],
-        answered: Option<&RequestId>,
-        why: &str,
-    ) -> Option<IncomingMessage> {
+    fn unreadable_answer(&self, text: &[u8], why: &str) -> Option<IncomingMessage> {
         #[derive(Deserialize)]
         struct AnswerHead {
             id: Value,
             method: Option<IgnoredAny>,
         }
-        // Ignored values may nest to any depth.
-        let id = match serde_json::from_slice(lenient_json::trim_message(text)) {
-            Ok(AnswerHead {
-                method: Some(_), ..
-            }) => return None,
-            Ok(AnswerHead { id, .. }) => id,
-            // A server's other output is not the answer.
-            Err(_) if !is_torn_message(text) => return None,
-            Err(_) => Value::Null,
-        };
-        let (id, _) = self.take_answered(&id, answered)?;
-        let error =
-            ErrorData::parse_error(format!("the server's answer cannot be read: {why}"), None);
-        Some(JsonRpcMessage::error(error, Some(id)))
+        // Ignored values may nest to any depth. A line that is not JSON may be the server's other output, and the answer
+        // may still come.
+        let json = lenient_json::trim_message(text);
+        let AnswerHead { id, method } = serde_json::from_slice(json).ok()?;
+        if method.is_some() {
+            return None;
+        }
+        let (id, _) = self.take_request(&id)?;
+        Some(unreadable_error(id, why))
     }
+}
+
+impl OpenRequest {
+    /// Whether it is one of those before which no other is sent.
+    fn is_greeting(&self) -> bool {
+        matches!(self.method.as_str(), "initialize" | "server/discover")
+    }
+}
+
+/// The id of an answer, unless it is missing, null or empty.
+fn written_id(message: &Map<String, Value>) -> Option<&Value> {
+    message.get("id").filter(|id| !id.is_null() && **id != "")
+}
+
+fn unreadable_error(id: RequestId, why: &str) -> IncomingMessage {
+    let text = format!("the server's answer cannot be read: {why}");
+    JsonRpcMessage::error(ErrorData::parse_error(text, None), Some(id))
 }
 
 /// Whether an `error` beside a result is one: PHP writes `[]`, others null, false or an empty string for none.
@@ -410,13 +432,6 @@ fn is_error(error: &Value) -> bool {
         Value::Object(members) => !members.is_empty(),
         Value::Bool(true) | Value::Number(_) => true,
     }
-}
-
-/// Whether text that is not JSON began as a message.
-fn is_torn_message(text: &[u8]) -> bool {
-    let start = lenient_json::trim_message(text);
-    let start = &start[..start.len().min(200)];
-    start.starts_with(b"{") && String::from_utf8_lossy(start).contains("\"jsonrpc\"")
 }
 
 #[cfg(test)]

@@ -62,10 +62,14 @@ impl KeptMessages {
             {
                 message
             }
-            JsonRpcMessage::Response(_) => match self.keep_tools_list(message) {
-                Ok(placeholder) => placeholder,
-                Err(message) => self.keep_message(message),
-            },
+            JsonRpcMessage::Response(_) => {
+                let message = self.keep_tools_list(message);
+                if is_tools_list(&message) {
+                    message
+                } else {
+                    self.keep_message(message)
+                }
+            }
             _ => self.keep_message(message),
         };
         serde_json::to_string(&placeholder).unwrap_or_default()
@@ -73,16 +77,13 @@ impl KeptMessages {
 
     /// Keeps a list of tools with header arguments and returns a list of these tools alone; returns other messages
     /// unchanged.
-    pub(super) fn keep_tools_list(
-        &self,
-        message: IncomingMessage,
-    ) -> Result<IncomingMessage, IncomingMessage> {
+    pub(super) fn keep_tools_list(&self, message: IncomingMessage) -> IncomingMessage {
         let JsonRpcMessage::Response(answer) = &message else {
-            return Err(message);
+            return message;
         };
         let tools = header_tools(&answer.result);
         if tools.is_empty() {
-            return Err(message);
+            return message;
         }
         let id = answer.id.clone();
         let mut meta = MetaObject::default();
@@ -92,7 +93,7 @@ impl KeptMessages {
             ..ListToolsResult::with_all_items(tools)
         };
         let list = ServerResult::ListToolsResult(list);
-        Ok(JsonRpcMessage::response(list, id))
+        JsonRpcMessage::response(list, id)
     }
 
     fn keep_message(&self, message: IncomingMessage) -> IncomingMessage {
@@ -172,6 +173,11 @@ impl KeptMessages {
     fn kept(&self) -> MutexGuard<'_, MessageQueue> {
         self.0.kept.lock()
     }
+}
+
+/// Whether the message is a placeholder of a list: the answers of servers stay JSON.
+fn is_tools_list(message: &IncomingMessage) -> bool {
+    matches!(message, JsonRpcMessage::Response(answer) if matches!(answer.result, ServerResult::ListToolsResult(_)))
 }
 
 fn placeholder_name(list: &ListToolsResult) -> Option<&str> {

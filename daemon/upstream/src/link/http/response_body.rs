@@ -124,7 +124,7 @@ struct PlaceholderStream {
 }
 
 enum QueuedEvent {
-    Message(RxJsonRpcMessage<RoleClient>),
+    Message(Box<RxJsonRpcMessage<RoleClient>>),
     Event(Sse),
 }
 
@@ -134,7 +134,7 @@ impl PlaceholderStream {
             match self.queued.pop_front() {
                 Some(QueuedEvent::Event(event)) => return Some(Ok(event)),
                 Some(QueuedEvent::Message(message)) => {
-                    let placeholder = self.exchange.messages().keep_as_text(message);
+                    let placeholder = self.exchange.messages().keep_as_text(*message);
                     return Some(Ok(Sse::default().data(placeholder)));
                 }
                 None => {}
@@ -147,7 +147,8 @@ impl PlaceholderStream {
                     let id = self.answered.as_ref()?;
                     let foreign = self.foreign_answer.take()?;
                     let adopted = self.exchange.reader().adopt_answer(foreign, id)?;
-                    self.queued.push_back(QueuedEvent::Message(adopted));
+                    self.queued
+                        .push_back(QueuedEvent::Message(Box::new(adopted)));
                 }
             }
         }
@@ -160,7 +161,8 @@ impl PlaceholderStream {
         let read = read_event(reader, &mut event, self.answered.as_ref()).await;
         // A response that can be resumed has its answer later.
         self.foreign_answer = read.foreign_answer.filter(|_| event.id.is_none());
-        let messages = read.messages.into_iter().map(QueuedEvent::Message);
+        let messages = read.messages.into_iter();
+        let messages = messages.map(|message| QueuedEvent::Message(Box::new(message)));
         self.queued.extend(messages);
         // The event itself comes last, with its id: all its messages have arrived then.
         self.queued.push_back(QueuedEvent::Event(event));

@@ -356,7 +356,6 @@ impl HttpExchange {
                 let body = response_body::read_body(self, response, most).await?;
                 let message = self.read_json_body(body, id, &media_type).await?;
                 let message = self.messages().keep_tools_list(message);
-                let message = message.unwrap_or_else(|message| message);
                 Ok(StreamableHttpPostResponse::Json(message, new_session_id))
             }
         }

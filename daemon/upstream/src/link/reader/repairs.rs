@@ -45,7 +45,7 @@ pub(crate) enum Repair {
     #[strum(message = "a missing or wrong `jsonrpc` is read as \"2.0\"")]
     Version,
     /// Servers that could not read the request, or that lose its id.
-    #[strum(message = "an answer without an id ends the only open request")]
+    #[strum(message = "an error without an id ends the only open request")]
     MissingId,
     /// Servers in languages with a single number type.
     #[strum(message = "an id of another type is read as the id of the request")]

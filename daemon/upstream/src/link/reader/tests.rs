@@ -76,6 +76,14 @@ fn handshakes_with_missing_and_odd_members_are_read() {
             answer.result
         );
     }
+    for text in [
+        r#"{"jsonrpc":"2.0","id":"","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","result":{}}"#,
+    ] {
+        let read = read_one(&reader_after("initialize"), text);
+        assert!(matches!(read, JsonRpcMessage::Response(_)), "{text}");
+    }
     let read = result_of("initialize", json!({ "capabilities": {} }));
     assert_eq!(read["protocolVersion"], "2025-11-25");
 }
@@ -226,8 +234,6 @@ fn answers_and_errors_with_odd_envelopes_end_their_request() {
         r#"{"id":7,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":"7","result":{}}"#,
         r#"{"jsonrpc":"2.0","id":7.0,"result":{}}"#,
-        r#"{"jsonrpc":"2.0","id":null,"result":{}}"#,
-        r#"{"jsonrpc":"2.0","result":{}}"#,
         r#"{"jsonrpc":2.0,"id":7,"result":{},"error":null}"#,
         r#"{"jsonrpc":"2.0","id":7,"result":{},"error":[]}"#,
         r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","result":{}}"#,
@@ -285,18 +291,39 @@ fn answers_and_errors_with_odd_envelopes_end_their_request() {
 #[test]
 fn answers_that_cannot_be_read_end_their_request_in_words() {
     let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    let text = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":{nested}}}}}"#);
+    let message = error_of(&text).message;
+    let said = "the server's answer cannot be read: it nests more than 127 levels deep";
+    assert!(message.starts_with(said), "{message}");
+}
+
+#[test]
+fn result_with_another_id_counts_only_where_no_other_comes() {
+    let id = RequestId::Number(7);
     for text in [
-        format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":{nested}}}}}"#),
-        r#"{"jsonrpc":"2.0","id":7,"result":{"content":["#.to_owned(),
-        r#"{"jsonrpc":"2.0","id":7,"result":{,}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":null,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":9,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":[1],"result":{}}"#,
     ] {
-        let message = error_of(&text).message;
-        assert!(
-            message.starts_with("the server's answer cannot be read: "),
-            "{message}"
-        );
-        assert!(!message.contains("expected"), "{message}");
+        let reader = reader_after("tools/call");
+        for answered in [None, Some(&id)] {
+            let read = reader.read(text.as_bytes(), answered);
+            assert!(read.is_message && read.messages.is_empty(), "{text}");
+            assert!(read.foreign_answer.is_some(), "{text}");
+        }
+        let foreign = reader.read(text.as_bytes(), Some(&id)).foreign_answer;
+        let adopted = reader.adopt_answer(foreign.unwrap(), &id).unwrap();
+        let JsonRpcMessage::Response(answer) = adopted else {
+            panic!("{text} is an answer");
+        };
+        assert_eq!(answer.id, id);
     }
+    let neither = r#"{"jsonrpc":"2.0","id":7}"#;
+    assert!(
+        error_of(neither)
+            .message
+            .contains("neither a result nor an error")
+    );
 }
 
 #[test]
@@ -308,6 +335,8 @@ fn other_output_is_no_message_and_ends_nothing() {
         "{\"level\":30,\"msg\":\"started\"}",
         "{\"method\":\"log\",\"params\":1}",
         "{\"half\": ",
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[",
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{,}}",
         "[1, 2]",
         "{}",
         "42",
