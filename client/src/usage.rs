@@ -30,7 +30,7 @@ pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
     })
 }
 
-/// `mux servers NAME` is `mux servers list NAME`, if the word is not that of another command, nor one with similar letters.
+/// `mux servers NAME` is `mux servers list NAME`, if the word does not stand for another command.
 fn server_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
     const PARENT: &str = "servers";
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
@@ -38,7 +38,6 @@ fn server_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
     };
     if name == HELP_WORD
         || command_path(words) != [PARENT]
-        || error.get(ContextKind::SuggestedSubcommand).is_some()
         || suggestion_for(Some(PARENT), name).is_some()
     {
         return None;

@@ -16,7 +16,7 @@ pub(crate) struct ServersArgs {
 pub(crate) enum ServersCommand {
     /// List the configured servers, or show one (the default)
     #[command(
-        after_help = "`mux servers NAME` shows one server, too, unless NAME resembles a command.\n\
+        after_help = "`mux servers NAME` shows one server, too, unless NAME is the name of a command.\n\
         Examples:\n  mux servers list --json\n  mux servers github"
     )]
     List {

@@ -2,6 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
+use clap::CommandFactory as _;
 use mux_client::{Session, within_seconds};
 use mux_proto::{
     DescribeRequest, Error, Kind, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest,
@@ -129,9 +130,12 @@ async fn list_servers(name: Option<&str>, json: bool) -> CommandResult {
         servers.retain(|server| server.name == name);
         if servers.is_empty() {
             let message = format!("there is no server `{name}`");
-            let hint = "`mux servers` lists them, `mux servers --help` the commands";
+            let hint = match similar_servers_command(name) {
+                Some(command) => format!("did you mean `mux servers {command}`?"),
+                None => "`mux servers` lists them, `mux servers --help` the commands".into(),
+            };
             return Err(Error {
-                hint: Some(hint.into()),
+                hint: Some(hint),
                 ..Error::new(Kind::NotFound, message)
             }
             .into());
@@ -139,6 +143,19 @@ async fn list_servers(name: Option<&str>, json: bool) -> CommandResult {
     }
     let config = resolve_dirs()?.config_file();
     Ok(render::servers(&servers, &problems, &config, json))
+}
+
+/// The subcommand of `mux servers` whose letters are most similar to the word.
+fn similar_servers_command(word: &str) -> Option<String> {
+    const MIN_SIMILARITY: f64 = 0.8;
+    let root = args::MuxCli::command();
+    let commands = root.find_subcommand("servers")?.get_subcommands();
+    let similarities = commands.map(|command| {
+        let name = command.get_name();
+        (strsim::jaro(name, word), name)
+    });
+    let (similarity, name) = similarities.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (similarity > MIN_SIMILARITY).then(|| name.to_owned())
 }
 
 /// The error for a word that is a path without a tool, or that matches nothing.

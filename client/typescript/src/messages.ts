@@ -1650,6 +1650,8 @@ export type ServerWarningCode =
   | "source_note"
   /** An element of its lists cannot be used, and is left out. */
   | "left_out"
+  /** What it wrote into the empty home of its sandbox is lost. */
+  | "discarded_files"
   /** Its messages deviate from MCP, and were read all the same. */
   | "repaired"
   /** Anything else, also what only newer builds know. */

@@ -97,7 +97,7 @@ fn unknown_commands_are_usage_errors_with_a_suggestion() {
     mux_snapshot!(
         env.transcript(&[
             &["toools"],
-            &["servers", "restrt"],
+            &["servers", "restrt", "files"],
             &["run", "--inptu", "1"],
             &["help", "toools"],
         ]),
@@ -115,7 +115,7 @@ fn unknown_commands_are_usage_errors_with_a_suggestion() {
 
     For more information, try '--help'.
 
-    $ mux servers restrt
+    $ mux servers restrt files
     success: false
     exit_code: 2
     ----- stdout -----
