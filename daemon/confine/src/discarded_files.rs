@@ -26,8 +26,11 @@ impl DiscardedFiles {
     pub fn record_home_of(&self, pid: u32, home: &Path) {
         let files = list_home(pid, home);
         let mut known = self.0.lock();
-        let room = MAX_FILES - known.len();
-        known.extend(files.into_iter().take(room));
+        for file in files {
+            if known.len() < MAX_FILES {
+                known.insert(file);
+            }
+        }
     }
 
     pub fn list(&self) -> Vec<PathBuf> {
@@ -55,8 +58,8 @@ mod linux {
 
     use nix::{
         dir::{Dir, Type},
-        fcntl::OFlag,
-        sys::stat::{Mode, fstat},
+        fcntl::{AtFlags, OFlag},
+        sys::stat::{Mode, fstat, fstatat},
     };
 
     use super::MAX_FILES;
@@ -126,7 +129,12 @@ mod linux {
                     continue;
                 }
                 match entry.file_type() {
-                    Some(Type::File) => files.push(path.join(name)),
+                    Some(Type::File) => {
+                        let stat = fstatat(folder.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW);
+                        if stat.is_ok_and(|stat| stat.st_dev == device) {
+                            files.push(path.join(name));
+                        }
+                    }
                     Some(Type::Directory) => {
                         let below = open_below(&folder, Path::new(name));
                         let is_here =

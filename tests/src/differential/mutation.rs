@@ -224,9 +224,10 @@ impl<'a> Mutant<'a> {
     fn add_unasked(&mut self) {
         let (name, message) = messages::unasked(self.dice);
         let mut message = Node::from(&message);
-        let label = match self.dice.one_in(3) {
-            true => format!("plain-{name}"),
-            false => format!("{name}-{}", change_one(&mut message, self.dice)),
+        let label = if self.dice.one_in(3) {
+            format!("plain-{name}")
+        } else {
+            format!("{name}-{}", change_one(&mut message, self.dice))
         };
         self.labels.push(label);
         if self.dice.one_in(3) {

@@ -73,7 +73,6 @@ async fn change_of_any_definition_member_is_detected() {
         json!({ "description": "Returns its text!" }),
         json!({ "description": null }),
         json!({ "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } } }),
-        json!({ "annotations": { "readOnlyHint": false } }),
         json!({ "annotations": { "readOnlyHint": true, "openWorldHint": false } }),
         json!({ "icons": [{ "src": "https://example.com/i.png" }] }),
         json!({ "_meta": { "a/b": 1 } }),

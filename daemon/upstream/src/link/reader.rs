@@ -89,6 +89,11 @@ impl MessageReader {
         }
     }
 
+    /// Whether a text is whole JSON, as far as it can be read here.
+    pub(super) fn is_whole(text: &[u8]) -> bool {
+        lenient_json::parse(text, |_| {}).is_ok()
+    }
+
     /// Takes note of a message that is about to be sent: the method of a request says how its answer is read.
     pub(super) fn note_sent(&self, message: &TxJsonRpcMessage<RoleClient>) {
         match message {
@@ -125,7 +130,8 @@ impl MessageReader {
     /// knows it.
     pub(super) fn read(&self, text: &[u8], answered: Option<&RequestId>) -> ReadText {
         let mut read = ReadText::default();
-        match self.parse(text) {
+        let mut made = Vec::new();
+        match self.parse(text, &mut made) {
             Ok(Value::Array(batch)) => {
                 for message in batch {
                     self.read_value(message, answered, &mut read);
@@ -142,19 +148,25 @@ impl MessageReader {
                 }
             }
         }
+        // Repairs of other output are nobody's concern.
+        if read.is_message {
+            for repair in made {
+                self.repairs.record(repair, "a message");
+            }
+        }
         read
     }
 
     /// Reads the body of an error response, if it is a JSON-RPC error.
     pub(super) fn read_error_body(&self, body: &[u8]) -> Option<ErrorData> {
-        let mut message = self.parse(body).ok()?;
+        let mut message = self.parse(body, &mut Vec::new()).ok()?;
         let error = message.get_mut("error")?.take();
         let is_json_rpc = message.get("jsonrpc").is_some() || error.get("code").is_some();
         is_json_rpc.then(|| self.error_data(error, Position::in_message("an error response")))
     }
 
     /// The error is a sentence for the user.
-    fn parse(&self, text: &[u8]) -> Result<Value, String> {
+    fn parse(&self, text: &[u8], made: &mut Vec<Repair>) -> Result<Value, String> {
         if text.len() > LARGE_MESSAGE_BYTES {
             malloc_trim::give_back_soon();
         }
@@ -165,8 +177,7 @@ impl MessageReader {
                 json_weight::WEIGHT_RULE_TEXT
             ));
         }
-        let record = |repair| self.repairs.record(repair, "a message");
-        lenient_json::parse(text, record).map_err(|error| {
+        lenient_json::parse(text, |repair| made.push(repair)).map_err(|error| {
             let is_too_deep = json_depth::depth(&String::from_utf8_lossy(text)) > MAX_JSON_DEPTH;
             if is_too_deep {
                 format!("it nests more than {MAX_JSON_DEPTH} levels deep; ask for less")
@@ -181,10 +192,7 @@ impl MessageReader {
         let Value::Object(mut message) = message else {
             return;
         };
-        let is_answer = ["result", "error"]
-            .iter()
-            .any(|name| message.contains_key(*name));
-        if is_answer {
+        if is_answer(&message) {
             match self.take_answered(&message, answered) {
                 Some((id, request)) => read.push(Some(self.read_answer(message, id, &request))),
                 None => self.set_aside(message, answered, read),
@@ -208,6 +216,8 @@ impl MessageReader {
             message.insert("jsonrpc".into(), json!("2.0"));
             self.repairs.record(Repair::Version, "a message");
         }
+        // Null, as `is_answer` has found.
+        message.retain(|name, _| name != "result" && name != "error");
         self.repair_params(&method, &mut message);
         read.push(raw_message::parse_value(Value::Object(message)).ok());
     }
@@ -222,10 +232,14 @@ impl MessageReader {
         let Some(params) = message.get_mut("params") else {
             return;
         };
-        let is_empty = params.is_null() || params.as_array().is_some_and(Vec::is_empty);
-        if is_empty {
+        let repair = match params {
+            Value::Null => Some(Repair::Null),
+            Value::Array(elements) if elements.is_empty() => Some(Repair::EmptyArray),
+            _ => None,
+        };
+        if let Some(repair) = repair {
             message.shift_remove("params");
-            self.repairs.record(Repair::EmptyArray, position);
+            self.repairs.record(repair, position);
         } else if let Some(shape) = notification_shape(method) {
             // If it cannot be repaired, rmcp passes it on as a custom notification.
             repair_value(params, shape, position, &self.repairs);
@@ -266,7 +280,7 @@ impl MessageReader {
         JsonRpcMessage::response(raw_message::raw_result(result), id)
     }
 
-    /// The request that is answered, which is no longer open then. An error without an id ends the request of its stream,
+    /// Removes and returns the request that this message answers. An error without an id ends the request of its stream,
     /// or the only one that is open. A result without an id only answers a greeting: nothing else is open then.
     fn take_answered(
         &self,
@@ -291,7 +305,7 @@ impl MessageReader {
         Some((only, request))
     }
 
-    /// The open request with this id, which is no longer open then.
+    /// Removes and returns the open request with this id.
     fn take_request(&self, id: &Value) -> Option<(RequestId, OpenRequest)> {
         let mut open = self.open.lock();
         let id = RequestId::deserialize(id).ok()?;
@@ -307,7 +321,7 @@ impl MessageReader {
         Some((number, request))
     }
 
-    /// Sets an answer aside that belongs to no open request, as far as its id says.
+    /// Sets aside an answer whose id matches no open request.
     fn set_aside(
         &self,
         message: Map<String, Value>,
@@ -329,6 +343,9 @@ impl MessageReader {
         let Some(shape) = result_shape(method) else {
             return;
         };
+        if is_other_kind(result) {
+            return;
+        }
         if method == "tools/call" {
             self.wrap_bare_result(result, position);
         }
@@ -407,10 +424,26 @@ impl MessageReader {
 }
 
 impl OpenRequest {
-    /// Whether it is one of those before which no other is sent.
+    /// Returns true for a handshake request: nothing else is sent before its answer.
     fn is_greeting(&self) -> bool {
         matches!(self.method.as_str(), "initialize" | "server/discover")
     }
+}
+
+/// Whether a message is an answer. Some serializers write `result` and `error` as null in other messages, too.
+fn is_answer(message: &Map<String, Value>) -> bool {
+    let result = message.get("result");
+    let error = message.get("error");
+    if message.get("method").is_some_and(Value::is_string) {
+        return result.is_some_and(|result| !result.is_null()) || error.is_some_and(is_error);
+    }
+    result.is_some() || error.is_some()
+}
+
+/// Whether a result is a question or a task in place of what was asked for.
+fn is_other_kind(result: &Value) -> bool {
+    let kind = result.get("resultType").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind != "complete") || result.get("task").is_some_and(Value::is_object)
 }
 
 /// The id of an answer, unless it is missing, null or empty.

@@ -385,7 +385,8 @@ impl<'a> SessionConnector<'a> {
         let mut handshake = Box::pin(handshake_and_list_tools(
             handler,
             intercepted,
-            (transport, &repairs),
+            transport,
+            &repairs,
             mode,
         ));
         let began = Instant::now();
@@ -548,7 +549,8 @@ fn time_of_end(after: Duration) -> String {
 async fn handshake_and_list_tools(
     handler: ClientRequestHandler,
     intercepted: InterceptingTransport<LinkTransport>,
-    (transport, repairs): (&'static str, &Arc<Repairs>),
+    transport: &'static str,
+    repairs: &Arc<Repairs>,
     mode: HandshakeMode,
 ) -> Result<(HandshakeOutcome, Result<ListedTools, ListToolsError>), ServerConnectError> {
     let handshake = match mode {

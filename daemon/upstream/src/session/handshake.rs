@@ -389,9 +389,10 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
         error,
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
     );
-    let default_problem = match closed_by_server {
-        true => "it closed its pipes before it had answered".into(),
-        false => handshake_problem(&error),
+    let default_problem = if closed_by_server {
+        "it closed its pipes before it had answered".into()
+    } else {
+        handshake_problem(&error)
     };
     ServerConnectError {
         closed_by_server,

@@ -14,7 +14,6 @@ use rmcp::{
     RoleClient, model::RequestId, service::RxJsonRpcMessage,
     transport::streamable_http_client::SseError,
 };
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use sse_stream::Sse;
 use tokio::{
@@ -160,7 +159,10 @@ impl PlaceholderStream {
         let reader = self.exchange.reader();
         let read = read_event(reader, &mut event, self.answered.as_ref()).await;
         // A response that can be resumed has its answer later.
-        self.foreign_answer = read.foreign_answer.filter(|_| event.id.is_none());
+        if event.id.is_some() {
+            self.answered = None;
+        }
+        self.foreign_answer = read.foreign_answer.or(self.foreign_answer.take());
         let messages = read.messages.into_iter();
         let messages = messages.map(|message| QueuedEvent::Message(Box::new(message)));
         self.queued.extend(messages);
@@ -208,7 +210,7 @@ impl EventReader {
                 self.chunks = None;
                 let is_whole = |event: &Sse| {
                     let data = event.data.as_deref().unwrap_or_default();
-                    serde_json::from_str::<IgnoredAny>(data).is_ok()
+                    MessageReader::is_whole(data.as_bytes())
                 };
                 return Ok(self.decoder.finish().filter(is_whole));
             };

@@ -1,5 +1,6 @@
-//! Decodes an event stream as the HTML standard does: unknown fields and lines without a colon are ignored, a repeated
-//! field replaces the earlier one, and text that is not UTF-8 is replaced.
+//! Decodes an event stream leniently, following the HTML standard except that it also returns events without data and the
+//! unfinished last event. Unknown fields and lines without a colon are ignored, a repeated field replaces the earlier
+//! one, and text that is not UTF-8 is replaced.
 //!
 //! Invariant: the decoder keeps only the bytes of the event that is not finished yet.
 

@@ -1,7 +1,7 @@
 //! Notices that a program writes text instead of messages and then falls silent: it is not an MCP server over stdio.
 //!
-//! A server may write a banner first, so output alone says nothing. Silence after it does: a server in its HTTP mode
-//! writes where it listens, and never answers.
+//! A server may write a banner first, so output alone proves nothing, but silence afterwards does: a server in its HTTP
+//! mode writes where it listens, and never answers.
 //!
 //! Invariant: once a message has arrived, other output no longer matters.
 

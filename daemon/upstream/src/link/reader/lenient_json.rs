@@ -26,7 +26,7 @@ pub(super) fn trim_message(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// Parses a message; the error is serde_json's, about the text after all repairs.
+/// Parses a message; the error is about the original text.
 pub(super) fn parse(
     text: &[u8],
     mut on_repair: impl FnMut(Repair),

@@ -1,7 +1,6 @@
 //! Makes a value fit its shape, member by member, and counts each repair.
 //!
-//! Invariant: a value that already fits is not changed, and nothing but the value itself is lost with one that cannot
-//! be repaired.
+//! Invariant: a value that already fits is not changed. If a value cannot be repaired, only that value is lost.
 
 use std::fmt;
 
@@ -24,11 +23,14 @@ const SCHEMA_MAPS: [&str; 6] = [
     "dependencies",
 ];
 /// Schema keywords whose value is a schema or a list of schemas.
-const SUBSCHEMAS: [&str; 12] = [
+const SUBSCHEMAS: [&str; 15] = [
     "items",
     "prefixItems",
     "additionalProperties",
     "additionalItems",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "propertyNames",
     "contains",
     "anyOf",
     "oneOf",
@@ -38,6 +40,9 @@ const SUBSCHEMAS: [&str; 12] = [
     "then",
     "else",
 ];
+
+/// Those of them whose value may be an empty list.
+const SCHEMA_LISTS: [&str; 5] = ["items", "prefixItems", "anyOf", "oneOf", "allOf"];
 
 /// A position within a message, from the method on.
 #[derive(Clone, Copy)]
@@ -107,6 +112,7 @@ pub(super) fn repair_value(
         }
         Shape::Boolean => is_or_becomes(value, Value::is_boolean, to_boolean, position, repairs),
         Shape::Number => is_or_becomes(value, Value::is_number, to_number, position, repairs),
+        Shape::Unsigned => is_or_becomes(value, Value::is_u64, to_unsigned, position, repairs),
         Shape::OneOf(names) => {
             let is_one = |value: &Value| value.as_str().is_some_and(|it| names.contains(&it));
             let to_one = |value: &Value| closest_name(value.as_str()?, names);
@@ -199,15 +205,8 @@ fn repair_list(
     position: Position<'_>,
     repairs: &Repairs,
 ) -> bool {
-    if let Value::Object(object) = value {
-        // A list with gaps: `{"0": …, "2": …}`.
-        let is_list = object.keys().all(|key| key.parse::<u32>().is_ok());
-        if !is_list {
-            return false;
-        }
-        repairs.record(Repair::ObjectAsList, position);
-        let elements = std::mem::take(object).into_iter();
-        *value = Value::Array(elements.map(|(_, element)| element).collect());
+    if !list_of_object(value, position, repairs) {
+        return false;
     }
     let Value::Array(elements) = value else {
         return false;
@@ -225,6 +224,21 @@ fn repair_list(
         fits
     });
     true
+}
+
+/// Turns an object that stands for a list into one: `{}`, or one with gaps such as `{"0": …, "2": …}`. False if the
+/// value is neither.
+fn list_of_object(value: &mut Value, position: Position<'_>, repairs: &Repairs) -> bool {
+    if let Value::Object(object) = value {
+        let is_list = object.keys().all(|key| key.parse::<u32>().is_ok());
+        if !is_list {
+            return false;
+        }
+        repairs.record(Repair::ObjectAsList, position);
+        let elements = std::mem::take(object).into_iter();
+        *value = Value::Array(elements.map(|(_, element)| element).collect());
+    }
+    value.is_array()
 }
 
 /// The name of a list element for messages, if it has one.
@@ -252,42 +266,47 @@ fn unusable_reason(element: &Value, shape: &Shape) -> String {
     format!("no usable {}", names.join(", "))
 }
 
-/// Repairs content blocks; a string is a text block.
+/// Repairs content blocks: what stands alone is a list of one, and what is no block is a text block.
 fn repair_content(value: &mut Value, position: Position<'_>, repairs: &Repairs) -> bool {
-    let is_block = value.get("type").is_some_and(Value::is_string);
-    if is_block || value.is_string() {
+    const BLOCK: Shape = Shape::Object(&[]);
+    let is_block = value.get("type").is_some() || value.get("text").is_some();
+    let is_scalar = value.is_string() || value.is_number() || value.is_boolean();
+    if is_block || is_scalar {
         repairs.record(Repair::Converted, position);
         *value = json!([value.take()]);
     }
-    const BLOCK: Shape = Shape::Object(&[]);
-    if !value.is_array() {
-        return repair_list(value, &BLOCK, position, repairs);
+    if !list_of_object(value, position, repairs) {
+        return false;
     }
-    for element in value.as_array_mut().into_iter().flatten() {
-        if element.is_string() {
-            repairs.record(Repair::Converted, position);
-            *element = json!({ "type": "text", "text": element.take() });
-        }
-        let Value::Object(block) = element else {
-            continue;
-        };
-        if block.get("type").is_none_or(Value::is_null)
-            && block.get("text").is_some_and(Value::is_string)
-        {
-            repairs.record(Repair::MissingMember, position.member("type"));
-            block.insert("type".into(), json!("text"));
-        }
-        if block.get("type").is_some_and(|kind| kind == "text") {
-            repair_text_block(block, position, repairs);
-        }
-        for name in ["_meta", "annotations"] {
-            if block.get(name).is_some_and(|member| !member.is_object()) {
-                block.shift_remove(name);
-                repairs.record(Repair::WrongType, position.member(name));
-            }
-        }
+    let blocks = value.as_array_mut().into_iter().flatten();
+    for (index, element) in blocks.enumerate() {
+        repair_block(element, position.element(index, ""), repairs);
     }
     repair_list(value, &BLOCK, position, repairs)
+}
+
+fn repair_block(element: &mut Value, position: Position<'_>, repairs: &Repairs) {
+    if element.is_string() || element.is_number() || element.is_boolean() {
+        repairs.record(Repair::Converted, position);
+        *element = json!({ "type": "text", "text": element.take() });
+    }
+    let Value::Object(block) = element else {
+        return;
+    };
+    let has_kind = block.get("type").is_some_and(Value::is_string);
+    if !has_kind && block.get("text").is_some_and(Value::is_string) {
+        repairs.record(Repair::MissingMember, position.member("type"));
+        block.insert("type".into(), json!("text"));
+    }
+    if block.get("type").is_some_and(|kind| kind == "text") {
+        repair_text_block(block, position, repairs);
+    }
+    for name in ["_meta", "annotations"] {
+        if block.get(name).is_some_and(|member| !member.is_object()) {
+            block.shift_remove(name);
+            repairs.record(Repair::WrongType, position.member(name));
+        }
+    }
 }
 
 /// A text block always has a text: another value is shown as JSON.
@@ -332,6 +351,11 @@ fn repair_schema(
             }
         }
     }
+    // A list without elements, as Go writes it.
+    if schema.get("required").is_some_and(Value::is_null) {
+        schema.shift_remove("required");
+        repairs.record(Repair::Null, position.member("required"));
+    }
     for keyword in SUBSCHEMAS {
         let Some(value) = schema.get_mut(keyword) else {
             continue;
@@ -343,6 +367,11 @@ fn repair_schema(
                 repairs.record(Repair::Null, position);
             }
             Value::Object(_) => {
+                repair_schema(value, position, repairs, depth + 1);
+            }
+            Value::Array(subschemas)
+                if subschemas.is_empty() && !SCHEMA_LISTS.contains(&keyword) =>
+            {
                 repair_schema(value, position, repairs, depth + 1);
             }
             Value::Array(subschemas) => {
@@ -401,7 +430,16 @@ fn to_number(value: &Value) -> Option<Value> {
     Number::from_f64(text.parse().ok()?).map(Value::Number)
 }
 
-/// The name that the text means: in another letter case, or with another ending such as `warn` for `warning`.
+fn to_unsigned(value: &Value) -> Option<Value> {
+    let number = match value {
+        Value::String(text) => text.trim().parse().ok()?,
+        other => other.as_f64()?,
+    };
+    // The cast saturates; negative numbers become zero.
+    Some((number as u64).into())
+}
+
+/// The name that the text means: in another letter case, or abbreviated to at least three letters such as `warn`.
 fn closest_name(text: &str, names: &[&str]) -> Option<Value> {
     let text = text.trim().to_ascii_lowercase();
     let same = names.iter().find(|name| **name == text);

@@ -45,18 +45,20 @@ pub(crate) enum Repair {
     #[strum(message = "a missing or wrong `jsonrpc` is read as \"2.0\"")]
     Version,
     /// Servers that could not read the request, or that lose its id.
-    #[strum(message = "an error without an id ends the only open request")]
+    #[strum(
+        message = "an error without an id ends its stream's request or the only open one; during the handshake, so does a result"
+    )]
     MissingId,
     /// Servers in languages with a single number type.
     #[strum(message = "an id of another type is read as the id of the request")]
     IdType,
     /// Servers that were written without an SDK.
-    #[strum(message = "an `error` that is no JSON-RPC error is read as its text")]
+    #[strum(message = "a malformed `error` is converted to a JSON-RPC error")]
     ErrorObject,
     /// PHP writes an empty map as `[]`.
     #[strum(message = "`[]` is read as `{}` where an object belongs")]
     EmptyArray,
-    /// Lua and PHP write an empty list as `{}`, PHP one with gaps as an object.
+    /// Lua and PHP write an empty list as `{}`, and PHP writes a list with gaps as an object.
     #[strum(message = "an object is read as a list where a list belongs")]
     ObjectAsList,
     /// Go, Java and Python write absent members as null.
@@ -71,7 +73,7 @@ pub(crate) enum Repair {
     /// Servers in languages without types.
     #[strum(message = "a member of the wrong type is dropped")]
     WrongType,
-    /// One bad tool never takes its server down.
+    /// Servers with one malformed tool, resource or prompt.
     #[strum(message = "a list element that cannot be used is left out")]
     LeftOut,
 }
@@ -168,9 +170,10 @@ impl Repairs {
         let made = self.made.lock();
         let count = made.counts.get(&Repair::LeftOut)?.count;
         let named: Vec<&str> = made.left_out.iter().map(String::as_str).collect();
-        let more = match count > named.len() as u64 {
-            true => format!(" ({count} times)"),
-            false => String::new(),
+        let more = if count > named.len() as u64 {
+            format!(" ({count} times)")
+        } else {
+            String::new()
         };
         Some(format!("left out of its lists: {}{more}", named.join("; ")))
     }

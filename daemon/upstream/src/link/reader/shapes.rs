@@ -14,6 +14,8 @@ pub(super) enum Shape {
     Name,
     Boolean,
     Number,
+    /// An integer that is not negative.
+    Unsigned,
     /// A string that is one of these, whatever its letter case.
     OneOf(&'static [&'static str]),
     /// An object with these members, and others.
@@ -154,7 +156,7 @@ const DISCOVER: Shape = Shape::Object(&[
     required("supportedVersions", Shape::List(&Shape::String)),
     CAPABILITIES,
     optional("instructions", Shape::String),
-    default("ttlMs", Shape::Number, || json!(0)),
+    default("ttlMs", Shape::Unsigned, || json!(0)),
     default("cacheScope", Shape::OneOf(&["public", "private"]), || {
         json!("private")
     }),
@@ -231,7 +233,7 @@ const PROMPT: Shape = Shape::Object(&[
     META,
 ]);
 
-/// A tool's `content` may be missing; its other members then are the result.
+/// A tool's `content` may be missing; then the result consists of its other members.
 const CALL_RESULT: Shape = Shape::Object(&[
     default("content", Shape::Content, empty_list),
     optional("structuredContent", Shape::Any),

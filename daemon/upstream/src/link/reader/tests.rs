@@ -409,3 +409,65 @@ fn message_that_fits_is_not_changed_and_needs_no_repair() {
     assert_eq!(reader.repairs.remark(), None);
     assert_eq!(reader.repairs.left_out_warning(), None);
 }
+
+#[test]
+fn messages_with_null_results_keep_their_kind() {
+    let reader = reader_after("initialize");
+    let text =
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":null,"result":null,"error":null}"#;
+    assert!(matches!(
+        read_one(&reader, text),
+        JsonRpcMessage::Request(_)
+    ));
+    let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1},"result":null}"#;
+    assert!(matches!(
+        read_one(&reader, text),
+        JsonRpcMessage::Notification(_)
+    ));
+    assert_eq!(reader.open.lock().len(), 1);
+}
+
+#[test]
+fn results_of_other_kinds_are_no_deviation() {
+    for result in [
+        json!({ "resultType": "input_required", "inputRequests": {} }),
+        json!({ "resultType": "task", "taskId": "t" }),
+        json!({ "task": { "taskId": "t" } }),
+    ] {
+        let reader = reader_after("tools/call");
+        let text = json!({ "jsonrpc": "2.0", "id": 7, "result": result }).to_string();
+        let JsonRpcMessage::Response(answer) = read_one(&reader, &text) else {
+            panic!("{text} is an answer");
+        };
+        assert_eq!(result_to_value(answer.result).unwrap(), result);
+        assert_eq!(reader.repairs.remark(), None);
+    }
+}
+
+#[test]
+fn schemas_of_other_languages_are_schemas() {
+    let schema = json!({
+        "type": "object", "properties": { "a": [], "b": { "items": {} } }, "required": null,
+        "additionalProperties": [], "not": [], "anyOf": [], "enum": [], "default": [],
+    });
+    let read = result_of(
+        "tools/list",
+        json!({ "tools": [{ "name": "a", "inputSchema": schema }] }),
+    );
+    assert_eq!(
+        read["tools"][0]["inputSchema"],
+        json!({
+            "type": "object", "properties": { "a": {}, "b": { "items": {} } },
+            "additionalProperties": {}, "not": {}, "anyOf": [], "enum": [], "default": [],
+        })
+    );
+}
+
+#[test]
+fn log_lines_with_odd_numbers_are_no_deviation() {
+    let reader = reader_after("tools/call");
+    for text in [&b"temperature: NaN"[..], b"{\"level\": NaN}", b"caf\xe9"] {
+        assert!(!reader.read(text, None).is_message);
+    }
+    assert_eq!(reader.repairs.remark(), None);
+}
