@@ -18,7 +18,7 @@ use crate::{TestEnv, env::binary};
 /// How many servers one daemon has: about as many as its settings let start at a time.
 const SERVERS_PER_DAEMON: usize = 60;
 /// How many daemons there are at a time. Most of their time, they wait for servers that do not answer.
-const DAEMONS: usize = 2;
+const DAEMONS: usize = 5;
 const CLIENT: &str = "muxd";
 /// The most that the settings allow.
 const STARTS: usize = 64;

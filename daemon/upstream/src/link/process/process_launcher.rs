@@ -44,6 +44,8 @@ const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_PROGRAM_OUTPUT_BYTES: usize = 16 << 20;
 /// How long its output is still read after its exit, if another process holds its pipes.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+/// The delay between SIGTERM and SIGKILL for a program that exceeds its time limit.
+const TIMED_OUT_GRACE_PERIOD: Duration = Duration::from_millis(500);
 
 /// Starts processes; cheap to clone.
 #[derive(Clone)]
@@ -391,7 +393,7 @@ impl ProcessLauncher {
     }
 
     /// Runs a program that prints at most `max_bytes` bytes, and returns its output and exit status. The process tree is
-    /// terminated after its exit or the time limit.
+    /// terminated after its exit or the time limit, then with SIGTERM first.
     pub async fn program_output_and_exit(
         &self,
         spec: SpawnSpec,
@@ -429,6 +431,10 @@ impl ProcessLauncher {
         let in_time = timeout(within, all).await.is_ok();
         if printed.len() > max_bytes {
             return Err(format!("it printed more than {max_bytes} bytes"));
+        }
+        if !in_time {
+            // A startup file may hold a lock, which it releases if it is asked to end.
+            tokio::spawn(child.stop(TIMED_OUT_GRACE_PERIOD));
         }
         match exit {
             Some(exit) if in_time => Ok(CommandOutput { printed, exit }),
