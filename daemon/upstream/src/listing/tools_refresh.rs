@@ -17,8 +17,9 @@ use tokio::{
 
 use super::refresh_pacing::RefreshPacing;
 
-/// How long a call waits for the new list. After that it uses the old list.
-const TOOLS_REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a call waits for the new list, longer than a refresh is held back that is not noise. After that it uses the old
+/// list.
+const TOOLS_REFRESH_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
 pub(crate) struct ToolsRefresh {
