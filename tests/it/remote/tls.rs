@@ -129,8 +129,11 @@ async fn proxy(refuse: Option<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
                 if let Some(answer) = refuse {
                     return client.write_all(answer.as_bytes()).await.ok();
                 }
+                // Every server of these tests is on this machine, whatever its name.
                 let target = head.strip_prefix("CONNECT ")?.split(' ').next()?;
-                let mut server = TcpStream::connect(target).await.ok()?;
+                let (_, port) = target.rsplit_once(':')?;
+                let server = TcpStream::connect(("127.0.0.1", port.parse().ok()?));
+                let mut server = server.await.ok()?;
                 let established = b"HTTP/1.1 200 Connection established\r\n\r\n";
                 client.write_all(established).await.ok()?;
                 copy_bidirectional(&mut client, &mut server).await.ok()?;
@@ -144,18 +147,20 @@ async fn proxy(refuse: Option<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn proxy_sees_only_a_tunnel_and_its_password_is_not_shown() {
     const PASSWORD: &str = "tunn3l-secret";
+    // Servers on this machine are reached without a proxy.
+    const HOST: &str = "server.example";
     let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
     for refuse in [None, Some(refusal)] {
         let env = TestEnv::new();
         let remote = Remote::start(&env, "plain", &[]);
-        let tls = Terminator::start(&env, &remote, "localhost").await;
+        let tls = Terminator::start(&env, &remote, HOST).await;
         let (port, heads) = proxy(refuse).await;
         let proxy = format!("https_proxy=http://me:{PASSWORD}@127.0.0.1:{port}\n");
         with_env(&env, &format!("{}{proxy}", tls.trust()));
-        env.write_config(&tls.entry());
+        env.write_config(&tls.entry().replace("localhost", HOST));
         let output = env.mux(["--json", "call", "fix.echo", "text=hi"]);
         let heads = heads.lock().unwrap().clone();
-        let tunnel = format!("CONNECT localhost:{} ", tls.port);
+        let tunnel = format!("CONNECT {HOST}:{} ", tls.port);
         for head in &heads {
             assert!(head.starts_with(&tunnel), "{head}");
             let head = head.to_ascii_lowercase();

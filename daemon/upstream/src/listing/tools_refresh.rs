@@ -30,6 +30,8 @@ pub(crate) struct ToolsRefresh {
     is_noise: AtomicBool,
     /// Notified if the list is to be fetched without delay.
     urgent: Notify,
+    /// Set by a request of the daemon itself, which says nothing about the server's announcements.
+    is_requested: AtomicBool,
     /// The last announcement that the list includes, or for which the wait was given up.
     current: watch::Sender<u64>,
     wake: Notify,
@@ -42,6 +44,7 @@ impl Default for ToolsRefresh {
             listed: AtomicU64::new(0),
             is_noise: AtomicBool::new(false),
             urgent: Notify::new(),
+            is_requested: AtomicBool::new(false),
             current: watch::Sender::new(0),
             wake: Notify::new(),
         }
@@ -58,8 +61,14 @@ impl ToolsRefresh {
     /// Requests a new list without delay: the daemon itself knows that something has changed.
     pub(crate) fn request_now(&self) {
         self.is_noise.store(false, Ordering::Release);
+        self.is_requested.store(true, Ordering::Release);
         self.announce_change();
         self.urgent.notify_one();
+    }
+
+    /// Whether the daemon itself has requested the refresh that begins now.
+    pub(crate) fn take_request(&self) -> bool {
+        self.is_requested.swap(false, Ordering::AcqRel)
     }
 
     /// Has the list fetched again when it is due. No call waits for that.

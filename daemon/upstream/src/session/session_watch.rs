@@ -48,7 +48,6 @@ impl SessionWatch {
         let refreshing = async {
             let mut pacing = RefreshPacing::default();
             let mut last_digest = None;
-            let mut is_requested = false;
             loop {
                 let tools = &session.router.tools_refresh;
                 if session.listing_error().is_some() {
@@ -59,18 +58,19 @@ impl SessionWatch {
                     announced = tools.wait_for_announcement(&pacing) => announced,
                     Ok(()) = pin_approvals.changed() => {
                         tools.request_now();
-                        is_requested = true;
                         continue;
                     }
                 };
-                pacing.begin_refresh();
+                let is_requested = tools.take_request();
+                if !is_requested {
+                    pacing.begin_refresh();
+                }
                 let digest = self.refresh_tools(&session).await;
                 let changed = digest.is_some() && digest != last_digest;
                 // A list that the server did not announce says nothing about its announcements.
                 if changed || !is_requested {
                     pacing.record_outcome(changed);
                 }
-                is_requested = false;
                 last_digest = digest.or(last_digest);
                 tools.mark_refreshed(announced);
             }
