@@ -6,7 +6,7 @@
 //! and counts what was done.
 //!
 //! Invariants:
-//! - An answer that cannot be read ends its request with an error; no caller waits for it.
+//! - An answer that cannot be read ends its request with an error, if its id can be read.
 //! - Nothing is repaired silently.
 
 mod lenient_json;
@@ -130,6 +130,11 @@ impl MessageReader {
     /// knows it.
     pub(super) fn read(&self, text: &[u8], answered: Option<&RequestId>) -> ReadText {
         let mut read = ReadText::default();
+        // Other output is not searched for what could be repaired.
+        let is_json = matches!(lenient_json::trim_message(text).first(), Some(b'{' | b'['));
+        if !is_json {
+            return read;
+        }
         let mut made = Vec::new();
         match self.parse(text, &mut made) {
             Ok(Value::Array(batch)) => {
@@ -148,7 +153,7 @@ impl MessageReader {
                 }
             }
         }
-        // Repairs of other output are nobody's concern.
+        // Repairs of other output do not count.
         if read.is_message {
             for repair in made {
                 self.repairs.record(repair, "a message");

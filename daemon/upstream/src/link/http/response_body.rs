@@ -144,8 +144,12 @@ impl PlaceholderStream {
                 None => {
                     self.events = None;
                     let id = self.answered.as_ref()?;
-                    let foreign = self.foreign_answer.take()?;
-                    let adopted = self.exchange.reader().adopt_answer(foreign, id)?;
+                    let reader = self.exchange.reader();
+                    let Some(foreign) = self.foreign_answer.take() else {
+                        reader.forget_request(id);
+                        return None;
+                    };
+                    let adopted = reader.adopt_answer(foreign, id)?;
                     self.queued
                         .push_back(QueuedEvent::Message(Box::new(adopted)));
                 }

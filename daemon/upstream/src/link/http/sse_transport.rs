@@ -94,7 +94,13 @@ impl Transport<RoleClient> for SseTransport {
             };
             let posted = post_to_endpoint(&exchange, &endpoint, &item);
             match &item {
-                TxJsonRpcMessage::<RoleClient>::Request(_) => posted.await,
+                TxJsonRpcMessage::<RoleClient>::Request(request) => {
+                    let posted = posted.await;
+                    if posted.is_err() {
+                        exchange.reader().forget_request(&request.id);
+                    }
+                    posted
+                }
                 _ => exchange.send_notification_in_time(posted).await,
             }
         }

@@ -137,10 +137,15 @@ impl StreamableHttpClient for HttpExchange {
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
         let headers = header_map(custom_headers);
         let posted = self.post_json_rpc(&uri, &message, session_id.as_deref(), headers);
-        Ok(match &message {
-            ClientJsonRpcMessage::Request(_) => posted.await?,
-            _ => self.send_notification_in_time(posted).await?,
-        })
+        let ClientJsonRpcMessage::Request(request) = &message else {
+            return Ok(self.send_notification_in_time(posted).await?);
+        };
+        let posted = posted.await;
+        // Only a stream brings the answer later.
+        if !matches!(posted, Ok(StreamableHttpPostResponse::Sse(..))) {
+            self.reader().forget_request(&request.id);
+        }
+        Ok(posted?)
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -391,7 +396,6 @@ impl HttpExchange {
         if let Some(answer) = messages.into_iter().find(is_answer) {
             return Ok(answer);
         }
-        self.reader().forget_request(id);
         let shown = self.shown_url();
         if media_type == JSON_MEDIA_TYPE {
             let text = format!("the server's answer is not an MCP message: {excerpt}");
