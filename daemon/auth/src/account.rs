@@ -17,7 +17,6 @@ use futures::{
 };
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::transport::auth::WWWAuthenticateParams;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 use url::Url;
@@ -25,12 +24,17 @@ use url::Url;
 use super::{
     accounts::AccountsInUse,
     auth_server_client::{AuthServerClient, HttpClientFactory},
+    challenge::BearerChallenge,
     credential_store::CredentialStore,
-    error::{AuthError, one_line_excerpt},
+    error::AuthError,
     issuer_bindings::{IssuerBindings, is_same_issuer},
     keyring::KeyringUnavailable,
     login_record::{LoginKey, LoginRecord, LoginSecrets, canonical, union},
+    token_endpoint::{ClientAuthMethod, ClientCredentials},
 };
+
+/// A token counts as just issued for this time, in seconds.
+const JUST_ISSUED_SECS: u64 = 60;
 
 type SharedRefresh = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
 
@@ -48,8 +52,7 @@ pub struct Account {
     pub(super) server: Url,
     pub(super) store: Arc<CredentialStore>,
     client: HttpClientFactory,
-    /// The network settings of the entry, which may change.
-    network: Mutex<Arc<mux_settings::NetworkSettings>>,
+    entry: Mutex<EntryOptions>,
     issuers: Arc<IssuerBindings>,
     /// The secret of a client that the user registered; not stored with the tokens.
     client_secret: Option<Secret>,
@@ -57,6 +60,16 @@ pub struct Account {
     issuer: Option<String>,
     shared: Arc<SharedState>,
     accounts: Weak<AccountsInUse>,
+}
+
+/// The settings of a server's entry that may change without another login.
+#[derive(Clone)]
+pub(super) struct EntryOptions {
+    pub(super) network: Arc<mux_settings::NetworkSettings>,
+    /// How the client of the user authenticates, if the entry says it.
+    pub(super) client_auth: Option<ClientAuthMethod>,
+    /// Allows the server to use the sign-in of another server.
+    pub(super) share: bool,
 }
 
 /// What the accounts of one login have in common: entries of one server, of which some may name the issuer.
@@ -97,9 +110,9 @@ pub(super) struct AccountParts {
     pub(super) store: Arc<CredentialStore>,
     pub(super) issuers: Arc<IssuerBindings>,
     pub(super) client: HttpClientFactory,
-    pub(super) network: Arc<mux_settings::NetworkSettings>,
     pub(super) client_secret: Option<Secret>,
     pub(super) issuer: Option<String>,
+    pub(super) entry: EntryOptions,
 }
 
 impl Account {
@@ -114,7 +127,7 @@ impl Account {
             store: parts.store,
             issuers: parts.issuers,
             client: parts.client,
-            network: Mutex::new(parts.network),
+            entry: Mutex::new(parts.entry),
             client_secret: parts.client_secret,
             issuer: parts.issuer,
             shared,
@@ -142,9 +155,9 @@ impl Account {
             store: Arc::clone(&self.store),
             issuers: Arc::clone(&self.issuers),
             client: self.client,
-            network: self.current_network(),
             client_secret: self.client_secret.clone(),
             issuer: Some(record.issuer.clone()),
+            entry: self.entry_options(),
         }
     }
 
@@ -152,19 +165,17 @@ impl Account {
         self.accounts.upgrade()
     }
 
-    fn current_network(&self) -> Arc<mux_settings::NetworkSettings> {
-        let used = self.network.lock();
-        Arc::clone(&used)
+    pub(super) fn entry_options(&self) -> EntryOptions {
+        self.entry.lock().clone()
     }
 
-    /// Sets the proxies and certificates for further requests.
-    pub(super) fn use_network(&self, network: &Arc<mux_settings::NetworkSettings>) {
-        let mut used = self.network.lock();
-        *used = Arc::clone(network);
+    /// Uses other settings for further requests.
+    pub(super) fn use_entry(&self, entry: EntryOptions) {
+        *self.entry.lock() = entry;
     }
 
     pub(super) async fn endpoints(&self) -> Result<AuthServerClient, String> {
-        AuthServerClient::of(&self.server, &self.current_network(), self.client).await
+        AuthServerClient::of(&self.server, &self.entry_options().network, self.client).await
     }
 
     /// The token for the next request; `None` if the user has not signed in, which the server may not require.
@@ -235,16 +246,32 @@ impl Account {
         match &login.secrets.access {
             // Another request has refreshed it already.
             Some(access) if Some(access) != token && !login.record.is_over() => Ok(access.clone()),
+            Some(_) if !login.record.refreshable && !login.record.is_over() => {
+                Err(self.mark_token_refused(token, challenge))
+            }
             _ => self.refreshed(&login).await,
         }
     }
 
-    /// Handles a 401 response to the retry.
+    /// Handles a 401 response to a token that cannot be replaced by a refresh.
     pub fn mark_token_refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
         self.remember_challenge(challenge);
-        let why = "the server does not accept its token".to_owned();
+        let challenge = BearerChallenge::parse(challenge.unwrap_or_default(), &self.server);
+        let described = challenge.error_description.or(challenge.error);
         let mut held = self.lock_state();
         let login = held.login.as_ref();
+        let is_new = login.is_some_and(|login| login.record.age() < JUST_ISSUED_SECS);
+        let mut why = if is_new {
+            "the server does not accept the token that was just issued".to_owned()
+        } else {
+            "the server does not accept its token".to_owned()
+        };
+        if let Some(described) = described {
+            why = format!("{why}: {described}");
+        }
+        if let Some(token) = token {
+            why = token.hidden_in(&why);
+        }
         // The user may have signed in meanwhile.
         if login.and_then(|login| login.secrets.access.as_ref()) == token {
             held.required = Some(why.clone());
@@ -254,24 +281,19 @@ impl Account {
 
     /// Handles a 403 response. `None` if the reason is not a missing scope.
     pub async fn handle_forbidden(&self, challenge: Option<&str>) -> Option<AuthError> {
-        let challenge = challenge?;
-        let params = WWWAuthenticateParams::parse(challenge, &self.server);
-        if !params.is_insufficient_scope() {
+        let challenge = BearerChallenge::parse(challenge?, &self.server);
+        if challenge.error.as_deref() != Some("insufficient_scope") {
             return None;
         }
-        let scopes: Vec<String> = params
-            .scope
-            .as_deref()
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(one_line_excerpt)
-            .collect();
+        let mut lacking = challenge.scopes;
         if let Some(login) = self.login().await {
-            self.remember_wanted_scopes(&login, &scopes).await;
+            lacking.retain(|scope| !login.record.scopes.contains(scope));
+            self.remember_wanted_scopes(&lacking).await;
         }
-        Some(AuthError::Required(match scopes.is_empty() {
-            true => "the login does not allow that".into(),
-            false => format!("the login lacks the scope {}", scopes.join(" ")),
+        Some(AuthError::Required(if lacking.is_empty() {
+            "the login does not allow that".into()
+        } else {
+            format!("the login lacks the scope {}", lacking.join(" "))
         }))
     }
 
@@ -284,10 +306,10 @@ impl Account {
             }
             if held.looked {
                 let login = held.login.as_ref().filter(|login| self.accepts(login));
-                return login.map(|_| LoginStatus::SignedIn);
+                return login.map(|login| login.record.status());
             }
         }
-        self.find_record().map(|_| LoginStatus::SignedIn)
+        self.find_record().map(|record| record.status())
     }
 
     /// A warning if the login lacks scopes that the server has asked for.
@@ -308,14 +330,9 @@ impl Account {
         self.known_record()?.who
     }
 
-    /// Whether the server has refused calls for want of a login, and may share the sign-in of another one.
-    pub fn may_share_sign_in(&self) -> bool {
-        self.login_status() == Some(LoginStatus::Required)
-            && self.known_record().is_none()
-            && !self
-                .store
-                .lenders(&self.key, self.issuer.as_deref())
-                .is_empty()
+    /// Why the login has ended, if it has.
+    pub fn ended_reason(&self) -> Option<String> {
+        self.known_record()?.ended
     }
 
     /// Whether both use one sign-in: they have one login, or one shares the login of the other.
@@ -411,6 +428,29 @@ impl Account {
         kept.map_err(AuthError::Store)
     }
 
+    /// Returns true if this issuer has refused to share a sign-in, or if that cannot be read.
+    pub(super) async fn is_unshareable(&self, issuer: &str) -> bool {
+        let (issuers, issuer) = (Arc::clone(&self.issuers), issuer.to_owned());
+        let known = spawn_blocking(move || issuers.is_unshareable(&issuer)).await;
+        known.ok().and_then(Result::ok).unwrap_or(true)
+    }
+
+    /// Saves that this issuer has refused to share a sign-in.
+    pub(super) async fn remember_unshareable(&self, issuer: &str, why: &str) {
+        warn!(
+            issuer,
+            why, "the authorization server does not share sign-ins"
+        );
+        let (issuers, issuer) = (Arc::clone(&self.issuers), issuer.to_owned());
+        let kept = spawn_blocking(move || issuers.remember_unshareable(&issuer)).await;
+        if let Ok(Err(error)) = kept {
+            warn!(
+                error,
+                "failed to save that an authorization server does not share sign-ins"
+            );
+        }
+    }
+
     /// Saves a new login, and then uses it.
     pub(super) async fn save_login(&self, login: LoginCredentials) -> Result<(), AuthError> {
         self.remember_issuer(&login.record.issuer).await?;
@@ -448,35 +488,68 @@ impl Account {
         *self.lock_state() = AccountState::default();
     }
 
-    /// The secrets with the client secret of the entry, which is not stored.
-    pub(super) fn add_client_secret(&self, secrets: &LoginSecrets) -> LoginSecrets {
-        let own = self.client_secret.clone();
-        LoginSecrets {
-            client: own.or_else(|| secrets.client.clone()),
-            ..secrets.clone()
+    #[cfg(test)]
+    pub(super) fn own_secret(&self) -> Option<Secret> {
+        self.client_secret.clone()
+    }
+
+    /// The client of a login, with the secret and method of the entry.
+    pub(super) fn credentials(&self, login: &LoginCredentials) -> ClientCredentials {
+        let LoginCredentials { record, secrets } = login;
+        match &self.client_secret {
+            Some(own) => record.credentials(Some(own.clone()), self.entry_options().client_auth),
+            None => record.credentials(secrets.client.clone(), None),
         }
     }
 
     /// Saves the scopes that the server has asked for, for the next login.
-    async fn remember_wanted_scopes(&self, login: &Arc<LoginCredentials>, scopes: &[String]) {
-        let wanted = union(&login.record.wanted, scopes);
-        if wanted == login.record.wanted {
-            return;
-        }
-        let mut more = LoginCredentials::clone(login);
-        more.record.wanted = wanted;
+    async fn remember_wanted_scopes(&self, scopes: &[String]) {
+        self.change_login("the scopes that a server requires", |login| {
+            login.record.wanted = union(&login.record.wanted, scopes);
+        })
+        .await;
+    }
+
+    /// Drops the registration of a client that the authorization server no longer knows: the next login registers anew.
+    pub(super) async fn unregister(&self, client_id: &str) {
+        self.change_login("that a client is no longer registered", |login| {
+            if login.record.client_id == client_id {
+                login.record.unregister();
+            }
+        })
+        .await;
+    }
+
+    /// Changes the login and saves it. A refresh in flight, or one that waits for its turn, goes on with the changed
+    /// login. `what` is for the log.
+    async fn change_login(&self, what: &str, change: impl FnOnce(&mut LoginCredentials)) {
         let kept = {
             let mut held = self.lock_state();
-            if held.refreshing.is_some() || !held.is_current_login(login) {
-                // The next 403 response brings them again.
+            let AccountState {
+                login: Some(login),
+                refreshing,
+                ..
+            } = &mut *held
+            else {
+                return;
+            };
+            let mut changed = LoginCredentials::clone(login);
+            change(&mut changed);
+            if changed == **login {
                 return;
             }
-            let kept = self.persist_login(&more);
-            held.login = Some(Arc::new(more));
+            let kept = self.persist_login(&changed);
+            let changed = Arc::new(changed);
+            if let Some((of, _)) = refreshing
+                && Arc::ptr_eq(of, login)
+            {
+                *of = Arc::clone(&changed);
+            }
+            *login = changed;
             kept
         };
         if let Err(error) = kept.await {
-            warn!(%error, "failed to save the scopes that a server requires");
+            warn!(%error, "failed to save {what}");
         }
     }
 

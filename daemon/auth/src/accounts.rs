@@ -36,10 +36,9 @@ impl AccountsInUse {
     /// The account of a server's entry.
     pub(super) fn of_entry(&self, parts: AccountParts) -> Arc<Account> {
         let key = (parts.key.clone(), parts.issuer.clone());
-        let network = Arc::clone(&parts.network);
         let mut accounts = self.by_key.lock();
         if let Some(account) = accounts.get(&key) {
-            account.use_network(&network);
+            account.use_entry(parts.entry);
             return Arc::clone(account);
         }
         let shared = shared_state(accounts.values(), &parts).unwrap_or_default();

@@ -1,187 +1,289 @@
-//! Finds the authorization server of an MCP server, and creates the authorization request for the user.
+//! Creates the authorization request for the user: the client, scopes, prompts and resources that the issuer accepts.
 //!
-//! rmcp does discovery (RFC 9728, RFC 8414, OpenID), registration (RFC 7591), PKCE and the exchange of the code.
-//! Violations of the protocol that it accepts are refused here.
-//! Invariant: metadata is checked before a client is registered or the user is redirected.
+//! A request that the issuer refuses is changed in one way at a time, and each change is made once: without a prompt, for
+//! this server alone, or with a new registration.
+//! Invariant: a client of the user goes to its issuer only, and the redirect is for this request and from this issuer.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use mux_secrets::Secret;
-use rmcp::transport::auth::{
-    AuthError as Problem, AuthorizationManager, AuthorizationMetadata,
-    AuthorizationMetadataSource as Source, OAuthClientConfig,
-};
-use serde_json::Value;
-use tokio::time::timeout;
+use mux_settings::ClientAuthentication;
+use sha2::{Digest as _, Sha256};
 use tracing::debug;
 use url::Url;
 
 use super::{
     account::{Account, LoginCredentials},
-    auth_server_client::{AUTH_SERVER_TIMEOUT, AuthServerClient, chain},
+    auth_server_client::AuthServerClient,
+    authorization_page,
+    client_registration::{self, RegisteredClient},
+    discovery::{DiscoveredIssuer, discover},
     error::{AuthError, one_line_excerpt},
     identity,
     issuer_bindings::is_same_issuer,
-    login_record::{LoginRecord, LoginSecrets, TokenResponse, union},
+    issuer_words::IssuerError,
+    login_record::{LoginRecord, LoginSecrets, is_same_resource, union},
+    token_endpoint::{ClientAuthMethod, ClientCredentials, TokenRequestError},
 };
-const CLIENT_NAME: &str = "muxd";
 
 /// The `oauth` settings of a server's entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoginOptions {
     pub(super) client_id: Option<String>,
     pub(super) client_secret: Option<Secret>,
+    /// How the secret is sent.
+    pub(super) auth: Option<ClientAuthentication>,
     /// The issuer of the client.
     pub(super) issuer: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) port: Option<u16>,
-}
-
-/// The authorization server that an MCP server names.
-pub(super) struct DiscoveredIssuer {
-    endpoints: AuthServerClient,
-    manager: AuthorizationManager,
-    source: Source,
-    metadata: AuthorizationMetadata,
-    pub(super) issuer: String,
+    /// Allows the server to use the sign-in of another server.
+    pub(super) share: bool,
 }
 
 /// An authorization request that waits for its response.
 pub(super) struct AuthorizationRequest {
-    manager: AuthorizationManager,
+    client: AuthServerClient,
     pub(super) url: Url,
     /// The `state` parameter, which the response must contain.
     pub(super) state: Secret,
+    /// The PKCE code verifier.
+    verifier: Secret,
     record: LoginRecord,
-    client_secret: Option<Secret>,
-    asked: Vec<String>,
-    endpoints: AuthServerClient,
+    credentials: ClientCredentials,
+    /// The client is from the entry, and its secret is not stored.
+    is_own_client: bool,
+    scopes: Vec<String>,
+    sends_issuer: bool,
     userinfo_endpoint: Option<String>,
+    /// Remarks for the user about the request.
+    pub(super) notes: Vec<String>,
 }
 
-/// Finds the authorization server of an MCP server.
-pub(super) async fn discover(account: &Account) -> Result<DiscoveredIssuer, AuthError> {
-    let endpoints = account.endpoints().await;
-    let endpoints = endpoints.map_err(AuthError::Unavailable)?;
-    let mut manager = endpoints
-        .authorization_manager(&account.server)
-        .await
-        .map_err(AuthError::Unavailable)?;
-    let challenge = account.challenge();
-    let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
-    let found = limited("its metadata", found).await?;
-    check_metadata(&found.metadata, found.source, &endpoints)?;
-    let metadata = found.metadata;
-    manager.set_metadata(metadata.clone());
-    let issuer = match &metadata.issuer {
-        Some(issuer) => issuer.clone(),
-        None => account.server.origin().ascii_serialization(),
-    };
-    Ok(DiscoveredIssuer {
-        endpoints,
-        manager,
-        source: found.source,
-        metadata,
-        issuer,
-    })
+/// A request that the issuer may refuse.
+struct Draft<'a> {
+    found: &'a DiscoveredIssuer,
+    account: &'a Account,
+    redirect: &'a str,
+    scopes: Vec<String>,
+    client: ClientOfRequest,
+    prompts: Vec<&'static str>,
+    /// The resource of this server, and those of other servers that may share the sign-in.
+    resources: Vec<String>,
+    notes: Vec<String>,
 }
 
-/// Finds the authorization server, registers a client if necessary, and creates the request.
-pub(super) async fn question(
+enum ClientOfRequest {
+    /// A client that the user registered.
+    Own(ClientCredentials),
+    Registered {
+        client: RegisteredClient,
+        /// True for the registration of an earlier login.
+        is_reused: bool,
+    },
+}
+
+/// Finds the authorization server, registers a client if necessary, and creates the request. `others` are the accounts of
+/// servers that may share the sign-in.
+pub(super) async fn create_request(
     account: &Account,
-    terms: &LoginOptions,
+    options: &LoginOptions,
     redirect: &str,
+    others: &[std::sync::Arc<Account>],
 ) -> Result<AuthorizationRequest, AuthError> {
-    let DiscoveredIssuer {
-        endpoints,
-        mut manager,
-        metadata,
-        issuer,
-        ..
-    } = discover(account).await?;
-    check_issuer(account, terms, &issuer).await?;
+    let found = discover(account).await?;
+    check_issuer(account, options, &found.issuer).await?;
     let before = account.login().await;
-    let before = before.filter(|login| login.record.issuer == issuer);
-    let mut scopes = match terms.scopes.is_empty() {
-        true => {
-            let required = manager.select_initial_scopes(&[]).await;
-            union(&required, &identity_scopes(&required, terms, &metadata))
+    let before = before.filter(|login| login.record.issuer == found.issuer);
+    let before = before.as_deref();
+    let scopes = select_scopes(options, &found, before);
+    let mut notes = Vec::new();
+    let client = select_client(options, &found, redirect, &scopes, before, &mut notes).await?;
+    let mut resources = vec![found.resource.clone()];
+    resources.extend(account.resources_to_share(&found, others).await);
+    let mut draft = Draft {
+        prompts: select_prompts(account, &found, &scopes),
+        found: &found,
+        account,
+        redirect,
+        scopes,
+        client,
+        resources,
+        notes,
+    };
+    let (state, verifier) = (Secret::new(random_text()), Secret::new(random_text()));
+    loop {
+        let url = draft.url(&state, &verifier)?;
+        match authorization_page::find_refusal(&found.client, &url, redirect).await? {
+            Some(refusal) => draft.adapt_to(refusal).await?,
+            None => return Ok(draft.into_request(url, state, verifier)),
         }
-        false => terms.scopes.clone(),
-    };
-    if let Some(before) = &before {
-        scopes = union(&scopes, &before.record.scopes);
-        scopes = union(&scopes, &before.record.wanted);
     }
-    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
-
-    let own = terms.client_id.as_deref();
-    let own = own.filter(|id| is_usable(id, &metadata));
-    let client = match (own, &before) {
-        (Some(id), _) => client_config(id, redirect, terms.client_secret.as_ref()),
-        // Reuse the registration if the redirect URL is the same, and the client's secret is known.
-        (None, Some(before))
-            if before.record.redirect == redirect && before.record.shares.is_none() =>
-        {
-            let secret = before.secrets.client.as_ref();
-            client_config(&before.record.client_id, redirect, secret)
-        }
-        (None, _) => register(&mut manager, &metadata, redirect, &asked).await?,
-    };
-    // A secret from the entry is not stored.
-    let client_secret = client.client_secret.clone().filter(|_| own.is_none());
-    let client_secret = client_secret.map(Secret::new);
-    let client_id = client.client_id.clone();
-    manager.configure_client(client).map_err(map_rmcp_error)?;
-    let url = manager
-        .get_authorization_url(&asked)
-        .await
-        .map_err(map_rmcp_error)?;
-    let mut url = Url::parse(&url)
-        .map_err(|_| AuthError::Unfit("its authorization endpoint is not a URL".into()))?;
-    if let Some(account) = &account.key.account {
-        choose_account(&mut url, account);
-    }
-    let state = query_parameter(&url, "state").unwrap_or_default();
-    let audience = query_parameter(&url, "resource");
-    let record = LoginRecord {
-        issuer,
-        key: account.key.clone(),
-        client_id,
-        who: None,
-        shares: None,
-        redirect: redirect.to_owned(),
-        audience: audience.unwrap_or_else(|| account.key.resource.clone()),
-        token_endpoint: metadata.token_endpoint.clone(),
-        revocation_endpoint: text(&metadata, "revocation_endpoint"),
-        secret_in_body: wants_secret_in_body(&metadata),
-        scopes: Vec::new(),
-        wanted: Vec::new(),
-        received_at: 0,
-        expires_in: None,
-        refreshable: false,
-    };
-    Ok(AuthorizationRequest {
-        manager,
-        url,
-        state: Secret::new(state),
-        record,
-        client_secret,
-        asked: scopes,
-        endpoints,
-        userinfo_endpoint: text(&metadata, "userinfo_endpoint"),
-    })
 }
 
-impl DiscoveredIssuer {
-    /// The audience of tokens for the MCP server, if it has metadata of its own (RFC 9728).
-    pub(super) async fn audience(&mut self) -> Option<String> {
-        if self.source != Source::ProtectedResourceMetadata {
-            return None;
+impl Draft<'_> {
+    fn url(&self, state: &Secret, verifier: &Secret) -> Result<Url, AuthError> {
+        let mut url = Url::parse(&self.found.metadata.authorization_endpoint)
+            .map_err(|_| AuthError::Unfit("its authorization endpoint is not a URL".into()))?;
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.expose()));
+        let mut query = url.query_pairs_mut();
+        query
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.client.credentials().id)
+            .append_pair("redirect_uri", self.redirect)
+            .append_pair("state", state.expose())
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256");
+        let scopes = self.requested_scopes();
+        if !scopes.is_empty() {
+            query.append_pair("scope", &scopes.join(" "));
         }
-        // rmcp tells it only in an authorization URL.
-        let client = client_config(CLIENT_NAME, "http://127.0.0.1/callback", None);
-        self.manager.configure_client(client).ok()?;
-        let url = self.manager.get_authorization_url(&[]).await.ok()?;
-        query_parameter(&Url::parse(&url).ok()?, "resource")
+        for resource in &self.resources {
+            query.append_pair("resource", resource);
+        }
+        if !self.prompts.is_empty() {
+            query.append_pair("prompt", &self.prompts.join(" "));
+        }
+        let account = self.account.key.account.as_ref();
+        if let Some(address) = account.filter(|account| account.contains('@')) {
+            query.append_pair("login_hint", address);
+        }
+        drop(query);
+        Ok(url)
+    }
+
+    /// The scopes that the client may request. An issuer that registered none of them decides at the request.
+    fn requested_scopes(&self) -> Vec<String> {
+        let registered = match &self.client {
+            ClientOfRequest::Registered { client, .. } => client.scopes.as_ref(),
+            ClientOfRequest::Own(_) => None,
+        };
+        let is_registered =
+            |scope: &&String| registered.is_none_or(|registered| registered.contains(*scope));
+        let allowed: Vec<String> = self.scopes.iter().filter(is_registered).cloned().collect();
+        if allowed.is_empty() {
+            self.scopes.clone()
+        } else {
+            allowed
+        }
+    }
+
+    /// Changes what the issuer has refused, or returns its refusal.
+    async fn adapt_to(&mut self, refusal: IssuerError) -> Result<(), AuthError> {
+        let words = refusal.words.to_lowercase();
+        let names = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
+        let can_drop_prompt = !self.prompts.is_empty();
+        let can_drop_resources = self.resources.len() > 1;
+        let is_reused = matches!(
+            self.client,
+            ClientOfRequest::Registered {
+                is_reused: true,
+                ..
+            }
+        );
+        if can_drop_prompt && names(&["prompt", "select_account"]) {
+            self.drop_prompt();
+        } else if can_drop_resources && names(&["resource", "invalid_target"]) {
+            self.drop_resources(&refusal.words).await;
+        } else if is_reused {
+            let scopes = &self.scopes;
+            let client = client_registration::register(self.found, self.redirect, scopes).await?;
+            self.notes.push(format!(
+                "muxd was registered anew: the authorization server refused its former client ({})",
+                refusal.words
+            ));
+            self.client = ClientOfRequest::Registered {
+                client,
+                is_reused: false,
+            };
+        } else if can_drop_resources {
+            self.drop_resources(&refusal.words).await;
+        } else if can_drop_prompt {
+            self.drop_prompt();
+        } else {
+            return Err(AuthError::Denied(refusal.words));
+        }
+        Ok(())
+    }
+
+    /// Drops the choice of the user, which fewer issuers know than the others.
+    fn drop_prompt(&mut self) {
+        if self.prompts.len() > 1 {
+            self.prompts.remove(0);
+        } else if let Some(prompt) = self.prompts.pop()
+            && prompt == SELECT_ACCOUNT
+        {
+            self.notes.push(
+                "the authorization server cannot ask which user signs in: check which one your browser uses"
+                    .into(),
+            );
+        }
+    }
+
+    async fn drop_resources(&mut self, why: &str) {
+        self.resources.truncate(1);
+        self.account
+            .remember_unshareable(&self.found.issuer, why)
+            .await;
+        self.notes.push(format!(
+            "the sign-in is for this server alone: the authorization server does not share sign-ins ({why})"
+        ));
+    }
+
+    fn into_request(self, url: Url, state: Secret, verifier: Secret) -> AuthorizationRequest {
+        let scopes = self.requested_scopes();
+        let Self { found, account, .. } = self;
+        let (credentials, registered, is_own_client) = match self.client {
+            ClientOfRequest::Own(credentials) => (credentials, None, true),
+            ClientOfRequest::Registered { client, .. } => {
+                (client.credentials.clone(), Some(client), false)
+            }
+        };
+        let expires_at = registered.as_ref().and_then(|client| client.expires_at);
+        let record = LoginRecord {
+            issuer: found.issuer.clone(),
+            key: account.key.clone(),
+            client_id: credentials.id.clone(),
+            who: None,
+            shares: None,
+            redirect: self.redirect.to_owned(),
+            audience: found.resource.clone(),
+            resources: self.resources,
+            token_endpoint: found.metadata.token_endpoint.clone(),
+            revocation_endpoint: found.metadata.revocation_endpoint.clone(),
+            client_auth: Some(credentials.method),
+            secret_in_body: false,
+            registered_scopes: registered.and_then(|client| client.scopes),
+            client_expires_at: expires_at,
+            scopes: Vec::new(),
+            wanted: Vec::new(),
+            received_at: 0,
+            expires_in: None,
+            refreshable: false,
+            ended: None,
+            presented_for: None,
+        };
+        AuthorizationRequest {
+            client: found.client.clone(),
+            url,
+            state,
+            verifier,
+            record,
+            credentials,
+            is_own_client,
+            scopes,
+            sends_issuer: found.metadata.sends_issuer,
+            userinfo_endpoint: found.metadata.userinfo_endpoint.clone(),
+            notes: self.notes,
+        }
+    }
+}
+
+impl ClientOfRequest {
+    fn credentials(&self) -> &ClientCredentials {
+        match self {
+            Self::Own(credentials) => credentials,
+            Self::Registered { client, .. } => &client.credentials,
+        }
     }
 }
 
@@ -194,130 +296,190 @@ impl AuthorizationRequest {
         &self.record.issuer
     }
 
-    /// Exchanges the code in the redirect for tokens.
+    /// Exchanges the code in the redirect for tokens. `issuer` is the `iss` of the redirect.
     pub(super) async fn exchange_code(
         self,
         code: &Secret,
         issuer: Option<&str>,
     ) -> Result<LoginCredentials, AuthError> {
-        let exchanged = self.manager.exchange_code_for_token_with_issuer(
-            code.expose(),
-            self.state.expose(),
-            issuer,
-        );
-        let grant = limited("a token", exchanged).await.map_err(|error| {
-            let hidden = |text: &str| code.hidden_in(&self.state.hidden_in(text));
-            match error {
-                AuthError::Denied(why) => AuthError::Denied(hidden(&why)),
-                AuthError::Unfit(why) => AuthError::Unfit(hidden(&why)),
-                AuthError::Unavailable(why) => AuthError::Unavailable(hidden(&why)),
-                error => error,
-            }
-        })?;
-        let grant = serde_json::to_value(&grant).unwrap_or_default();
-        let grant = serde_json::from_value::<TokenResponse>(grant)
-            .map_err(|_| "its answer is malformed".to_owned())
-            .and_then(TokenResponse::check)
-            .map_err(AuthError::Unfit)?;
+        self.check_redirect_issuer(issuer)?;
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code.expose()),
+            ("redirect_uri", &self.record.redirect),
+            ("code_verifier", self.verifier.expose()),
+            ("resource", &self.record.audience),
+        ];
+        let grant = self
+            .client
+            .request_token(
+                &self.record.token_endpoint,
+                &self.credentials,
+                &fields,
+                &[code, &self.state, &self.verifier],
+            )
+            .await
+            .map_err(|error| match error {
+                TokenRequestError::Rejected(why)
+                | TokenRequestError::WrongTarget(why)
+                | TokenRequestError::Refused(why) => AuthError::Denied(why),
+                TokenRequestError::Malformed(why) => AuthError::Unfit(format!(
+                    "its token endpoint cannot be used: {why}; is it another service, or a web page?"
+                )),
+                TokenRequestError::Failed(why) => AuthError::Unavailable(why),
+            })?;
+        let id_token = grant.id_token.clone();
         let (mut record, mut secrets) = (self.record, LoginSecrets::default());
-        secrets.client = self.client_secret;
-        record.take(&mut secrets, grant, &self.asked);
-        if let (None, Some(endpoint), Some(token)) =
-            (&record.who, &self.userinfo_endpoint, &secrets.access)
+        if !self.is_own_client {
+            secrets.client = self.credentials.secret;
+        }
+        record.take(&mut secrets, grant, &self.scopes);
+        // An ID token may have no more than the subject (OpenID Connect Core, 5.4).
+        if let (Some(endpoint), Some(token)) = (&self.userinfo_endpoint, &secrets.access)
+            && !id_token.is_some_and(|token| identity::names_person(&token))
         {
-            match self.endpoints.userinfo(endpoint, token).await {
-                Ok(claims) => record.who = identity::of_claims(&claims),
+            match self.client.userinfo(endpoint, token).await {
+                Ok(claims) => record.who = identity::of_claims(&claims).or(record.who),
                 Err(why) => debug!(why, "the authorization server does not say who signed in"),
             }
         }
         Ok(LoginCredentials { record, secrets })
     }
-}
 
-/// The scopes with which an authorization server says who signs in, where it knows them. A client that the user
-/// registered may not have them, and without other scopes they would take the place of the server's default ones.
-fn identity_scopes(
-    required: &[String],
-    terms: &LoginOptions,
-    metadata: &AuthorizationMetadata,
-) -> Vec<String> {
-    let supported = metadata.scopes_supported.as_deref().unwrap_or_default();
-    let is_known = |scope: &&str| supported.iter().any(|known| known == scope);
-    if required.is_empty() || terms.client_id.is_some() || !is_known(&"openid") {
-        return Vec::new();
-    }
-    let scopes = ["openid", "email"].into_iter().filter(is_known);
-    scopes.map(str::to_owned).collect()
-}
-
-/// Asks for a choice of the user: a browser is often signed in as another one already. Authorization servers ignore
-/// parameters that they do not know (RFC 6749, 3.1).
-fn choose_account(url: &mut Url, account: &str) {
-    let mut query = url.query_pairs_mut();
-    query.append_pair("prompt", "select_account");
-    if account.contains('@') {
-        query.append_pair("login_hint", account);
-    }
-}
-
-async fn limited<T>(
-    what: &str,
-    asked: impl Future<Output = Result<T, Problem>>,
-) -> Result<T, AuthError> {
-    match timeout(AUTH_SERVER_TIMEOUT * 2, asked).await {
-        Ok(outcome) => outcome.map_err(map_rmcp_error),
-        Err(_) => {
-            let limit = AUTH_SERVER_TIMEOUT * 2;
-            Err(AuthError::Unavailable(format!(
-                "{what} took longer than {limit:?}"
-            )))
+    /// Checks that the redirect is from the issuer that was asked. RFC 9207, 2.4.
+    fn check_redirect_issuer(&self, issuer: Option<&str>) -> Result<(), AuthError> {
+        let expected = one_line_excerpt(&self.record.issuer);
+        match issuer {
+            Some(issuer) if !is_same_issuer(issuer, &self.record.issuer) => {
+                Err(AuthError::Unfit(format!(
+                    "issuer mismatch: the redirect is from {}, and the metadata is of {expected}; the authorization \
+                     server must write the same issuer into both (RFC 9207)",
+                    one_line_excerpt(issuer)
+                )))
+            }
+            None if self.sends_issuer => Err(AuthError::Unfit(format!(
+                "the redirect does not name its issuer {expected}, as the metadata announces (RFC 9207)"
+            ))),
+            _ => Ok(()),
         }
     }
 }
 
-/// Checks requirements of the protocol that rmcp does not check.
-fn check_metadata(
-    metadata: &AuthorizationMetadata,
-    source: Source,
-    endpoints: &AuthServerClient,
-) -> Result<(), AuthError> {
-    let named = [
-        (
-            "authorization endpoint",
-            Some(&metadata.authorization_endpoint),
-        ),
-        ("token endpoint", Some(&metadata.token_endpoint)),
-        (
-            "registration endpoint",
-            metadata.registration_endpoint.as_ref(),
-        ),
-    ];
-    for (what, endpoint) in named {
-        let Some(endpoint) = endpoint else { continue };
-        let url = Url::parse(endpoint)
-            .map_err(|_| AuthError::Unfit(format!("its {what} is not a URL")))?;
-        endpoints
-            .check_endpoint_url(what, &url)
-            .map_err(AuthError::Unfit)?;
+const SELECT_ACCOUNT: &str = "select_account";
+
+/// The prompts to ask for: a choice of the user for an entry with an account, since a browser is often signed in as
+/// another one already, and consent for a refresh token (OpenID Connect Core, 11).
+fn select_prompts(
+    account: &Account,
+    found: &DiscoveredIssuer,
+    scopes: &[String],
+) -> Vec<&'static str> {
+    let mut prompts = Vec::new();
+    if account.key.account.is_some() {
+        prompts.push(SELECT_ACCOUNT);
     }
-    let methods = metadata.code_challenge_methods_supported.as_deref();
-    // Servers of the first revision of MCP have default endpoints in place of metadata.
-    let silent = source == Source::LegacyEndpointFallback;
-    let proves = methods.is_some_and(|methods| methods.iter().any(|method| method == "S256"));
-    match proves || silent {
-        true => Ok(()),
-        false => Err(AuthError::Unfit(
-            "its authorization server does not offer PKCE with S256, without which a code can be stolen"
-                .into(),
-        )),
+    if scopes.iter().any(|scope| scope == "offline_access") {
+        prompts.push("consent");
     }
+    let listed = found.metadata.prompts.as_ref();
+    prompts.retain(|prompt| listed.is_none_or(|listed| listed.iter().any(|value| value == prompt)));
+    prompts
+}
+
+/// The scopes of the entry, or those that the server requires; and those that the login has or lacked so far.
+fn select_scopes(
+    options: &LoginOptions,
+    found: &DiscoveredIssuer,
+    before: Option<&LoginCredentials>,
+) -> Vec<String> {
+    let mut scopes = if options.scopes.is_empty() {
+        let more = additional_scopes(options, found);
+        union(&found.scopes, &more)
+    } else {
+        options.scopes.clone()
+    };
+    if let Some(before) = before {
+        scopes = union(&scopes, &before.record.scopes);
+        scopes = union(&scopes, &before.record.wanted);
+    }
+    scopes
+}
+
+/// The scopes for a refresh token, and those with which an authorization server says who signs in, where it knows them.
+/// Without other scopes they would take the place of the server's default ones, and a client that the user registered
+/// may not have those of the identity.
+fn additional_scopes(options: &LoginOptions, found: &DiscoveredIssuer) -> Vec<String> {
+    let metadata = &found.metadata;
+    if found.scopes.is_empty() {
+        return Vec::new();
+    }
+    let mut scopes = vec!["offline_access"];
+    if options.client_id.is_none() && metadata.has_scope("openid") {
+        scopes.extend(["openid", "email"]);
+    }
+    scopes.retain(|scope| metadata.has_scope(scope));
+    scopes.into_iter().map(str::to_owned).collect()
+}
+
+/// The client of the entry, the registered one, or a new one.
+async fn select_client(
+    options: &LoginOptions,
+    found: &DiscoveredIssuer,
+    redirect: &str,
+    scopes: &[String],
+    before: Option<&LoginCredentials>,
+    notes: &mut Vec<String>,
+) -> Result<ClientOfRequest, AuthError> {
+    let metadata = &found.metadata;
+    // The URL of a client metadata document requires support of the authorization server.
+    let is_usable = |id: &&String| {
+        metadata.reads_client_documents
+            || metadata.registration_endpoint.is_none()
+            || !id.starts_with("https://")
+    };
+    if let Some(id) = options.client_id.as_ref().filter(is_usable) {
+        let method = match (&options.client_secret, options.auth) {
+            (None, _) => ClientAuthMethod::None,
+            (Some(_), Some(written)) => written.into(),
+            (Some(_), None) => client_registration::method_for_secret(metadata),
+        };
+        return Ok(ClientOfRequest::Own(ClientCredentials {
+            id: id.clone(),
+            secret: options.client_secret.clone(),
+            method,
+        }));
+    }
+    if let Some(before) = before.filter(|before| before.record.shares.is_none()) {
+        let client = before.record.registered_client(&before.secrets);
+        let ended = if before.record.redirect.is_empty() {
+            Some("its last login or refresh with it failed")
+        } else if !client.allows(scopes) {
+            Some("its registration lacks scopes that the server wants")
+        } else if client.has_expired() {
+            Some("its registration has expired")
+        } else if before.record.redirect != redirect {
+            // Its port is taken. Nothing is wrong with the registration.
+            None
+        } else {
+            return Ok(ClientOfRequest::Registered {
+                client,
+                is_reused: true,
+            });
+        };
+        notes.extend(ended.map(|why| format!("muxd was registered anew: {why}")));
+    }
+    let client = client_registration::register(found, redirect, scopes).await?;
+    Ok(ClientOfRequest::Registered {
+        client,
+        is_reused: false,
+    })
 }
 
 /// Checks that a client that the user registered is only used with the issuer where it is registered. Otherwise a
 /// server could name another issuer and get the client's ID and secret, or show the user its own login page.
 async fn check_issuer(
     account: &Account,
-    terms: &LoginOptions,
+    options: &LoginOptions,
     found: &str,
 ) -> Result<(), AuthError> {
     let refused = |why: String| {
@@ -326,7 +488,7 @@ async fn check_issuer(
             why,
         })
     };
-    if let Some(written) = &terms.issuer {
+    if let Some(written) = &options.issuer {
         return match is_same_issuer(written, found) {
             true => Ok(()),
             false => refused(format!("oauth.issuer of its entry is {written}")),
@@ -341,111 +503,68 @@ async fn check_issuer(
             "its client was used at {} until now",
             one_line_excerpt(&known)
         )),
-        None if terms.client_secret.is_some() => {
+        None if options.client_secret.is_some() => {
             refused("its entry has a client_secret and no issuer".into())
         }
         None => Ok(()),
     }
 }
 
-/// Whether the client ID can be used. The URL of a client metadata document requires support of the authorization
-/// server; without it, muxd registers a client if it can.
-fn is_usable(client_id: &str, metadata: &AuthorizationMetadata) -> bool {
-    let read = metadata
-        .additional_fields
-        .get("client_id_metadata_document_supported");
-    let is_read = read.and_then(Value::as_bool) == Some(true);
-    is_read || metadata.registration_endpoint.is_none() || !client_id.starts_with("https://")
-}
-
-fn client_config(id: &str, redirect: &str, secret: Option<&Secret>) -> OAuthClientConfig {
-    let config = OAuthClientConfig::new(id, redirect);
-    match secret {
-        Some(secret) => config.with_client_secret(secret.expose()),
-        None => config,
+impl Account {
+    /// The resources of other servers that the sign-in is also for: those whose entries share sign-ins, and whose
+    /// metadata names this issuer.
+    async fn resources_to_share(
+        &self,
+        found: &DiscoveredIssuer,
+        others: &[std::sync::Arc<Account>],
+    ) -> Vec<String> {
+        let mut resources = Vec::new();
+        if others.is_empty() || self.is_unshareable(&found.issuer).await {
+            return resources;
+        }
+        let discovered = others
+            .iter()
+            .map(|other| async move { discover(other).await.ok() });
+        for other in futures::future::join_all(discovered)
+            .await
+            .into_iter()
+            .flatten()
+        {
+            let is_offered = found.metadata.resources.as_ref().is_none_or(|offered| {
+                offered
+                    .iter()
+                    .any(|one| is_same_resource(one, &other.resource))
+            });
+            if other.has_resource_metadata
+                && is_offered
+                && is_same_issuer(&other.issuer, &found.issuer)
+                && !is_same_resource(&other.resource, &found.resource)
+            {
+                resources.push(other.resource);
+            }
+        }
+        resources
     }
 }
 
-async fn register(
-    manager: &mut AuthorizationManager,
-    metadata: &AuthorizationMetadata,
-    redirect: &str,
-    scopes: &[&str],
-) -> Result<OAuthClientConfig, AuthError> {
-    if metadata.registration_endpoint.is_none() {
-        return Err(AuthError::Unfit(
-            "its authorization server does not support dynamic client registration: register muxd there, with the \
-             redirect http://127.0.0.1:PORT/callback, and put oauth = { client_id = \"…\", port = PORT } \
-             into the entry"
-                .into(),
-        ));
+/// A text that cannot be guessed: 256 bits.
+pub(super) fn random_text() -> String {
+    let mut bytes = [0; 32];
+    // The system has random numbers, or nothing here can be secure.
+    getrandom::fill(&mut bytes).expect("the system gives random numbers");
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The URL with other values of these parameters.
+pub(super) fn same_but(url: &Url, changed: &[(&str, String)]) -> Url {
+    let pairs: Vec<_> = url.query_pairs().into_owned().collect();
+    let mut url = url.clone();
+    let mut query = url.query_pairs_mut();
+    query.clear();
+    for (name, value) in &pairs {
+        let other = changed.iter().find(|(changed, _)| changed == name);
+        query.append_pair(name, other.map_or(value, |(_, other)| other));
     }
-    let registered = manager.register_client(CLIENT_NAME, redirect, scopes);
-    limited("the registration", registered).await
-}
-
-/// Maps an error of rmcp to what it means for the user, with a shortened message.
-fn map_rmcp_error(problem: Problem) -> AuthError {
-    let why = chain(&problem);
-    match problem {
-        Problem::DiscoveryRequestFailed { .. } | Problem::HttpError(_) => {
-            AuthError::Unavailable(why)
-        }
-        Problem::TokenExchangeFailed(why) if is_parser_message(&why) => {
-            AuthError::Unfit(malformed("token endpoint"))
-        }
-        Problem::RegistrationFailed(why) if is_parser_message(&why) => {
-            AuthError::Unfit(malformed("registration endpoint"))
-        }
-        Problem::TokenExchangeFailed(why) | Problem::RegistrationFailed(why) => {
-            AuthError::Denied(one_line_excerpt(&why))
-        }
-        Problem::NoAuthorizationSupport => {
-            AuthError::Unfit("it does not name an authorization server".into())
-        }
-        _ if is_parser_message(&why) => AuthError::Unfit(malformed("metadata")),
-        _ => AuthError::Unfit(why),
-    }
-}
-
-fn malformed(what: &str) -> String {
-    format!(
-        "its {what} gave an answer that OAuth does not have; is it another service, or a web page?"
-    )
-}
-
-/// Whether a text of rmcp means that an answer cannot be read. It is no refusal then, and the parser's words mean nothing
-/// to users.
-fn is_parser_message(text: &str) -> bool {
-    let parts = [
-        " at line ",
-        "missing field `",
-        "invalid type: ",
-        "invalid value: ",
-        "Failed to parse server response",
-        "error decoding response body",
-        "unexpected response Content-Type",
-        "empty response body",
-    ];
-    parts.iter().any(|part| text.contains(part))
-}
-
-fn query_parameter(url: &Url, name: &str) -> Option<String> {
-    let found = url.query_pairs().find(|(key, _)| key == name)?;
-    Some(found.1.into_owned())
-}
-
-fn text(metadata: &AuthorizationMetadata, name: &str) -> Option<String> {
-    let found = metadata.additional_fields.get(name)?;
-    found.as_str().map(str::to_owned)
-}
-
-/// Decides as rmcp does for the exchange of the code.
-fn wants_secret_in_body(metadata: &AuthorizationMetadata) -> bool {
-    let methods = metadata
-        .additional_fields
-        .get("token_endpoint_auth_methods_supported")
-        .and_then(Value::as_array);
-    let has = |name: &str| methods.is_some_and(|all| all.iter().any(|method| method == name));
-    has("client_secret_post") && !has("client_secret_basic")
+    drop(query);
+    url
 }

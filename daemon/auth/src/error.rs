@@ -72,7 +72,10 @@ impl AuthError {
                 FaultKind::Validation,
                 "paste the full URL that the browser was redirected to".into(),
             ),
-            Self::TimedOut(_) => (FaultKind::Timeout, format!("{login} starts a new one")),
+            Self::TimedOut(_) => (
+                FaultKind::Timeout,
+                format!("{login} starts a new one, with a new registration of muxd"),
+            ),
             Self::Superseded => (FaultKind::Cancelled, "complete the newer login".into()),
             Self::Unknown(_) => (FaultKind::NotFound, format!("{login} starts a new one")),
             Self::PortTaken(_) => (
@@ -90,9 +93,10 @@ impl AuthError {
     }
 }
 
-/// Whether an authorization server rejects the client rather than the login. RFC 6749, 5.2.
-pub(super) fn is_client_rejection(why: &str) -> bool {
-    let names = ["invalid_client", "unauthorized_client"];
+/// Whether an authorization server refuses the registered client rather than the login: it does not know the client, or
+/// has registered it without a scope. RFC 6749, 4.1.2.1 and 5.2.
+pub(super) fn is_registration_refusal(why: &str) -> bool {
+    let names = ["invalid_client", "unauthorized_client", "invalid_scope"];
     names.iter().any(|name| why.contains(name))
 }
 

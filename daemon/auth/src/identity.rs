@@ -22,6 +22,15 @@ pub(super) fn of_id_token(token: &Secret, issuer: &str, client_id: &str) -> Opti
     is_ours.then(|| of_claims(&claims)).flatten()
 }
 
+/// Returns true if an ID token has more than the subject's ID.
+pub(super) fn names_person(token: &Secret) -> bool {
+    let claims = claims(token.expose()).unwrap_or_default();
+    let is_set = |claim: &str| claims[claim].as_str().is_some_and(|name| !name.is_empty());
+    NAMING_CLAIMS
+        .iter()
+        .any(|claim| *claim != "sub" && is_set(claim))
+}
+
 /// The user that the claims name, on one line.
 pub(super) fn of_claims(claims: &Value) -> Option<String> {
     NAMING_CLAIMS.iter().find_map(|claim| {

@@ -1,4 +1,4 @@
-//! The issuers of clients that the user registered.
+//! The issuers of clients that the user registered, and the issuers that refused to share a sign-in.
 //!
 //! An MCP server names its authorization server, and may name another one later. A client ID and secret from the
 //! configuration are for one issuer only: the one in the entry (`oauth.issuer`), or the one of the first login, which
@@ -31,6 +31,9 @@ struct IssuerDocument {
     version: u32,
     #[serde(default)]
     issuers: Vec<IssuerBinding>,
+    /// The issuers at which no refresh token is exchanged for a token of another server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unshareable: Vec<String>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -63,12 +66,36 @@ impl IssuerBindings {
         if document.issuers.iter().any(is_known) {
             return Ok(());
         }
-        document.version = ISSUER_FILE_VERSION;
         document.issuers.retain(|bound| bound.key != *key);
         document.issuers.push(IssuerBinding {
             key: key.clone(),
             issuer: issuer.to_owned(),
         });
+        self.write(document)
+    }
+
+    /// Returns true if this issuer has refused to share a sign-in. Blocks on the disk.
+    pub(super) fn is_unshareable(&self, issuer: &str) -> Result<bool, String> {
+        let unshareable = self.read()?.unshareable;
+        Ok(unshareable
+            .iter()
+            .any(|known| is_same_issuer(known, issuer)))
+    }
+
+    /// Saves that this issuer has refused to share a sign-in. It is on disk when this returns.
+    pub(super) fn remember_unshareable(&self, issuer: &str) -> Result<(), String> {
+        let _writing = self.writing.lock();
+        let mut document = self.read()?;
+        let is_known = |known: &String| is_same_issuer(known, issuer);
+        if document.unshareable.iter().any(is_known) {
+            return Ok(());
+        }
+        document.unshareable.push(issuer.to_owned());
+        self.write(document)
+    }
+
+    fn write(&self, mut document: IssuerDocument) -> Result<(), String> {
+        document.version = ISSUER_FILE_VERSION;
         let text = serde_json::to_vec_pretty(&document).map_err(|error| error.to_string())?;
         let written = atomic_file::write(&self.path, &text);
         written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
@@ -133,6 +160,11 @@ mod tests {
         assert_eq!(found(Some("a")).as_deref(), Some("https://one.test"));
         assert_eq!(found(Some("b")), None);
         assert_eq!(found(None).as_deref(), Some("https://three.test"));
+        issuers.remember_unshareable("https://one.test").unwrap();
+        issuers.remember_unshareable("https://one.test/").unwrap();
+        assert_eq!(again.is_unshareable("https://one.test/"), Ok(true));
+        assert_eq!(again.is_unshareable("https://two.test"), Ok(false));
+        assert_eq!(found(Some("a")).as_deref(), Some("https://one.test"));
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! OAuth 2.1 logins for MCP servers, and the store of credentials.
 //!
-//! This crate depends on `mux-http`, `mux-settings`, `mux-secrets`, files and text, and on the OAuth part of rmcp. It
-//! does not depend on sessions: `mux-upstream` requests a token for each request.
+//! This crate depends on `mux-http`, `mux-settings`, `mux-secrets`, files and text. It does not depend on sessions:
+//! `mux-upstream` requests a token for each request.
 //!
 //! - `login_attempt`: one login, which sends the user to the authorization server with an `authorization_request` and
-//!   waits for the redirect of the browser (`callback_server`).
+//!   waits for the redirect of the browser (`callback_server`). Before the browser opens, `discovery` finds the issuer by
+//!   the server's `challenge` and metadata, `client_registration` registers muxd there, and `authorization_page` checks
+//!   that the issuer accepts the request.
 //! - `account`: the token for every request to a server, and whether the user must sign in. `account/token_refresh`
-//!   refreshes a stale token over `auth_server_client`, in one task, and saves the new one before it is used.
-//!   `account/shared_sign_in` gets the token with the refresh token of another server's login. `accounts` are those in
-//!   use. `error`: why there is no token.
+//!   refreshes a stale token in one task, and saves the new one before it is used. `account/shared_sign_in` gets the token
+//!   with the refresh token of another server's login. `accounts` are those in use. `error`: why there is no token.
+//! - `auth_server_client` sends the requests to an issuer, `token_endpoint` those for tokens; `issuer_words` reads the
+//!   errors in its answers.
 //! - `credential_store` saves credentials in the `keyring` or a `credential_file`, each login as a `login_record`.
 //!   `credential_store/stored_secrets` and `named_secrets`: the secrets that the configuration names.
-//!   `issuer_bindings`: the issuer of a client that the user registered. `identity`: who has signed in.
+//!   `issuer_bindings`: the issuer of a client that the user registered, and issuers that do not share sign-ins.
+//!   `identity`: who has signed in.
 //!
 //! A login belongs to a server's URL, client, client secret and `account`, never to the server's name. The environment
 //! of `mux-config` puts the value of a named secret into an entry. No error repeats a secret of an entry.
@@ -22,17 +26,23 @@
 mod account;
 mod accounts;
 mod auth_server_client;
+mod authorization_page;
 mod authorization_request;
 mod callback_server;
+mod challenge;
+mod client_registration;
 mod credential_file;
 mod credential_store;
+mod discovery;
 mod error;
 mod identity;
 mod issuer_bindings;
+mod issuer_words;
 mod keyring;
 mod login_attempt;
 mod login_record;
 mod named_secrets;
+mod token_endpoint;
 
 use std::{
     collections::HashMap,
@@ -46,20 +56,21 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
+use self::{
+    account::EntryOptions,
+    accounts::AccountsInUse,
+    authorization_request::{LoginOptions, create_request},
+    callback_server::{CallbackServer, redirect_uri},
+    credential_store::CredentialStore,
+    issuer_bindings::IssuerBindings,
+    login_record::{LoginKey, canonical},
+};
 pub use self::{
     account::{Account, LoginStatus},
     auth_server_client::HttpClientFactory,
     error::AuthError,
     login_attempt::{CompletedLogin, LoginAttempt, SessionOpener},
     named_secrets::{MAX_SECRET_BYTES, StoredSecretInfo},
-};
-use self::{
-    accounts::AccountsInUse,
-    authorization_request::LoginOptions,
-    callback_server::{CallbackServer, redirect_uri},
-    credential_store::CredentialStore,
-    issuer_bindings::IssuerBindings,
-    login_record::{LoginKey, canonical},
 };
 use mux_settings::{OauthSetting, RemoteServer};
 use mux_text::random_name::random_name;
@@ -124,24 +135,30 @@ impl Auth {
 
     /// The account for this server; `None` if it does not use OAuth.
     pub fn account(&self, remote: &RemoteServer) -> Option<Arc<Account>> {
-        let (terms, key, server) = self.login_options(remote)?;
+        let (options, key, server) = self.login_options(remote)?;
         Some(self.accounts.of_entry(account::AccountParts {
             key,
             server,
             store: Arc::clone(&self.store),
             issuers: Arc::clone(&self.issuers),
             client: self.client,
-            network: Arc::clone(&remote.network),
-            client_secret: terms.client_secret,
-            issuer: terms.issuer,
+            entry: EntryOptions {
+                network: Arc::clone(&remote.network),
+                client_auth: options.auth.map(Into::into),
+                share: options.share,
+            },
+            client_secret: options.client_secret,
+            issuer: options.issuer,
         }))
     }
 
-    /// Starts a login. `opening` opens the server's session afterwards.
+    /// Starts a login. `sharing` are the servers whose entries share sign-ins; `opening` opens the server's session
+    /// afterwards.
     pub async fn login(
         &self,
         server: &str,
         remote: &RemoteServer,
+        sharing: &[RemoteServer],
         opening: SessionOpener,
     ) -> Result<Arc<LoginAttempt>, AuthError> {
         let inapplicable = || {
@@ -150,7 +167,7 @@ impl Auth {
             AuthError::Inapplicable(why.into())
         };
         let account = self.account(remote).ok_or_else(inapplicable)?;
-        let (terms, ..) = self.login_options(remote).ok_or_else(inapplicable)?;
+        let (options, ..) = self.login_options(remote).ok_or_else(inapplicable)?;
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
@@ -158,12 +175,21 @@ impl Auth {
         if let Some(before) = before {
             before.cancel_attempt().await;
         }
-        let callback = bind_callback(&terms, &account).await?;
-        let question =
-            authorization_request::question(&account, &terms, &callback.redirect_uri()).await?;
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let id = format!("login-{number}-{}", random_name());
-        let attempt = LoginAttempt::begin(id, server, account, question, callback, opening);
+        let attempt = if account.login().await.is_none()
+            && account.shared_sign_in().await.is_some()
+            && let Some(record) = account.known_record()
+        {
+            LoginAttempt::of_shared_sign_in(id, server, record, opening)
+        } else {
+            let mut others: Vec<_> = sharing.iter().filter_map(|one| self.account(one)).collect();
+            others.retain(|other| account.may_share_with(other));
+            let callback = bind_callback(&options, &account).await?;
+            let redirect = callback.redirect_uri();
+            let request = create_request(&account, &options, &redirect, &others).await?;
+            LoginAttempt::begin(id, server, account, request, callback, opening)
+        };
         let before =
             lock_ignoring_poison(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
         if let Some(before) = before {
@@ -239,13 +265,13 @@ impl Auth {
         let revoked = match (&record.revocation_endpoint, login) {
             (None, _) => Err("the authorization server does not support revocation".into()),
             (_, None) => Err("the keyring that holds the token does not answer".into()),
-            (Some(endpoint), Some(login)) => {
-                let secrets = account.add_client_secret(&login.secrets);
-                match account.endpoints().await {
-                    Ok(endpoints) => endpoints.revoke(endpoint, &record, &secrets).await,
-                    Err(problem) => Err(problem),
+            (Some(endpoint), Some(login)) => match account.endpoints().await {
+                Ok(endpoints) => {
+                    let client = account.credentials(&login);
+                    endpoints.revoke(endpoint, &client, &login.secrets).await
                 }
-            }
+                Err(problem) => Err(problem),
+            },
         };
         Ok(LogoutOutcome {
             was_signed_in: true,
@@ -272,6 +298,8 @@ impl Auth {
             issuer,
             scopes,
             port,
+            auth,
+            share,
         } = &remote.oauth
         else {
             return None;
@@ -287,23 +315,25 @@ impl Auth {
             proof: client_secret.as_ref().map(LoginKey::proof),
             account: remote.account.clone(),
         };
-        let terms = LoginOptions {
+        let options = LoginOptions {
             client_id: client_id.clone(),
             client_secret,
             issuer: issuer.clone(),
             scopes: scopes.clone(),
             port: *port,
+            auth: *auth,
+            share: *share,
         };
-        Some((terms, key, server))
+        Some((options, key, server))
     }
 }
 
 /// Binds the port in the entry, the port of the existing registration, or any port.
 async fn bind_callback(
-    terms: &LoginOptions,
+    options: &LoginOptions,
     account: &Account,
 ) -> Result<CallbackServer, AuthError> {
-    if let Some(port) = terms.port {
+    if let Some(port) = options.port {
         let taken =
             |error| AuthError::PortTaken(format!("oauth.port = {port} cannot be used: {error}"));
         return CallbackServer::bind(port).await.map_err(taken);
@@ -327,7 +357,7 @@ fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::AtomicUsize;
 
     use axum::{
         Json, Router,
@@ -383,7 +413,7 @@ mod tests {
         );
         assert!(!Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &none));
         assert!(Arc::ptr_eq(&one, &account(", client_secret = \"first\"")));
-        let own = |account: &Account| account.add_client_secret(&Default::default()).client;
+        let own = |account: &Account| account.own_secret();
         assert_eq!(own(&one), Some(Secret::new("first")));
         assert_eq!((own(&two), own(&none)), (Some(Secret::new("second")), None));
         assert!(
@@ -458,8 +488,9 @@ mod tests {
         assert_eq!(auth.store.lenders(&key, None), []);
     }
 
-    #[tokio::test]
-    async fn shared_sign_in_is_tried_again_after_a_failure_of_the_authorization_server() {
+    /// An issuer with one MCP server, whose token endpoint answers each request with the next of these statuses; 200 is
+    /// a token for the server.
+    async fn issuer_that_answers(statuses: &'static [u16]) -> (String, Secret, Arc<AtomicUsize>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let server = format!("{issuer}/mcp");
@@ -473,11 +504,16 @@ mod tests {
         }));
         let token = identity::tests::web_token(&json!({ "aud": server }));
         let granted = Json(json!({ "access_token": token.expose(), "token_type": "Bearer" }));
-        let has_failed = Arc::new(AtomicBool::new(false));
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
         let grant = move || async move {
-            match has_failed.swap(true, Ordering::Relaxed) {
-                false => StatusCode::SERVICE_UNAVAILABLE.into_response(),
-                true => granted.into_response(),
+            match statuses[counted.fetch_add(1, Ordering::Relaxed)] {
+                200 => granted.into_response(),
+                400 => {
+                    let refused = Json(json!({ "error": "invalid_target" }));
+                    (StatusCode::BAD_REQUEST, refused).into_response()
+                }
+                status => StatusCode::from_u16(status).unwrap().into_response(),
             }
         };
         let routes = Router::new()
@@ -491,21 +527,75 @@ mod tests {
             )
             .route("/token", post(grant));
         tokio::spawn(axum::serve(listener, routes).into_future());
+        (issuer, token, requests)
+    }
 
-        let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+    /// A login of another server of the issuer, which was granted for these resources.
+    fn lender(issuer: &str, resources: &[&str]) -> LoginRecord {
         let mut lender = LoginRecord {
-            issuer: issuer.clone(),
+            issuer: issuer.to_owned(),
             token_endpoint: format!("{issuer}/token"),
+            resources: resources.iter().map(|one| (*one).to_owned()).collect(),
             ..record(None, 0)
         };
         lender.key.resource = "http://127.0.0.1:1/mcp".into();
         lender.audience.clone_from(&lender.key.resource);
+        lender
+    }
+
+    const SHARED: &str = "oauth = { share = true }";
+
+    #[tokio::test]
+    async fn shared_sign_in_is_tried_again_after_a_failure_of_the_authorization_server() {
+        let (issuer, token, _) = issuer_that_answers(&[503, 200]).await;
+        let server = format!("{issuer}/mcp");
+        let home = tempfile::tempdir().unwrap();
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let lender = lender(&issuer, &["http://127.0.0.1:1/mcp", &server]);
         auth.store.save(lender, secrets()).await.unwrap();
-        let account = auth.account(&remote_at(&server, "")).unwrap();
+        let account = auth.account(&remote_at(&server, SHARED)).unwrap();
         let failed = account.handle_unauthorized(None, None).await;
         assert!(matches!(failed, Err(AuthError::Required(_))), "{failed:?}");
         assert_eq!(account.handle_unauthorized(None, None).await, Ok(token));
+    }
+
+    #[tokio::test]
+    async fn sign_in_is_presented_only_for_servers_that_it_was_granted_for() {
+        let (issuer, _, requests) = issuer_that_answers(&[400]).await;
+        let server = format!("{issuer}/mcp");
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("credentials.json");
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(file.clone(), false, client);
+        let one = "http://127.0.0.1:1/mcp";
+        for (keys, granted, presented) in [
+            ("", &[one, &server][..], 0),
+            (SHARED, &[one], 0),
+            (SHARED, &[one, "http://127.0.0.1:2/mcp"], 0),
+            (SHARED, &[one, &server], 1),
+            // The issuer has refused: it is not asked again.
+            (SHARED, &[one, &server], 1),
+        ] {
+            let lender = lender(&issuer, granted);
+            auth.store.save(lender, secrets()).await.unwrap();
+            let account = auth.account(&remote_at(&server, keys)).unwrap();
+            account.forget_cached();
+            let refused = account.handle_unauthorized(None, None).await;
+            assert!(
+                matches!(refused, Err(AuthError::Required(_))),
+                "{refused:?}"
+            );
+            assert_eq!(
+                requests.load(Ordering::Relaxed),
+                presented,
+                "{keys} {granted:?}"
+            );
+        }
+        // Neither after a restart.
+        let later = Auth::open(file, false, client);
+        let account = later.account(&remote_at(&server, SHARED)).unwrap();
+        assert!(account.handle_unauthorized(None, None).await.is_err());
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
     }
 }

@@ -19,7 +19,7 @@ use super::{
     account::Account,
     authorization_request::AuthorizationRequest,
     callback_server::{CallbackRequest, CallbackServer},
-    error::{AuthError, is_client_rejection, one_line_excerpt},
+    error::{AuthError, is_registration_refusal, one_line_excerpt},
     login_record::LoginRecord,
 };
 
@@ -31,11 +31,13 @@ pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 pub struct LoginAttempt {
     pub id: String,
     pub server: String,
-    /// The authorization URL for the browser.
+    /// The authorization URL for the browser; empty if the sign-in of another server is used.
     pub url: String,
     /// The issuer that the server names.
     pub issuer: String,
     pub redirect_port: u16,
+    /// Remarks for the user about the request.
+    pub notes: Vec<String>,
     redirects: mpsc::Sender<CallbackRequest>,
     outcome: watch::Receiver<Option<Result<CompletedLogin, AuthError>>>,
     given_up: CancellationToken,
@@ -54,6 +56,17 @@ pub struct CompletedLogin {
     pub opened: Result<usize, String>,
 }
 
+impl CompletedLogin {
+    async fn open(record: LoginRecord, opening: SessionOpener) -> Self {
+        Self {
+            opened: opening().await,
+            issuer: record.issuer,
+            who: record.who,
+            scopes: record.scopes,
+        }
+    }
+}
+
 /// Opens a new session of the server. Returns the number of its tools.
 pub type SessionOpener = Box<dyn FnOnce() -> BoxFuture<'static, Result<usize, String>> + Send>;
 
@@ -62,7 +75,7 @@ impl LoginAttempt {
         id: String,
         server: &str,
         account: Arc<Account>,
-        question: AuthorizationRequest,
+        request: AuthorizationRequest,
         callback: CallbackServer,
         opening: SessionOpener,
     ) -> Arc<Self> {
@@ -73,18 +86,20 @@ impl LoginAttempt {
         let attempt = Arc::new(Self {
             id,
             server: server.to_owned(),
-            url: question.url.to_string(),
-            issuer: one_line_excerpt(question.issuer()),
+            url: request.url.to_string(),
+            issuer: one_line_excerpt(request.issuer()),
             redirect_port: callback.port,
+            notes: request.notes.clone(),
             redirects: redirects.clone(),
             outcome,
             given_up: given_up.clone(),
             over: Mutex::new(Some(over)),
         });
         let server = server.to_owned();
+        let client_id = request.client_id().to_owned();
         tokio::spawn(async move {
             let receiving = callback.serve(redirects);
-            let answering = answer(&server, &account, question, brought);
+            let answering = answer(&server, &account, request, brought);
             let signed_in = tokio::select! {
                 signed_in = answering => signed_in,
                 () = receiving => Err(AuthError::Superseded),
@@ -92,21 +107,50 @@ impl LoginAttempt {
             };
             // The port is free.
             drop(free);
+            if matches!(
+                signed_in,
+                Err(AuthError::TimedOut(_) | AuthError::Superseded)
+            ) {
+                // The issuer may have shown an error page: it must not redirect for a client that it does not know.
+                account.unregister(&client_id).await;
+            }
             let outcome = match signed_in {
                 Ok(record) => {
                     info!(server, issuer = record.issuer, "signed in");
-                    let opened = opening().await;
-                    Ok(CompletedLogin {
-                        issuer: record.issuer,
-                        who: record.who,
-                        scopes: record.scopes,
-                        opened,
-                    })
+                    Ok(CompletedLogin::open(record, opening).await)
                 }
                 Err(error) => Err(error),
             };
             // The receivers may be gone.
             drop(ended.send(Some(outcome)));
+        });
+        attempt
+    }
+
+    /// A login that needs no browser: the sign-in of another server is used.
+    pub(super) fn of_shared_sign_in(
+        id: String,
+        server: &str,
+        record: LoginRecord,
+        opening: SessionOpener,
+    ) -> Arc<Self> {
+        let (ended, outcome) = watch::channel(None);
+        let (redirects, _) = mpsc::channel(1);
+        let attempt = Arc::new(Self {
+            id,
+            server: server.to_owned(),
+            url: String::new(),
+            issuer: one_line_excerpt(&record.issuer),
+            redirect_port: 0,
+            notes: vec!["uses the sign-in of another server of this authorization server".into()],
+            redirects,
+            outcome,
+            given_up: CancellationToken::new(),
+            over: Mutex::default(),
+        });
+        tokio::spawn(async move {
+            let completed = CompletedLogin::open(record, opening).await;
+            drop(ended.send(Some(Ok(completed))));
         });
         attempt
     }
@@ -168,7 +212,7 @@ enum AuthorizationResponse {
 async fn answer(
     server: &str,
     account: &Account,
-    question: AuthorizationRequest,
+    request: AuthorizationRequest,
     mut brought: mpsc::Receiver<CallbackRequest>,
 ) -> Result<LoginRecord, AuthError> {
     let deadline = Instant::now() + LOGIN_TIMEOUT;
@@ -176,12 +220,12 @@ async fn answer(
     loop {
         let next = timeout_at(deadline, brought.recv()).await.map_err(late)?;
         let CallbackRequest { query, answer } = next.ok_or(AuthError::Superseded)?;
-        let Some(found) = read(&query, &question.state) else {
+        let Some(found) = read(&query, &request.state) else {
             // Not from this login, or from an abandoned page: the right one may still come. Dropping `told` reports
             // that.
             continue;
         };
-        let outcome = take(account, question, found).await;
+        let outcome = take(account, request, found).await;
         let page = match &outcome {
             Ok(_) => Ok(format!(
                 "You are signed in to {server}. You can close this page."
@@ -218,22 +262,25 @@ fn read(query: &str, state: &Secret) -> Option<AuthorizationResponse> {
 
 async fn take(
     account: &Account,
-    question: AuthorizationRequest,
+    request: AuthorizationRequest,
     brought: AuthorizationResponse,
 ) -> Result<LoginRecord, AuthError> {
-    let (code, issuer) = match brought {
-        AuthorizationResponse::Refusal(why) => return Err(AuthError::Denied(why)),
-        AuthorizationResponse::Code { code, issuer } => (code, issuer),
-    };
-    let client_id = question.client_id().to_owned();
-    let login = match question.exchange_code(&code, issuer.as_deref()).await {
-        Ok(login) => login,
-        Err(error) => {
-            if matches!(&error, AuthError::Denied(why) if is_client_rejection(why)) {
-                account.unregister(&client_id).await;
-            }
-            return Err(error);
+    let client_id = request.client_id().to_owned();
+    let signed_in = match brought {
+        AuthorizationResponse::Refusal(why) => Err(AuthError::Denied(why)),
+        AuthorizationResponse::Code { code, issuer } => {
+            request.exchange_code(&code, issuer.as_deref()).await
         }
+    };
+    let login = match signed_in {
+        Ok(login) => login,
+        Err(AuthError::Denied(why)) if is_registration_refusal(&why) => {
+            account.unregister(&client_id).await;
+            return Err(AuthError::Denied(format!(
+                "{why}; the next login registers muxd anew"
+            )));
+        }
+        Err(error) => return Err(error),
     };
     let record = login.record.clone();
     account.save_login(login).await?;

@@ -9,7 +9,12 @@ use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::identity;
+use super::{
+    account::LoginStatus,
+    client_registration::RegisteredClient,
+    identity,
+    token_endpoint::{ClientAuthMethod, ClientCredentials, TokenGrant},
+};
 
 /// A token that expires within this time counts as expired, or within a quarter of its lifetime if that is shorter.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
@@ -66,11 +71,20 @@ pub(super) struct LoginRecord {
     pub(super) redirect: String,
     /// The `resource` that tokens are requested for (RFC 8707).
     pub(super) audience: String,
+    /// The resources that the sign-in was granted for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) resources: Vec<String>,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
-    /// Whether the client secret is sent in the body rather than in a header.
-    #[serde(default)]
+    /// How the client authenticates.
+    pub(super) client_auth: Option<ClientAuthMethod>,
+    /// What stands for `client_auth` in records of earlier versions: whether the secret is sent in the body.
+    #[serde(default, skip_serializing)]
     pub(super) secret_in_body: bool,
+    /// The scopes that the client of muxd's registration may request.
+    pub(super) registered_scopes: Option<Vec<String>>,
+    /// When the registration expires, in seconds since 1970.
+    pub(super) client_expires_at: Option<u64>,
     /// The granted scopes.
     #[serde(default)]
     pub(super) scopes: Vec<String>,
@@ -83,6 +97,10 @@ pub(super) struct LoginRecord {
     /// Whether there is a refresh token.
     #[serde(default)]
     pub(super) refreshable: bool,
+    /// Why it has ended.
+    pub(super) ended: Option<String>,
+    /// The resource of another server for which its refresh token was presented in vain.
+    pub(super) presented_for: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -107,21 +125,6 @@ pub(super) struct LoginSecrets {
     pub(super) client: Option<Secret>,
 }
 
-/// The response of a token endpoint.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct TokenResponse {
-    pub(super) access_token: Secret,
-    #[serde(default)]
-    token_type: String,
-    expires_in: Option<u64>,
-    pub(super) refresh_token: Option<Secret>,
-    scope: Option<String>,
-    id_token: Option<Secret>,
-    /// Who has signed in, for a token that was requested with the refresh token of another login.
-    #[serde(skip)]
-    pub(super) who: Option<String>,
-}
-
 impl LoginRecord {
     /// An ID of hexadecimal digits.
     pub(super) fn id(&self) -> String {
@@ -143,12 +146,59 @@ impl LoginRecord {
         }
     }
 
+    /// The client that muxd registered.
+    pub(super) fn registered_client(&self, secrets: &LoginSecrets) -> RegisteredClient {
+        RegisteredClient {
+            credentials: self.credentials(secrets.client.clone(), None),
+            scopes: self.registered_scopes.clone(),
+            expires_at: self.client_expires_at,
+        }
+    }
+
+    /// The client at the token endpoint, with its secret and the method that its entry has.
+    pub(super) fn credentials(
+        &self,
+        secret: Option<Secret>,
+        method: Option<ClientAuthMethod>,
+    ) -> ClientCredentials {
+        let earlier = if self.secret_in_body {
+            ClientAuthMethod::Post
+        } else {
+            ClientAuthMethod::Basic
+        };
+        let method = method.or(self.client_auth).unwrap_or(earlier);
+        ClientCredentials {
+            id: self.client_id.clone(),
+            method: secret.as_ref().map_or(ClientAuthMethod::None, |_| method),
+            secret,
+        }
+    }
+
+    /// Returns true if the sign-in was granted for this resource.
+    pub(super) fn is_granted_for(&self, resource: &str) -> bool {
+        self.resources
+            .iter()
+            .any(|granted| is_same_resource(granted, resource))
+    }
+
+    pub(super) fn status(&self) -> LoginStatus {
+        if self.ended.is_some() {
+            LoginStatus::Required
+        } else {
+            LoginStatus::SignedIn
+        }
+    }
+
+    /// The seconds since the access token was issued.
+    pub(super) fn age(&self) -> u64 {
+        now().saturating_sub(self.received_at)
+    }
+
     /// The remaining lifetime of the access token; `None` if unknown.
     pub(super) fn remaining(&self) -> Option<Duration> {
         let lifetime = self.expires_in?;
         // A clock that was set back must not extend the lifetime.
-        let age = now().saturating_sub(self.received_at);
-        Some(Duration::from_secs(lifetime.saturating_sub(age)))
+        Some(Duration::from_secs(lifetime.saturating_sub(self.age())))
     }
 
     /// Whether the access token should be refreshed.
@@ -164,18 +214,10 @@ impl LoginRecord {
             .is_some_and(|remaining| remaining.is_zero())
     }
 
-    /// Takes over a token response. Without scopes in it, those that were requested count as granted; without a refresh
-    /// token in it, the old one stays.
-    pub(super) fn take(
-        &mut self,
-        secrets: &mut LoginSecrets,
-        grant: TokenResponse,
-        asked: &[String],
-    ) {
-        self.scopes = match grant.scope {
-            Some(scopes) => scopes.split_whitespace().map(str::to_owned).collect(),
-            None => asked.to_vec(),
-        };
+    /// Takes over the tokens of an answer. Without scopes in it, those that were requested count as granted; without a
+    /// refresh token in it, the old one stays.
+    pub(super) fn take(&mut self, secrets: &mut LoginSecrets, grant: TokenGrant, asked: &[String]) {
+        self.scopes = grant.scopes.unwrap_or_else(|| asked.to_vec());
         let token = grant.id_token.as_ref();
         let who = token
             .and_then(|token| identity::of_id_token(token, &self.issuer, &self.client_id))
@@ -183,22 +225,18 @@ impl LoginRecord {
         self.who = who.or(self.who.take());
         self.received_at = now();
         self.expires_in = grant.expires_in;
-        secrets.access = Some(grant.access_token);
-        if grant.refresh_token.is_some() {
-            secrets.refresh = grant.refresh_token;
+        secrets.access = Some(grant.access);
+        if grant.refresh.is_some() {
+            secrets.refresh = grant.refresh;
         }
         self.refreshable = secrets.refresh.is_some() || self.shares.is_some();
+        (self.ended, self.presented_for) = (None, None);
     }
 }
 
-impl TokenResponse {
-    pub(super) fn check(self) -> Result<Self, String> {
-        match self.token_type.to_ascii_lowercase().as_str() {
-            "bearer" if !self.access_token.expose().is_empty() => Ok(self),
-            "bearer" => Err("it returned an empty token".into()),
-            _ => Err("it returned a token that is not a bearer token".into()),
-        }
-    }
+/// Compares two resources. A final slash does not count.
+pub(super) fn is_same_resource(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// The canonical URL of a server: without fragment, user name and password.
@@ -244,14 +282,20 @@ pub(super) mod tests {
             shares: None,
             redirect: "http://127.0.0.1:1/callback".into(),
             audience: "https://server.test/mcp".into(),
+            resources: Vec::new(),
             token_endpoint: "https://issuer.test/token".into(),
             revocation_endpoint: None,
+            client_auth: None,
             secret_in_body: false,
+            registered_scopes: None,
+            client_expires_at: None,
             scopes: vec!["read".into()],
             wanted: Vec::new(),
             received_at: now() - age,
             expires_in,
             refreshable: true,
+            ended: None,
+            presented_for: None,
         }
     }
 
@@ -280,25 +324,40 @@ pub(super) mod tests {
     fn missing_refresh_token_and_scopes_keep_the_old_ones() {
         let (mut record, mut secrets) = (record(None, 0), LoginSecrets::default());
         secrets.refresh = Some(Secret::new("r1"));
-        let grant = |text| {
-            serde_json::from_str::<TokenResponse>(text)
-                .unwrap()
-                .check()
-                .unwrap()
+        let grant = |access: &str, refresh: Option<&str>, scopes: Option<&[&str]>| TokenGrant {
+            access: Secret::new(access),
+            refresh: refresh.map(Secret::new),
+            expires_in: None,
+            scopes: scopes.map(|all| all.iter().map(|scope| (*scope).to_owned()).collect()),
+            id_token: None,
+            who: None,
         };
         let asked = ["read".to_owned()];
-        record.take(
-            &mut secrets,
-            grant(r#"{"access_token":"a2","token_type":"Bearer"}"#),
-            &asked,
-        );
+        record.take(&mut secrets, grant("a2", None, None), &asked);
         assert_eq!(secrets.refresh, Some(Secret::new("r1")));
         assert_eq!(record.scopes, asked);
-        let rotated =
-            r#"{"access_token":"a3","token_type":"bearer","refresh_token":"r2","scope":"a b"}"#;
-        record.take(&mut secrets, grant(rotated), &asked);
+        let rotated = grant("a3", Some("r2"), Some(&["a", "b"]));
+        record.take(&mut secrets, rotated, &asked);
         assert_eq!(secrets.refresh, Some(Secret::new("r2")));
         assert_eq!(record.scopes, ["a", "b"]);
+    }
+
+    #[test]
+    fn record_of_an_earlier_version_keeps_its_client_authentication() {
+        let mut kept = serde_json::to_value(record(None, 0)).unwrap();
+        for (in_body, method) in [
+            (true, ClientAuthMethod::Post),
+            (false, ClientAuthMethod::Basic),
+        ] {
+            kept["secret_in_body"] = in_body.into();
+            let record: LoginRecord = serde_json::from_value(kept.clone()).unwrap();
+            let with_secret = record.credentials(Some(Secret::new("s")), None);
+            assert_eq!(with_secret.method, method);
+            assert_eq!(
+                record.credentials(None, None).method,
+                ClientAuthMethod::None
+            );
+        }
     }
 
     #[test]

@@ -50,7 +50,7 @@ use self::schema::{
     SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs, roots, text,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::{Table, Value, de::DeTable};
 
 pub use self::approvals::ApprovalsEntry;
@@ -238,8 +238,8 @@ pub enum RootsEntry {
 }
 
 /// `oauth = false`, or what is known of the client.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
-#[serde(untagged)]
+#[derive(Clone, Debug, JsonSchema, PartialEq)]
+#[schemars(untagged)]
 pub enum OauthEntry {
     Switch(bool),
     Own(OauthClient),
@@ -254,6 +254,9 @@ pub struct OauthClient {
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
+    /// How the secret is sent to the token endpoint: `client_secret_basic` or `client_secret_post` of RFC 7591.
+    #[schemars(schema_with = "text", extend("enum" = ["basic", "post"], "x-default" = "chosen from the metadata"))]
+    pub auth: Option<String>,
     /// The authorization server where the client is registered; required for the first login with a `client_secret`.
     #[schemars(extend("x-default" = "the issuer of the first login"))]
     pub issuer: Option<String>,
@@ -263,6 +266,24 @@ pub struct OauthClient {
     /// Port of the redirect `http://127.0.0.1:PORT/callback`.
     #[schemars(extend("x-default" = "any free port"))]
     pub port: Option<u16>,
+    /// `true` lets the server use the sign-in of another server of the same authorization server, if you granted that
+    /// sign-in for this server too.
+    pub share: bool,
+}
+
+impl<'de> Deserialize<'de> for OauthEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Boolean(is_on) => Ok(Self::Switch(is_on)),
+            table @ Value::Table(_) => {
+                let client = OauthClient::deserialize(table);
+                client.map(Self::Own).map_err(D::Error::custom)
+            }
+            _ => Err(D::Error::custom(
+                "must be `false` or a table, as in oauth = { client_id = \"…\" }",
+            )),
+        }
+    }
 }
 
 /// `tools = { … }` of a server.

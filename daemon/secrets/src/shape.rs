@@ -112,11 +112,11 @@ pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     !(is_switch(value) || count || place || is_reference(value) || is_path(value))
 }
 
-/// Whether a value is a word that sets an option, such as `secrets = "mask"`.
+/// Whether a value is a word that sets an option, such as `secrets = "mask"` and `auth = "basic"`.
 pub(crate) fn is_switch(value: &str) -> bool {
     const SWITCHES: &[&str] = &[
         "", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "never", "mask",
-        "warn",
+        "warn", "basic", "post",
     ];
     let value = value.trim();
     SWITCHES.iter().any(|word| value.eq_ignore_ascii_case(word))

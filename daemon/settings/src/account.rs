@@ -119,10 +119,14 @@ mod tests {
             format!("account = \"work\"\noauth = {{ client_id = \"{id}\"{issuer} }}")
         };
         let (one, two) = (", issuer = \"https://one\"", ", issuer = \"https://two\"");
+        let sent = |auth: &str| own("x", &format!(", client_secret = \"s\"{auth}"));
+        let (basic, post) = (sent(", auth = \"basic\""), sent(", auth = \"post\""));
         for (first, second, key) in [
             (own("x", one), own("x", two), Some("issuer")),
             (own("x", one), own("y", one), Some("client_id")),
+            (basic, post.clone(), Some("auth")),
             (own("x", one), own("x", ""), None),
+            (post, sent(""), None),
             (own("x", one), own("x", one), None),
         ] {
             // The later one in the file is refused, whatever its name.

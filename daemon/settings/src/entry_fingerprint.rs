@@ -60,10 +60,18 @@ fn of_server(entry: &ServerEntry) -> DigestKey {
                 .optional_text(own.client_secret.as_deref())
                 .optional_text(own.port.map(|port| port.to_string()).as_deref());
             let digest = texts(digest, &own.scopes);
-            match &own.issuer {
+            // Without these keys, the same fingerprint as before they existed: approvals stay valid.
+            let digest = match &own.issuer {
                 Some(issuer) => digest.text("issuer").text(issuer),
-                // The same fingerprint as before this key existed: approvals stay valid.
                 None => digest,
+            };
+            let digest = match &own.auth {
+                Some(auth) => digest.text("auth").text(auth),
+                None => digest,
+            };
+            match own.share {
+                true => digest.text("share"),
+                false => digest,
             }
         }
     };
@@ -148,6 +156,8 @@ mod tests {
                     "oauth = false",
                     "oauth = { client_id = \"c\" }",
                     "oauth = { client_id = \"c\", issuer = \"https://i\" }",
+                    "oauth = { client_id = \"c\", client_secret = \"s\", auth = \"post\" }",
+                    "oauth = { client_id = \"c\", share = true }",
                     "account = \"work\"",
                 ],
             ),

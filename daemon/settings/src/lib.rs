@@ -78,8 +78,9 @@ pub use self::{
         HostPattern, SandboxGrant, SandboxMode, SandboxNetwork, SandboxSetting, ServerSandbox,
     },
     server::{
-        OauthSetting, ProcessServer, ProtocolEra, RemoteServer, RemoteTransport, ResultCheck,
-        RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode, StartMode,
+        ClientAuthentication, OauthSetting, ProcessServer, ProtocolEra, RemoteServer,
+        RemoteTransport, ResultCheck, RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode,
+        StartMode,
     },
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
     settings_report::{HostDefaults, SettingOrigin, SettingRow},
@@ -505,6 +506,14 @@ mod tests {
                 "`url`",
             ),
             ("[servers.a]\ncommand = \"x\"\nshare = \"all\"", "workspace"),
+            (
+                "[servers.a]\nurl = \"https://x\"\noauth = { client_secret = \"s\", auth = \"jwt\" }",
+                "none of basic, post",
+            ),
+            (
+                "[servers.a]\nurl = \"https://x\"\noauth = { auth = \"post\" }",
+                "there is none",
+            ),
             (
                 "[servers.a]\ncommand = \"x\"\ncalls_at_once = 0",
                 "1 to 256",

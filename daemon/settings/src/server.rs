@@ -142,12 +142,26 @@ pub enum OauthSetting {
     On {
         client_id: Option<String>,
         client_secret: Option<Secret>,
+        /// How the client's secret is sent; `None`: chosen from the metadata.
+        auth: Option<ClientAuthentication>,
         /// The only authorization server at which this client is registered.
         issuer: Option<String>,
         scopes: Vec<String>,
         /// The port of the callback on the loopback interface; `None`: any free one.
         port: Option<u16>,
+        /// Whether the server may use the sign-in of another server, where it was granted for this one.
+        share: bool,
     },
+}
+
+/// How a client's secret is sent to the token endpoint: methods of RFC 7591.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ClientAuthentication {
+    /// `client_secret_basic`
+    Basic,
+    /// `client_secret_post`
+    Post,
 }
 
 /// A generation of the MCP protocol.
@@ -170,12 +184,14 @@ impl OauthSetting {
             Self::On {
                 client_id: id,
                 client_secret: secret,
+                auth,
                 issuer,
                 ..
             },
             Self::On {
                 client_id: other_id,
                 client_secret: other_secret,
+                auth: other_auth,
                 issuer: other_issuer,
                 ..
             },
@@ -184,10 +200,12 @@ impl OauthSetting {
             return None;
         };
         let issuers_differ = issuer.is_some() && other_issuer.is_some() && issuer != other_issuer;
+        let methods_differ = auth.is_some() && other_auth.is_some() && auth != other_auth;
         match () {
             () if issuers_differ => Some("oauth.issuer"),
             () if id != other_id => Some("oauth.client_id"),
             () if secret != other_secret => Some("oauth.client_secret"),
+            () if methods_differ => Some("oauth.auth"),
             () => None,
         }
     }
@@ -529,12 +547,21 @@ fn resolve_oauth(
         text.map(|text| environment.expand_without_workspace(&text))
             .transpose()
     };
+    let auth = parse_choice(own.auth.as_deref(), "oauth.auth")?;
+    if let (Some(method), None) = (&own.auth, &own.client_secret) {
+        return Err(format!(
+            "oauth.auth = {method:?} says how oauth.client_secret is sent, and there is none: add it, or remove `auth`"
+        )
+        .into());
+    }
     Ok(OauthSetting::On {
         client_id: expand(own.client_id)?,
         client_secret: expand(own.client_secret)?.map(Secret::new),
+        auth,
         issuer: expand(own.issuer)?.map(parse_issuer).transpose()?,
         scopes: own.scopes,
         port: own.port,
+        share: own.share,
     })
 }
 

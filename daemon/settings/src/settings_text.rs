@@ -370,13 +370,14 @@ enabled = false
             "[servers.web]\nurl = \"https://user:canary-1@example.com/mcp?key=canary-2\"\n\
              headers = { Authorization = \"Bearer canary-3\" }\nenabled = false\n\
              [servers.a]\ncommand = \"x\"\nargs = [\"--token\", \"canary-4\"]\nenv = { A = \"canary-1b-of-entry\" }\n\
-             [servers.b]\ncommand = \"x\"\noauth = { client_secret = \"canary-5\" }\n\
+             [servers.b]\ncommand = \"x\"\noauth = { client_secret = \"canary-5\", auth = \"basic\" }\n\
              [servers.c]\ncommand = \"x\"\nenv = { TOKEN = \"${TOKEN:-canary-6}\", API_KEY = \"\"\"canary-7x\nand-8\"\"\" }\n\
              [sources.d]\nopenapi = \"x\"\nauth = { k = \"canary-9\", l = { username = \"me\", password = \"canary-0\" } }\n\
              [telemetry]\nendpoint = \"http://me:canary-x@h\"\n",
         )
         .text(None, HostDefaults::default());
         assert!(!text.contains("canary"), "{text}");
+        assert!(text.contains("auth = \"basic\""), "{text}");
         let again = resolve(&text);
         assert_eq!(again.problems, []);
         assert!(

@@ -11,7 +11,7 @@ use crate::daemon::Daemon;
 use mux_audit::AdminEvent;
 use mux_auth::{Account, Auth, AuthError, CompletedLogin, SessionOpener};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
-use mux_settings::{RemoteServer, ServerEndpoint};
+use mux_settings::{OauthSetting, RemoteServer, ServerEndpoint};
 use mux_upstream::{CallerIdentity, Server};
 
 /// The account for a server, if it is one to sign in to.
@@ -33,21 +33,20 @@ pub(super) async fn begin_login(
     let opening: SessionOpener = Box::new({
         let (server, whose) = (Arc::clone(&server), connection.whose());
         let others = servers_of_sign_in(daemon, &server);
-        let upstreams = daemon.gateway.upstreams();
-        let (auth, all) = (Arc::clone(upstreams.auth()), upstreams.all());
         let (audit, origin) = (Arc::clone(daemon.gateway.audit()), connection.origin());
         move || {
             Box::pin(async move {
                 audit.record_admin_event(AdminEvent::Login, server.name(), &origin);
                 let opened = server.restart(&whose).await;
                 restart_open(&others, &whose).await;
-                tokio::spawn(restart_waiting(auth, all, whose));
                 let tools = || server.tools().map_or(0, |tools| tools.len());
                 opened.map(|()| tools()).map_err(|fault| fault.message)
             })
         }
     });
-    let attempt = auth(daemon).login(server.name(), &remote, opening).await;
+    let sharing = remotes_that_share(daemon);
+    let login = auth(daemon).login(server.name(), &remote, &sharing, opening);
+    let attempt = login.await;
     let attempt = attempt.map_err(|error| login_error(server.name(), &error))?;
     Ok(wire::LoginStarted {
         login: attempt.id.clone(),
@@ -136,14 +135,19 @@ async fn restart_open(servers: &[Arc<Server>], whose: &CallerIdentity) {
     }
 }
 
-/// Opens the sessions of servers that had no login, and may share the new one.
-async fn restart_waiting(auth: Arc<Auth>, servers: Vec<Arc<Server>>, whose: CallerIdentity) {
-    for server in servers {
-        if account(&auth, &server).is_some_and(|account| account.may_share_sign_in()) {
-            // Without a login of its own it still has its reason.
-            drop(server.restart(&whose).await);
-        }
-    }
+/// The servers whose entries allow them to use the sign-in of another one.
+fn remotes_that_share(daemon: &Daemon) -> Vec<RemoteServer> {
+    let servers = daemon.gateway.upstreams().all();
+    let remotes =
+        servers
+            .iter()
+            .filter_map(|server| match &server.definition().as_ref().ok()?.link {
+                ServerEndpoint::Remote(remote) => Some(remote),
+                ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
+            });
+    let mut remotes: Vec<_> = remotes.cloned().collect();
+    remotes.retain(|remote| matches!(remote.oauth, OauthSetting::On { share: true, .. }));
+    remotes
 }
 
 fn auth(daemon: &Daemon) -> &Auth {

@@ -1,6 +1,10 @@
 //! One sign-in for several servers: a login without a refresh token of its own uses that of another login of the same
 //! issuer, client and account, and gets tokens with its server as their audience (RFC 8707).
 //!
+//! An issuer may use up a refresh token before it refuses an exchange, and then end the login that it belongs to (RFC 9700,
+//! 4.14). So a server shares only if its entry says so, and only a sign-in that was granted for it; an issuer that refused
+//! once is not asked again.
+//!
 //! Invariant: such a token is used only if it is a JSON web token whose audiences include its own server and not the
 //! other one, nor a third server with a login. Any other token is dropped unused: each server could use it at another.
 
@@ -8,26 +12,26 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use mux_secrets::Secret;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
 use super::{
     super::{
-        auth_server_client::TokenRequestError,
-        authorization_request,
+        discovery,
         error::AuthError,
         identity,
         issuer_bindings::is_same_issuer,
-        login_record::{LoginRecord, LoginSecrets, TokenResponse},
+        login_record::{LoginKey, LoginRecord, LoginSecrets, is_same_resource},
+        token_endpoint::{TokenGrant, TokenRequestError},
     },
-    Account, AccountState, LoginCredentials,
+    Account, LoginCredentials,
 };
 
 impl Account {
-    /// The token of a shared sign-in, for a server without a login; `None` if there is no sign-in that it can share.
+    /// The token of a shared sign-in, for a server without a login; `None` if there is no sign-in that it may share.
     /// Concurrent callers share one attempt. A refused one is not repeated until another login or a refresh could change
     /// its outcome; one that failed for another reason is repeated by the next caller.
-    pub(super) async fn shared_sign_in(self: &Arc<Self>) -> Option<Secret> {
-        let lenders = self.store.lenders(&self.key, self.issuer.as_deref());
+    pub(crate) async fn shared_sign_in(self: &Arc<Self>) -> Option<Secret> {
+        let lenders = self.lenders();
         let joining = {
             let mut held = self.lock_state();
             if let Some(login) = &held.login {
@@ -74,8 +78,7 @@ impl Account {
         if let Some(own) = self.login().await {
             return Ok(own.secrets.access.clone());
         }
-        let lenders = self.store.lenders(&self.key, self.issuer.as_deref());
-        let mut ids = lenders.iter().map(LoginRecord::id);
+        let mut ids = self.lenders().into_iter().map(|lender| lender.id());
         if !ids.any(|id| Some(id) == login.record.shares) {
             return Ok(None);
         }
@@ -91,63 +94,103 @@ impl Account {
         &self,
         lenders: &[LoginRecord],
     ) -> Result<LoginCredentials, AuthError> {
-        let mut found = authorization_request::discover(self).await?;
+        let found = discovery::discover(self).await?;
         let unfit = |why: &str| AuthError::Unfit(why.into());
-        let audience = found.audience().await;
-        let audience = audience.ok_or_else(|| unfit("it has no metadata of its own"))?;
+        if !found.has_resource_metadata {
+            return Err(unfit("it has no metadata of its own"));
+        }
         if self.key.is_own_client()
             && let Some(known) = self.remembered_issuer().await?
             && !is_same_issuer(&known, &found.issuer)
         {
             return Err(unfit("its client belongs to another issuer"));
         }
-        let lenders = lenders
-            .iter()
-            .filter(|lender| lender.issuer == found.issuer);
+        if self.is_unshareable(&found.issuer).await {
+            return Err(unfit("its authorization server does not share sign-ins"));
+        }
         let lender = lenders
+            .iter()
+            .filter(|lender| lender.issuer == found.issuer)
+            .filter(|lender| lender.is_granted_for(&found.resource))
             .max_by_key(|lender| lender.received_at)
-            .ok_or_else(|| unfit("there is no login of its issuer"))?;
+            .ok_or_else(|| unfit("no sign-in was granted for it"))?;
         let mut record = LoginRecord {
             key: self.key.clone(),
-            audience,
+            audience: found.resource,
+            resources: Vec::new(),
             shares: Some(lender.id()),
             wanted: Vec::new(),
             ..lender.clone()
         };
         let mut secrets = LoginSecrets::default();
-        let grant = self.borrow_token(&record).await;
-        let grant = grant.map_err(|error| match error {
-            TokenRequestError::Rejected(why) | TokenRequestError::WrongTarget(why) => {
-                AuthError::Denied(why)
+        match self.borrow_token(&record).await {
+            Ok(grant) => {
+                record.take(&mut secrets, grant, &lender.scopes);
+                Ok(LoginCredentials { record, secrets })
             }
-            TokenRequestError::Failed(why) => AuthError::Unavailable(why),
-        })?;
-        record.take(&mut secrets, grant, &lender.scopes);
-        Ok(LoginCredentials { record, secrets })
+            Err(TokenRequestError::Failed(why)) => Err(AuthError::Unavailable(why)),
+            Err(refusal) => {
+                let why = refusal.into_words();
+                self.remember_unshareable(&found.issuer, &why).await;
+                Err(AuthError::Denied(why))
+            }
+        }
+    }
+
+    /// The logins of other servers that this one may share.
+    fn lenders(&self) -> Vec<LoginRecord> {
+        if !self.entry_options().share {
+            return Vec::new();
+        }
+        let mut lenders = self.store.lenders(&self.key, self.issuer.as_deref());
+        lenders.retain(|lender| lender.resources.len() > 1);
+        lenders
+    }
+
+    /// Returns true if the other server may use this sign-in: its entry shares, and has the same client and account.
+    pub(crate) fn may_share_with(&self, other: &Self) -> bool {
+        let of_server = LoginKey {
+            resource: other.key.resource.clone(),
+            ..self.key.clone()
+        };
+        other.entry_options().share && of_server == other.key && self.key != other.key
     }
 
     /// Requests a token for this login with the refresh token that it shares.
     pub(super) async fn borrow_token(
         &self,
         record: &LoginRecord,
-    ) -> Result<TokenResponse, TokenRequestError> {
+    ) -> Result<TokenGrant, TokenRequestError> {
         let over = || TokenRequestError::Rejected("the sign-in that it shared has ended".into());
         let lender = record.shares.as_deref().and_then(|id| self.store.by_id(id));
         let lender = lender.ok_or_else(over)?;
         let account = self.accounts().ok_or_else(over)?.of_record(&lender, self);
-        let grant = account.lend_token(record).await?;
+        let grant = match account.lend_token(record).await {
+            Ok(grant) => grant,
+            Err(error) => {
+                if matches!(
+                    &error,
+                    TokenRequestError::WrongTarget(_) | TokenRequestError::Refused(_)
+                ) {
+                    self.remember_unshareable(&record.issuer, "invalid_target")
+                        .await;
+                }
+                return Err(error);
+            }
+        };
         let known = self.store.all_records();
-        match is_for_borrower(&grant.access_token, record, &lender, &known) {
-            true => Ok(grant),
-            false => Err(TokenRequestError::Rejected(
+        if is_for_borrower(&grant.access, record, &lender, &known) {
+            Ok(grant)
+        } else {
+            Err(TokenRequestError::Rejected(
                 "the authorization server issues no token for this server alone".into(),
-            )),
+            ))
         }
     }
 
     /// Exchanges the refresh token of this login for a token of the borrower. A new refresh token is on disk before the
     /// token is used.
-    async fn lend_token(&self, borrower: &LoginRecord) -> Result<TokenResponse, TokenRequestError> {
+    async fn lend_token(&self, borrower: &LoginRecord) -> Result<TokenGrant, TokenRequestError> {
         let failed = |why: &str| TokenRequestError::Failed(why.into());
         let _turn = self.shared.exchanging.acquire().await;
         let login = self.login().await;
@@ -157,49 +200,35 @@ impl Account {
             return Err(TokenRequestError::Rejected("the login has ended".into()));
         };
         let endpoints = self.endpoints().await.map_err(|why| failed(&why))?;
-        let secrets = self.add_client_secret(&login.secrets);
         let asked = LoginRecord {
             audience: borrower.audience.clone(),
             ..login.record.clone()
         };
-        let mut grant = endpoints.refresh(&asked, &secrets, token).await?;
+        let outcome = endpoints
+            .refresh(&asked, &self.credentials(&login), token)
+            .await;
+        let mut grant = match outcome {
+            Ok(grant) => grant,
+            Err(TokenRequestError::Failed(why)) => return Err(TokenRequestError::Failed(why)),
+            Err(refusal) => {
+                // The issuer may have used the token up before it refused.
+                self.change_login("that a refresh token was refused", |login| {
+                    login.record.presented_for = Some(borrower.audience.clone());
+                })
+                .await;
+                return Err(refusal);
+            }
+        };
         grant.who = login.record.who.clone();
-        if let Some(next) = grant.refresh_token.take() {
-            self.replace_refresh_token(token, next).await;
+        if let Some(next) = grant.refresh.take() {
+            self.change_login("a refresh token", |login| {
+                if login.secrets.refresh.as_ref() == Some(token) {
+                    login.secrets.refresh = Some(next);
+                }
+            })
+            .await;
         }
         Ok(grant)
-    }
-
-    /// Replaces a refresh token that was exchanged. A refresh that waits for its turn continues with the new one.
-    async fn replace_refresh_token(&self, old: &Secret, next: Secret) {
-        let kept = {
-            let mut held = self.lock_state();
-            let AccountState {
-                login: Some(login),
-                refreshing,
-                ..
-            } = &mut *held
-            else {
-                return;
-            };
-            if login.secrets.refresh.as_ref() != Some(old) {
-                return;
-            }
-            let mut renewed = LoginCredentials::clone(login);
-            renewed.secrets.refresh = Some(next);
-            let kept = self.persist_login(&renewed);
-            let renewed = Arc::new(renewed);
-            if let Some((of, _)) = refreshing
-                && Arc::ptr_eq(of, login)
-            {
-                *of = Arc::clone(&renewed);
-            }
-            *login = renewed;
-            kept
-        };
-        if let Err(error) = kept.await {
-            warn!(%error, "failed to save a refresh token");
-        }
     }
 
     /// Ends the logins that share this one: after another sign-in they belong to its user, and join it anew.
@@ -225,13 +254,11 @@ fn is_for_borrower(
         return false;
     };
     let names = |resource: &str| {
-        let resource = resource.trim_end_matches('/');
-        identity::audiences(&claims).any(|audience| audience.trim_end_matches('/') == resource)
+        identity::audiences(&claims).any(|audience| is_same_resource(audience, resource))
     };
     let is_of_borrower = |resource: &str| {
-        let resource = resource.trim_end_matches('/');
         let own = [&borrower.audience, &borrower.key.resource];
-        own.iter().any(|own| own.trim_end_matches('/') == resource)
+        own.iter().any(|own| is_same_resource(own, resource))
     };
     let resources = |login: &LoginRecord| [login.audience.clone(), login.key.resource.clone()];
     let mut foreign = known
@@ -247,10 +274,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        identity::tests::web_token,
-        login_record::{LoginKey, tests::record},
-    };
+    use crate::{identity::tests::web_token, login_record::tests::record};
 
     #[test]
     fn token_is_used_only_if_its_audience_is_the_borrower_alone() {

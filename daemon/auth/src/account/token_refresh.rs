@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::{
     super::{
-        auth_server_client::TokenRequestError,
-        error::{AuthError, is_client_rejection},
+        error::{AuthError, is_registration_refusal},
+        token_endpoint::TokenRequestError,
     },
     Account, LoginCredentials,
 };
@@ -101,47 +101,42 @@ impl Account {
             (Some(_), _) if record.refreshable => self.borrow_token(record).await,
             (None, Some(token)) => {
                 let endpoints = self.endpoints().await.map_err(AuthError::Unavailable)?;
-                let completed = self.add_client_secret(secrets);
-                endpoints.refresh(record, &completed, token).await
+                endpoints
+                    .refresh(record, &self.credentials(login), token)
+                    .await
             }
-            _ => return Err(AuthError::Required("the login has ended".into())),
+            _ => {
+                let why = record.ended.clone();
+                return Err(AuthError::Required(
+                    why.unwrap_or_else(|| "the login has ended".into()),
+                ));
+            }
         };
+        let resource = &record.key.resource;
         match granted {
             Ok(grant) => {
-                let access = grant.access_token.clone();
+                let access = grant.access.clone();
                 next.record.take(&mut next.secrets, grant, &record.scopes);
-                info!(resource = record.key.resource, "token refreshed");
+                info!(resource, "token refreshed");
                 Ok(access)
             }
             Err(TokenRequestError::Rejected(why)) => {
-                if is_client_rejection(&why) {
+                if is_registration_refusal(&why) {
                     next.record.unregister();
                 }
+                let mut why = format!("the login has ended: {why}");
+                if let Some(other) = &record.presented_for {
+                    why = format!(
+                        "{why}; its refresh token was presented for {other} before, which the authorization server \
+                         refused"
+                    );
+                }
+                warn!(resource, why, "a login has ended");
                 (next.secrets.refresh, next.record.refreshable) = (None, false);
-                Err(AuthError::Required(format!("the login has ended: {why}")))
+                next.record.ended = Some(why.clone());
+                Err(AuthError::Required(why))
             }
-            Err(TokenRequestError::WrongTarget(why) | TokenRequestError::Failed(why)) => {
-                Err(AuthError::Unavailable(why))
-            }
-        }
-    }
-
-    /// Drops the registration of a client that the authorization server no longer knows: the next login registers anew.
-    pub(crate) async fn unregister(&self, client_id: &str) {
-        let kept = {
-            let mut held = self.lock_state();
-            let login = held.login.as_ref();
-            let Some(login) = login.filter(|login| login.record.client_id == client_id) else {
-                return;
-            };
-            let mut next = LoginCredentials::clone(login);
-            next.record.unregister();
-            let kept = self.persist_login(&next);
-            held.login = Some(Arc::new(next));
-            kept
-        };
-        if let Err(error) = kept.await {
-            warn!(%error, "failed to save that a client is no longer registered");
+            Err(error) => Err(AuthError::Unavailable(error.into_words())),
         }
     }
 }

@@ -20,9 +20,12 @@ enum LiteralKind {
 }
 
 impl LiteralKind {
-    fn below(self, key: &str) -> Self {
+    /// The kind of the values of `key` in `table`.
+    fn below(self, table: &str, key: &str) -> Self {
         match key {
             "username" => Self::Setting,
+            // How a secret is sent, which is none.
+            "auth" if table == "oauth" && self == Self::Setting => Self::Setting,
             key if CREDENTIAL_KEYS.contains(&key) => Self::Credential,
             key if self == Self::Setting && VARIABLE_KEYS.contains(&key) => Self::Variable,
             _ => self,
@@ -35,7 +38,7 @@ pub(super) fn without_secrets(entry: &Table) -> (Table, bool) {
     let mut masked = entry.clone();
     mask_arguments(&mut masked);
     for (key, value) in &mut masked {
-        mask(key, value, LiteralKind::Setting.below(key));
+        mask(key, value, LiteralKind::Setting.below("", key));
     }
     let has_secrets = masked != *entry;
     (masked, has_secrets)
@@ -80,7 +83,7 @@ fn mask(name: &str, value: &mut Value, kind: LiteralKind) {
         }
         Value::Table(values) => {
             for (key, value) in values {
-                mask(key, value, kind.below(key));
+                mask(key, value, kind.below(name, key));
             }
         }
         _ => {}

@@ -412,8 +412,10 @@ fn check_socket_owner(_socket: &Path) -> Result<(), String> {
 }
 
 fn auth_challenge(response: &Response) -> Option<AuthChallenge> {
-    let header = response.headers().get(WWW_AUTHENTICATE);
-    let header = header.and_then(|header| header.to_str().ok()).unwrap_or("");
+    // A server may offer several ways to authenticate, each in a header.
+    let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let headers: Vec<&str> = headers.filter_map(|one| one.to_str().ok()).collect();
+    let header = headers.join(", ");
     let wanted = match response.status().as_u16() {
         401 => true,
         // Without that error code, signing in does not help.
@@ -422,7 +424,7 @@ fn auth_challenge(response: &Response) -> Option<AuthChallenge> {
     };
     wanted.then(|| AuthChallenge {
         status: response.status().as_u16(),
-        header: header.to_owned(),
+        header,
         why: None,
     })
 }

@@ -1,0 +1,301 @@
+//! The registration of muxd as a client of an authorization server (RFC 7591).
+//!
+//! The answer decides about the client's authentication, secret and scopes, also where it differs from the request. A
+//! registration may end: the issuer forgets the client, or the scopes that are needed are not among the registered ones.
+
+use mux_secrets::Secret;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::{
+    auth_server_client::AuthServerResponse,
+    discovery::{DiscoveredIssuer, IssuerMetadata},
+    error::AuthError,
+    issuer_words,
+    login_record::now,
+    token_endpoint::{ClientAuthMethod, ClientCredentials, list_of_words, seconds},
+};
+
+const CLIENT_NAME: &str = "muxd";
+
+/// A client that muxd has registered.
+#[derive(Clone, Debug)]
+pub(super) struct RegisteredClient {
+    pub(super) credentials: ClientCredentials,
+    /// The scopes that the client may request; `None` if the registration does not say.
+    pub(super) scopes: Option<Vec<String>>,
+    /// When its secret expires, in seconds since 1970.
+    pub(super) expires_at: Option<u64>,
+}
+
+/// Registers a client for these scopes. An issuer that refuses the scopes is asked once more without them.
+pub(super) async fn register(
+    found: &DiscoveredIssuer,
+    redirect: &str,
+    scopes: &[String],
+) -> Result<RegisteredClient, AuthError> {
+    let Some(endpoint) = &found.metadata.registration_endpoint else {
+        return Err(needs_own_client(
+            "its authorization server does not support dynamic client registration",
+        ));
+    };
+    let endpoint = Url::parse(endpoint)
+        .map_err(|_| AuthError::Unfit("its registration endpoint is not a URL".into()))?;
+    let method = method_for_registration(&found.metadata)?;
+    let ask = async |scopes: &[String]| {
+        let request = request(redirect, method, scopes);
+        let sent = found
+            .client
+            .post_json("registration endpoint", &endpoint, &request);
+        sent.await.map_err(AuthError::Unavailable)
+    };
+    let mut asked = scopes;
+    let mut response = ask(asked).await?;
+    if response.status.is_client_error()
+        && !asked.is_empty()
+        && refusal(&response).contains("scope")
+    {
+        asked = &[];
+        response = ask(asked).await?;
+    }
+    if !response.status.is_success() {
+        return Err(match response.status.as_u16() {
+            401 | 403 => needs_own_client(&format!(
+                "its registration endpoint wants an initial access token ({}), which muxd does not offer",
+                refusal(&response)
+            )),
+            400..500 => AuthError::Denied(format!("the registration: {}", refusal(&response))),
+            _ => AuthError::Unavailable(format!("the registration: {}", response.describe())),
+        });
+    }
+    let members = response.members().unwrap_or_default();
+    read(&members, &found.metadata, method, asked)
+}
+
+/// An error that asks for a client that the user registers.
+fn needs_own_client(why: &str) -> AuthError {
+    AuthError::Unfit(format!(
+        "{why}: register muxd there, with the redirect http://127.0.0.1:PORT/callback, and put \
+         oauth = {{ client_id = \"…\", port = PORT }} into the entry"
+    ))
+}
+
+fn request(redirect: &str, method: ClientAuthMethod, scopes: &[String]) -> Value {
+    let mut request = json!({
+        "client_name": CLIENT_NAME,
+        "redirect_uris": [redirect],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method.as_str(),
+        "application_type": "native",
+    });
+    if !scopes.is_empty() {
+        request["scope"] = scopes.join(" ").into();
+    }
+    request
+}
+
+/// The method to ask for: none where the issuer offers that or does not say what it offers.
+fn method_for_registration(metadata: &IssuerMetadata) -> Result<ClientAuthMethod, AuthError> {
+    let Some(offered) = &metadata.auth_methods else {
+        return Ok(ClientAuthMethod::None);
+    };
+    let methods = [
+        ClientAuthMethod::None,
+        ClientAuthMethod::Basic,
+        ClientAuthMethod::Post,
+    ];
+    let offers = |method: &ClientAuthMethod| offered.iter().any(|name| name == method.as_str());
+    methods.into_iter().find(offers).ok_or_else(|| {
+        AuthError::Unfit(format!(
+            "its authorization server only accepts clients that authenticate with {}, which muxd does not offer",
+            offered.join(" or ")
+        ))
+    })
+}
+
+/// The method for a secret whose registration does not name one.
+pub(super) fn method_for_secret(metadata: &IssuerMetadata) -> ClientAuthMethod {
+    let offered = metadata.auth_methods.as_deref().unwrap_or_default();
+    let offers = |method: ClientAuthMethod| offered.iter().any(|name| name == method.as_str());
+    if offers(ClientAuthMethod::Post) && !offers(ClientAuthMethod::Basic) {
+        ClientAuthMethod::Post
+    } else {
+        ClientAuthMethod::Basic
+    }
+}
+
+fn refusal(response: &AuthServerResponse) -> String {
+    let words = issuer_words::words_of(&response.body);
+    words.unwrap_or_else(|| response.describe())
+}
+
+/// Reads the answer. RFC 7591, 3.2.1.
+fn read(
+    members: &Map<String, Value>,
+    metadata: &IssuerMetadata,
+    asked_method: ClientAuthMethod,
+    asked_scopes: &[String],
+) -> Result<RegisteredClient, AuthError> {
+    let text = |name: &str| members.get(name)?.as_str().filter(|text| !text.is_empty());
+    let Some(id) = text("client_id") else {
+        return Err(match issuer_words::error_in(members) {
+            Some(error) => AuthError::Denied(format!("the registration: {}", error.words)),
+            None => AuthError::Unfit(
+                "its registration endpoint gave an answer without a client ID; is it another service, or a \
+                 web page?"
+                    .into(),
+            ),
+        });
+    };
+    let mut secret = text("client_secret").map(Secret::new);
+    let method = match (text("token_endpoint_auth_method"), &secret) {
+        (Some(name), _) => ClientAuthMethod::from_name(name).ok_or_else(|| {
+            AuthError::Unfit(format!(
+                "its authorization server registered muxd for the method {name:?}, which muxd does not offer"
+            ))
+        })?,
+        (None, None) => ClientAuthMethod::None,
+        (None, Some(_)) if asked_method == ClientAuthMethod::None => method_for_secret(metadata),
+        (None, Some(_)) => asked_method,
+    };
+    if method == ClientAuthMethod::None {
+        secret = None;
+    }
+    let scopes = members.get("scope").and_then(list_of_words);
+    let scopes = scopes.filter(|scopes| !scopes.is_empty());
+    // RFC 7591, 2: the scopes of the request restrict the client unless the answer has others.
+    let asked_scopes = Some(asked_scopes.to_vec()).filter(|scopes| !scopes.is_empty());
+    Ok(RegisteredClient {
+        credentials: ClientCredentials {
+            id: id.to_owned(),
+            secret,
+            method,
+        },
+        scopes: scopes.or(asked_scopes),
+        // 0 stands for never.
+        expires_at: seconds(members, "client_secret_expires_at").filter(|at| *at > 0),
+    })
+}
+
+impl RegisteredClient {
+    /// Returns true if it may request these scopes.
+    pub(super) fn allows(&self, scopes: &[String]) -> bool {
+        let registered = self.scopes.as_ref();
+        registered.is_none_or(|registered| scopes.iter().all(|scope| registered.contains(scope)))
+    }
+
+    pub(super) fn has_expired(&self) -> bool {
+        self.expires_at.is_some_and(|at| at <= now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offering(methods: &[&str]) -> IssuerMetadata {
+        IssuerMetadata {
+            auth_methods: Some(methods.iter().map(|name| (*name).to_owned()).collect()),
+            ..IssuerMetadata::default()
+        }
+    }
+
+    #[test]
+    fn requested_method_is_one_that_the_issuer_offers() {
+        use ClientAuthMethod::{Basic, None, Post};
+        for (offered, method) in [
+            (&["none", "client_secret_basic"][..], None),
+            (&["client_secret_post", "client_secret_basic"], Basic),
+            (&["client_secret_post"], Post),
+        ] {
+            assert_eq!(method_for_registration(&offering(offered)).unwrap(), method);
+        }
+        let unknown = IssuerMetadata::default();
+        assert_eq!(method_for_registration(&unknown).unwrap(), None);
+        let error = method_for_registration(&offering(&["private_key_jwt"])).unwrap_err();
+        assert!(error.to_string().contains("private_key_jwt"), "{error}");
+    }
+
+    #[test]
+    fn answer_of_a_registration_decides() {
+        use ClientAuthMethod::{Basic, None, Post};
+        let both = offering(&["none", "client_secret_basic", "client_secret_post"]);
+        let post = offering(&["client_secret_post"]);
+        let asked = ["read".to_owned()];
+        for (answer, metadata, asked_method, method, has_secret, scopes) in [
+            (json!({}), &both, None, None, false, "read"),
+            (
+                json!({ "client_secret": "s" }),
+                &both,
+                None,
+                Basic,
+                true,
+                "read",
+            ),
+            (
+                json!({ "client_secret": "s" }),
+                &post,
+                Post,
+                Post,
+                true,
+                "read",
+            ),
+            (
+                json!({ "client_secret": "s", "token_endpoint_auth_method": "none" }),
+                &both,
+                None,
+                None,
+                false,
+                "read",
+            ),
+            (
+                json!({ "client_secret": "s", "token_endpoint_auth_method": "client_secret_post" }),
+                &both,
+                None,
+                Post,
+                true,
+                "read",
+            ),
+            (
+                json!({ "client_secret": "", "scope": "read write", "client_secret_expires_at": "0" }),
+                &both,
+                None,
+                None,
+                false,
+                "read write",
+            ),
+            (
+                json!({ "scope": ["a"], "redirect_uris": null }),
+                &both,
+                None,
+                None,
+                false,
+                "a",
+            ),
+        ] {
+            let mut members = answer.as_object().unwrap().clone();
+            members.insert("client_id".into(), "c".into());
+            let client = read(&members, metadata, asked_method, &asked).unwrap();
+            assert_eq!(client.credentials.method, method, "{answer}");
+            assert_eq!(client.credentials.secret.is_some(), has_secret, "{answer}");
+            assert_eq!(client.scopes.unwrap().join(" "), scopes, "{answer}");
+            assert_eq!(client.expires_at, Option::None, "{answer}");
+        }
+        for (answer, part) in [
+            (json!({}), "without a client ID"),
+            (json!({ "client_id": 7 }), "without a client ID"),
+            (
+                json!({ "error": "invalid_redirect_uri", "error_description": "no" }),
+                "invalid_redirect_uri, no",
+            ),
+            (
+                json!({ "client_id": "c", "token_endpoint_auth_method": "private_key_jwt" }),
+                "private_key_jwt",
+            ),
+        ] {
+            let error = read(answer.as_object().unwrap(), &both, None, &asked).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}
