@@ -276,8 +276,8 @@ impl<'de> Deserialize<'de> for OauthEntry {
         match Value::deserialize(deserializer)? {
             Value::Boolean(is_on) => Ok(Self::Switch(is_on)),
             table @ Value::Table(_) => {
-                let client = OauthClient::deserialize(table);
-                client.map(Self::Own).map_err(D::Error::custom)
+                let client = OauthClient::deserialize(table).map(Self::Own);
+                client.map_err(|error| D::Error::custom(parse_errors::shape(&error)))
             }
             _ => Err(D::Error::custom(
                 "must be `false` or a table, as in oauth = { client_id = \"…\" }",
