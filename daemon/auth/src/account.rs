@@ -504,6 +504,7 @@ impl Account {
 
     /// Saves the scopes that the server has asked for, for the next login.
     async fn remember_wanted_scopes(&self, scopes: &[String]) {
+        let _turn = self.shared.exchanging.acquire().await;
         self.change_login("the scopes that a server requires", |login| {
             login.record.wanted = union(&login.record.wanted, scopes);
         })
@@ -512,6 +513,7 @@ impl Account {
 
     /// Drops the registration of a client that the authorization server no longer knows: the next login registers anew.
     pub(super) async fn unregister(&self, client_id: &str) {
+        let _turn = self.shared.exchanging.acquire().await;
         self.change_login("that a client is no longer registered", |login| {
             if login.record.client_id == client_id {
                 login.record.unregister();
@@ -520,8 +522,9 @@ impl Account {
         .await;
     }
 
-    /// Changes the login and saves it. A refresh in flight, or one that waits for its turn, goes on with the changed
-    /// login. `what` is for the log.
+    /// Changes the login and saves it. The caller has the turn to exchange the refresh token, or the change could bring
+    /// back the tokens before a refresh; a refresh that waits for its turn goes on with the changed login. `what` is for
+    /// the log.
     async fn change_login(&self, what: &str, change: impl FnOnce(&mut LoginCredentials)) {
         let kept = {
             let mut held = self.lock_state();

@@ -205,13 +205,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Drops the choice of the user, which fewer issuers know than the others.
+    /// Drops the first prompt: fewer issuers know the choice of the user than the consent.
     fn drop_prompt(&mut self) {
-        if self.prompts.len() > 1 {
-            self.prompts.remove(0);
-        } else if let Some(prompt) = self.prompts.pop()
-            && prompt == SELECT_ACCOUNT
-        {
+        if self.prompts.remove(0) == SELECT_ACCOUNT {
             self.notes.push(
                 "the authorization server cannot ask which user signs in: check which one your browser uses"
                     .into(),
@@ -438,6 +434,7 @@ async fn select_client(
             || !id.starts_with("https://")
     };
     if let Some(id) = options.client_id.as_ref().filter(is_usable) {
+        client_registration::select_method(metadata)?;
         let method = match (&options.client_secret, options.auth) {
             (None, _) => ClientAuthMethod::None,
             (Some(_), Some(written)) => written.into(),

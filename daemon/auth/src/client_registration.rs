@@ -41,7 +41,7 @@ pub(super) async fn register(
     };
     let endpoint = Url::parse(endpoint)
         .map_err(|_| AuthError::Unfit("its registration endpoint is not a URL".into()))?;
-    let method = method_for_registration(&found.metadata)?;
+    let method = select_method(&found.metadata)?;
     let ask = async |scopes: &[String]| {
         let request = request(redirect, method, scopes);
         let sent = found
@@ -95,8 +95,8 @@ fn request(redirect: &str, method: ClientAuthMethod, scopes: &[String]) -> Value
     request
 }
 
-/// The method to ask for: none where the issuer offers that or does not say what it offers.
-fn method_for_registration(metadata: &IssuerMetadata) -> Result<ClientAuthMethod, AuthError> {
+/// The method to register with: none where the issuer offers that or does not say what it offers.
+pub(super) fn select_method(metadata: &IssuerMetadata) -> Result<ClientAuthMethod, AuthError> {
     let Some(offered) = &metadata.auth_methods else {
         return Ok(ClientAuthMethod::None);
     };
@@ -209,11 +209,11 @@ mod tests {
             (&["client_secret_post", "client_secret_basic"], Basic),
             (&["client_secret_post"], Post),
         ] {
-            assert_eq!(method_for_registration(&offering(offered)).unwrap(), method);
+            assert_eq!(select_method(&offering(offered)).unwrap(), method);
         }
         let unknown = IssuerMetadata::default();
-        assert_eq!(method_for_registration(&unknown).unwrap(), None);
-        let error = method_for_registration(&offering(&["private_key_jwt"])).unwrap_err();
+        assert_eq!(select_method(&unknown).unwrap(), None);
+        let error = select_method(&offering(&["private_key_jwt"])).unwrap_err();
         assert!(error.to_string().contains("private_key_jwt"), "{error}");
     }
 

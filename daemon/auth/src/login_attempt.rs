@@ -105,8 +105,6 @@ impl LoginAttempt {
                 () = receiving => Err(AuthError::Superseded),
                 () = given_up.cancelled() => Err(AuthError::Superseded),
             };
-            // The port is free.
-            drop(free);
             if matches!(
                 signed_in,
                 Err(AuthError::TimedOut(_) | AuthError::Superseded)
@@ -114,6 +112,8 @@ impl LoginAttempt {
                 // The issuer may have shown an error page: it must not redirect for a client that it does not know.
                 account.unregister(&client_id).await;
             }
+            // The port is free.
+            drop(free);
             let outcome = match signed_in {
                 Ok(record) => {
                     info!(server, issuer = record.issuer, "signed in");

@@ -109,6 +109,16 @@ impl From<ClientAuthentication> for ClientAuthMethod {
 }
 
 impl TokenRequestError {
+    /// Returns true if the login cannot get tokens any more. A login that shares the sign-in of another server has no
+    /// refresh token to try again with.
+    pub(super) fn ends_login(&self, is_shared: bool) -> bool {
+        match self {
+            Self::Rejected(_) => true,
+            Self::WrongTarget(_) | Self::Refused(_) => is_shared,
+            Self::Malformed(_) | Self::Failed(_) => false,
+        }
+    }
+
     pub(super) fn into_words(self) -> String {
         match self {
             Self::Rejected(why)

@@ -120,7 +120,8 @@ impl Account {
                 info!(resource, "token refreshed");
                 Ok(access)
             }
-            Err(TokenRequestError::Rejected(why)) => {
+            Err(error) if error.ends_login(record.shares.is_some()) => {
+                let why = error.into_words();
                 if is_registration_refusal(&why) {
                     next.record.unregister();
                 }
