@@ -9,10 +9,7 @@ use mux_secrets::Secret;
 use tracing::{info, warn};
 
 use super::{
-    super::{
-        error::{AuthError, is_registration_refusal},
-        token_endpoint::TokenRequestError,
-    },
+    super::error::{AuthError, is_registration_refusal},
     Account, LoginCredentials,
 };
 
