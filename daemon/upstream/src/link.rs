@@ -352,8 +352,19 @@ impl LinkEndpoint {
         None
     }
 
+    /// Records the files in the empty home of a process that is about to be stopped.
+    pub(crate) async fn record_discarded_files(&self) {
+        if let Self::Process { child, sandbox, .. } = self
+            && let Some((home, discarded)) = sandbox.empty_home.clone()
+        {
+            let pid = child.pid;
+            blocking_pool::run(move || discarded.record_home_of(pid, &home)).await;
+        }
+    }
+
     /// Terminates a process with its tree, and reads its output to the end.
     pub(crate) async fn stop(self) {
+        self.record_discarded_files().await;
         match self {
             Self::Process {
                 child,
@@ -361,20 +372,11 @@ impl LinkEndpoint {
                 stderr_ended,
                 ..
             } => {
-                record_empty_home(&child, &sandbox).await;
                 child.stop(TERMINATION_GRACE_PERIOD).await;
                 drop(sandbox);
                 _ = timeout(FINAL_OUTPUT_TIMEOUT, stderr_ended).await;
             }
             Self::Remote(_) => {}
         }
-    }
-}
-
-/// Records the files in the empty home of a process that is about to be stopped.
-async fn record_empty_home(child: &KeptChild, sandbox: &RunningSandbox) {
-    if let Some((home, discarded)) = sandbox.empty_home.clone() {
-        let pid = child.pid;
-        blocking_pool::run(move || discarded.record_home_of(pid, &home)).await;
     }
 }

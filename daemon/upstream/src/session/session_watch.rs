@@ -131,6 +131,8 @@ impl SessionWatch {
         }
         session.set_cause(self.end_cause(end));
         session.ended.cancel();
+        // The end of the service closes the server's input, and the server may exit at once.
+        endpoint.record_discarded_files().await;
         cancel.cancel();
         if !serving.is_terminated() && session.pid.is_none() {
             // Tells the server that the session has ended.
