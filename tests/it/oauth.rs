@@ -1,6 +1,7 @@
 //! Servers that require OAuth, with a strict authorization server.
 
 mod accounts;
+mod authority_rules;
 mod canaries;
 mod flow;
 mod issuers;
@@ -62,6 +63,13 @@ async fn follow(url: &str) -> (Vec<String>, Page) {
     let url = url.to_owned();
     let browsed = tokio::task::spawn_blocking(move || browse(&url));
     browsed.await.unwrap()
+}
+
+/// The values of a query parameter.
+fn values(url: &str, name: &str) -> Vec<String> {
+    let url = url::Url::parse(url).unwrap();
+    let found = url.query_pairs().filter(|(key, _)| key == name);
+    found.map(|(_, value)| value.into_owned()).collect()
 }
 
 /// A home with the server `docs`.

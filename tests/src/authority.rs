@@ -5,11 +5,14 @@
 //!
 //! Invariant: every mistake of a client is in [`Authority::complaints`].
 
+mod authorization_endpoint;
 mod browser;
 mod issuer;
+mod oddity;
 mod protected;
 mod rules;
 mod state;
+mod token_endpoint;
 
 use std::{
     net::{self, SocketAddr},
@@ -18,6 +21,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use serde_json::Value;
 use tokio::{
     net::TcpListener,
     runtime,
@@ -25,10 +29,11 @@ use tokio::{
 };
 
 pub use self::{
-    browser::{Page, browse, visit},
-    rules::{Refresh, Rules},
+    browser::{Page, browse, post, visit},
+    oddity::{Form, Oddity},
+    rules::{Grants, Refresh, Rejection, Rules},
 };
-use self::{protected::ProtectedServer, state::State};
+use self::{oddity::Places, protected::ProtectedServer, state::State};
 
 pub struct Authority {
     shared: Arc<Shared>,
@@ -42,13 +47,52 @@ struct Shared {
     /// The addresses of the MCP servers.
     resources: Vec<String>,
     state: Mutex<State>,
-    /// Refreshes that are held go on.
+    /// Answers that are held go on.
     released: Notify,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the endpoint is released, if it is silent.
+    async fn hold(&self, endpoint: &str) {
+        // A release after this line is noticed.
+        let released = self.released.notified();
+        let is_silent = {
+            let mut state = self.state();
+            let is_silent = state.rules.silent == Some(endpoint);
+            if is_silent {
+                state.happened("held");
+            }
+            is_silent
+        };
+        if is_silent {
+            released.await;
+        }
+    }
+
+    /// The URL by which the authorization server is named.
+    fn issuer_url(&self, rules: &Rules) -> String {
+        match rules.fronted {
+            true => self.places(0).origin().to_owned(),
+            false => format!("{}{}", self.issuer, rules.tenant),
+        }
+    }
+
+    /// The `resource` of each MCP server, as its metadata names it.
+    fn named_resources(&self, rules: &Rules) -> Vec<String> {
+        let all = 0..self.resources.len();
+        all.map(|at| self.places(at).filled(rules.resource))
+            .collect()
+    }
+
+    fn places(&self, server: usize) -> Places<'_> {
+        Places {
+            url: &self.resources[server],
+            issuer: &self.issuer,
+        }
     }
 }
 
@@ -155,7 +199,8 @@ impl Authority {
         change(&mut self.shared.state().rules);
     }
 
-    /// How often an event happened: `register`, `authorize`, `code`, `refresh`, `revoke`, `call`, `refused`.
+    /// How often an event happened: `register`, `authorize` (by a browser), `look` (by the client itself), `login`,
+    /// `login looked at`, `code`, `refresh`, `invalid_target`, `userinfo`, `revoke`, `call`, `refused`, `held`.
     pub fn count(&self, what: &str) -> usize {
         let state = self.shared.state();
         state.happened.iter().filter(|one| *one == what).count()
@@ -181,9 +226,22 @@ impl Authority {
         self.shared.state().watched = Some(tokens.to_owned());
     }
 
-    /// Refreshes that are held go on.
+    /// The requests for a registration so far.
+    pub fn registrations(&self) -> Vec<Value> {
+        self.shared.state().registrations.clone()
+    }
+
+    /// Forgets every client, as an authorization server does that has lost its database. Tokens stay valid.
+    pub fn forget_clients(&self) {
+        self.shared.state().forget_clients();
+    }
+
+    /// Answers that are held go on.
     pub fn release(&self) {
-        self.change(|rules| rules.refresh = Refresh::Good);
+        self.change(|rules| {
+            rules.refresh = Refresh::Good;
+            rules.silent = None;
+        });
         self.shared.released.notify_waiters();
     }
 

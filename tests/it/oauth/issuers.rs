@@ -65,7 +65,7 @@ impl World {
         assert!(error.message.contains(self.rogue.issuer()), "{error:?}");
         let line = format!("issuer = {:?}", self.rogue.issuer());
         assert!(error.hint.as_ref().unwrap().contains(&line), "{error:?}");
-        for what in ["authorize", "code", "refresh"] {
+        for what in ["authorize", "look", "code", "refresh"] {
             assert_eq!(self.rogue.count(what), 0, "{what}");
         }
     }

@@ -3,7 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use mux_proto::Kind;
-use mux_tests::{Authority, TestEnv, authority::Rules};
+use mux_tests::{
+    Authority, TestEnv,
+    authority::{Oddity, Rules},
+};
 
 use super::{begin, client, follow, home, outcome, signed_in};
 
@@ -81,6 +84,10 @@ async fn oauth_response_of_another_issuer_or_denial_gives_no_token() {
         assert!(page.status == 400 && page.text.contains(part), "{page:?}");
         let error = outcome(&session, &started.login).await.unwrap_err();
         assert!(error.message.contains(part), "{part}: {error:?}");
+        if part == "issuer mismatch" {
+            // The rule that the issuer breaks, for its operator.
+            assert!(format!("{error:?}").contains("9207"), "{error:?}");
+        }
         assert_eq!(error.kind, kind);
         assert_eq!(authority.count("code"), 0, "{part}");
         assert!(!env.dirs.credentials().exists(), "{part}");
@@ -122,7 +129,7 @@ fn oauth_credentials_readable_by_others_are_not_used() {
 }
 
 /// Parts of messages of JSON parsers and of Rust's types.
-const PARSER_WORDS: &[&str] = &[
+pub(super) const PARSER_WORDS: &[&str] = &[
     "at line",
     "expected",
     "invalid type",
@@ -142,7 +149,7 @@ async fn oauth_answers_of_other_services_are_named_in_words() {
             "",
         ] {
             let authority = Authority::default();
-            authority.change(|rules| rules.odd_answer = Some((endpoint, odd)));
+            authority.change(|rules| rules.oddities = vec![Oddity::page(endpoint, 200, odd)]);
             let env = home(&authority, "");
             let session = client(&env).await;
             let error = match begin(&session).await {

@@ -30,6 +30,15 @@ pub fn browse(url: &str) -> (Vec<String>, Page) {
 
 /// Sends one request without following redirects.
 pub fn visit(method: &str, url: &str) -> Page {
+    send(method, url, &[], "")
+}
+
+/// Posts a body as a client does that is no browser.
+pub fn post(url: &str, headers: &[(&str, &str)], body: &str) -> Page {
+    send("POST", url, headers, body)
+}
+
+fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Page {
     let url = Url::parse(url).unwrap();
     let (host, port) = (
         url.host_str().unwrap(),
@@ -47,8 +56,14 @@ pub fn visit(method: &str, url: &str) -> Page {
             location,
         };
     };
+    let headers = headers.iter();
+    let headers: String = headers
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    let length = body.len();
     let request = format!(
-        "{method} {target} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {target} HTTP/1.1\r\nHost: {host}:{port}\r\n{headers}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();

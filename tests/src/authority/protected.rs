@@ -5,14 +5,15 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     extract::State as Given,
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::post,
 };
 use serde_json::{Value, json};
 
 use super::{
-    Shared,
+    Shared, issuer,
+    oddity::{Places, written},
     state::{State, Token},
 };
 
@@ -27,22 +28,43 @@ type Us = Given<ProtectedServer>;
 
 pub(super) fn routes(protected: ProtectedServer) -> Router {
     Router::new()
-        .route("/.well-known/oauth-protected-resource/mcp", get(metadata))
         .route("/mcp", post(message).get(stream).delete(ended))
+        .fallback(published)
         .with_state(protected)
 }
 
-async fn metadata(Given(us): Us) -> Json<Value> {
-    let rules = us.shared.state().rules.clone();
-    let issuer = rules
-        .authority_at
-        .unwrap_or_else(|| us.shared.issuer.clone());
-    Json(json!({
-        "resource": us.resource,
+async fn published(Given(us): Us, uri: Uri) -> Response {
+    us.shared.hold("resource").await;
+    let state = us.shared.state();
+    match uri.path() {
+        "/.well-known/oauth-authorization-server" if state.rules.fronted => {
+            issuer::metadata(&us.shared, &state)
+        }
+        path if path == state.rules.resource_metadata_at => metadata(&us, &state),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn metadata(us: &ProtectedServer, state: &State) -> Response {
+    let elsewhere = state.rules.authority_at.clone();
+    let issuer = elsewhere.unwrap_or_else(|| us.shared.issuer_url(&state.rules));
+    let metadata = json!({
+        "resource": us.places().filled(state.rules.resource),
         "authorization_servers": [issuer],
         "scopes_supported": ["read"],
         "bearer_methods_supported": ["header"],
-    }))
+    });
+    let odd = state.rules.oddity("resource");
+    written(odd, StatusCode::OK, metadata, &us.places())
+}
+
+impl ProtectedServer {
+    fn places(&self) -> Places<'_> {
+        Places {
+            url: &self.resource,
+            issuer: &self.shared.issuer,
+        }
+    }
 }
 
 async fn stream(Given(us): Us, headers: HeaderMap) -> Response {
@@ -68,7 +90,10 @@ fn admitted(us: &ProtectedServer, headers: &HeaderMap) -> Result<Token, Response
     let mut state = us.shared.state();
     let admitted = match state.rules.accepts_nobody {
         true => None,
-        false => state.admit(token, &us.resource),
+        false => {
+            let audience = us.places().filled(state.rules.resource);
+            state.admit(token, &audience)
+        }
     };
     admitted.ok_or_else(|| {
         state.happened("refused");
@@ -77,28 +102,33 @@ fn admitted(us: &ProtectedServer, headers: &HeaderMap) -> Result<Token, Response
 }
 
 fn refusal(us: &ProtectedServer, state: &State, token: &str) -> Response {
-    let mut challenge = format!(
-        "Bearer error=\"invalid_token\", scope=\"{}\"",
-        state.rules.scope
-    );
-    if state.rules.points {
-        let origin = us.resource.trim_end_matches("/mcp");
-        let at = format!("{origin}/.well-known/oauth-protected-resource/mcp");
-        challenge.push_str(&format!(", resource_metadata=\"{at}\""));
+    let usual = || {
+        let mut challenge = format!(
+            "Bearer error=\"invalid_token\", error_description=\"The token is not known\", scope=\"{}\"",
+            state.rules.scope
+        );
+        if state.rules.points {
+            let at = format!("{{origin}}{}", state.rules.resource_metadata_at);
+            challenge.push_str(&format!(", resource_metadata=\"{at}\""));
+        }
+        vec![challenge]
+    };
+    let own = state.rules.challenges.as_ref();
+    let own = own.map(|own| own.iter().copied().map(str::to_owned).collect());
+    let mut headers = HeaderMap::new();
+    for challenge in own.unwrap_or_else(usual) {
+        let challenge = HeaderValue::try_from(us.places().filled(&challenge)).unwrap();
+        headers.append(header::WWW_AUTHENTICATE, challenge);
     }
     let body = match state.rules.repeats {
         true => format!("{token} is not known here"),
         false => String::new(),
     };
-    (
-        StatusCode::UNAUTHORIZED,
-        [(header::WWW_AUTHENTICATE, challenge)],
-        body,
-    )
-        .into_response()
+    (StatusCode::UNAUTHORIZED, headers, body).into_response()
 }
 
 async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) -> Response {
+    us.shared.hold("mcp").await;
     let token = match admitted(&us, &headers) {
         Ok(token) => token,
         Err(refusal) => return refusal,
@@ -163,7 +193,8 @@ fn call(us: &ProtectedServer, token: &Token, params: &Value) -> Result<Value, Re
         "whoami" => token.holder.user.unwrap_or_default().to_owned(),
         _ if token.scopes.iter().any(|scope| scope == "admin") => "done".into(),
         _ => {
-            let challenge = "Bearer error=\"insufficient_scope\", scope=\"admin\"";
+            let scope = us.shared.state().rules.step_up;
+            let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
             let header = [(header::WWW_AUTHENTICATE, challenge)];
             return Err((StatusCode::FORBIDDEN, header).into_response());
         }

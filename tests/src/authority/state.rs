@@ -17,6 +17,12 @@ pub(super) struct State {
     pub(super) happened: Vec<String>,
     pub(super) complaints: Vec<String>,
     pub(super) secrets: Vec<String>,
+    /// The requests for a registration.
+    pub(super) registrations: Vec<Value>,
+    /// The ids of clients that were forgotten.
+    pub(super) forgotten: Vec<String>,
+    /// What the client itself has shown at the authorization endpoint: the `state` and the challenge.
+    pub(super) looked: Vec<String>,
     pub(super) watched: Option<PathBuf>,
     last: u64,
 }
@@ -25,6 +31,10 @@ pub(super) struct State {
 pub(super) struct Client {
     pub(super) secret: Option<String>,
     pub(super) redirect: String,
+    /// How it authenticates.
+    pub(super) method: String,
+    /// The scopes of its registration; `None` allows any.
+    pub(super) scopes: Option<Vec<String>>,
 }
 
 #[derive(Clone)]
@@ -33,14 +43,20 @@ pub(super) struct Code {
     pub(super) redirect: String,
     pub(super) challenge: String,
     pub(super) scopes: Vec<String>,
+    /// It was issued to the client itself, and not to a browser.
+    pub(super) looks: bool,
     pub(super) holder: GrantHolder,
 }
 
-/// Whose token it is, and the MCP server that it is for.
+/// Whose token it is, and the MCP servers that it is for.
 #[derive(Clone)]
 pub(super) struct GrantHolder {
     pub(super) user: Option<&'static str>,
     pub(super) audience: String,
+    /// The audiences that its refresh token is good for.
+    pub(super) resources: Vec<String>,
+    /// Whether there is a refresh token.
+    pub(super) refreshable: bool,
 }
 
 #[derive(Clone)]
@@ -70,6 +86,9 @@ impl State {
             happened: Vec::new(),
             complaints: Vec::new(),
             secrets: Vec::new(),
+            registrations: Vec::new(),
+            forgotten: Vec::new(),
+            looked: Vec::new(),
             watched: None,
             last: 0,
         }
@@ -94,9 +113,23 @@ impl State {
     pub(super) fn preregister(&mut self, id: &str, secret: Option<&str>, redirect: &str) {
         let secret = secret.map(str::to_owned);
         self.secrets.extend(secret.clone());
-        let redirect = redirect.to_owned();
-        self.clients
-            .insert(id.to_owned(), Client { secret, redirect });
+        let method = match (self.rules.method_given, &secret) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "client_secret_basic",
+            (None, None) => "none",
+        };
+        let client = Client {
+            secret,
+            redirect: redirect.to_owned(),
+            method: method.to_owned(),
+            scopes: None,
+        };
+        self.clients.insert(id.to_owned(), client);
+    }
+
+    pub(super) fn forget_clients(&mut self) {
+        let forgotten = self.clients.drain().map(|(id, _)| id);
+        self.forgotten.extend(forgotten);
     }
 
     pub(super) fn expire(&mut self) {
@@ -202,7 +235,8 @@ impl State {
             ));
             return None;
         }
-        if let Some(file) = watched.filter(|_| first) {
+        let is_watched = first && token.holder.refreshable;
+        if let Some(file) = watched.filter(|_| is_watched) {
             let text = fs::read_to_string(file).unwrap_or_default();
             if !text.contains(&token.refresh) {
                 self.complain("a token was used before what came with it was on the disk");
