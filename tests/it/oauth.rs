@@ -1,12 +1,17 @@
 //! Servers that require OAuth, with a strict authorization server.
 
 mod accounts;
+mod answers;
 mod authority_rules;
 mod canaries;
 mod flow;
 mod issuers;
 mod private;
 mod refusals;
+mod registrations;
+mod requests;
+mod shared;
+mod silence;
 mod tokens;
 
 use mux_client::{ClientIdentity, Session, within_seconds};
@@ -70,6 +75,11 @@ fn values(url: &str, name: &str) -> Vec<String> {
     let url = url::Url::parse(url).unwrap();
     let found = url.query_pairs().filter(|(key, _)| key == name);
     found.map(|(_, value)| value.into_owned()).collect()
+}
+
+/// What muxd says of how it came to the authorization request.
+fn notes(started: &LoginStarted) -> String {
+    serde_json::to_value(started).unwrap()["notes"].to_string()
 }
 
 /// A home with the server `docs`.

@@ -1,4 +1,4 @@
-//! Several accounts at one server, and one sign-in for several servers.
+//! Several accounts at one server.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use mux_client::within_seconds;
 use mux_proto::{CallRequest, Held};
 use mux_tests::{
     Authority, TestEnv,
-    authority::{Refresh, Rules, browse},
+    authority::{Refresh, browse},
 };
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ use crate::ui::page::drive;
 
 use super::{PATIENCE, begin_at, client, home, outcome, runtime, sign_in_at};
 
-const ADA: &str = "ada@example.com";
-const BOB: &str = "bob@example.com";
+pub(super) const ADA: &str = "ada@example.com";
+pub(super) const BOB: &str = "bob@example.com";
 
 /// A home with two accounts at one server, signed in as two users.
 fn two_accounts(authority: &Authority) -> TestEnv {
@@ -29,7 +29,7 @@ fn two_accounts(authority: &Authority) -> TestEnv {
     env
 }
 
-fn sign_in_as(authority: &Authority, env: &TestEnv, server: &str, user: &'static str) {
+pub(super) fn sign_in_as(authority: &Authority, env: &TestEnv, server: &str, user: &'static str) {
     authority.change(|rules| rules.user = Some(user));
     runtime().block_on(async {
         let (state, _) = sign_in_at(&client(env).await, server).await;
@@ -41,12 +41,12 @@ fn sign_in_as(authority: &Authority, env: &TestEnv, server: &str, user: &'static
     });
 }
 
-fn whoami(env: &TestEnv, server: &str) -> String {
+pub(super) fn whoami(env: &TestEnv, server: &str) -> String {
     let said = env.mux(["call", &format!("{server}.whoami")]).ok();
     said.stdout.trim_end().to_owned()
 }
 
-fn server(env: &TestEnv, name: &str) -> Value {
+pub(super) fn server(env: &TestEnv, name: &str) -> Value {
     let servers = env.mux(["--json", "servers"]).ok().json();
     let mut servers = servers.as_array().unwrap().iter();
     servers
@@ -242,104 +242,16 @@ fn config_check_names_the_line_of_a_wrong_account_and_disables_that_entry_alone(
 
 #[test]
 fn oauth_who_comes_from_userinfo_where_no_id_token_says_it() {
-    let authority = Authority::default();
-    authority.change(|rules| rules.userinfo = true);
-    let env = home(&authority, "");
-    sign_in_as(&authority, &env, "docs", ADA);
-    assert_eq!(server(&env, "docs")["who"], ADA);
-    assert_eq!(authority.complaints(), Vec::<String>::new());
-}
-
-const SHARING: [&str; 4] = ["a", "b", "c", "d"];
-
-/// A home with four servers of one issuer.
-fn four_servers(audiences: bool) -> (Authority, TestEnv) {
-    let rules = Rules {
-        audiences,
-        ..Rules::default()
-    };
-    let authority = Authority::with_servers(rules, SHARING.len());
-    let entries = SHARING.iter().enumerate();
-    let config: String = entries
-        .map(|(at, name)| authority.server_of(at, name))
-        .collect();
-    let env = TestEnv::with_config(&config);
-    (authority, env)
-}
-
-#[test]
-fn oauth_one_sign_in_serves_all_servers_of_an_issuer_with_an_audience_for_each() {
-    let (authority, env) = four_servers(true);
-    env.mux(["call", "b.echo", "text=x"])
-        .fails(5, &["auth_required"]);
-    sign_in_as(&authority, &env, "a", ADA);
-    for name in SHARING {
-        assert_eq!(whoami(&env, name), ADA);
-        assert_eq!(server(&env, name)["who"], ADA, "{name}");
-    }
-    let counts = || (authority.count("code"), authority.count("register"));
-    assert_eq!((counts(), authority.count("refresh")), ((1, 1), 3));
-    // Every token is refreshed, in turn, with the one refresh token, which rotates.
-    for round in 0..2 {
-        authority.expire();
-        if round == 1 {
-            env.stop();
-        }
-        runtime().block_on(async {
-            let session = client(&env).await;
-            let calls = (0..100).map(|number| {
-                let request = CallRequest {
-                    path: format!("{}.whoami", SHARING[number % SHARING.len()]),
-                    ..CallRequest::default()
-                };
-                let answer = session.client.call(within_seconds(PATIENCE), request);
-                async move {
-                    let answer = answer.await.unwrap().unwrap();
-                    assert_eq!(answer, Held::Value(json!(ADA).into()));
-                }
-            });
-            join_all(calls).await;
+    for subject_only in [false, true] {
+        let authority = Authority::default();
+        authority.change(|rules| {
+            rules.userinfo = true;
+            rules.subject_only = subject_only;
         });
+        let env = home(&authority, "");
+        sign_in_as(&authority, &env, "docs", ADA);
+        assert_eq!(server(&env, "docs")["who"], ADA);
+        assert_eq!(authority.count("userinfo"), 1);
+        assert_eq!(authority.complaints(), Vec::<String>::new());
     }
-    assert_eq!((counts(), authority.count("refresh")), ((1, 1), 11));
-    // Another user signs in: the others follow.
-    sign_in_as(&authority, &env, "a", BOB);
-    for name in SHARING {
-        assert_eq!(whoami(&env, name), BOB);
-    }
-    // The logout of one ends the sign-in of all; it stays out until its own login.
-    env.mux(["servers", "logout", "c"]).ok();
-    for name in SHARING {
-        env.mux(["call", &format!("{name}.whoami")])
-            .fails(5, &["auth_required"]);
-    }
-    sign_in_as(&authority, &env, "a", ADA);
-    assert_eq!(whoami(&env, "b"), ADA);
-    env.mux(["call", "c.whoami"]).fails(5, &["auth_required"]);
-    sign_in_as(&authority, &env, "c", BOB);
-    assert_eq!(whoami(&env, "c"), BOB);
-    assert_eq!(whoami(&env, "b"), ADA);
-    assert_eq!(authority.complaints(), Vec::<String>::new());
-}
-
-#[test]
-fn oauth_issuer_without_audiences_needs_a_login_for_each_server() {
-    let (authority, env) = four_servers(false);
-    sign_in_as(&authority, &env, "a", ADA);
-    for _ in 0..3 {
-        env.mux(["call", "b.whoami"])
-            .fails(5, &["auth_required", "mux servers login b"]);
-    }
-    assert_eq!(authority.count("refresh"), 1, "it was asked again in vain");
-    sign_in_as(&authority, &env, "b", BOB);
-    assert_eq!(
-        (whoami(&env, "a"), whoami(&env, "b")),
-        (ADA.into(), BOB.into())
-    );
-    authority.expire();
-    assert_eq!(
-        (whoami(&env, "a"), whoami(&env, "b")),
-        (ADA.into(), BOB.into())
-    );
-    assert_eq!(authority.complaints(), Vec::<String>::new());
 }

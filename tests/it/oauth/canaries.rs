@@ -1,12 +1,12 @@
 //! Every secret of a login is a unique text, which is searched for in all output and files.
 
-use std::{fs, path::Path};
+use std::{fmt::Debug, fs, path::Path};
 
 use mux_client::within_seconds;
 use mux_proto::LoginFinishRequest;
 use mux_tests::{
     Authority, TestEnv,
-    authority::{Refresh, visit},
+    authority::{Oddity, Refresh, visit},
 };
 
 use super::{PATIENCE, begin, client, home, runtime, signed_in};
@@ -52,11 +52,70 @@ fn oauth_tokens_codes_and_secrets_are_only_in_the_credentials_file() {
     env.stop();
     say(&["servers", "logs", "docs"]);
 
-    let secrets = authority.secrets();
+    are_nowhere_else(&authority, &env, &said);
+}
+
+#[test]
+fn oauth_secrets_that_an_issuer_repeats_are_not_told() {
+    let authority = Authority::default();
+    authority.change(|rules| {
+        rules.client_secrets = true;
+        rules.method_bound = true;
+        // The secret is in the body, where a refusal repeats it.
+        rules.method_given = Some("client_secret_post");
+        rules.repeats = true;
+        rules.oddities = vec![Oddity::members(
+            "register",
+            "{\"registration_access_token\": \"canary-registration\", \"registration_client_uri\": \"{issuer}/1\"}",
+        )];
+    });
+    let env = home(&authority, "");
+    let mut said = String::new();
+    let mut say = |output: &dyn Debug| said.push_str(&format!("{output:?}\n"));
+    signed_in(&env);
+    authority.expire();
+    authority.change(|rules| rules.refresh = Refresh::Rejected);
+    say(&env.mux(["call", "docs.echo", "text=x"]));
+    authority.change(|rules| rules.refresh = Refresh::Good);
+    // A page about an unknown client, and a code that is rejected.
+    for status in [400, 401] {
+        authority.change(|rules| rules.unknown_client = status);
+        authority.forget_clients();
+        let mut login = env.begin(["servers", "login", "docs", "--no-browser"]);
+        login.wait_for("/authorize?");
+        let address = login.heard().lines().find(|line| line.starts_with("http"));
+        let redirect = visit("GET", address.unwrap()).location.unwrap();
+        authority.forget_clients();
+        say(&visit("GET", &redirect));
+        say(&login.wait());
+    }
+    authority.change(|rules| rules.rejects = Some(("unauthorized_client", "no")));
+    say(&env.mux(["servers", "login", "docs", "--no-browser"]));
+    for args in [["servers"], ["status"], ["doctor"], ["types"]] {
+        say(&env.mux(args));
+        say(&env.mux(["--json", args[0]]));
+    }
+    authority.change(|rules| rules.rejects = None);
+    signed_in(&env);
+    authority.forget_clients();
+    // The revocation is refused, with the token in its words.
+    say(&env.mux(["servers", "logout", "docs"]));
+    signed_in(&env);
+    env.stop();
+    are_nowhere_else(&authority, &env, &said);
+    let kept = fs::read_to_string(env.dirs.credentials()).unwrap();
+    assert!(!kept.contains("canary-registration"), "nothing needs it");
+}
+
+/// Asserts that the secrets of logins are in the file of credentials, and neither in what was said nor in another
+/// file.
+fn are_nowhere_else(authority: &Authority, env: &TestEnv, said: &str) {
+    let mut secrets = authority.secrets();
     for kind in ["access", "refresh", "code", "client"] {
         let any = secrets.iter().any(|secret| secret.contains(kind));
         assert!(any, "no {kind} was made: {secrets:?}");
     }
+    secrets.push("canary-registration".into());
     let tokens = env.dirs.credentials();
     let kept = fs::read_to_string(&tokens).unwrap();
     assert!(secrets.iter().any(|secret| kept.contains(secret.as_str())));

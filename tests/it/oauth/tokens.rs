@@ -7,7 +7,7 @@ use mux_client::within_seconds;
 use mux_proto::{CallRequest, Held, Kind};
 use mux_tests::{
     Authority, TestEnv,
-    authority::{Refresh, visit},
+    authority::{Refresh, browse, visit},
     process,
 };
 use nix::sys::signal::Signal;
@@ -160,8 +160,42 @@ fn oauth_missing_scope_is_named_and_requested_by_the_next_login() {
     });
     env.mux(["call", "docs.admin"]).ok();
     assert_eq!(info(&env)["warnings"], serde_json::Value::Null);
-    // The client is not registered again.
-    assert_eq!(authority.count("register"), 1);
+    // The first registration was for fewer scopes.
+    assert_eq!(authority.count("register"), 2);
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn oauth_only_the_scopes_that_a_login_lacks_are_named() {
+    let authority = Authority::default();
+    authority.change(|rules| rules.step_up = "read admin");
+    let env = home(&authority, "");
+    signed_in(&env);
+    let said = env.mux(["call", "docs.admin"]);
+    let said = said.fails(5, &["auth_required", "the login lacks the scope admin"]);
+    assert!(!said.stderr.contains("scope read"), "{said:#?}");
+}
+
+#[test]
+fn oauth_fresh_token_that_the_server_refuses_is_no_reason_for_another_login() {
+    let authority = Authority::default();
+    authority.change(|rules| rules.accepts_nobody = true);
+    let env = home(&authority, "");
+    let mut login = env.begin(["servers", "login", "docs", "--no-browser"]);
+    login.wait_for("/authorize?");
+    let address = login.heard().lines().find(|line| line.starts_with("http"));
+    browse(address.unwrap());
+    let refused = "the server does not accept the token that was just issued";
+    // The words of its challenge.
+    let said = login.wait().fails(5, &[refused, "The token is not known"]);
+    for out in [said, env.mux(ECHO).fails(5, &[refused])] {
+        assert!(!out.stderr.contains("the login has ended"), "{out:#?}");
+        assert!(!out.stderr.contains("mux servers login docs"), "{out:#?}");
+    }
+    // The operator has mended it.
+    authority.change(|rules| rules.accepts_nobody = false);
+    signed_in(&env);
+    env.mux(ECHO).ok();
     assert_eq!(authority.complaints(), Vec::<String>::new());
 }
 
