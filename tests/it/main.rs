@@ -24,6 +24,7 @@ mod groups;
 mod guest;
 mod hostile;
 mod hostile_servers;
+mod issuers;
 mod lifecycle;
 mod logs;
 mod mcp;

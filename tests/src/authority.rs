@@ -29,7 +29,7 @@ use tokio::{
 };
 
 pub use self::{
-    browser::{Page, browse, post, visit},
+    browser::{Page, allow_everything, browse, post, visit},
     oddity::{Form, Oddity},
     rules::{Grants, Refresh, Rejection, Rules},
 };

@@ -9,7 +9,8 @@
 //! - `agent` speaks MCP to `mux mcp`, `frames` speaks to the daemon's socket, `clients` and `editors` run third-party
 //!   clients and the editor packages, `fake_daemon` gives clients prepared responses, `fake_programs` stand in for large
 //!   binaries.
-//! - `authority`, `web`, `proxy` and `graphql` are servers; `browser` drives a real browser.
+//! - `authority`, `web`, `proxy` and `graphql` are servers; `issuers` runs third-party authorization servers; `browser`
+//!   drives a real browser.
 //! - `real_agents` runs the agents that people use, with a model's API that plays a script.
 //! - `output_snapshot` compares what commands print with snapshots of `insta`, `golden` compares generated files and
 //!   data; `snapshot` makes homes with or without V8 snapshots.
@@ -36,6 +37,7 @@ pub mod fake_programs;
 pub mod frames;
 pub mod golden;
 pub mod graphql;
+pub mod issuers;
 mod left_out;
 pub mod output_snapshot;
 pub mod pool;

@@ -50,11 +50,22 @@ impl Running {
     /// Waits until standard error, where `mux run` prints what a program logs, contains a text.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
+        assert!(
+            self.hears(text),
+            "it ended without {text:?}: {}",
+            self.heard
+        );
+    }
+
+    /// Waits until standard error contains a text, or ends. Returns whether it contains the text.
+    pub fn hears(&mut self, text: &str) -> bool {
         while !self.heard.contains(text) {
             let stderr = self.stderr.as_mut().unwrap();
-            let count = stderr.read_line(&mut self.heard).unwrap();
-            assert_ne!(count, 0, "it ended without {text:?}: {}", self.heard);
+            if stderr.read_line(&mut self.heard).unwrap() == 0 {
+                return false;
+            }
         }
+        true
     }
 
     /// Waits until the program prints a text again.
