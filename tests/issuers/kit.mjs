@@ -79,7 +79,7 @@ function needsScope(metadata) {
  * Serves one protected MCP server. `verify` returns `{ user, scopes, audience, client }` for a token of the issuer; a
  * server whose tokens have no audience leaves it out.
  */
-export function protect(name, verify, scopes = ["read"]) {
+export function protect(name, verify, { issuer: named = issuer, scopes = ["read"] } = {}) {
   const resource = servers[name];
   const metadata = `http://127.0.0.1:${ports[name]}/.well-known/oauth-protected-resource/mcp`;
   const verifyAccessToken = async (token) => {
@@ -95,7 +95,7 @@ export function protect(name, verify, scopes = ["read"]) {
   const app = express();
   app.use(express.json());
   app.get("/.well-known/oauth-protected-resource/mcp", (_, res) => {
-    res.json({ resource, authorization_servers: [issuer], scopes_supported: scopes });
+    res.json({ resource, authorization_servers: [named], scopes_supported: scopes });
   });
   const bearer = requireBearerAuth({
     verifier: { verifyAccessToken },
@@ -104,6 +104,20 @@ export function protect(name, verify, scopes = ["read"]) {
   });
   app.all("/mcp", bearer, needsScope(metadata), answer);
   return listen(http.createServer(app), ports[name]);
+}
+
+/** The listener of a server whose requests a handler of the Fetch API answers. */
+export function fetchListener(handler) {
+  return async (req, res) => {
+    const parts = [];
+    for await (const part of req) parts.push(part);
+    const body = parts.length ? Buffer.concat(parts) : undefined;
+    const request = new Request(new URL(req.url, issuer), { method: req.method, headers: req.headers, body });
+    const response = await handler(request);
+    res.statusCode = response.status;
+    for (const [name, value] of response.headers) res.appendHeader(name, value);
+    res.end(Buffer.from(await response.arrayBuffer()));
+  };
 }
 
 export function listen(server, port) {

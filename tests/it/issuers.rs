@@ -7,6 +7,7 @@ mod authlib;
 mod fast_mcp;
 mod oidc_provider;
 mod python_sdk;
+mod scripted;
 mod typescript_sdk;
 
 use std::time::Duration;

@@ -34,11 +34,23 @@ pub const PYTHON_SDK: Stack = stack("Python SDK", "python-sdk.py");
 pub const FAST_MCP: Stack = stack("FastMCP", "fast_mcp.py");
 pub const AUTHLIB: Stack = stack("Authlib", "authlib_flask.py");
 
+pub const BETTER_AUTH: Stack = scripted("better-auth", "better-auth.mjs");
+pub const WORKERS_OAUTH_PROVIDER: Stack =
+    scripted("workers-oauth-provider", "workers-oauth-provider.mjs");
+pub const DJANGO_OAUTH_TOOLKIT: Stack = scripted("django-oauth-toolkit", "django_oauth_toolkit.py");
+
 const fn stack(name: &'static str, program: &'static str) -> Stack {
     Stack {
         name,
         program,
         is_scripted: false,
+    }
+}
+
+const fn scripted(name: &'static str, program: &'static str) -> Stack {
+    Stack {
+        is_scripted: true,
+        ..stack(name, program)
     }
 }
 
