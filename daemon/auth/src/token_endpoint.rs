@@ -14,6 +14,7 @@ use url::Url;
 
 use super::{
     auth_server_client::{AuthServerClient, AuthServerResponse},
+    error::one_line_excerpt,
     issuer_words,
     login_record::{LoginRecord, LoginSecrets},
 };
@@ -237,15 +238,17 @@ fn read_grant(
         let text = members.get(name)?.as_str()?;
         (!text.is_empty()).then_some(text)
     };
-    let Some(access) = text("access_token") else {
-        return Err(match issuer_words::error_in(&members) {
-            Some(_) => read_error(response, secrets),
-            None => malformed("its answer has no access token"),
-        });
-    };
+    if issuer_words::error_in(&members).is_some() {
+        return Err(read_error(response, secrets));
+    }
+    let access = text("access_token").ok_or_else(|| malformed("its answer has no access token"))?;
     // An answer without a type is taken for a bearer token, as the official SDKs do.
-    if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-        return Err(malformed("it returned a token that is not a bearer token"));
+    let kind = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer"));
+    if let Some(kind) = kind {
+        let kind = one_line_excerpt(kind);
+        return Err(malformed(&format!(
+            "it returned a token of the type {kind:?}, which is not a bearer token"
+        )));
     }
     Ok(TokenGrant {
         access: Secret::new(access),
@@ -407,7 +410,7 @@ mod tests {
             (
                 r#"{"access_token":"a","token_type":"DPoP"}"#,
                 TokenRequestError::Malformed(
-                    "it returned a token that is not a bearer token".into(),
+                    "it returned a token of the type \"DPoP\", which is not a bearer token".into(),
                 ),
             ),
             (
