@@ -107,6 +107,31 @@ fn oauth_secrets_that_an_issuer_repeats_are_not_told() {
     assert!(!kept.contains("canary-registration"), "nothing needs it");
 }
 
+#[test]
+fn oauth_page_that_repeats_the_secret_of_an_own_client_is_quoted_without_it() {
+    const SECRET: &str = "canary-own-secret";
+    // A port that was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let authority = Authority::default();
+    authority.change(|rules| rules.repeats = true);
+    let redirect = format!("http://127.0.0.1:{port}/callback");
+    authority.preregister("mine", Some(SECRET), &redirect);
+    authority.forget_clients();
+    let oauth = format!(
+        "oauth = {{ client_id = \"mine\", client_secret = {SECRET:?}, issuer = {:?}, port = {port} }}",
+        authority.issuer()
+    );
+    let env = home(&authority, &oauth);
+    let said = env.mux(["servers", "login", "docs", "--no-browser"]);
+    assert_ne!(said.code, 0, "{said:#?}");
+    assert!(said.stderr.contains("Unrecognized client_id"), "{said:#?}");
+    assert!(!format!("{said:?}").contains(SECRET), "{said:#?}");
+    env.stop();
+    assert!(!env.log().contains(SECRET));
+}
+
 /// Asserts that the secrets of logins are in the file of credentials, and neither in what was said nor in another
 /// file.
 fn are_nowhere_else(authority: &Authority, env: &TestEnv, said: &str) {

@@ -251,6 +251,24 @@ async fn oauth_scopes_beyond_the_registration_are_registered_anew() {
     }
 }
 
+#[tokio::test]
+async fn oauth_registration_for_fewer_scopes_is_used_again() {
+    let authority = Authority::default();
+    authority.change(|rules| {
+        rules.scope = "read write";
+        rules.oddities = vec![Oddity::members("register", "{\"scope\": \"read\"}")];
+    });
+    let env = home(&authority, "");
+    let session = client(&env).await;
+    for _ in 0..3 {
+        let (state, page) = sign_in(&session).await;
+        assert_eq!((state.tools, page.status), (Some(3), 200), "{state:?}");
+        assert_eq!(state.scopes, ["read"]);
+    }
+    // Another registration would not be for more.
+    assert_eq!(authority.count("register"), 1);
+}
+
 #[test]
 fn oauth_registration_that_refuses_scopes_is_repeated_once_without() {
     let rules = Rules {

@@ -60,7 +60,7 @@ async fn oauth_dropped_prompt_is_said() {
     });
     let env = home(&authority, "account = \"work\"");
     let started = begin(&client(&env).await).await.unwrap();
-    assert!(notes(&started).contains("prompt"), "{started:?}");
+    assert!(notes(&started).contains("which user"), "{started:?}");
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn oauth_prompt_has_only_values_that_the_metadata_lists() {
     for (listed, asked) in [
         (vec!["select_account", "consent"], vec!["select_account"]),
         (vec!["login", "consent"], vec![]),
-        (vec![], vec![]),
+        (vec!["none"], vec![]),
     ] {
         let authority = Authority::start(Rules {
             prompts: Some(listed.clone()),
