@@ -94,6 +94,8 @@ struct AccountState {
     required: Option<String>,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
     challenge: Option<String>,
+    /// The last login ended without a redirect.
+    lacked_answer: bool,
 }
 
 /// A login with its secrets.
@@ -449,6 +451,14 @@ impl Account {
                 "failed to save that an authorization server does not share sign-ins"
             );
         }
+    }
+
+    pub(super) fn lacked_answer(&self) -> bool {
+        self.lock_state().lacked_answer
+    }
+
+    pub(super) fn set_lacked_answer(&self) {
+        self.lock_state().lacked_answer = true;
     }
 
     /// Saves a new login, and then uses it.

@@ -1,4 +1,4 @@
-//! Looks at the page that an authorization request leads to, before the browser opens.
+//! Looks at the page that an authorization request leads to.
 //!
 //! An issuer that does not know a client or a parameter shows an error page and must not redirect (RFC 6749, 4.1.2.1), so
 //! that muxd would wait for its answer in vain. Only an answer that is certain counts: a page that wants a browser, such
@@ -15,7 +15,6 @@ use url::Url;
 use super::{
     auth_server_client::AuthServerClient,
     authorization_request::{random_text, same_but},
-    error::AuthError,
     issuer_words::{self, IssuerError},
 };
 use mux_http::address_policy::url_without_secrets;
@@ -35,12 +34,13 @@ const ERRORS_WITHOUT_A_USER: [&str; 7] = [
     "temporarily_unavailable",
 ];
 
-/// The issuer's refusal of an authorization request; `None` if it may be shown to the user.
+/// The issuer's refusal of an authorization request; `None` if it may be shown to the user. An error says why the page
+/// cannot be looked at.
 pub(super) async fn find_refusal(
     client: &AuthServerClient,
     request: &Url,
     redirect: &str,
-) -> Result<Option<IssuerError>, AuthError> {
+) -> Result<Option<IssuerError>, String> {
     let unused = [("state", random_text()), ("code_challenge", random_text())];
     let url = same_but(request, &unused);
     let what = "authorization endpoint";
@@ -48,12 +48,8 @@ pub(super) async fn find_refusal(
     let at = url_without_secrets(&url);
     let at = at.split('?').next().unwrap_or_default();
     let response = match timeout(PAGE_TIMEOUT, asked).await {
-        Ok(response) => response.map_err(|why| AuthError::Unavailable(format!("{at}: {why}")))?,
-        Err(_) => {
-            return Err(AuthError::Unavailable(format!(
-                "{at} did not answer within {PAGE_TIMEOUT:?}"
-            )));
-        }
+        Ok(response) => response.map_err(|why| format!("{at}: {why}"))?,
+        Err(_) => return Err(format!("{at} did not answer within {PAGE_TIMEOUT:?}")),
     };
     if let Some(target) = response.redirect_target(&url) {
         let is_ours = target.as_str().starts_with(redirect);

@@ -4,6 +4,8 @@
 //! this server alone, or with a new registration.
 //! Invariant: a client of the user goes to its issuer only, and the redirect is for this request and from this issuer.
 
+use std::time::Duration;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use mux_secrets::Secret;
 use mux_settings::ClientAuthentication;
@@ -24,6 +26,9 @@ use super::{
     login_record::{LoginRecord, LoginSecrets, is_same_resource, union},
     token_endpoint::{ClientAuthMethod, ClientCredentials, TokenRequestError},
 };
+
+/// How long the browser may take before the page is looked at. Most users take longer, and an error page keeps them.
+const LOOK_DELAY: Duration = Duration::from_secs(5);
 
 /// The `oauth` settings of a server's entry.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +57,9 @@ pub(super) struct AuthorizationRequest {
     credentials: ClientCredentials,
     /// The client is from the entry, and its secret is not stored.
     is_own_client: bool,
+    /// The issuer has accepted the request.
+    is_accepted: bool,
+    hidden: Vec<Secret>,
     scopes: Vec<String>,
     sends_issuer: bool,
     userinfo_endpoint: Option<String>,
@@ -66,7 +74,11 @@ struct Draft<'a> {
     redirect: &'a str,
     scopes: Vec<String>,
     client: ClientOfRequest,
+    /// The scopes that neither the server nor the entry asks for.
+    additional: Vec<String>,
     prompts: Vec<&'static str>,
+    /// The secrets that the issuer may repeat in a refusal.
+    hidden: Vec<Secret>,
     /// The resource of this server, and those of other servers that may share the sign-in.
     resources: Vec<String>,
     notes: Vec<String>,
@@ -95,7 +107,20 @@ pub(super) async fn create_request(
     let before = account.login().await;
     let before = before.filter(|login| login.record.issuer == found.issuer);
     let before = before.as_deref();
-    let scopes = select_scopes(options, &found, before);
+    let additional = match options.scopes.is_empty() {
+        true => additional_scopes(options, &found),
+        false => Vec::new(),
+    };
+    let scopes = select_scopes(options, &found, before, &additional);
+    let mut hidden: Vec<Secret> = options.client_secret.iter().cloned().collect();
+    if let Some(before) = before {
+        let LoginSecrets {
+            access,
+            refresh,
+            client,
+        } = &before.secrets;
+        hidden.extend([access, refresh, client].into_iter().flatten().cloned());
+    }
     let mut notes = Vec::new();
     let client = select_client(options, &found, redirect, &scopes, before, &mut notes).await?;
     let mut resources = vec![found.resource.clone()];
@@ -106,6 +131,8 @@ pub(super) async fn create_request(
         account,
         redirect,
         scopes,
+        additional,
+        hidden,
         client,
         resources,
         notes,
@@ -113,9 +140,25 @@ pub(super) async fn create_request(
     let (state, verifier) = (Secret::new(random_text()), Secret::new(random_text()));
     loop {
         let url = draft.url(&state, &verifier)?;
-        match authorization_page::find_refusal(&found.client, &url, redirect).await? {
-            Some(refusal) => draft.adapt_to(refusal).await?,
-            None => return Ok(draft.into_request(url, state, verifier)),
+        if !draft.may_be_refused() {
+            return Ok(draft.into_request(url, state, verifier));
+        }
+        match authorization_page::find_refusal(&found.client, &url, redirect).await {
+            Ok(Some(refusal)) => draft.adapt_to(refusal).await?,
+            Ok(None) => {
+                let request = draft.into_request(url, state, verifier);
+                return Ok(AuthorizationRequest {
+                    is_accepted: true,
+                    ..request
+                });
+            }
+            // The browser may reach what the daemon does not.
+            Err(why) => {
+                draft
+                    .notes
+                    .push(format!("the page to sign in could not be looked at: {why}"));
+                return Ok(draft.into_request(url, state, verifier));
+            }
         }
     }
 }
@@ -151,6 +194,23 @@ impl Draft<'_> {
         Ok(url)
     }
 
+    /// Returns true if a part of the request is known to be refused by some issuers. Other requests are looked at only
+    /// if the browser does not come back soon.
+    fn may_be_refused(&self) -> bool {
+        let is_reused = matches!(
+            self.client,
+            ClientOfRequest::Registered {
+                is_reused: true,
+                ..
+            }
+        );
+        let is_prompt_listed = self.found.metadata.prompts.is_some();
+        is_reused
+            || self.account.lacked_answer()
+            || self.resources.len() > 1
+            || (!self.prompts.is_empty() && !is_prompt_listed)
+    }
+
     /// The scopes that the client may request. An issuer that registered none of them decides at the request.
     fn requested_scopes(&self) -> Vec<String> {
         let registered = match &self.client {
@@ -168,7 +228,10 @@ impl Draft<'_> {
     }
 
     /// Changes what the issuer has refused, or returns its refusal.
-    async fn adapt_to(&mut self, refusal: IssuerError) -> Result<(), AuthError> {
+    async fn adapt_to(&mut self, mut refusal: IssuerError) -> Result<(), AuthError> {
+        for secret in &self.hidden {
+            refusal.words = secret.hidden_in(&refusal.words);
+        }
         let words = refusal.words.to_lowercase();
         let names = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
         let can_drop_prompt = !self.prompts.is_empty();
@@ -195,6 +258,14 @@ impl Draft<'_> {
                 client,
                 is_reused: false,
             };
+        } else if names(&["scope"]) && !self.additional.is_empty() {
+            let additional = std::mem::take(&mut self.additional);
+            self.scopes.retain(|scope| !additional.contains(scope));
+            self.notes.push(format!(
+                "signs in without the scopes {}: the authorization server refused them ({})",
+                additional.join(" "),
+                refusal.words
+            ));
         } else if can_drop_resources {
             self.drop_resources(&refusal.words).await;
         } else if can_drop_prompt {
@@ -235,6 +306,7 @@ impl Draft<'_> {
             }
         };
         let expires_at = registered.as_ref().and_then(|client| client.expires_at);
+        let asked = registered.as_ref().map(|client| client.asked.clone());
         let record = LoginRecord {
             issuer: found.issuer.clone(),
             key: account.key.clone(),
@@ -249,6 +321,7 @@ impl Draft<'_> {
             client_auth: Some(credentials.method),
             secret_in_body: false,
             registered_scopes: registered.and_then(|client| client.scopes),
+            registration_scopes: asked.unwrap_or_default(),
             client_expires_at: expires_at,
             scopes: Vec::new(),
             wanted: Vec::new(),
@@ -266,6 +339,8 @@ impl Draft<'_> {
             record,
             credentials,
             is_own_client,
+            is_accepted: false,
+            hidden: self.hidden,
             scopes,
             sends_issuer: found.metadata.sends_issuer,
             userinfo_endpoint: found.metadata.userinfo_endpoint.clone(),
@@ -290,6 +365,26 @@ impl AuthorizationRequest {
 
     pub(super) fn issuer(&self) -> &str {
         &self.record.issuer
+    }
+
+    /// Looks at the page of a request that was not looked at yet. Never ends if the issuer does not refuse it.
+    pub(super) fn refusal(&self) -> impl Future<Output = AuthError> + use<> {
+        let (client, url) = (self.client.clone(), self.url.clone());
+        let (redirect, hidden) = (self.record.redirect.clone(), self.hidden.clone());
+        let is_accepted = self.is_accepted;
+        async move {
+            if !is_accepted {
+                tokio::time::sleep(LOOK_DELAY).await;
+                let found = authorization_page::find_refusal(&client, &url, &redirect).await;
+                if let Ok(Some(IssuerError { mut words, .. })) = found {
+                    for secret in &hidden {
+                        words = secret.hidden_in(&words);
+                    }
+                    return AuthError::Denied(words);
+                }
+            }
+            std::future::pending().await
+        }
     }
 
     /// Exchanges the code in the redirect for tokens. `issuer` is the `iss` of the redirect.
@@ -387,10 +482,10 @@ fn select_scopes(
     options: &LoginOptions,
     found: &DiscoveredIssuer,
     before: Option<&LoginCredentials>,
+    additional: &[String],
 ) -> Vec<String> {
     let mut scopes = if options.scopes.is_empty() {
-        let more = additional_scopes(options, found);
-        union(&found.scopes, &more)
+        union(&found.scopes, additional)
     } else {
         options.scopes.clone()
     };

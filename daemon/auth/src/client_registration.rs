@@ -24,6 +24,8 @@ pub(super) struct RegisteredClient {
     pub(super) credentials: ClientCredentials,
     /// The scopes that the client may request; `None` if the registration does not say.
     pub(super) scopes: Option<Vec<String>>,
+    /// The scopes that it was registered for: an issuer that registered fewer would do so again.
+    pub(super) asked: Vec<String>,
     /// When its secret expires, in seconds since 1970.
     pub(super) expires_at: Option<u64>,
 }
@@ -60,10 +62,13 @@ pub(super) async fn register(
     }
     if !response.status.is_success() {
         return Err(match response.status.as_u16() {
-            401 | 403 => needs_own_client(&format!(
+            401 => needs_own_client(&format!(
                 "its registration endpoint wants an initial access token ({}), which muxd does not offer",
                 refusal(&response)
             )),
+            404 if found.metadata.is_assumed => AuthError::Unfit(
+                "it names no authorization server, and there is none at its own address".into(),
+            ),
             400..500 => AuthError::Denied(format!("the registration: {}", refusal(&response))),
             _ => AuthError::Unavailable(format!("the registration: {}", response.describe())),
         });
@@ -172,17 +177,20 @@ fn read(
             secret,
             method,
         },
-        scopes: scopes.or(asked_scopes),
+        scopes: scopes.or_else(|| asked_scopes.clone()),
+        asked: asked_scopes.unwrap_or_default(),
         // 0 stands for never.
         expires_at: seconds(members, "client_secret_expires_at").filter(|at| *at > 0),
     })
 }
 
 impl RegisteredClient {
-    /// Returns true if it may request these scopes.
+    /// Returns true if another registration for these scopes would be for no more than this one.
     pub(super) fn allows(&self, scopes: &[String]) -> bool {
-        let registered = self.scopes.as_ref();
-        registered.is_none_or(|registered| scopes.iter().all(|scope| registered.contains(scope)))
+        self.scopes.as_ref().is_none_or(|registered| {
+            let is_covered = |scope| registered.contains(scope) || self.asked.contains(scope);
+            scopes.iter().all(is_covered)
+        })
     }
 
     pub(super) fn has_expired(&self) -> bool {

@@ -128,13 +128,16 @@ async fn find_resource_metadata(
     server: &Url,
     advertised: Option<&Url>,
 ) -> Result<Option<ResourceMetadata>, AuthError> {
-    let mut failure = None;
+    let (mut failure, mut unreadable) = (None, None);
     let guesses = well_known(server, &[RESOURCE_PATH]);
     let guesses = guesses.iter().filter(|guess| Some(*guess) != advertised);
     for url in advertised.into_iter().chain(guesses) {
         let is_advertised = Some(url) == advertised;
         let found = fetch_document(client, "metadata", url, &mut failure).await?;
         let Some(metadata) = found.as_ref().and_then(ResourceMetadata::read) else {
+            if is_advertised {
+                unreadable = Some(url_without_secrets(url));
+            }
             continue;
         };
         let resource = metadata.resource.as_deref().unwrap_or(server.as_str());
@@ -151,9 +154,12 @@ async fn find_resource_metadata(
         }
         debug!(why, "metadata of another server");
     }
-    match failure.filter(|_| advertised.is_some()) {
-        Some(failure) => Err(AuthError::Unavailable(failure)),
-        None => Ok(None),
+    match (failure, unreadable) {
+        (Some(failure), Some(_)) => Err(AuthError::Unavailable(failure)),
+        (None, Some(url)) => Err(AuthError::Unfit(format!(
+            "its metadata at {url} has no metadata of OAuth (RFC 9728); is it another service, or a web page?"
+        ))),
+        (_, None) => Ok(None),
     }
 }
 

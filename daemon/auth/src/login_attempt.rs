@@ -111,6 +111,7 @@ impl LoginAttempt {
             ) {
                 // The issuer may have shown an error page: it must not redirect for a client that it does not know.
                 account.unregister(&client_id).await;
+                account.set_lacked_answer();
             }
             // The port is free.
             drop(free);
@@ -217,8 +218,16 @@ async fn answer(
 ) -> Result<LoginRecord, AuthError> {
     let deadline = Instant::now() + LOGIN_TIMEOUT;
     let late = |_| AuthError::TimedOut(LOGIN_TIMEOUT);
+    let refusal = request.refusal();
+    tokio::pin!(refusal);
     loop {
-        let next = timeout_at(deadline, brought.recv()).await.map_err(late)?;
+        let next = tokio::select! {
+            next = timeout_at(deadline, brought.recv()) => next.map_err(late)?,
+            refusal = &mut refusal => {
+                account.unregister(request.client_id()).await;
+                return Err(refusal);
+            }
+        };
         let CallbackRequest { query, answer } = next.ok_or(AuthError::Superseded)?;
         let Some(found) = read(&query, &request.state) else {
             // Not from this login, or from an abandoned page: the right one may still come. Dropping `told` reports

@@ -83,6 +83,9 @@ pub(super) struct LoginRecord {
     pub(super) secret_in_body: bool,
     /// The scopes that the client of muxd's registration may request.
     pub(super) registered_scopes: Option<Vec<String>>,
+    /// The scopes that the registration was requested for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) registration_scopes: Vec<String>,
     /// When the registration expires, in seconds since 1970.
     pub(super) client_expires_at: Option<u64>,
     /// The granted scopes.
@@ -151,6 +154,7 @@ impl LoginRecord {
         RegisteredClient {
             credentials: self.credentials(secrets.client.clone(), None),
             scopes: self.registered_scopes.clone(),
+            asked: self.registration_scopes.clone(),
             expires_at: self.client_expires_at,
         }
     }
@@ -288,6 +292,7 @@ pub(super) mod tests {
             client_auth: None,
             secret_in_body: false,
             registered_scopes: None,
+            registration_scopes: Vec::new(),
             client_expires_at: None,
             scopes: vec!["read".into()],
             wanted: Vec::new(),
