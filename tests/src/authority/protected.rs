@@ -129,6 +129,12 @@ fn refusal(us: &ProtectedServer, state: &State, token: &str) -> Response {
 
 async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) -> Response {
     us.shared.hold("mcp").await;
+    let is_open = us.shared.state().rules.open_handshake;
+    match message["method"].as_str().unwrap_or_default() {
+        "initialize" if is_open => return answer(&message["id"], initialized()),
+        "notifications/initialized" if is_open => return StatusCode::ACCEPTED.into_response(),
+        _ => {}
+    }
     let token = match admitted(&us, &headers) {
         Ok(token) => token,
         Err(refusal) => return refusal,
@@ -137,11 +143,7 @@ async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) 
         return StatusCode::ACCEPTED.into_response();
     };
     let result = match message["method"].as_str().unwrap_or_default() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": { "tools": {} },
-            "serverInfo": { "name": "protected", "version": "1" },
-        }),
+        "initialize" => initialized(),
         "ping" => json!({}),
         "tools/list" => tools(token.holder.user),
         "tools/call" => match call(&us, &token, &message["params"]) {
@@ -154,9 +156,21 @@ async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) 
             return Json(answer).into_response();
         }
     };
+    answer(id, result)
+}
+
+fn answer(id: &Value, result: Value) -> Response {
     let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
     let session = (HeaderName::from_static("mcp-session-id"), "session-1");
     ([session], Json(answer)).into_response()
+}
+
+fn initialized() -> Value {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "protected", "version": "1" },
+    })
 }
 
 fn tools(user: Option<&str>) -> Value {

@@ -82,6 +82,8 @@ pub struct Rules {
     pub resource_metadata_at: &'static str,
     /// The `resource` of that metadata. See [`Oddity::members`].
     pub resource: &'static str,
+    /// The MCP server needs no token for the handshake.
+    pub open_handshake: bool,
     /// The MCP server answers 401 to every token.
     pub accepts_nobody: bool,
     /// Refusals repeat the secrets of the request.
@@ -185,6 +187,7 @@ impl Default for Rules {
             challenges: None,
             resource_metadata_at: "/.well-known/oauth-protected-resource/mcp",
             resource: "{url}",
+            open_handshake: false,
             accepts_nobody: false,
             repeats: false,
             user: None,

@@ -6,7 +6,7 @@
 use std::{fmt, io, path::PathBuf};
 
 use rmcp::{
-    service::ClientInitializeError,
+    service::{ClientInitializeError, ServiceError},
     transport::{
         DynamicTransportError,
         streamable_http_client::{AuthRequiredError, StreamableHttpError},
@@ -148,6 +148,14 @@ impl LinkError {
         match error.error.downcast_ref::<Self>() {
             Some(error) => error.clone(),
             None => Self::Lost(error.error.to_string()),
+        }
+    }
+
+    /// The text of a request's error. rmcp's own text for an error of the transport names Rust types.
+    pub(crate) fn text_of_request(error: &ServiceError) -> String {
+        match error {
+            ServiceError::TransportSend(error) => Self::of_call(error).to_string(),
+            other => other.to_string(),
         }
     }
 

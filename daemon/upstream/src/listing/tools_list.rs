@@ -17,7 +17,7 @@ use tracing::warn;
 use super::{list_expiry::shorter_ttl, list_pages::ListPages};
 use crate::{
     calls::CancelOnDrop,
-    link::{Repair, Repairs, raw_message},
+    link::{AuthChallenge, LinkError, Repair, Repairs, raw_message},
 };
 use mux_catalog::ToolDescription;
 use mux_process::{blocking_pool, malloc_trim};
@@ -46,8 +46,23 @@ pub(crate) enum ListToolsError {
     /// The server has answered with an error; the session works.
     #[error("its tools cannot be listed: {0}")]
     Refused(String),
+    /// The server has answered with a demand to sign in.
+    #[error("its tools cannot be listed: {0}")]
+    SignIn(AuthChallenge),
     #[error("{0}")]
     Failed(String),
+}
+
+impl ListToolsError {
+    fn of_request(error: &ServiceError) -> Self {
+        if let ServiceError::TransportSend(error) = error
+            && let LinkError::SignIn(challenge) = LinkError::of_call(error)
+        {
+            return Self::SignIn(challenge);
+        }
+        let why = LinkError::text_of_request(error);
+        Self::Failed(format!("its tools cannot be listed: {why}"))
+    }
 }
 
 impl From<String> for ListToolsError {
@@ -162,7 +177,7 @@ async fn fetch_tools_pages(
             Err(ServiceError::McpError(error)) if error.code != ErrorCode::PARSE_ERROR => {
                 return Err(ListToolsError::Refused(error.message.into_owned()));
             }
-            Err(error) => return Err(failed(&error.to_string()).into()),
+            Err(error) => return Err(ListToolsError::of_request(&error)),
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
         cursor = pages.add_page(&mut page.items, page.next.take());

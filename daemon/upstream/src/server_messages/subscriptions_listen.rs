@@ -24,7 +24,10 @@ use tokio::{
 use tracing::{debug, warn};
 
 use super::notification_router::NotificationRouter;
-use crate::calls::{CallError, CancelOnDrop};
+use crate::{
+    calls::{CallError, CancelOnDrop},
+    link::LinkError,
+};
 
 /// The time limit for the server's acknowledgment.
 const LISTEN_ACK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -354,7 +357,9 @@ async fn listen_refusal(handle: &mut RequestHandle<RoleClient>) -> ListenRefusal
             data: error.data,
         }),
         Ok(Err(ServiceError::TransportClosed)) | Err(_) => ListenRefusal::Now(CallError::NotSent),
-        Ok(Err(error)) => ListenRefusal::Now(CallError::Protocol(error.to_string())),
+        Ok(Err(error)) => {
+            ListenRefusal::Now(CallError::Protocol(LinkError::text_of_request(&error)))
+        }
         Ok(Ok(_)) => {
             let message = "the server ended subscriptions/listen before it acknowledged it";
             ListenRefusal::Now(CallError::Protocol(message.into()))

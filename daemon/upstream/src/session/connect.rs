@@ -566,6 +566,7 @@ async fn handshake_and_list_tools(
     match list_tools(handshake.service.peer(), transport, repairs).await {
         Ok(listed) => Ok((handshake, Ok(listed))),
         Err(refused @ ListToolsError::Refused(_)) => Ok((handshake, Err(refused))),
+        Err(ListToolsError::SignIn(challenge)) => Err(OpenError::SignIn(challenge).into()),
         Err(ListToolsError::Failed(problem)) => Err(ServerConnectError {
             closed_by_server: handshake.service.peer().is_transport_closed(),
             ..ServerConnectError::of(problem)
