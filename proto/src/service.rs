@@ -136,7 +136,8 @@ pub trait Mux {
     /// Revokes a project's approval; the project's servers end.
     async fn revoke_project(root: std::path::PathBuf) -> Result<crate::ProjectRevoked, Error>;
 
-    /// Starts a login to a server. One that is in progress there is cancelled.
+    /// Starts a login to a server. One that is in progress there is cancelled. The login is cancelled, too, if this
+    /// connection ends before the user has decided.
     async fn login(request: LoginRequest) -> Result<LoginStarted, Error>;
 
     /// Waits for the outcome of a login, or until `wait_ms` have passed.

@@ -91,7 +91,10 @@ export interface Methods {
   approve_project: { params: { request: ApproveProjectRequest }; answer: ProjectInfo };
   /** Revokes a project's approval; the project's servers end. */
   revoke_project: { params: { root: string }; answer: ProjectRevoked };
-  /** Starts a login to a server. One that is in progress there is cancelled. */
+  /**
+   * Starts a login to a server. One that is in progress there is cancelled. The login is cancelled, too, if this
+   * connection ends before the user has decided.
+   */
   login: { params: { request: LoginRequest }; answer: LoginStarted };
   /** Waits for the outcome of a login, or until `wait_ms` have passed. */
   login_wait: { params: { request: LoginWaitRequest }; answer: LoginState };
@@ -792,8 +795,15 @@ export interface LoginRequest {
 /** A login that was started: the page for the user, and the id to request its outcome with. */
 export interface LoginStarted {
   login: string;
-  /** The URL to open in a browser: http or https. */
+  /**
+   * The URL to open in a browser: http or https. Empty if the sign-in of another server covers this one: there is no
+   * page, and the outcome comes by itself.
+   */
   url: string;
+  /** The server whose sign-in covers this one. */
+  covered_by?: string;
+  /** What the user should know before signing in. */
+  notes?: string[];
   /** The authorization server, as the server names it. Absent from daemons that do not report it. */
   issuer?: string;
   /** The port of the loopback interface to which the browser is redirected. */
@@ -816,6 +826,8 @@ export interface LoginState {
   tools?: number;
   /** Why the server could not be opened, although the login succeeded. */
   problem?: string;
+  /** `auth_required`: the server does not accept the token that was just issued. */
+  problem_kind?: Kind;
 }
 
 export interface LoginWaitRequest {

@@ -32,6 +32,8 @@ pub enum AuthError {
     TimedOut(Duration),
     #[error("another login of the same server took its place")]
     Superseded,
+    #[error("the login was cancelled, because its client has ended")]
+    Abandoned,
     #[error("there is no login `{0}` any more")]
     Unknown(String),
     #[error("{0}")]
@@ -77,6 +79,7 @@ impl AuthError {
                 format!("{login} starts a new one, with a new registration of muxd"),
             ),
             Self::Superseded => (FaultKind::Cancelled, "complete the newer login".into()),
+            Self::Abandoned => (FaultKind::Cancelled, format!("{login} starts a new one")),
             Self::Unknown(_) => (FaultKind::NotFound, format!("{login} starts a new one")),
             Self::PortTaken(_) => (
                 FaultKind::Unavailable,

@@ -181,11 +181,14 @@ impl Auth {
             && account.shared_sign_in().await.is_some()
             && let Some(record) = account.known_record()
         {
-            LoginAttempt::of_shared_sign_in(id, server, record, opening)
+            let lender = record.shares.as_deref().and_then(|id| self.store.by_id(id));
+            let covered_by = lender.map(|lender| lender.key.resource);
+            LoginAttempt::of_shared_sign_in(id, server, record, covered_by, opening)
         } else {
             let mut others: Vec<_> = sharing.iter().filter_map(|one| self.account(one)).collect();
             others.retain(|other| account.may_share_with(other));
-            let callback = bind_callback(&options, &account).await?;
+            let bound = bind_callback(&options, &account).await;
+            let callback = bound.map_err(|error| self.name_port_holder(error, options.port))?;
             let redirect = callback.redirect_uri();
             let request = create_request(&account, &options, &redirect, &others).await?;
             LoginAttempt::begin(id, server, account, request, callback, opening)
@@ -197,6 +200,22 @@ impl Auth {
             before.cancel_attempt().await;
         }
         Ok(attempt)
+    }
+
+    /// Names the login that holds the port of the entry, if muxd itself listens there.
+    fn name_port_holder(&self, error: AuthError, port: Option<u16>) -> AuthError {
+        let attempts = lock_ignoring_poison(&self.attempts);
+        let is_holder = |attempt: &&Arc<LoginAttempt>| {
+            attempt.is_pending() && Some(attempt.redirect_port) == port
+        };
+        match attempts.values().find(is_holder) {
+            Some(holder) => AuthError::PortTaken(format!(
+                "oauth.port = {} is in use by the login of `{}`, which waits for its browser; complete it, or end it with \
+                 Ctrl-C",
+                holder.redirect_port, holder.server
+            )),
+            None => error,
+        }
     }
 
     /// Waits until no refresh token is being exchanged: one that the issuer has replaced must be saved before the daemon

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use mux_secrets::Secret;
+use mux_wire::Fault;
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -33,6 +34,8 @@ pub struct LoginAttempt {
     pub server: String,
     /// The authorization URL for the browser; empty if the sign-in of another server is used.
     pub url: String,
+    /// The address of the server whose sign-in is used.
+    pub covered_by: Option<String>,
     /// The issuer that the server names.
     pub issuer: String,
     pub redirect_port: u16,
@@ -41,6 +44,8 @@ pub struct LoginAttempt {
     redirects: mpsc::Sender<CallbackRequest>,
     outcome: watch::Receiver<Option<Result<CompletedLogin, AuthError>>>,
     given_up: CancellationToken,
+    /// Cancelled when the client that started it has ended.
+    abandoned: CancellationToken,
     /// Resolves when its port is free. Taken by [`Self::cancel_attempt`].
     over: Mutex<Option<oneshot::Receiver<()>>>,
 }
@@ -53,7 +58,7 @@ pub struct CompletedLogin {
     pub who: Option<String>,
     pub scopes: Vec<String>,
     /// The number of tools of the server, or why its session could not be opened.
-    pub opened: Result<usize, String>,
+    pub opened: Result<usize, Fault>,
 }
 
 impl CompletedLogin {
@@ -68,7 +73,7 @@ impl CompletedLogin {
 }
 
 /// Opens a new session of the server. Returns the number of its tools.
-pub type SessionOpener = Box<dyn FnOnce() -> BoxFuture<'static, Result<usize, String>> + Send>;
+pub type SessionOpener = Box<dyn FnOnce() -> BoxFuture<'static, Result<usize, Fault>> + Send>;
 
 impl LoginAttempt {
     pub(super) fn begin(
@@ -82,17 +87,19 @@ impl LoginAttempt {
         let (redirects, brought) = mpsc::channel(8);
         let (ended, outcome) = watch::channel(None);
         let (free, over) = oneshot::channel();
-        let given_up = CancellationToken::new();
+        let (given_up, abandoned) = (CancellationToken::new(), CancellationToken::new());
         let attempt = Arc::new(Self {
             id,
             server: server.to_owned(),
             url: request.url.to_string(),
+            covered_by: None,
             issuer: one_line_excerpt(request.issuer()),
             redirect_port: callback.port,
             notes: request.notes.clone(),
             redirects: redirects.clone(),
             outcome,
             given_up: given_up.clone(),
+            abandoned: abandoned.clone(),
             over: Mutex::new(Some(over)),
         });
         let server = server.to_owned();
@@ -104,10 +111,11 @@ impl LoginAttempt {
                 signed_in = answering => signed_in,
                 () = receiving => Err(AuthError::Superseded),
                 () = given_up.cancelled() => Err(AuthError::Superseded),
+                () = abandoned.cancelled() => Err(AuthError::Abandoned),
             };
             if matches!(
                 signed_in,
-                Err(AuthError::TimedOut(_) | AuthError::Superseded)
+                Err(AuthError::TimedOut(_) | AuthError::Superseded | AuthError::Abandoned)
             ) {
                 // The issuer may have shown an error page: it must not redirect for a client that it does not know.
                 account.unregister(&client_id).await;
@@ -120,7 +128,10 @@ impl LoginAttempt {
                     info!(server, issuer = record.issuer, "signed in");
                     Ok(CompletedLogin::open(record, opening).await)
                 }
-                Err(error) => Err(error),
+                Err(error) => {
+                    info!(server, %error, "not signed in");
+                    Err(error)
+                }
             };
             // The receivers may be gone.
             drop(ended.send(Some(outcome)));
@@ -133,6 +144,7 @@ impl LoginAttempt {
         id: String,
         server: &str,
         record: LoginRecord,
+        covered_by: Option<String>,
         opening: SessionOpener,
     ) -> Arc<Self> {
         let (ended, outcome) = watch::channel(None);
@@ -143,10 +155,12 @@ impl LoginAttempt {
             url: String::new(),
             issuer: one_line_excerpt(&record.issuer),
             redirect_port: 0,
-            notes: vec!["uses the sign-in of another server of this authorization server".into()],
+            covered_by,
+            notes: Vec::new(),
             redirects,
             outcome,
             given_up: CancellationToken::new(),
+            abandoned: CancellationToken::new(),
             over: Mutex::default(),
         });
         tokio::spawn(async move {
@@ -185,6 +199,16 @@ impl LoginAttempt {
             Err(_) if self.outcome.borrow().is_some() => Ok(()),
             Err(_) => Err(no_answer("this URL belongs to another login")),
         }
+    }
+
+    /// Whether it waits for the browser.
+    pub(super) fn is_pending(&self) -> bool {
+        self.outcome.borrow().is_none()
+    }
+
+    /// Cancels the login, if it still waits for its browser: the client that started it has ended.
+    pub fn abandon(&self) {
+        self.abandoned.cancel();
     }
 
     /// Cancels the login. Returns when its port is free.

@@ -1,7 +1,7 @@
 //! The state that all requests of one connection share: the client, and what it started.
 //!
 //! Invariant: the runs of a connection end with it, unless they are detached or the client has read their end; so do
-//! its subscriptions, and the questions that it was asked.
+//! its subscriptions, the logins that wait for a browser, and the questions that it was asked.
 
 use std::{
     convert::Infallible,
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{convert, watchdog_probe};
 use crate::daemon::Daemon;
+use mux_auth::LoginAttempt;
 use mux_caller::{
     CallCause, Caller, ClientNotice, ClientOrigin, Mailbox, RunAccess, activity::ActivityGuard,
 };
@@ -57,6 +58,8 @@ pub(super) struct ConnectionState {
     asked: CancellationToken,
     /// Runs that end with this connection.
     runs: Mutex<Vec<Weak<Run>>>,
+    /// Logins that end with this connection, unless they have an outcome.
+    logins: Mutex<Vec<Weak<LoginAttempt>>>,
     /// Permits for calls outside of runs.
     calls: Semaphore,
     /// The client's mailbox, created when first needed.
@@ -82,6 +85,7 @@ impl ConnectionState {
             present: OnceLock::new(),
             asked: CancellationToken::new(),
             runs: Mutex::default(),
+            logins: Mutex::default(),
             calls: Semaphore::new(MAX_CALLS_PER_CONNECTION),
         })
     }
@@ -296,6 +300,14 @@ impl ConnectionState {
         }
     }
 
+    /// Makes the login end with this connection, if it still waits for its browser then: its port is free at once.
+    pub(super) fn owns_login(&self, login: &Arc<LoginAttempt>) {
+        let mut logins = self.logins.lock();
+        // Attempts that were dropped ended long ago.
+        logins.retain(|login| login.strong_count() > 0);
+        logins.push(Arc::downgrade(login));
+    }
+
     /// Notes that the client has read the end of a run that it owns, so that shutdown need not wait for that.
     pub(super) fn mark_end_read(&self, run: &Arc<Run>) {
         self.runs().retain(|own| {
@@ -318,6 +330,11 @@ impl Drop for ConnectionState {
         for run in self.runs().drain(..).filter_map(|run| run.upgrade()) {
             run.cancel();
             run.set_end_read();
+        }
+        for login in self.logins.lock().drain(..) {
+            if let Some(login) = login.upgrade() {
+                login.abandon();
+            }
         }
         if let Some(mailbox) = self.mailbox.get() {
             mailbox.close();

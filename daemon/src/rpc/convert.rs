@@ -289,14 +289,16 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
     let view = server.view();
     let account = login::account(upstreams.auth(), server);
     let described = sources::summarize_source(upstreams, server);
-    let warning = account.as_ref().and_then(|account| account.scope_warning());
-    let warning =
-        warning.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
-    let warning = warning.map(|text| ServerWarningCode::Other.warning(text));
+    let ended = account.as_ref().and_then(|account| account.ended_reason());
+    let lacking = account.as_ref().and_then(|account| account.scope_warning());
+    let lacking =
+        lacking.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
+    let of_login = ended.into_iter().chain(lacking);
+    let of_login = of_login.map(|text| ServerWarningCode::Other.warning(text));
     let remarks = view.tools.as_ref().map(|tools| tools.remarks());
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
-    warnings.extend(warning);
+    warnings.extend(of_login);
     let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
     warnings.extend(described.iter().flat_map(sources::source_warnings));
     let warning_codes = warnings.iter().map(|warning| warning_code(warning.code));

@@ -40,7 +40,7 @@ pub(super) async fn begin_login(
                 let opened = server.restart(&whose).await;
                 restart_open(&others, &whose).await;
                 let tools = || server.tools().map_or(0, |tools| tools.len());
-                opened.map(|()| tools()).map_err(|fault| fault.message)
+                opened.map(|()| tools())
             })
         }
     });
@@ -48,9 +48,12 @@ pub(super) async fn begin_login(
     let login = auth(daemon).login(server.name(), &remote, &sharing, opening);
     let attempt = login.await;
     let attempt = attempt.map_err(|error| login_error(server.name(), &error))?;
+    connection.owns_login(&attempt);
     Ok(wire::LoginStarted {
         login: attempt.id.clone(),
         url: attempt.url.clone(),
+        covered_by: attempt.covered_by.clone(),
+        notes: attempt.notes.clone(),
         issuer: Some(attempt.issuer.clone()),
         redirect_port: attempt.redirect_port,
         expires_ms: convert::millis(auth(daemon).login_timeout()),
@@ -196,7 +199,7 @@ fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::Login
     };
     let (tools, problem) = match opened {
         Some(Ok(tools)) => (Some(tools), None),
-        Some(Err(problem)) => (None, Some(problem)),
+        Some(Err(fault)) => (None, Some(convert::error(fault))),
         None => (None, None),
     };
     wire::LoginState {
@@ -206,7 +209,8 @@ fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::Login
         who,
         scopes,
         tools,
-        problem,
+        problem_kind: problem.as_ref().map(|error| error.kind.clone()),
+        problem: problem.map(|error| error.message),
     }
 }
 

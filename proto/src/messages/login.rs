@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Kind;
+
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginRequest {
@@ -14,8 +16,15 @@ pub struct LoginRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginStarted {
     pub login: String,
-    /// The URL to open in a browser: http or https.
+    /// The URL to open in a browser: http or https. Empty if the sign-in of another server covers this one: there is no
+    /// page, and the outcome comes by itself.
     pub url: String,
+    /// The server whose sign-in covers this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_by: Option<String>,
+    /// What the user should know before signing in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The authorization server, as the server names it. Absent from daemons that do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
@@ -60,6 +69,8 @@ pub struct LoginState {
     pub tools: Option<usize>,
     /// Why the server could not be opened, although the login succeeded.
     pub problem: Option<String>,
+    /// `auth_required`: the server does not accept the token that was just issued.
+    pub problem_kind: Option<Kind>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -1,6 +1,6 @@
 //! Signing in to servers.
 
-use mux_proto::{LoggedOut, LoginStarted, LoginState, service::MuxResponse};
+use mux_proto::{Kind, LoggedOut, LoginStarted, LoginState, service::MuxResponse};
 
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     vec![
@@ -9,6 +9,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
             MuxResponse::Login(Ok(LoginStarted {
                 login: "login-1".into(),
                 url: "https://issuer.test/authorize?client_id=c".into(),
+                covered_by: Some("other".into()),
+                notes: vec!["why".into()],
                 issuer: Some("https://issuer.test".into()),
                 redirect_port: 4711,
                 expires_ms: 300_000,
@@ -37,6 +39,7 @@ fn pending() -> LoginState {
         scopes: Vec::new(),
         tools: None,
         problem: None,
+        problem_kind: None,
     }
 }
 
@@ -48,6 +51,7 @@ fn signed_in() -> LoginState {
         scopes: vec!["read".into(), "write".into()],
         tools: Some(3),
         problem: Some("why".into()),
+        problem_kind: Some(Kind::AuthRequired),
         ..pending()
     }
 }
