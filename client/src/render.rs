@@ -81,7 +81,7 @@ pub(crate) use self::{
     init::{CompilerStep, InitReport, init_done, init_plan, init_unconfirmed},
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
     lists::{SECRET_IN_ARGS, search_results, servers, tool, tools, user_of},
-    login::{logged_out, open_this, paste_this, sign_in_at, signed_in},
+    login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
     parts::{SavedParts, call_document, call_result},

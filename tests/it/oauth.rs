@@ -6,6 +6,7 @@ mod authority_rules;
 mod canaries;
 mod flow;
 mod issuers;
+mod login_command;
 mod private;
 mod refusals;
 mod registrations;

@@ -58,7 +58,10 @@ pub(crate) enum ServersCommand {
         after_help = "Opens a browser, and the daemon stores the tokens. If no browser can reach this machine,\n\
         --paste reads the address of the page at which the browser ends.\n\
         Two entries of one `url` with different accounts have a login each.\n\
-        Examples:\n  mux servers login docs\n  mux servers login docs --account work\n  mux servers login docs --paste"
+        With --share, a server uses the sign-in of another one of the same authorization server, if it was\n\
+        granted for both; if not, the next login of that one asks for it.\n\
+        Examples:\n  mux servers login docs\n  mux servers login docs --account work\n  mux servers login wiki --share\n  \
+        mux servers login docs --paste"
     )]
     Login(LoginArgs),
     /// Sign out: revoke the tokens and delete them
@@ -101,6 +104,9 @@ pub(crate) struct LoginArgs {
     /// Sign in to this account: writes `account` into the server's entry
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
+    /// Use the sign-in of another server, if it was granted for this one: writes `oauth.share = true` into the entry
+    #[arg(long)]
+    pub(crate) share: bool,
     /// Print the address, and open no browser
     #[arg(long)]
     pub(crate) no_browser: bool,

@@ -10,6 +10,7 @@ use mux_proto::{
     transport,
 };
 use mux_typegen::names::spell;
+use serde_json::{Value, json};
 
 use super::{
     CommandFailure, CommandResult, browser, config::change::ConfigSource, connect_or_start,
@@ -28,7 +29,10 @@ const LOGIN_TIMEOUT_SECS: u64 = 180;
 
 pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     if let Some(account) = &args.account {
-        set_account(&args.server, account, json).await?;
+        set_key(&args.server, &EntryKey::Account(account), json).await?;
+    }
+    if args.share {
+        set_key(&args.server, &EntryKey::Share, json).await?;
     }
     let session = connect_or_start().await?;
     let waiting = render::SpinnerGuard::begin("looking for the authorization server", json);
@@ -42,6 +46,14 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         .await;
     waiting.end();
     let started = started??;
+    for note in &started.notes {
+        render::note(note);
+    }
+    if started.url.is_empty() {
+        render::covered_sign_in(&server, &started);
+        let state = wait_for_login(&session, &started).await?;
+        return Ok(render::signed_in(&state, json));
+    }
     if web_url::parse_web_url(&started.url).is_none() {
         let message = "the authorization server gave an address that is not http or https";
         return Err(exit::unavailable_error(message.into()).into());
@@ -63,9 +75,48 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     Ok(render::signed_in(&state, json))
 }
 
-/// Writes `account` into the server's entry.
-async fn set_account(server: &str, account: &str, json: bool) -> Result<(), CommandFailure> {
-    let edit = repeat_edit(async || write_account(server, account).await).await?;
+/// A key that is written into a server's entry before the login.
+enum EntryKey<'a> {
+    Account(&'a str),
+    Share,
+}
+
+impl EntryKey<'_> {
+    fn option(&self) -> &'static str {
+        match self {
+            Self::Account(_) => "--account",
+            Self::Share => "--share",
+        }
+    }
+
+    /// The path below the entry, the value, and how both are shown.
+    fn edit(&self, entry: &Value) -> Result<(&'static [&'static str], Value, String), Error> {
+        match self {
+            Self::Account(account) => Ok((
+                &["account"],
+                (*account).into(),
+                format!("account = {account:?}"),
+            )),
+            Self::Share => {
+                let shown = "oauth.share = true".to_owned();
+                match entry["oauth"] {
+                    Value::Bool(false) => {
+                        let message =
+                            "its entry has `oauth = false`, so it has no sign-in to share";
+                        Err(Error::new(Kind::Validation, message).hint("remove that key"))
+                    }
+                    // What the switch says is what a table says.
+                    Value::Bool(true) => Ok((&["oauth"], json!({ "share": true }), shown)),
+                    _ => Ok((&["oauth", "share"], true.into(), shown)),
+                }
+            }
+        }
+    }
+}
+
+/// Writes a key into the server's entry.
+async fn set_key(server: &str, key: &EntryKey<'_>, json: bool) -> Result<(), CommandFailure> {
+    let edit = repeat_edit(async || write_key(server, key).await).await?;
     let summary = edit.summary;
     if let Some(problem) = edit.not_reloaded {
         let message = format!("{summary}, and not in force: {problem}");
@@ -79,22 +130,26 @@ async fn set_account(server: &str, account: &str, json: bool) -> Result<(), Comm
     Ok(())
 }
 
-async fn write_account(server: &str, account: &str) -> Result<ConfigEdit, CommandFailure> {
+async fn write_key(server: &str, key: &EntryKey<'_>) -> Result<ConfigEdit, CommandFailure> {
     let source = ConfigSource::read()?;
     let document = source.document()?;
     let entries = document.section_entries(&["servers"]).into_iter();
-    let mut names = entries.map(|(name, _)| name);
-    let Some(name) = names.find(|name| spell(name) == spell(server)) else {
+    let mut entries = entries.filter(|(name, _)| spell(name) == spell(server));
+    let Some((name, entry)) = entries.next() else {
         let message = format!("config.toml has no server `{server}`");
         let error = Error::new(Kind::NotFound, message);
-        return Err(error
-            .hint("`mux servers` lists them; --account works for those of your own config.toml")
-            .into());
+        let hint = format!(
+            "`mux servers` lists them; {} works for those of your own config.toml",
+            key.option()
+        );
+        return Err(error.hint(hint).into());
     };
-    let path = ["servers", name, "account"];
-    let text = document.with_value(&path, 2, &account.into());
+    let (below, value, shown) = key.edit(entry)?;
+    let mut path = vec!["servers", name];
+    path.extend(below);
+    let text = document.with_value(&path, 2, &value);
     let text = text.map_err(|error| source.not_edited(&error))?;
-    let summary = format!("account = {account:?} is in [servers.{name}]");
+    let summary = format!("{shown} is in [servers.{name}]");
     source.apply(&text, summary, None, false).await
 }
 

@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use super::terminal::{eprintln, println};
-use mux_proto::{LoggedOut, LoginState};
+use mux_proto::{Error, Kind, LoggedOut, LoginStarted, LoginState};
 use serde_json::json;
 
 use super::{
+    failure::print_error,
     human_units, note, print_document,
     style::{NAME, escape_text, paint},
     warn,
 };
+use crate::exit;
 
 /// Prints the authorization address to standard error.
 pub(crate) fn open_this(url: &str, opened: bool) {
@@ -42,16 +44,43 @@ pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
     );
 }
 
+/// Prints whose sign-in is used in place of a page.
+pub(crate) fn covered_sign_in(server: &str, started: &LoginStarted) {
+    let by = match (&started.covered_by, &started.issuer) {
+        (Some(other), _) => format!("the sign-in of `{other}`"),
+        (None, Some(issuer)) => format!("a sign-in at {issuer}"),
+        (None, None) => "a sign-in that you have".into(),
+    };
+    eprintln!(
+        "{} covers `{}`: no page is opened",
+        escape_text(&by),
+        escape_text(server)
+    );
+}
+
 pub(crate) fn paste_this() {
     eprintln!(
         "if the browser ends at a page that cannot be loaded (127.0.0.1), paste the address of that page here:"
     );
 }
 
+/// Prints the outcome of a login. It has failed if the server refuses the token that was just issued: another login would
+/// bring the same.
 pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
+    let refused = match (&state.problem_kind, &state.problem) {
+        (Some(kind @ Kind::AuthRequired), Some(why)) => Some(Error::new(kind.clone(), why)),
+        _ => None,
+    };
+    let code = refused.as_ref().map_or(ExitCode::SUCCESS, |error| {
+        ExitCode::from(exit::exit_code_of(&error.kind))
+    });
     if json {
-        print_document(&json!({ "ok": true, "login": state }));
-        return ExitCode::SUCCESS;
+        let document = match &refused {
+            None => json!({ "ok": true, "login": state }),
+            Some(error) => json!({ "ok": false, "login": state, "error": error }),
+        };
+        print_document(&document);
+        return code;
     }
     let name = paint(NAME, &state.server);
     let by = state.issuer.as_deref().unwrap_or("an unnamed server");
@@ -65,11 +94,15 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
         println!("allowed: {}", escape_text(&state.scopes.join(" ")));
     }
     match (&state.problem, state.tools) {
+        _ if refused.is_some() => {}
         (Some(problem), _) => warn(format!("the server is not usable yet: {problem}")),
         (None, Some(tools)) => println!("{} available", human_units::count_text(tools, "tool")),
         (None, None) => {}
     }
-    ExitCode::SUCCESS
+    if let Some(error) = &refused {
+        print_error(error, None);
+    }
+    code
 }
 
 pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
