@@ -131,8 +131,9 @@ pub(super) fn method_for_secret(metadata: &IssuerMetadata) -> ClientAuthMethod {
 }
 
 fn refusal(response: &AuthServerResponse) -> String {
-    let words = issuer_words::words_of(&response.body);
-    words.unwrap_or_else(|| response.describe())
+    let members = response.members();
+    let error = members.as_ref().and_then(issuer_words::error_in);
+    error.map_or_else(|| response.describe(), |error| error.words)
 }
 
 /// Reads the answer. RFC 7591, 3.2.1.

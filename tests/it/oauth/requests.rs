@@ -78,8 +78,22 @@ async fn oauth_prompt_has_only_values_that_the_metadata_lists() {
         let url = url_of_login(&authority, "account = \"ada@example.com\"").await;
         assert_eq!(values(&url, "prompt"), asked, "{listed:?}");
         assert_eq!(values(&url, "login_hint"), ["ada@example.com"]);
-        assert_eq!(authority.count("look"), 1, "{listed:?}");
+        // Nothing in the request can be refused for its prompt.
+        assert_eq!(authority.count("look"), 0, "{listed:?}");
     }
+}
+
+#[tokio::test]
+async fn oauth_client_that_the_issuer_never_knew_ends_the_login_although_no_browser_returns() {
+    let authority = Authority::default();
+    let env = home(&authority, "oauth = { client_id = \"nobody\" }");
+    let session = client(&env).await;
+    let started = begin(&session).await.unwrap();
+    assert_eq!(authority.count("look"), 0);
+    let error = outcome(&session, &started.login).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Denied, "{error:?}");
+    assert!(error.message.contains("Unrecognized client_id"), "{error:?}");
+    assert_eq!(authority.count("look"), 1);
 }
 
 #[tokio::test]
