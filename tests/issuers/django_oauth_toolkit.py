@@ -5,8 +5,10 @@ that the server does not list are `invalid_scope`; opaque tokens; the address of
 token request is a transaction of a database.
 """
 
+import os
 import sys
 import threading
+from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import django
@@ -14,6 +16,8 @@ from django.conf import settings
 
 from kit import count, issuer, ports, protect, ready, refused
 
+# Tokens are looked up in the event loop of the MCP servers.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 settings.configure(
     ALLOWED_HOSTS=["127.0.0.1"],
     AUTH_USER_MODEL="auth.User",
@@ -100,7 +104,7 @@ class Silent(WSGIRequestHandler):
         pass
 
 
-class Threaded(__import__("socketserver").ThreadingMixIn, WSGIServer):
+class Threaded(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
