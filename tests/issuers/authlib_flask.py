@@ -23,7 +23,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc9207 import IssuerParameter
 from authlib.oidc.core import UserInfo
 from authlib.oidc.core.grants import OpenIDCode
-from flask import Flask, jsonify, redirect, request
+from flask import Flask, jsonify, request
 from joserfc.jwk import RSAKey
 from mcp.server.auth.provider import AccessToken
 from werkzeug.serving import make_server
