@@ -138,9 +138,11 @@ pub(super) async fn create_request(
         notes,
     };
     let (state, verifier) = (Secret::new(random_text()), Secret::new(random_text()));
+    // A request that was changed is looked at again.
+    let may_be_refused = draft.may_be_refused();
     loop {
         let url = draft.url(&state, &verifier)?;
-        if !draft.may_be_refused() {
+        if !may_be_refused {
             return Ok(draft.into_request(url, state, verifier));
         }
         match authorization_page::find_refusal(&found.client, &url, redirect).await {
@@ -441,13 +443,12 @@ impl AuthorizationRequest {
     fn check_redirect_issuer(&self, issuer: Option<&str>) -> Result<(), AuthError> {
         let expected = one_line_excerpt(&self.record.issuer);
         match issuer {
-            Some(issuer) if !is_same_issuer(issuer, &self.record.issuer) => {
-                Err(AuthError::Unfit(format!(
-                    "issuer mismatch: the redirect is from {}, and the metadata is of {expected}; the authorization \
+            // RFC 9207 compares the strings as they are.
+            Some(issuer) if issuer != self.record.issuer => Err(AuthError::Unfit(format!(
+                "issuer mismatch: the redirect is from {}, and the metadata is of {expected}; the authorization \
                      server must write the same issuer into both (RFC 9207)",
-                    one_line_excerpt(issuer)
-                )))
-            }
+                one_line_excerpt(issuer)
+            ))),
             None if self.sends_issuer => Err(AuthError::Unfit(format!(
                 "the redirect does not name its issuer {expected}, as the metadata announces (RFC 9207)"
             ))),

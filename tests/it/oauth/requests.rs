@@ -92,7 +92,10 @@ async fn oauth_client_that_the_issuer_never_knew_ends_the_login_although_no_brow
     assert_eq!(authority.count("look"), 0);
     let error = outcome(&session, &started.login).await.unwrap_err();
     assert_eq!(error.kind, Kind::Denied, "{error:?}");
-    assert!(error.message.contains("Unrecognized client_id"), "{error:?}");
+    assert!(
+        error.message.contains("Unrecognized client_id"),
+        "{error:?}"
+    );
     assert_eq!(authority.count("look"), 1);
 }
 
