@@ -44,7 +44,8 @@ pub(super) async fn find_refusal(
     let unused = [("state", random_text()), ("code_challenge", random_text())];
     let url = same_but(request, &unused);
     let what = "authorization endpoint";
-    let asked = client.get(what, &url, "text/html, application/json;q=0.9, */*;q=0.8");
+    // better-auth answers whoever accepts JSON without a redirect.
+    let asked = client.get(what, &url, "text/html, */*;q=0.8");
     let at = url_without_secrets(&url);
     let at = at.split('?').next().unwrap_or_default();
     let response = match timeout(PAGE_TIMEOUT, asked).await {

@@ -206,11 +206,12 @@ impl Draft<'_> {
                 ..
             }
         );
-        let is_prompt_listed = self.found.metadata.prompts.is_some();
+        // Some issuers list a prompt that they refuse.
+        let is_refused_by_some = |prompt: &&str| *prompt == SELECT_ACCOUNT;
         is_reused
             || self.account.lacked_answer()
             || self.resources.len() > 1
-            || (!self.prompts.is_empty() && !is_prompt_listed)
+            || self.prompts.iter().any(is_refused_by_some)
     }
 
     /// The scopes that the client may request. An issuer that registered none of them decides at the request.
@@ -530,7 +531,7 @@ async fn select_client(
             || !id.starts_with("https://")
     };
     if let Some(id) = options.client_id.as_ref().filter(is_usable) {
-        client_registration::select_method(metadata)?;
+        client_registration::offered_methods(metadata)?;
         let method = match (&options.client_secret, options.auth) {
             (None, _) => ClientAuthMethod::None,
             (Some(_), Some(written)) => written.into(),

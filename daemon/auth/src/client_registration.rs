@@ -43,23 +43,31 @@ pub(super) async fn register(
     };
     let endpoint = Url::parse(endpoint)
         .map_err(|_| AuthError::Unfit("its registration endpoint is not a URL".into()))?;
-    let method = select_method(&found.metadata)?;
-    let ask = async |scopes: &[String]| {
-        let request = request(redirect, method, scopes);
+    let methods = offered_methods(&found.metadata)?;
+    let mut others = methods.iter().copied();
+    let mut method = others.next().unwrap_or_default();
+    let mut asked = scopes;
+    // A refusal of the scopes or of the method leads to one request without the scopes, or with the next method.
+    let response = loop {
+        let request = request(redirect, method, asked);
         let sent = found
             .client
             .post_json("registration endpoint", &endpoint, &request);
-        sent.await.map_err(AuthError::Unavailable)
+        let response = sent.await.map_err(AuthError::Unavailable)?;
+        if !response.status.is_client_error() {
+            break response;
+        }
+        let why = refusal(&response);
+        if !asked.is_empty() && why.contains("scope") {
+            asked = &[];
+        } else if why.contains("invalid_client_metadata")
+            && let Some(next) = others.next()
+        {
+            method = next;
+        } else {
+            break response;
+        }
     };
-    let mut asked = scopes;
-    let mut response = ask(asked).await?;
-    if response.status.is_client_error()
-        && !asked.is_empty()
-        && refusal(&response).contains("scope")
-    {
-        asked = &[];
-        response = ask(asked).await?;
-    }
     if !response.status.is_success() {
         return Err(match response.status.as_u16() {
             401 => needs_own_client(&format!(
@@ -100,23 +108,27 @@ fn request(redirect: &str, method: ClientAuthMethod, scopes: &[String]) -> Value
     request
 }
 
-/// The method to register with: none where the issuer offers that or does not say what it offers.
-pub(super) fn select_method(metadata: &IssuerMetadata) -> Result<ClientAuthMethod, AuthError> {
-    let Some(offered) = &metadata.auth_methods else {
-        return Ok(ClientAuthMethod::None);
-    };
-    let methods = [
+/// The methods to register with, the best first: none where the issuer offers that or does not say what it offers. The
+/// Python SDK's token endpoint wants the client ID in the body even beside HTTP Basic, and others refuse both.
+pub(super) fn offered_methods(
+    metadata: &IssuerMetadata,
+) -> Result<Vec<ClientAuthMethod>, AuthError> {
+    let mut methods = vec![
         ClientAuthMethod::None,
-        ClientAuthMethod::Basic,
         ClientAuthMethod::Post,
+        ClientAuthMethod::Basic,
     ];
-    let offers = |method: &ClientAuthMethod| offered.iter().any(|name| name == method.as_str());
-    methods.into_iter().find(offers).ok_or_else(|| {
-        AuthError::Unfit(format!(
+    let Some(offered) = &metadata.auth_methods else {
+        return Ok(methods);
+    };
+    methods.retain(|method| offered.iter().any(|name| name == method.as_str()));
+    if methods.is_empty() {
+        return Err(AuthError::Unfit(format!(
             "its authorization server only accepts clients that authenticate with {}, which muxd does not offer",
             offered.join(" or ")
-        ))
-    })
+        )));
+    }
+    Ok(methods)
 }
 
 /// The method for a secret whose registration does not name one.
@@ -214,15 +226,18 @@ mod tests {
     fn requested_method_is_one_that_the_issuer_offers() {
         use ClientAuthMethod::{Basic, None, Post};
         for (offered, method) in [
-            (&["none", "client_secret_basic"][..], None),
-            (&["client_secret_post", "client_secret_basic"], Basic),
-            (&["client_secret_post"], Post),
+            (&["none", "client_secret_basic"][..], &[None, Basic][..]),
+            (
+                &["client_secret_basic", "client_secret_post"],
+                &[Post, Basic],
+            ),
+            (&["client_secret_basic", "private_key_jwt"], &[Basic]),
         ] {
-            assert_eq!(select_method(&offering(offered)).unwrap(), method);
+            assert_eq!(offered_methods(&offering(offered)).unwrap(), method);
         }
         let unknown = IssuerMetadata::default();
-        assert_eq!(select_method(&unknown).unwrap(), None);
-        let error = select_method(&offering(&["private_key_jwt"])).unwrap_err();
+        assert_eq!(offered_methods(&unknown).unwrap()[0], None);
+        let error = offered_methods(&offering(&["private_key_jwt"])).unwrap_err();
         assert!(error.to_string().contains("private_key_jwt"), "{error}");
     }
 
