@@ -192,6 +192,19 @@ impl AuthServerResponse {
         issuer_words::json_members(&self.body)
     }
 
+    /// The response with `***` for these secrets. A secret that is hidden after a text was cut may be left in part.
+    pub(super) fn without<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let mut text = String::from_utf8_lossy(&self.body).into_owned();
+        for secret in secrets {
+            text = secret.hidden_in(&text);
+        }
+        Self {
+            status: self.status,
+            headers: self.headers.clone(),
+            body: text.into_bytes(),
+        }
+    }
+
     /// The target of a redirect.
     pub(super) fn redirect_target(&self, from: &Url) -> Option<Url> {
         let location = self.headers.get(LOCATION)?.to_str().ok()?;

@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use mux_secrets::Secret;
 use tokio::time::timeout;
 use url::Url;
 
@@ -34,12 +35,13 @@ const ERRORS_WITHOUT_A_USER: [&str; 7] = [
     "temporarily_unavailable",
 ];
 
-/// The issuer's refusal of an authorization request; `None` if it may be shown to the user. An error says why the page
-/// cannot be looked at.
+/// The issuer's refusal of an authorization request, without the secrets in `hidden`; `None` if the request may be shown
+/// to the user. An error says why the page cannot be looked at.
 pub(super) async fn find_refusal(
     client: &AuthServerClient,
     request: &Url,
     redirect: &str,
+    hidden: &[Secret],
 ) -> Result<Option<IssuerError>, String> {
     let unused = [("state", random_text()), ("code_challenge", random_text())];
     let url = same_but(request, &unused);
@@ -54,12 +56,13 @@ pub(super) async fn find_refusal(
     };
     if let Some(target) = response.redirect_target(&url) {
         let is_ours = target.as_str().starts_with(redirect);
-        let error = error_in_query(&target);
+        let error = error_in_query(&target).map(|error| error.without(hidden));
         return Ok(error.filter(|_| is_ours || target.origin() == url.origin()));
     }
     if !REFUSING_STATUSES.contains(&response.status.as_u16()) {
         return Ok(None);
     }
+    let response = response.without(hidden);
     let members = issuer_words::json_members(&response.body);
     let error = members.as_ref().and_then(issuer_words::error_in);
     Ok(Some(error.unwrap_or_else(|| {

@@ -145,7 +145,8 @@ pub(super) async fn create_request(
         if !may_be_refused {
             return Ok(draft.into_request(url, state, verifier));
         }
-        match authorization_page::find_refusal(&found.client, &url, redirect).await {
+        let client = &found.client;
+        match authorization_page::find_refusal(client, &url, redirect, &draft.hidden).await {
             Ok(Some(refusal)) => draft.adapt_to(refusal).await?,
             Ok(None) => {
                 let request = draft.into_request(url, state, verifier);
@@ -231,10 +232,7 @@ impl Draft<'_> {
     }
 
     /// Changes what the issuer has refused, or returns its refusal.
-    async fn adapt_to(&mut self, mut refusal: IssuerError) -> Result<(), AuthError> {
-        for secret in &self.hidden {
-            refusal.words = secret.hidden_in(&refusal.words);
-        }
+    async fn adapt_to(&mut self, refusal: IssuerError) -> Result<(), AuthError> {
         let words = refusal.words.to_lowercase();
         let names = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
         let can_drop_prompt = !self.prompts.is_empty();
@@ -378,12 +376,10 @@ impl AuthorizationRequest {
         async move {
             if !is_accepted {
                 tokio::time::sleep(LOOK_DELAY).await;
-                let found = authorization_page::find_refusal(&client, &url, &redirect).await;
-                if let Ok(Some(IssuerError { mut words, .. })) = found {
-                    for secret in &hidden {
-                        words = secret.hidden_in(&words);
-                    }
-                    return AuthError::Denied(words);
+                let found =
+                    authorization_page::find_refusal(&client, &url, &redirect, &hidden).await;
+                if let Ok(Some(refusal)) = found {
+                    return AuthError::Denied(refusal.words);
                 }
             }
             std::future::pending().await

@@ -3,6 +3,7 @@
 //! Issuers write errors in more ways than RFC 6749 has: with status 200, as a form, as an object within `error`, or as a
 //! page for people. Each is read here.
 
+use mux_secrets::Secret;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
@@ -26,6 +27,16 @@ pub(super) struct IssuerError {
     /// The `error` code; empty if there is only a description.
     pub(super) code: String,
     pub(super) words: String,
+}
+
+impl IssuerError {
+    /// The error with `***` for these secrets.
+    pub(super) fn without(mut self, secrets: &[Secret]) -> Self {
+        for secret in secrets {
+            self.words = secret.hidden_in(&self.words);
+        }
+        self
+    }
 }
 
 /// The members of a JSON object, which may begin with a byte order mark.

@@ -289,19 +289,14 @@ pub(super) fn list_of_words(value: &Value) -> Option<Vec<String>> {
 
 /// Reads an error response. RFC 6749, 5.2.
 fn read_error(response: &AuthServerResponse, secrets: &[&Secret]) -> TokenRequestError {
+    let response = response.without(secrets.iter().copied());
     let status = response.status;
-    let hide = |mut words: String| {
-        for secret in secrets {
-            words = secret.hidden_in(&words);
-        }
-        words
-    };
     let members = issuer_words::members_or_fields(&response.body);
     let error = members.as_ref().and_then(issuer_words::error_in);
     let Some(error) = error else {
-        return TokenRequestError::Failed(hide(response.describe()));
+        return TokenRequestError::Failed(response.describe());
     };
-    let words = hide(error.words);
+    let words = error.words;
     // An issuer that is overloaded may not know what it says.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         return TokenRequestError::Failed(format!("it answered {status}: {words}"));

@@ -73,10 +73,6 @@ fn oauth_secrets_that_an_issuer_repeats_are_not_told() {
     let mut said = String::new();
     let mut say = |output: &dyn Debug| said.push_str(&format!("{output:?}\n"));
     signed_in(&env);
-    authority.expire();
-    authority.change(|rules| rules.refresh = Refresh::Rejected);
-    say(&env.mux(["call", "docs.echo", "text=x"]));
-    authority.change(|rules| rules.refresh = Refresh::Good);
     // A page about an unknown client, and a code that is rejected.
     for status in [400, 401] {
         authority.change(|rules| rules.unknown_client = status);
@@ -89,6 +85,10 @@ fn oauth_secrets_that_an_issuer_repeats_are_not_told() {
         say(&visit("GET", &redirect));
         say(&login.wait());
     }
+    authority.expire();
+    authority.change(|rules| rules.refresh = Refresh::Rejected);
+    say(&env.mux(["call", "docs.echo", "text=x"]));
+    authority.change(|rules| rules.refresh = Refresh::Good);
     authority.change(|rules| rules.rejects = Some(("unauthorized_client", "no")));
     say(&env.mux(["servers", "login", "docs", "--no-browser"]));
     for args in [["servers"], ["status"], ["doctor"], ["types"]] {

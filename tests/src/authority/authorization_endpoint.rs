@@ -94,11 +94,12 @@ fn check(us: &Shared, state: &mut State, asked: &Fields) -> Result<(), Response>
     let (id, redirect) = (value("client_id"), value("redirect_uri"));
     let client = state.clients.get(&id).cloned();
     let Some(client) = client.filter(|client| client.redirect == redirect) else {
-        if !state.forgotten.contains(&id) {
+        let forgotten = state.forgotten.get(&id).cloned();
+        if forgotten.is_none() {
             state.complain(format!("client {id:?} came with the redirect {redirect:?}"));
         }
         let secrets = match state.rules.repeats {
-            true => state.secrets.join(" "),
+            true => state.secrets_of(&id, forgotten.as_ref()).join(" "),
             false => String::new(),
         };
         let page = format!("<p>Unrecognized client_id or redirect_uri</p>{secrets}");

@@ -19,8 +19,8 @@ pub(super) struct State {
     pub(super) secrets: Vec<String>,
     /// The requests for a registration.
     pub(super) registrations: Vec<Value>,
-    /// The ids of clients that were forgotten.
-    pub(super) forgotten: Vec<String>,
+    /// The clients that were forgotten, by their ids.
+    pub(super) forgotten: HashMap<String, Client>,
     /// What the client itself has shown at the authorization endpoint: the `state` and the challenge.
     pub(super) looked: Vec<String>,
     pub(super) watched: Option<PathBuf>,
@@ -87,7 +87,7 @@ impl State {
             complaints: Vec::new(),
             secrets: Vec::new(),
             registrations: Vec::new(),
-            forgotten: Vec::new(),
+            forgotten: HashMap::new(),
             looked: Vec::new(),
             watched: None,
             last: 0,
@@ -128,8 +128,7 @@ impl State {
     }
 
     pub(super) fn forget_clients(&mut self) {
-        let forgotten = self.clients.drain().map(|(id, _)| id);
-        self.forgotten.extend(forgotten);
+        self.forgotten.extend(self.clients.drain());
     }
 
     pub(super) fn expire(&mut self) {
@@ -169,6 +168,15 @@ impl State {
         };
         self.tokens.insert(access.clone(), token.clone());
         (access, token)
+    }
+
+    /// The secrets that a client still has: its own, and those of its latest tokens.
+    pub(super) fn secrets_of(&self, id: &str, client: Option<&Client>) -> Vec<String> {
+        let own = client.and_then(|client| client.secret.clone());
+        let is_latest = |token: &&Token| token.client == id && !token.replaced && !token.revoked;
+        let tokens = self.tokens.iter().filter(|(_, token)| is_latest(token));
+        let tokens = tokens.flat_map(|(access, token)| [access.clone(), token.refresh.clone()]);
+        own.into_iter().chain(tokens).collect()
     }
 
     /// The token that a valid refresh token belongs to. Reuse after its successor was used is taken for theft, and ends
