@@ -85,7 +85,6 @@ const HARMLESS: &[(&str, &str)] = &[
         "metadata",
         r#"{"authorization_response_iss_parameter_supported": "true"}"#,
     ),
-    ("metadata", r#"{"issuer": "{issuer}/"}"#),
     (
         "metadata",
         r#"{"ui_locales_supported": "en", "mtls_endpoint_aliases": []}"#,
