@@ -86,6 +86,10 @@ fn oauth_registration_asks_for_a_method_that_the_metadata_lists() {
     for (listed, asked) in [
         (
             vec!["client_secret_basic", "client_secret_post"],
+            "client_secret_post",
+        ),
+        (
+            vec!["client_secret_basic", "private_key_jwt"],
             "client_secret_basic",
         ),
         (vec!["client_secret_post"], "client_secret_post"),
