@@ -91,7 +91,9 @@ struct AccountState {
     /// The logins with which the last such attempt failed.
     unshared_with: Vec<LoginRecord>,
     /// Why the user must sign in.
-    required: Option<String>,
+    required: Option<AuthError>,
+    /// No session was opened since the user has signed in to this server.
+    is_unproven: bool,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
     challenge: Option<String>,
     /// The last login ended without a redirect.
@@ -185,8 +187,8 @@ impl Account {
         let Some(login) = self.login().await else {
             return Ok(None);
         };
-        if let Some(why) = self.lock_state().required.clone() {
-            return Err(AuthError::Required(why));
+        if let Some(error) = self.lock_state().required.clone() {
+            return Err(error);
         }
         let Some(access) = &login.secrets.access else {
             return Err(self.require_login("not signed in any more"));
@@ -274,11 +276,16 @@ impl Account {
         if let Some(token) = token {
             why = token.hidden_in(&why);
         }
+        let error = match held.is_unproven {
+            true => AuthError::TokenRefused(why),
+            // The server did accept tokens, and may do so again after another login.
+            false => AuthError::Required(why),
+        };
         // The user may have signed in meanwhile.
         if login.and_then(|login| login.secrets.access.as_ref()) == token {
-            held.required = Some(why.clone());
+            held.required = Some(error.clone());
         }
-        AuthError::Required(why)
+        error
     }
 
     /// Handles a 403 response. `None` if the reason is not a missing scope.
@@ -477,12 +484,19 @@ impl Account {
             }
         };
         kept.await?;
+        let is_unproven = login.record.shares.is_none();
         *self.lock_state() = AccountState {
             looked: true,
             login: Some(Arc::new(login)),
+            is_unproven,
             ..AccountState::default()
         };
         Ok(())
+    }
+
+    /// Notes that a session was opened after a login.
+    pub(super) fn set_proven(&self) {
+        self.lock_state().is_unproven = false;
     }
 
     /// Forgets the login.
@@ -582,8 +596,9 @@ impl Account {
     }
 
     fn require_login(&self, why: &str) -> AuthError {
-        self.lock_state().required = Some(why.to_owned());
-        AuthError::Required(why.to_owned())
+        let error = AuthError::Required(why.to_owned());
+        self.lock_state().required = Some(error.clone());
+        error
     }
 
     fn lock_state(&self) -> MutexGuard<'_, AccountState> {

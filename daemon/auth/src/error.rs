@@ -11,6 +11,9 @@ pub enum AuthError {
     /// The user must sign in, for the first time or again.
     #[error("{0}")]
     Required(String),
+    /// The server refuses a token that was just issued: another login would bring the same.
+    #[error("{0}")]
+    TokenRefused(String),
     /// A request to the authorization server failed. A retry may help.
     #[error("request to the authorization server failed: {0}")]
     Unavailable(String),
@@ -52,6 +55,10 @@ impl AuthError {
         let login = format!("`mux servers login {server}`");
         let (kind, hint) = match self {
             Self::Required(_) => (FaultKind::AuthRequired, login),
+            Self::TokenRefused(_) => (
+                FaultKind::AuthRequired,
+                "tell the operator of the server".into(),
+            ),
             Self::Unavailable(_) => (FaultKind::Unavailable, "try again in a while".into()),
             Self::Unfit(_) => (
                 FaultKind::Unavailable,

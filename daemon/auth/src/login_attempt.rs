@@ -126,7 +126,11 @@ impl LoginAttempt {
             let outcome = match signed_in {
                 Ok(record) => {
                     info!(server, issuer = record.issuer, "signed in");
-                    Ok(CompletedLogin::open(record, opening).await)
+                    let completed = CompletedLogin::open(record, opening).await;
+                    if completed.opened.is_ok() {
+                        account.set_proven();
+                    }
+                    Ok(completed)
                 }
                 Err(error) => {
                     info!(server, %error, "not signed in");

@@ -68,9 +68,9 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
         .hint("call_timeout in the server's entry allows more"),
         CallError::SignIn(challenge) => {
             let server = path.split('.').next().unwrap_or(path);
-            new_fault(format!("{path} was not called: {challenge}")).user_hint(format!(
-                "`mux servers login {server}`, or give a token in its `headers`; then call it again"
-            ))
+            let fix = challenge.fix(server);
+            new_fault(format!("{path} was not called: {challenge}"))
+                .user_hint(format!("{fix}; then call it again"))
         }
         CallError::Credential { why, fix } => {
             new_fault(format!("{path} was not called: {why}")).user_hint(fix)

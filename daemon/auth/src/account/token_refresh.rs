@@ -71,8 +71,8 @@ impl Account {
         }
         if held.is_current_login(login) {
             held.login = Some(Arc::new(next));
-            if let Err(AuthError::Required(why)) = &outcome {
-                held.required = Some(why.clone());
+            if let Err(error @ AuthError::Required(_)) = &outcome {
+                held.required = Some(error.clone());
             }
         }
         outcome

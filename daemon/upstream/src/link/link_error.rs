@@ -54,6 +54,8 @@ pub struct AuthChallenge {
     pub header: String,
     /// The reason for the user, if known.
     pub why: Option<String>,
+    /// It refuses a token that was just issued: another login would bring the same.
+    pub refuses_new_token: bool,
 }
 
 /// Why a session could not be opened.
@@ -93,24 +95,36 @@ impl OpenError {
 }
 
 impl AuthChallenge {
+    /// What the user can do.
+    pub fn fix(&self, server: &str) -> String {
+        match self.refuses_new_token {
+            true => "another login would bring the same: tell the operator of the server, or give a token in its `headers`"
+                .into(),
+            false => format!("`mux servers login {server}`, or give a token in its `headers`"),
+        }
+    }
+
     /// Packs the challenge into the single text that rmcp carries: the reason follows a line feed, which no header
-    /// holds.
+    /// holds, or two if a new token was refused.
     fn encode_for_rmcp(&self) -> String {
-        match &self.why {
-            Some(why) => format!("{}\n{why}", self.header),
-            None => self.header.clone(),
+        match (&self.why, self.refuses_new_token) {
+            (Some(why), true) => format!("{}\n\n{why}", self.header),
+            (Some(why), false) => format!("{}\n{why}", self.header),
+            (None, _) => self.header.clone(),
         }
     }
 
     fn decode_from_rmcp(status: u16, text: &str) -> Self {
         let (header, why) = match text.split_once('\n') {
-            Some((header, why)) => (header, Some(why.to_owned())),
+            Some((header, why)) => (header, Some(why)),
             None => (text, None),
         };
+        let refused = why.and_then(|why| why.strip_prefix('\n'));
         Self {
             status,
             header: header.to_owned(),
-            why,
+            why: refused.or(why).map(str::to_owned),
+            refuses_new_token: refused.is_some(),
         }
     }
 }

@@ -33,9 +33,9 @@ pub(super) fn start_failed_fault(
         ));
     }
     match (error, link) {
-        (OpenError::SignIn(_), _) => fault(FaultKind::AuthRequired).user_hint(format!(
-            "`mux servers login {name}`, or give a token in its `headers`"
-        )),
+        (OpenError::SignIn(challenge), _) => {
+            fault(FaultKind::AuthRequired).user_hint(challenge.fix(name))
+        }
         (OpenError::NotInPath { program, searched }, _) => Fault {
             details: serde_json::to_string(&serde_json::json!({
                 "server": name,

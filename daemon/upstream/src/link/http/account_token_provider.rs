@@ -78,12 +78,16 @@ fn bearer_text(token: Secret) -> String {
 }
 
 fn auth_link_error(error: AuthError, status: u16) -> LinkError {
+    let refuses_new_token = matches!(error, AuthError::TokenRefused(_));
     match error {
-        AuthError::Required(why) => LinkError::SignIn(AuthChallenge {
-            status,
-            header: String::new(),
-            why: Some(why),
-        }),
+        AuthError::Required(why) | AuthError::TokenRefused(why) => {
+            LinkError::SignIn(AuthChallenge {
+                status,
+                header: String::new(),
+                why: Some(why),
+                refuses_new_token,
+            })
+        }
         // The server has not processed the request, and the session is still usable.
         error => LinkError::Declined {
             status,

@@ -426,5 +426,6 @@ fn auth_challenge(response: &Response) -> Option<AuthChallenge> {
         status: response.status().as_u16(),
         header,
         why: None,
+        refuses_new_token: false,
     })
 }
