@@ -96,8 +96,10 @@ struct AccountState {
     is_unproven: bool,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
     challenge: Option<String>,
-    /// The last login ended without a redirect.
+    /// The last login ended without a redirect, or with a refusal of its request.
     lacked_answer: bool,
+    /// A login is being saved.
+    is_saving: bool,
 }
 
 /// A login with its secrets.
@@ -175,7 +177,11 @@ impl Account {
 
     /// Uses other settings for further requests.
     pub(super) fn use_entry(&self, entry: EntryOptions) {
-        *self.entry.lock() = entry;
+        let before = std::mem::replace(&mut *self.entry.lock(), entry.clone());
+        if before.client_auth != entry.client_auth {
+            // The authorization server may accept the client now.
+            self.lock_state().required = None;
+        }
     }
 
     pub(super) async fn endpoints(&self) -> Result<AuthServerClient, String> {
@@ -250,7 +256,11 @@ impl Account {
         match &login.secrets.access {
             // Another request has refreshed it already.
             Some(access) if Some(access) != token && !login.record.is_over() => Ok(access.clone()),
-            Some(_) if !login.record.refreshable && !login.record.is_over() => {
+            Some(_)
+                if !login.record.refreshable
+                    && !login.record.is_over()
+                    && login.record.ended.is_none() =>
+            {
                 Err(self.mark_token_refused(token, challenge))
             }
             _ => self.refreshed(&login).await,
@@ -260,7 +270,10 @@ impl Account {
     /// Handles a 401 response to a token that cannot be replaced by a refresh.
     pub fn mark_token_refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
         self.remember_challenge(challenge);
-        let challenge = BearerChallenge::parse(challenge.unwrap_or_default(), &self.server);
+        // It may repeat the token, and long texts are cut.
+        let header = challenge.unwrap_or_default();
+        let header = token.map_or_else(|| header.to_owned(), |token| token.hidden_in(header));
+        let challenge = BearerChallenge::parse(&header, &self.server);
         let described = challenge.error_description.or(challenge.error);
         let mut held = self.lock_state();
         let login = held.login.as_ref();
@@ -273,10 +286,7 @@ impl Account {
         if let Some(described) = described {
             why = format!("{why}: {described}");
         }
-        if let Some(token) = token {
-            why = token.hidden_in(&why);
-        }
-        let error = match held.is_unproven {
+        let error = match held.is_unproven && is_new {
             true => AuthError::TokenRefused(why),
             // The server did accept tokens, and may do so again after another login.
             false => AuthError::Required(why),
@@ -464,8 +474,12 @@ impl Account {
         self.lock_state().lacked_answer
     }
 
-    pub(super) fn set_lacked_answer(&self) {
+    /// Notes that a login with this client got no usable answer: the next one registers anew and is looked at. Saving
+    /// that may wait for a refresh.
+    pub(super) fn give_up_registration(self: &Arc<Self>, client_id: &str) {
         self.lock_state().lacked_answer = true;
+        let (account, client_id) = (Arc::clone(self), client_id.to_owned());
+        tokio::spawn(async move { account.unregister(&client_id).await });
     }
 
     /// Saves a new login, and then uses it.
@@ -474,7 +488,7 @@ impl Account {
         let kept = {
             let mut held = self.lock_state();
             // The result of a refresh in flight is ignored from here on.
-            (held.looked, held.login) = (true, None);
+            (held.looked, held.login, held.is_saving) = (true, None, true);
             match login.record.shares {
                 None => self
                     .store
@@ -483,7 +497,11 @@ impl Account {
                 Some(_) => self.persist_login(&login).boxed(),
             }
         };
-        kept.await?;
+        if let Err(error) = kept.await {
+            // The former login is still in the store.
+            self.forget_cached();
+            return Err(error);
+        }
         let is_unproven = login.record.shares.is_none();
         *self.lock_state() = AccountState {
             looked: true,
@@ -536,7 +554,7 @@ impl Account {
     }
 
     /// Drops the registration of a client that the authorization server no longer knows: the next login registers anew.
-    pub(super) async fn unregister(&self, client_id: &str) {
+    async fn unregister(&self, client_id: &str) {
         let _turn = self.shared.exchanging.acquire().await;
         self.change_login("that a client is no longer registered", |login| {
             if login.record.client_id == client_id {
@@ -590,8 +608,22 @@ impl Account {
     }
 
     fn remember_challenge(&self, challenge: Option<&str>) {
-        if let Some(challenge) = challenge {
-            self.lock_state().challenge = Some(challenge.to_owned());
+        let Some(challenge) = challenge else {
+            return;
+        };
+        let names_metadata = |challenge: &str| {
+            let parsed = BearerChallenge::parse(challenge, &self.server);
+            parsed.resource_metadata.is_some()
+        };
+        let mut held = self.lock_state();
+        // Many servers name their metadata only to clients without a token.
+        if held
+            .challenge
+            .as_deref()
+            .is_none_or(|known| !names_metadata(known))
+            || names_metadata(challenge)
+        {
+            held.challenge = Some(challenge.to_owned());
         }
     }
 
@@ -616,6 +648,15 @@ impl Default for SharedState {
 }
 
 impl AccountState {
+    /// Why there is no login.
+    fn absent_login(&self) -> AuthError {
+        if self.is_saving {
+            AuthError::Unavailable("a login is being saved".into())
+        } else {
+            AuthError::Required("not signed in".into())
+        }
+    }
+
     fn is_current_login(&self, login: &Arc<LoginCredentials>) -> bool {
         let held = self.login.as_ref();
         held.is_some_and(|held| Arc::ptr_eq(held, login))

@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use mux_secrets::Secret;
+use reqwest::header::WWW_AUTHENTICATE;
 use tokio::time::timeout;
 use url::Url;
 
@@ -56,7 +57,7 @@ pub(super) async fn find_refusal(
     };
     if let Some(target) = response.redirect_target(&url) {
         let is_ours = target.as_str().starts_with(redirect);
-        let error = error_in_query(&target).map(|error| error.without(hidden));
+        let error = error_in_query(&target, hidden);
         return Ok(error.filter(|_| is_ours || target.origin() == url.origin()));
     }
     if !REFUSING_STATUSES.contains(&response.status.as_u16()) {
@@ -65,16 +66,22 @@ pub(super) async fn find_refusal(
     let response = response.without(hidden);
     let members = issuer_words::json_members(&response.body);
     let error = members.as_ref().and_then(issuer_words::error_in);
+    if error.is_none() && response.headers.contains_key(WWW_AUTHENTICATE) {
+        // A browser can sign in with Kerberos or a password.
+        return Ok(None);
+    }
     Ok(Some(error.unwrap_or_else(|| {
         issuer_words::error("", Some(&response.describe()))
     })))
 }
 
 /// The error that a redirect brings.
-fn error_in_query(url: &Url) -> Option<IssuerError> {
+fn error_in_query(url: &Url, hidden: &[Secret]) -> Option<IssuerError> {
     let value = |name: &str| {
         let found = url.query_pairs().find(|(key, _)| key == name)?;
-        Some(found.1.into_owned()).filter(|value| !value.is_empty())
+        let hide = |text: String, secret: &Secret| secret.hidden_in(&text);
+        let value = hidden.iter().fold(found.1.into_owned(), hide);
+        Some(value).filter(|value| !value.is_empty())
     };
     let code = value("error")?;
     let is_certain = !ERRORS_WITHOUT_A_USER.contains(&code.as_str());
@@ -89,7 +96,7 @@ mod tests {
     fn only_errors_of_the_request_are_refusals() {
         let of = |query: &str| {
             let url = Url::parse(&format!("http://127.0.0.1:1/callback?{query}")).unwrap();
-            error_in_query(&url).map(|error| error.words)
+            error_in_query(&url, &[]).map(|error| error.words)
         };
         assert_eq!(
             of("error=invalid_scope&error_description=no+such+scope&state=s").as_deref(),

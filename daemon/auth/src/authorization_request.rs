@@ -81,6 +81,8 @@ struct Draft<'a> {
     hidden: Vec<Secret>,
     /// The resource of this server, and those of other servers that may share the sign-in.
     resources: Vec<String>,
+    /// Why the resources of other servers were dropped.
+    refused_resources: Option<String>,
     notes: Vec<String>,
 }
 
@@ -122,7 +124,10 @@ pub(super) async fn create_request(
         hidden.extend([access, refresh, client].into_iter().flatten().cloned());
     }
     let mut notes = Vec::new();
-    let client = select_client(options, &found, redirect, &scopes, before, &mut notes).await?;
+    let client = select_client(
+        account, options, &found, redirect, &scopes, before, &mut notes,
+    )
+    .await?;
     let mut resources = vec![found.resource.clone()];
     resources.extend(account.resources_to_share(&found, others).await);
     let mut draft = Draft {
@@ -135,6 +140,7 @@ pub(super) async fn create_request(
         hidden,
         client,
         resources,
+        refused_resources: None,
         notes,
     };
     let (state, verifier) = (Secret::new(random_text()), Secret::new(random_text()));
@@ -149,6 +155,9 @@ pub(super) async fn create_request(
         match authorization_page::find_refusal(client, &url, redirect, &draft.hidden).await {
             Ok(Some(refusal)) => draft.adapt_to(refusal).await?,
             Ok(None) => {
+                if let Some(why) = &draft.refused_resources {
+                    account.remember_unshareable(&found.issuer, why).await;
+                }
                 let request = draft.into_request(url, state, verifier);
                 return Ok(AuthorizationRequest {
                     is_accepted: true,
@@ -247,7 +256,7 @@ impl Draft<'_> {
         if can_drop_prompt && names(&["prompt", "select_account"]) {
             self.drop_prompt();
         } else if can_drop_resources && names(&["resource", "invalid_target"]) {
-            self.drop_resources(&refusal.words).await;
+            self.drop_resources(&refusal.words);
         } else if is_reused {
             let scopes = &self.scopes;
             let client = client_registration::register(self.found, self.redirect, scopes).await?;
@@ -268,7 +277,7 @@ impl Draft<'_> {
                 refusal.words
             ));
         } else if can_drop_resources {
-            self.drop_resources(&refusal.words).await;
+            self.drop_resources(&refusal.words);
         } else if can_drop_prompt {
             self.drop_prompt();
         } else {
@@ -287,11 +296,9 @@ impl Draft<'_> {
         }
     }
 
-    async fn drop_resources(&mut self, why: &str) {
+    fn drop_resources(&mut self, why: &str) {
         self.resources.truncate(1);
-        self.account
-            .remember_unshareable(&self.found.issuer, why)
-            .await;
+        self.refused_resources = Some(why.to_owned());
         self.notes.push(format!(
             "the sign-in is for this server alone: the authorization server does not share sign-ins ({why})"
         ));
@@ -362,6 +369,11 @@ impl ClientOfRequest {
 impl AuthorizationRequest {
     pub(super) fn client_id(&self) -> &str {
         &self.record.client_id
+    }
+
+    /// Returns true for the client of the entry.
+    pub(super) fn is_own_client(&self) -> bool {
+        self.is_own_client
     }
 
     pub(super) fn issuer(&self) -> &str {
@@ -512,6 +524,7 @@ fn additional_scopes(options: &LoginOptions, found: &DiscoveredIssuer) -> Vec<St
 
 /// The client of the entry, the registered one, or a new one.
 async fn select_client(
+    account: &Account,
     options: &LoginOptions,
     found: &DiscoveredIssuer,
     redirect: &str,
@@ -541,7 +554,7 @@ async fn select_client(
     }
     if let Some(before) = before.filter(|before| before.record.shares.is_none()) {
         let client = before.record.registered_client(&before.secrets);
-        let ended = if before.record.redirect.is_empty() {
+        let ended = if account.lacked_answer() || before.record.redirect.is_empty() {
             Some("its last login or refresh with it failed")
         } else if !client.allows(scopes) {
             Some("its registration lacks scopes that the server wants")

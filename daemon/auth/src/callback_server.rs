@@ -3,7 +3,7 @@
 //! Invariant: it reads one short request per connection, reveals only the outcome of the login, and ignores requests
 //! without the login's state.
 
-use std::{io, net::Ipv4Addr, time::Duration};
+use std::{convert::Infallible, io, net::Ipv4Addr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -41,7 +41,7 @@ impl CallbackServer {
     }
 
     /// Accepts connections until it is dropped.
-    pub(super) async fn serve(self, redirects: mpsc::Sender<CallbackRequest>) {
+    pub(super) async fn serve(self, redirects: mpsc::Sender<CallbackRequest>) -> Infallible {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
                 // Out of descriptors, for example.

@@ -77,12 +77,17 @@ pub(super) async fn register(
             404 if found.metadata.is_assumed => AuthError::Unfit(
                 "it names no authorization server, and there is none at its own address".into(),
             ),
+            408 | 425 | 429 => {
+                AuthError::Unavailable(format!("the registration: {}", response.describe()))
+            }
             400..500 => AuthError::Denied(format!("the registration: {}", refusal(&response))),
             _ => AuthError::Unavailable(format!("the registration: {}", response.describe())),
         });
     }
     let members = response.members().unwrap_or_default();
-    read(&members, &found.metadata, method, asked)
+    let mut client = read(&members, &found.metadata, method, asked)?;
+    client.asked = scopes.to_vec();
+    Ok(client)
 }
 
 /// An error that asks for a client that the user registers.
@@ -190,8 +195,8 @@ fn read(
             secret,
             method,
         },
-        scopes: scopes.or_else(|| asked_scopes.clone()),
-        asked: asked_scopes.unwrap_or_default(),
+        scopes: scopes.or(asked_scopes),
+        asked: Vec::new(),
         // 0 stands for never.
         expires_at: seconds(members, "client_secret_expires_at").filter(|at| *at > 0),
     })

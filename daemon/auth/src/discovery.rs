@@ -83,12 +83,17 @@ pub(super) async fn discover(account: &Account) -> Result<DiscoveredIssuer, Auth
 async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthError> {
     let client = account.endpoints().await.map_err(AuthError::Unavailable)?;
     let server = &account.server;
-    let challenge = match account.challenge() {
-        Some(challenge) => Some(challenge),
-        None => request_challenge(&client, server).await,
-    };
-    let challenge = challenge.unwrap_or_default();
-    let challenge = BearerChallenge::parse(&challenge, server);
+    let challenge = account.challenge().unwrap_or_default();
+    let mut challenge = BearerChallenge::parse(&challenge, server);
+    if challenge.resource_metadata.is_none()
+        && let Some(asked) = request_challenge(&client, server).await
+    {
+        let asked = BearerChallenge::parse(&asked, server);
+        challenge.resource_metadata = asked.resource_metadata;
+        if challenge.scopes.is_empty() {
+            challenge.scopes = asked.scopes;
+        }
+    }
     let own = find_resource_metadata(&client, server, challenge.resource_metadata.as_ref()).await?;
     let has_resource_metadata = own.is_some();
     let (resource, issuers, scopes) = match own {
@@ -114,7 +119,7 @@ async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthE
     })
 }
 
-/// Learns the challenge of a server that has not been asked yet. A ping opens no session and changes nothing.
+/// Asks for the challenge of a server that has not named its metadata yet. A ping opens no session and changes nothing.
 async fn request_challenge(client: &AuthServerClient, server: &Url) -> Option<String> {
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     let response = client.post_json("address", server, &ping).await.ok()?;

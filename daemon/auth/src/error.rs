@@ -83,7 +83,9 @@ impl AuthError {
             ),
             Self::TimedOut(_) => (
                 FaultKind::Timeout,
-                format!("{login} starts a new one, with a new registration of muxd"),
+                format!(
+                    "{login} starts a new one; an error page in the browser says what is wrong"
+                ),
             ),
             Self::Superseded => (FaultKind::Cancelled, "complete the newer login".into()),
             Self::Abandoned => (FaultKind::Cancelled, format!("{login} starts a new one")),
@@ -101,6 +103,14 @@ impl AuthError {
         let fault = Fault::new(kind, format!("the server `{server}`: {self}"));
         fault.hint(hint)
     }
+}
+
+/// Returns true if an authorization server refuses the request rather than the user. RFC 6749, 4.1.2.1.
+pub(super) fn is_request_refusal(why: &str) -> bool {
+    is_registration_refusal(why)
+        || ["invalid_request", "invalid_target"]
+            .iter()
+            .any(|name| why.contains(name))
 }
 
 /// Whether an authorization server refuses the registered client rather than the login: it does not know the client, or

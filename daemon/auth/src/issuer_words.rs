@@ -29,13 +29,19 @@ pub(super) struct IssuerError {
     pub(super) words: String,
 }
 
-impl IssuerError {
-    /// The error with `***` for these secrets.
-    pub(super) fn without(mut self, secrets: &[Secret]) -> Self {
-        for secret in secrets {
-            self.words = secret.hidden_in(&self.words);
+/// Replaces these secrets by `***` in all strings. In the body they may be escaped.
+pub(super) fn hide_in(value: &mut Value, secrets: &[&Secret]) {
+    match value {
+        Value::String(text) => {
+            for secret in secrets {
+                *text = secret.hidden_in(text);
+            }
         }
-        self
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, secrets)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| hide_in(member, secrets)),
+        _ => {}
     }
 }
 

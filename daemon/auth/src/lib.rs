@@ -507,6 +507,30 @@ mod tests {
         assert_eq!(auth.store.lenders(&key, None), []);
     }
 
+    #[tokio::test]
+    async fn challenge_that_names_the_metadata_is_kept_and_no_token_in_a_later_one_is_repeated() {
+        let home = tempfile::tempdir().unwrap();
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let account = auth.account(&remote("")).unwrap();
+        let named = "Bearer resource_metadata=\"https://x.test/meta\", scope=\"read\"";
+        assert!(
+            account
+                .handle_unauthorized(None, Some(named))
+                .await
+                .is_err()
+        );
+        let token = Secret::new("token-".repeat(40));
+        let before = "a".repeat(200);
+        let header = format!(
+            "Bearer error=\"invalid_token\", error_description=\"{before} {}\"",
+            token.expose()
+        );
+        let error = account.mark_token_refused(Some(&token), Some(&header));
+        assert!(!error.to_string().contains("token-token"), "{error}");
+        assert_eq!(account.challenge().as_deref(), Some(named));
+    }
+
     /// An issuer with one MCP server, whose token endpoint answers each request with the next of these statuses; 200 is
     /// a token for the server.
     async fn issuer_that_answers(statuses: &'static [u16]) -> (String, Secret, Arc<AtomicUsize>) {

@@ -20,7 +20,7 @@ use super::{
     account::Account,
     authorization_request::AuthorizationRequest,
     callback_server::{CallbackRequest, CallbackServer},
-    error::{AuthError, is_registration_refusal, one_line_excerpt},
+    error::{AuthError, is_request_refusal, one_line_excerpt},
     login_record::LoginRecord,
 };
 
@@ -106,23 +106,24 @@ impl LoginAttempt {
         let client_id = request.client_id().to_owned();
         tokio::spawn(async move {
             let receiving = callback.serve(redirects);
-            let answering = answer(&server, &account, request, brought);
+            let ending = AttemptEnd {
+                given_up,
+                abandoned,
+            };
+            let answering = answer(&server, &account, request, brought, &ending);
             let signed_in = tokio::select! {
                 signed_in = answering => signed_in,
-                () = receiving => Err(AuthError::Superseded),
-                () = given_up.cancelled() => Err(AuthError::Superseded),
-                () = abandoned.cancelled() => Err(AuthError::Abandoned),
+                never = receiving => match never {},
             };
+            // The port is free.
+            drop(free);
             if matches!(
                 signed_in,
                 Err(AuthError::TimedOut(_) | AuthError::Superseded | AuthError::Abandoned)
             ) {
                 // The issuer may have shown an error page: it must not redirect for a client that it does not know.
-                account.unregister(&client_id).await;
-                account.set_lacked_answer();
+                account.give_up_registration(&client_id);
             }
-            // The port is free.
-            drop(free);
             let outcome = match signed_in {
                 Ok(record) => {
                     info!(server, issuer = record.issuer, "signed in");
@@ -229,6 +230,12 @@ impl LoginAttempt {
     }
 }
 
+/// What ends an attempt before the browser returns. An attempt whose browser has returned is completed.
+struct AttemptEnd {
+    given_up: CancellationToken,
+    abandoned: CancellationToken,
+}
+
 /// The response in a redirect.
 enum AuthorizationResponse {
     Code {
@@ -240,9 +247,10 @@ enum AuthorizationResponse {
 
 async fn answer(
     server: &str,
-    account: &Account,
+    account: &Arc<Account>,
     request: AuthorizationRequest,
     mut brought: mpsc::Receiver<CallbackRequest>,
+    ending: &AttemptEnd,
 ) -> Result<LoginRecord, AuthError> {
     let deadline = Instant::now() + LOGIN_TIMEOUT;
     let late = |_| AuthError::TimedOut(LOGIN_TIMEOUT);
@@ -252,14 +260,16 @@ async fn answer(
         let next = tokio::select! {
             next = timeout_at(deadline, brought.recv()) => next.map_err(late)?,
             refusal = &mut refusal => {
-                account.unregister(request.client_id()).await;
+                account.give_up_registration(request.client_id());
                 return Err(refusal);
             }
+            () = ending.given_up.cancelled() => return Err(AuthError::Superseded),
+            () = ending.abandoned.cancelled() => return Err(AuthError::Abandoned),
         };
         let CallbackRequest { query, answer } = next.ok_or(AuthError::Superseded)?;
         let Some(found) = read(&query, &request.state) else {
-            // Not from this login, or from an abandoned page: the right one may still come. Dropping `told` reports
-            // that.
+            // Not from this login, or from an abandoned page: the right one may still come. Dropping `answer`
+            // reports that.
             continue;
         };
         let outcome = take(account, request, found).await;
@@ -298,11 +308,12 @@ fn read(query: &str, state: &Secret) -> Option<AuthorizationResponse> {
 }
 
 async fn take(
-    account: &Account,
+    account: &Arc<Account>,
     request: AuthorizationRequest,
     brought: AuthorizationResponse,
 ) -> Result<LoginRecord, AuthError> {
     let client_id = request.client_id().to_owned();
+    let is_own_client = request.is_own_client();
     let signed_in = match brought {
         AuthorizationResponse::Refusal(why) => Err(AuthError::Denied(why)),
         AuthorizationResponse::Code { code, issuer } => {
@@ -311,11 +322,14 @@ async fn take(
     };
     let login = match signed_in {
         Ok(login) => login,
-        Err(AuthError::Denied(why)) if is_registration_refusal(&why) => {
-            account.unregister(&client_id).await;
-            return Err(AuthError::Denied(format!(
-                "{why}; the next login registers muxd anew"
-            )));
+        Err(AuthError::Denied(why)) if is_request_refusal(&why) => {
+            account.give_up_registration(&client_id);
+            let next = if is_own_client {
+                ""
+            } else {
+                "; the next login registers muxd anew"
+            };
+            return Err(AuthError::Denied(format!("{why}{next}")));
         }
         Err(error) => return Err(error),
     };

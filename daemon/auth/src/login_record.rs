@@ -142,9 +142,14 @@ impl LoginRecord {
         blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned()
     }
 
+    /// Returns true if the client is the one of the entry.
+    pub(super) fn is_of_own_client(&self) -> bool {
+        self.key.client.as_ref() == Some(&self.client_id)
+    }
+
     /// Drops the registration of a client that muxd registered: without a redirect URL, the next login registers anew.
     pub(super) fn unregister(&mut self) {
-        if self.key.client.is_none() {
+        if !self.is_of_own_client() {
             self.redirect.clear();
         }
     }

@@ -291,7 +291,10 @@ pub(super) fn list_of_words(value: &Value) -> Option<Vec<String>> {
 fn read_error(response: &AuthServerResponse, secrets: &[&Secret]) -> TokenRequestError {
     let response = response.without(secrets.iter().copied());
     let status = response.status;
-    let members = issuer_words::members_or_fields(&response.body);
+    let mut members = issuer_words::members_or_fields(&response.body);
+    for value in members.iter_mut().flat_map(|members| members.values_mut()) {
+        issuer_words::hide_in(value, secrets);
+    }
     let error = members.as_ref().and_then(issuer_words::error_in);
     let Some(error) = error else {
         return TokenRequestError::Failed(response.describe());

@@ -26,6 +26,9 @@ use super::{
     Account, LoginCredentials,
 };
 
+/// The age in seconds up to which a refused refresh token was refused for the other server that it was presented for.
+const NEW_SIGN_IN_SECS: u64 = 60 * 60;
+
 impl Account {
     /// The token of a shared sign-in, for a server without a login; `None` if there is no sign-in that it may share.
     /// Concurrent callers share one attempt. A refused one is not repeated until another login or a refresh could change
@@ -37,7 +40,7 @@ impl Account {
             if let Some(login) = &held.login {
                 return login.secrets.access.clone();
             }
-            if lenders.is_empty() || held.unshared_with == lenders {
+            if held.is_saving || lenders.is_empty() || held.unshared_with == lenders {
                 return None;
             }
             match &held.joining {
@@ -79,7 +82,7 @@ impl Account {
             return Ok(own.secrets.access.clone());
         }
         let mut ids = self.lenders().into_iter().map(|lender| lender.id());
-        if !ids.any(|id| Some(id) == login.record.shares) {
+        if self.lock_state().is_saving || !ids.any(|id| Some(id) == login.record.shares) {
             return Ok(None);
         }
         let access = login.secrets.access.clone();
@@ -128,12 +131,10 @@ impl Account {
                 record.take(&mut secrets, grant, &lender.scopes);
                 Ok(LoginCredentials { record, secrets })
             }
-            Err(TokenRequestError::Failed(why)) => Err(AuthError::Unavailable(why)),
-            Err(refusal) => {
-                let why = refusal.into_words();
-                self.remember_unshareable(&found.issuer, &why).await;
-                Err(AuthError::Denied(why))
+            Err(TokenRequestError::Failed(why) | TokenRequestError::Malformed(why)) => {
+                Err(AuthError::Unavailable(why))
             }
+            Err(refusal) => Err(AuthError::Denied(refusal.into_words())),
         }
     }
 
@@ -168,13 +169,13 @@ impl Account {
         let grant = match account.lend_token(record).await {
             Ok(grant) => grant,
             Err(error) => {
-                if matches!(
-                    &error,
-                    TokenRequestError::WrongTarget(_) | TokenRequestError::Refused(_)
-                ) {
-                    self.remember_unshareable(&record.issuer, "invalid_target")
-                        .await;
-                }
+                let why = match &error {
+                    TokenRequestError::WrongTarget(why) | TokenRequestError::Refused(why) => why,
+                    // A refresh token does not die of itself so soon.
+                    TokenRequestError::Rejected(why) if lender.age() < NEW_SIGN_IN_SECS => why,
+                    _ => return Err(error),
+                };
+                self.remember_unshareable(&record.issuer, why).await;
                 return Err(error);
             }
         };
@@ -182,9 +183,9 @@ impl Account {
         if is_for_borrower(&grant.access, record, &lender, &known) {
             Ok(grant)
         } else {
-            Err(TokenRequestError::Rejected(
-                "the authorization server issues no token for this server alone".into(),
-            ))
+            let why = "the authorization server issues no token for this server alone";
+            self.remember_unshareable(&record.issuer, why).await;
+            Err(TokenRequestError::WrongTarget(why.into()))
         }
     }
 
@@ -209,7 +210,9 @@ impl Account {
             .await;
         let mut grant = match outcome {
             Ok(grant) => grant,
-            Err(TokenRequestError::Failed(why)) => return Err(TokenRequestError::Failed(why)),
+            Err(error @ (TokenRequestError::Failed(_) | TokenRequestError::Malformed(_))) => {
+                return Err(error);
+            }
             Err(refusal) => {
                 // The issuer may have used the token up before it refused.
                 self.change_login("that a refresh token was refused", |login| {

@@ -9,7 +9,10 @@ use mux_secrets::Secret;
 use tracing::{info, warn};
 
 use super::{
-    super::error::{AuthError, is_registration_refusal},
+    super::{
+        error::{AuthError, is_registration_refusal},
+        token_endpoint::TokenRequestError,
+    },
     Account, LoginCredentials,
 };
 
@@ -31,6 +34,7 @@ impl Account {
                     let access = now.secrets.access.clone();
                     return access.ok_or_else(|| AuthError::Required("not signed in".into()));
                 }
+                (None, _) => return Err(held.absent_login()),
                 _ => {
                     let (this, of) = (Arc::clone(self), Arc::clone(login));
                     let task = tokio::spawn(async move { this.refresh(&of).await });
@@ -48,7 +52,10 @@ impl Account {
     /// Runs the refresh and saves its result.
     async fn refresh(&self, login: &Arc<LoginCredentials>) -> Result<Secret, AuthError> {
         let _turn = self.shared.exchanging.acquire().await;
-        let login = &self.latest(login);
+        let login = &match self.latest(login) {
+            Ok(login) => login,
+            Err(outcome) => return outcome,
+        };
         let mut next = LoginCredentials::clone(login);
         let outcome = self.exchange_refresh_token(login, &mut next).await;
         if next != **login {
@@ -79,12 +86,21 @@ impl Account {
     }
 
     /// The login with its present refresh token: while a refresh waits for its turn, the token may be exchanged for the
-    /// token of another server.
-    fn latest(&self, login: &Arc<LoginCredentials>) -> Arc<LoginCredentials> {
+    /// token of another server. The outcome of the refresh if the user has signed in or out meanwhile: the refresh token
+    /// of a login that was replaced may be used up, and presenting it could end the new one.
+    fn latest(
+        &self,
+        login: &Arc<LoginCredentials>,
+    ) -> Result<Arc<LoginCredentials>, Result<Secret, AuthError>> {
         let held = self.lock_state();
-        let now = held.login.as_ref();
-        let now = now.filter(|now| now.secrets.access == login.secrets.access);
-        Arc::clone(now.unwrap_or(login))
+        match &held.login {
+            Some(now) if now.secrets.access == login.secrets.access => Ok(Arc::clone(now)),
+            Some(now) => {
+                let access = now.secrets.access.clone();
+                Err(access.ok_or_else(|| AuthError::Required("not signed in".into())))
+            }
+            None => Err(Err(held.absent_login())),
+        }
     }
 
     /// Updates `next` from the token response. Returns the new token.
@@ -119,6 +135,12 @@ impl Account {
             }
             Err(error) if error.ends_login(record.shares.is_some()) => {
                 let why = error.into_words();
+                if is_registration_refusal(&why) && record.is_of_own_client() {
+                    // The entry may be wrong, and the refresh token is good.
+                    return Err(AuthError::Required(format!(
+                        "the authorization server does not accept the client of the entry: {why}"
+                    )));
+                }
                 if is_registration_refusal(&why) {
                     next.record.unregister();
                 }
@@ -133,6 +155,14 @@ impl Account {
                 (next.secrets.refresh, next.record.refreshable) = (None, false);
                 next.record.ended = Some(why.clone());
                 Err(AuthError::Required(why))
+            }
+            Err(error @ (TokenRequestError::WrongTarget(_) | TokenRequestError::Refused(_)))
+                if record.is_over() =>
+            {
+                let why = error.into_words();
+                Err(AuthError::Required(format!(
+                    "the token was not refreshed: {why}"
+                )))
             }
             Err(error) => Err(AuthError::Unavailable(error.into_words())),
         }
