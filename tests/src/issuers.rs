@@ -105,6 +105,8 @@ impl Issuer {
     pub fn start(stack: Stack, args: &[&str]) -> Option<Self> {
         let folder = match stack.folder() {
             Ok(folder) => folder,
+            // CI does not install it: scripts/issuers runs its tests.
+            Err(_) if stack.is_scripted => return None,
             Err(why) => {
                 left_out(stack.name, &why);
                 return None;
