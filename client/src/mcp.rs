@@ -18,6 +18,7 @@ mod fence;
 mod guide;
 mod listed_names;
 mod mcp_server;
+mod meant_arguments;
 mod notice_follower;
 mod notification_receivers;
 mod pending_jobs;

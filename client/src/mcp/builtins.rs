@@ -7,7 +7,10 @@ use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{guide, run_texts::RunTexts};
+use super::{guide, meant_arguments::convert_arguments, run_texts::RunTexts};
+
+/// The kinds of a JSON value. Without a kind, some models write the JSON text of an object.
+const ANY_KIND: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"];
 
 pub(super) const BUILTIN_NAMES: &[&str] = &[
     "run",
@@ -102,20 +105,20 @@ pub(super) fn parse_tool_args<T: DeserializeOwned>(
     tool: &str,
     arguments: Option<JsonObject>,
 ) -> Result<T, Error> {
-    let given = Value::Object(arguments.unwrap_or_default());
-    serde_json::from_value(given).map_err(|error| {
-        let hint = builtin_definition(tool, &DefinitionTexts::default()).map(|tool| {
-            let schema = Value::Object((*tool.input_schema).clone());
-            format!("input schema: {schema}")
-        });
-        let error = Error::new(
-            Kind::Validation,
-            format!("invalid arguments for `{tool}`: {error}"),
-        );
-        match hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+    let mut given = arguments.unwrap_or_default();
+    let schema = builtin_definition(tool, &DefinitionTexts::default())
+        .map(|tool| tool.input_schema)
+        .unwrap_or_default();
+    let converted = convert_arguments(tool, &mut given, &schema);
+    let parsed = converted.and_then(|()| {
+        serde_json::from_value(Value::Object(given)).map_err(|error| {
+            let message = format!("invalid arguments for `{tool}`: {error}");
+            Error::new(Kind::Validation, message)
+        })
+    });
+    parsed.map_err(|error| {
+        let schema = Value::Object((*schema).clone());
+        error.hint(format!("input schema: {schema}"))
     })
 }
 
@@ -143,7 +146,7 @@ fn builtin_definition(name: &str, texts: &DefinitionTexts) -> Option<Tool> {
             texts.run.description.clone(),
             json!({
                 "code": { "type": "string", "description": texts.run.code },
-                "input": { "description": "Any JSON value; `mux.input` in the program." },
+                "input": { "type": ANY_KIND, "description": "`mux.input` in the program." },
                 "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300, "description": "Default 30." },
                 "detach": { "type": "boolean", "description": "Return at once; `resume` gets the result." },
                 "check": { "type": "boolean", "description": "false: run even if type checking fails." },
@@ -229,7 +232,7 @@ fn builtin_definition(name: &str, texts: &DefinitionTexts) -> Option<Tool> {
                     },
                 },
                 "return": { "description": "The result, with references. Default: the result of the last step." },
-                "input": {},
+                "input": { "type": ANY_KIND },
                 "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300 },
                 "detach": { "type": "boolean" },
             }),
