@@ -12,6 +12,7 @@ use super::{
     CallArguments, Gateway,
     graphql_policy::{GraphqlFunction, functions_rule, strictness},
     permission::{http_method, other_spellings, program_path},
+    tool_path::plain_spelling,
 };
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
@@ -60,8 +61,8 @@ pub struct CallExplanation {
 
 impl Gateway {
     pub async fn explain(&self, supposed: HypotheticalCall<'_>) -> Result<CallExplanation, Fault> {
-        let written = supposed.path.trim();
-        let written = written.strip_prefix("mux.").unwrap_or(written);
+        let written = plain_spelling(supposed.path);
+        let written = written.as_ref();
         let Some((name, method)) = written.split_once('.') else {
             let message = format!("{written:?} is not the path of a tool");
             return Err(Fault::new(FaultKind::Validation, message).hint("a path is `server.tool`"));

@@ -45,6 +45,7 @@ mod result_secrets;
 mod sandbox_hint;
 mod server_requests;
 mod spans;
+mod tool_path;
 
 use std::{
     collections::BTreeMap,
@@ -69,11 +70,13 @@ use self::{
     resolve_tool::requested_path,
     result_secrets::search_answer,
     sandbox_hint::add_sandbox_hint,
+    tool_path::split_tool_path,
 };
 pub use self::{
     arguments::CallArguments,
     explanation::{CallExplanation, HypotheticalCall},
     resources_and_prompts::{CallContext, NOT_READY_DETAILS, OfferLists},
+    tool_path::plain_spelling,
 };
 use mux_approvals::{ApprovalEvent, Approvals};
 use mux_audit::{AuditLog, CallAuditGuard};
@@ -407,24 +410,29 @@ impl Gateway {
                 ));
             }
             CallTarget::Named { server, tool } => (server, tool, false),
-            CallTarget::Path { path, raw } => match path.split_once('.') {
-                Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
-                    (server.to_owned(), tool.to_owned(), raw)
-                }
-                _ => {
-                    return Err(Fault::new(
-                        FaultKind::NotFound,
-                        format!("{path:?} is not the path of a tool"),
-                    )
-                    .hint("a path is `server.tool`"));
-                }
-            },
+            CallTarget::Path { path, raw } => {
+                let (server, tool) = self.split_visible_path(&path, scope)?;
+                (server, tool, raw)
+            }
         };
         let found = self
             .upstreams
             .find_visible(&server, scope)
             .map_err(|f| f.path(format!("{server}.{tool}")))?;
         Ok((found, tool, raw))
+    }
+
+    /// Server and tool of a path. A path that begins with the name of no server may be the spelling of another client.
+    fn split_visible_path(&self, path: &str, scope: &Scope) -> Result<(String, String), Fault> {
+        let is_visible = |server: &str| self.upstreams.find_visible(server, scope).is_ok();
+        let spelled = plain_spelling(path);
+        let split = split_tool_path(path).filter(|(server, _)| is_visible(server));
+        let split = split.or_else(|| split_tool_path(&spelled));
+        let owned = |(server, tool): (&str, &str)| (server.to_owned(), tool.to_owned());
+        split.map(owned).ok_or_else(|| {
+            let message = format!("{path:?} is not the path of a tool");
+            Fault::new(FaultKind::NotFound, message).hint("a path is `server.tool`")
+        })
     }
 }
 

@@ -286,6 +286,7 @@ pub(super) async fn types(
         out.push_str(&types.text.read());
     }
     for path in tools {
+        let path = mux_gateway::plain_spelling(&path);
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_visible(server, scope)?;
         let (_, set) = list_tool_sets(vec![Arc::clone(&server)], whose, None)
