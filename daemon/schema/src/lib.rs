@@ -100,6 +100,8 @@ impl CompiledSchema {
             .size_limit(schema_weight::MAX_COMPILED_PATTERN_BYTES);
         let validator = jsonschema::options_for::<MeteredJson>()
             .with_pattern_options(patterns)
+            // Servers name formats that their values do not quite have, and drafts differ in what a format means.
+            .should_validate_formats(false)
             .build(schema)
             .map_err(|error| error.to_string())?;
         Ok(Self { validator, weight })
@@ -319,6 +321,20 @@ mod tests {
             verdict(schema, json!({ "id": 1, "tags": ["x", null] })),
             SchemaVerdict::Fits
         );
+    }
+
+    #[test]
+    fn format_withholds_nothing_under_any_draft() {
+        for draft in [
+            "http://json-schema.org/draft-04/schema#",
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2019-09/schema",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            let schema = json!({ "$schema": draft, "type": "string", "format": "date-time" });
+            let local = json!("2026-11-27T10:00:00");
+            assert_eq!(verdict(schema, local), SchemaVerdict::Fits, "{draft}");
+        }
     }
 
     #[test]
