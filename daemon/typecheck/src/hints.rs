@@ -10,6 +10,9 @@ use mux_text::did_you_mean::nearest_few;
 const MAX_NAMED_MEMBERS: usize = 5;
 const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
 
+const CRYPTO_HINT: &str =
+    "`crypto` has `randomUUID()` and `getRandomValues()`; hash and sign with a tool of a server";
+
 /// What to write instead.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProgramHint {
@@ -45,6 +48,9 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<ProgramHint> {
     }
     if let Some(specifier) = quoted_after(message, "Cannot find module '") {
         return Some(missing_globals::module_hint(specifier).into());
+    }
+    if quoted_after(message, "Property '") == Some("subtle") {
+        return Some(CRYPTO_HINT.to_owned().into());
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
         return Some("a call returns a promise: `await` it".to_owned().into());

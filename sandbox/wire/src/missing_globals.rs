@@ -17,6 +17,11 @@ const BROWSER_HINT: &str = "this is not a browser; the global object is `globalT
 const TIMERS_HINT: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
 const CODE_GENERATION_HINT: &str = "compiling code and shared memory are switched off here";
 
+const WAITING_HINT: &str = "nothing here can be aborted: to stop waiting, use \
+     `Promise.race([call, new Promise((done) => setTimeout(done, ms))])`";
+const EVENTS_HINT: &str = "there are no events here: use functions and promises";
+const DATES_HINT: &str = "use `Date` and `Intl.DateTimeFormat`";
+
 /// What to use in place of a global.
 pub fn global_hint(name: &str) -> Option<&'static str> {
     let text = match name {
@@ -29,6 +34,9 @@ pub fn global_hint(name: &str) -> Option<&'static str> {
         "window" | "document" | "self" | "global" | "location" | "navigator" | "localStorage"
         | "sessionStorage" | "alert" | "prompt" => BROWSER_HINT,
         "setImmediate" => TIMERS_HINT,
+        "AbortController" | "AbortSignal" => WAITING_HINT,
+        "EventTarget" | "Event" | "CustomEvent" | "EventEmitter" | "MessageChannel" => EVENTS_HINT,
+        "Temporal" => DATES_HINT,
         "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" => CODE_GENERATION_HINT,
         _ => return None,
     };

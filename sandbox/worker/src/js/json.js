@@ -10,6 +10,10 @@ const isPromise = (v) => v instanceof Promise || (typeof v?.then === "function")
 const isIterator = (v) => typeof v.next === "function" && typeof v[Symbol.iterator] === "function" && typeof v.toJSON !== "function";
 const typedArray = Object.getPrototypeOf(Uint8Array);
 
+// Classes of the prelude whose instances hold no properties, each with its name and what to use.
+const unsendable = [];
+export const refuseInstances = (type, what, hint) => void (unsendable[unsendable.length] = [type, what, hint]);
+
 const refusal = (value) => {
   switch (typeof value) {
     case "function":
@@ -26,6 +30,10 @@ const refusal = (value) => {
       if (value instanceof WeakMap || value instanceof WeakSet) return ["a weak collection", "return its members"];
       if (value instanceof ArrayBuffer || value instanceof DataView) return ["binary data", "use Array.from(new Uint8Array(buffer))"];
       if (value instanceof RegExp) return ["a regular expression", "use String(x)"];
+      for (let i = 0; i < unsendable.length; i++) {
+        const [type, what, hint] = unsendable[i];
+        if (value instanceof type) return [what, hint];
+      }
       if (isIterator(value)) return ["an iterator", "use [...x]"];
   }
   return undefined;

@@ -11,7 +11,7 @@ import {
   op_mux_url_set,
   op_mux_utf8_decode,
 } from "ext:core/ops";
-import { mark } from "ext:mux/json.js";
+import { mark, refuseInstances } from "ext:mux/json.js";
 
 const { createTimer, cancelTimer } = core;
 const encodeText = core.encode;
@@ -194,6 +194,7 @@ class URLSearchParams {
 const { bound, refresh } = URLSearchParams;
 delete URLSearchParams.bound;
 delete URLSearchParams.refresh;
+refuseInstances(URLSearchParams, "a URLSearchParams", "use String(params) or Object.fromEntries(params)");
 
 const percentDecode = (text) =>
   text.replaceAll("+", " ").replace(/(%[0-9a-f]{2})+/gi, (run) =>

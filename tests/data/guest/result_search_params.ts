@@ -1,0 +1,1 @@
+return { query: new URLSearchParams("a=1") };
