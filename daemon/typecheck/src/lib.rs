@@ -297,6 +297,9 @@ impl CheckerInner {
         source: &str,
     ) -> verdict_cache::CheckVerdict {
         let plain = strip_bom_hashbang_and_fence(source);
+        if declines_check(&plain) {
+            return Ok(Arc::default());
+        }
         let text = format!("{WRAPPER_PREFIX}{plain}{WRAPPER_SUFFIX};\nexport {{}};\n");
         let folder = self.projects.folder(types).await?;
         let limits = CheckLimits {
@@ -362,6 +365,16 @@ async fn judge_off_thread(
     let text = types.text.clone();
     let judge = move || diagnostics::judge(found, &plain, &folder, &text.read());
     Ok(blocking_pool::run(judge).await.into())
+}
+
+/// Returns true if `// @ts-nocheck` stands before the first statement, where TypeScript reads it.
+fn declines_check(plain: &str) -> bool {
+    let lines = plain.lines().map(str::trim);
+    let comments = lines.take_while(|line| {
+        line.is_empty() || ["//", "/*", "*"].iter().any(|mark| line.starts_with(mark))
+    });
+    let mut comments = comments.map(|line| line.trim_start_matches(['/', '*', ' ']));
+    comments.any(|comment| comment.starts_with("@ts-nocheck"))
 }
 
 /// Whether a program could declare globals that affect other open programs. The wrapper confines declarations, but a

@@ -25,7 +25,11 @@ use mux_wire::{Fault, Program, ToWorker};
 pub(crate) use self::isolate_build::runtime_for_snapshot;
 pub(crate) use self::isolate_build::{IsolateOptions, init_platform};
 use crate::{
-    bridge::OpBridge, daemon_link::FrameReceiver, fault, memory::IsolateMemory, source,
+    bridge::OpBridge,
+    daemon_link::FrameReceiver,
+    fault,
+    memory::IsolateMemory,
+    source::{self, ValueScript},
     watchdog::Watchdog,
 };
 
@@ -46,7 +50,7 @@ impl Isolate {
         program: Program,
         frames: &mut FrameReceiver,
     ) -> Result<String, Fault> {
-        let script = source::prepare_script(&program.source).map_err(source::merge_faults)?;
+        let script = source::prepare_program(&program.source).map_err(source::merge_faults)?;
         self.runtime
             .op_state()
             .borrow_mut()
@@ -63,15 +67,24 @@ impl Isolate {
 
     async fn evaluate(
         &mut self,
-        script: String,
+        script: ValueScript,
         program: &Program,
         frames: &mut FrameReceiver,
     ) -> Result<String, Fault> {
         let function = self
             .runtime
-            .execute_script(source::SCRIPT_NAME, script)
+            .execute_script(source::SCRIPT_NAME, script.text)
             .map_err(|error| fault::compile_fault(&error, self.memory))?;
-        let promise = self.start_program(&function, program)?;
+        let limits = json!({
+            "maxArgument": program.max_argument,
+            "maxTimers": program.max_timers,
+            "maxResult": program.max_result,
+            "startColumn": source::prefix_length(),
+            "shift": script.shift.to_json(),
+            "isImplicit": script.is_implicit,
+            "hasReturn": script.has_return,
+        });
+        let promise = self.start_program(&function, program, &limits.to_string())?;
         poll_fn(|cx| {
             while let Poll::Ready(frame) = frames.poll_recv(cx) {
                 match frame {
@@ -97,28 +110,18 @@ impl Isolate {
         &mut self,
         function: &v8::Global<v8::Value>,
         program: &Program,
+        limits: &str,
     ) -> Result<v8::Global<v8::Promise>, Fault> {
-        let limits = json!({
-            "maxArgument": program.max_argument,
-            "maxTimers": program.max_timers,
-            "startColumn": source::prefix_length(),
-        });
         let started = {
             scope!(scope, self.runtime);
             v8::tc_scope!(let scope, scope);
-            host_object::start_guest_program(
-                scope,
-                &self.host,
-                function,
-                program,
-                &limits.to_string(),
-            )
-            .map(|promise| v8::Global::new(scope, promise))
-            .ok_or_else(|| {
-                scope
-                    .exception()
-                    .map(|exception| JsError::from_v8_exception(scope, exception))
-            })
+            host_object::start_guest_program(scope, &self.host, function, program, limits)
+                .map(|promise| v8::Global::new(scope, promise))
+                .ok_or_else(|| {
+                    scope
+                        .exception()
+                        .map(|exception| JsError::from_v8_exception(scope, exception))
+                })
         };
         started.map_err(|error| match error {
             // A script that loops before its first `await` is stopped here.

@@ -1,12 +1,13 @@
 //! Turns the source of a program into a script that the engine runs.
 //!
-//! Invariant: no code moves. Types are blanked out in place, a Markdown fence becomes an empty line, and the wrapper
+//! Invariant: no code moves, but for an inserted `return` (`program_value`). Types are blanked out in place, a Markdown fence becomes an empty line, and the wrapper
 //! that makes `await` and `return` legal precedes the first line, whose columns are corrected by [`user_column`].
 
 mod nesting_depth;
+mod program_value;
 mod warnings;
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use deno_core::serde_json::json;
 use mux_wire::{
@@ -21,13 +22,20 @@ use swc_common::{
 };
 use swc_ts_fast_strip::{Mode, Options, operate};
 
+pub(crate) use self::program_value::{ColumnShift, ValueScript};
 use crate::fault;
+
+thread_local! {
+    /// The columns that moved in the program that this thread runs.
+    static SHIFT: Cell<ColumnShift> = const { Cell::new(ColumnShift::NONE) };
+}
 
 /// The name of the script in stack traces.
 pub(crate) const SCRIPT_NAME: &str = "program.ts";
 
 /// The column in the user's source for a column of the script.
 pub(crate) fn user_column(line: u32, column: u32) -> u32 {
+    let column = SHIFT.get().original(line, column);
     if line == 1 {
         column.saturating_sub(prefix_length()).max(1)
     } else {
@@ -49,11 +57,21 @@ pub(crate) struct SourceCheck {
 }
 
 pub(crate) fn check_source(source: &str) -> SourceCheck {
+    SHIFT.set(ColumnShift::NONE);
     match prepare_script(source) {
-        Ok(script) => SourceCheck {
-            faults: Vec::new(),
-            warnings: warnings::program_warnings(&script),
-        },
+        Ok(script) => {
+            let valued = program_value::return_value(script.clone());
+            let script = if valued.awaits_call {
+                SHIFT.set(valued.shift);
+                valued.text
+            } else {
+                script
+            };
+            SourceCheck {
+                faults: Vec::new(),
+                warnings: warnings::program_warnings(&script),
+            }
+        }
         Err(faults) => SourceCheck {
             faults,
             warnings: Vec::new(),
@@ -61,8 +79,17 @@ pub(crate) fn check_source(source: &str) -> SourceCheck {
     }
 }
 
+/// Turns the source into a script whose value is an async function that returns the value of the program, or returns
+/// all errors in it.
+pub(crate) fn prepare_program(source: &str) -> Result<ValueScript, Vec<Fault>> {
+    SHIFT.set(ColumnShift::NONE);
+    let script = program_value::return_value(prepare_script(source)?);
+    SHIFT.set(script.shift);
+    Ok(script)
+}
+
 /// Turns the source into a script whose value is an async function, or returns all errors in it.
-pub(crate) fn prepare_script(source: &str) -> Result<String, Vec<Fault>> {
+fn prepare_script(source: &str) -> Result<String, Vec<Fault>> {
     let plain = strip_bom_hashbang_and_fence(source);
     let nesting = nesting_depth::measure_nesting(&plain);
     if let Some((line, column)) = nesting.too_deep {

@@ -1,2 +1,2 @@
 const total = 1;
-export default total;
+export { total };

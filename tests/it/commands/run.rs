@@ -70,7 +70,7 @@ fn commands_run_prints_text_as_text_and_other_values_as_json() {
         ("return 1.5", "1.5\n"),
         ("return false", "false\n"),
         ("return null", ""),
-        ("", ""),
+        ("null", ""),
     ] {
         prints(env.run(code), data);
     }

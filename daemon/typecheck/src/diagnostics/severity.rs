@@ -14,9 +14,9 @@ const ERROR_CODES: &[u32] = &[
 ];
 /// Codes in the range of syntax errors that concern types.
 const NON_SYNTAX_CODES: &[u32] = &[1058, 1062, 1117, 1320, 1321, 1322, 1345, 1355, 1360];
-/// Codes that are irrelevant at run time: uninitialized properties, values of unknown type, calls of a promise's
-/// `resolve` without a value.
-const IGNORED_CODES: &[u32] = &[2564, 2571, 2683, 2794, 18046];
+/// Codes that are irrelevant at run time: uninitialized properties, values of unknown type, the comma in place of a
+/// default export, calls of a promise's `resolve` without a value.
+const IGNORED_CODES: &[u32] = &[2564, 2571, 2683, 2695, 2794, 18046];
 
 /// Globals with members that the engine may have but the type library lacks.
 const ENGINE_GLOBALS: &[&str] = &["Atomics", "Intl", "Iterator", "JSON", "Math", "Reflect"];

@@ -25,11 +25,32 @@ core.setHandledPromiseRejectionHandler((promise) => {
   stray.delete(promise);
 });
 
-const { console, inspect, startColumn } = makeConsole();
+const { console, inspect, correctColumns, hasPrinted } = makeConsole();
 const session = makeMux();
 define("console", console);
 define("mux", session.mux, false);
 for (const [name, value] of Object.entries(web.globals)) define(name, value);
+
+// What is known of the program's value, and the length that a result may have.
+let isImplicit = false;
+let hasReturn = false;
+let maxResult = 0;
+
+// The result as JSON text. A program that does not return its last expression did not ask for its value: one that cannot
+// be a result is no error.
+const resultText = (value) => {
+  if (!isImplicit) return toJson(value, "result");
+  let text;
+  try {
+    text = toJson(value, "value of the last expression");
+  } catch (error) {
+    warn(`${error.message}: the result is null; \`return\` what you need`);
+    return "null";
+  }
+  if (text.length <= maxResult) return text;
+  warn(`the value of the last expression is too long for a result: \`return\` what you need`);
+  return "null";
+};
 
 // Globals that are removed: shared memory, compilers, and the handles of the runtime and of the host.
 const FOREIGN = ["__muxHost", "Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"];
@@ -76,12 +97,17 @@ globalThis.__muxHost = Object.freeze({
     session.prepare(input, names, limits.maxArgument);
     web.startClock();
     web.limitTimers(limits.maxTimers);
-    startColumn(limits.startColumn);
+    correctColumns(limits.startColumn, limits.shift);
+    ({ isImplicit, hasReturn, maxResult } = limits);
   },
   /** Calls the compiled program; the promise is fulfilled with the result as JSON text. */
   async start(program) {
     try {
-      return toJson(await program(), "result");
+      const value = await program();
+      if (value === undefined && !hasReturn && !session.hasCalled() && !hasPrinted()) {
+        warn("the program returned nothing and called no tool: `return` the result");
+      }
+      return resultText(value);
     } finally {
       op_mux_ended();
     }

@@ -50,17 +50,25 @@ function functionName(value) {
 
 const { URL, URLSearchParams } = globals;
 
-// The column at which the program begins in the first line of its script.
+// The column at which the program begins in the first line of its script, and the columns that an inserted `return`
+// has moved.
 let firstColumn = 0;
-const startColumn = (column) => void (firstColumn = column);
+let shift = { line: 0, column: 0, by: 0 };
+const correctColumns = (first, moved) => {
+  firstColumn = first;
+  shift = moved;
+};
+const usersColumn = (line, column) => {
+  if (line === shift.line && column > shift.column) column = Math.max(shift.column + 1, column - shift.by);
+  return line === 1 ? Math.max(1, column - firstColumn) : column;
+};
 
-// Drops frames of the prelude, which mean nothing to the author of a program, and corrects the columns of the first
-// line, which is shifted in the script.
+// Drops frames of the prelude, which mean nothing to the author of a program, and corrects columns.
 const usersFrames = (stack) =>
   stack
     .split("\n")
     .filter((line) => !/^\s+at .*\bext:/.test(line))
-    .map((line) => line.replace(/\bprogram\.ts:1:(\d+)/, (_, column) => `program.ts:1:${Math.max(1, column - firstColumn)}`))
+    .map((line) => line.replace(/\bprogram\.ts:(\d+):(\d+)/, (_, at, column) => `program.ts:${at}:${usersColumn(Number(at), Number(column))}`))
     .join("\n");
 
 function inspectObject(value, depth, seen) {
@@ -154,9 +162,13 @@ function tableRows(data) {
 
 export function makeConsole() {
   let indent = "";
+  let hasPrinted = false;
   const counts = new Map();
   const timers = new Map();
-  const print = (level, text) => op_mux_console(level, indent === "" ? text : indent + text.replaceAll("\n", `\n${indent}`));
+  const print = (level, text) => {
+    hasPrinted = true;
+    op_mux_console(level, indent === "" ? text : indent + text.replaceAll("\n", `\n${indent}`));
+  };
   const at = (level) => (...args) => print(level, format(args));
   const elapsed = (label) => (timers.has(label) ? `${label}: ${Date.now() - timers.get(label)} ms` : `${label}: no such timer`);
   const console = {
@@ -190,5 +202,5 @@ export function makeConsole() {
     // There is nothing to clear: the output has been sent already.
     clear: () => {},
   };
-  return { console, inspect, startColumn };
+  return { console, inspect, correctColumns, hasPrinted: () => hasPrinted };
 }

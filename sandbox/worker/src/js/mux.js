@@ -46,8 +46,10 @@ export function makeMux() {
   let inputText = "null";
   let maxArgument = Infinity;
   let input;
+  let hasCalled = false;
 
   const encode = (args, path) => {
+    hasCalled = true;
     const text = args === undefined ? "{}" : toJson(args, "argument", "validation", path);
     if (text.length > maxArgument) {
       throw failure({
@@ -100,6 +102,7 @@ export function makeMux() {
   };
   // The text that leaves is validated. If one of several parts is invalid, none is sent.
   const emit = (part) => {
+    hasCalled = true;
     const several = isArray(part);
     const count = several ? part.length : 1;
     const texts = create(null);
@@ -152,6 +155,7 @@ export function makeMux() {
 
   return {
     mux: world("mux", server, worlds.list),
+    hasCalled: () => hasCalled,
     prepare(newInput, newNames, limit) {
       inputText = newInput;
       maxArgument = limit;

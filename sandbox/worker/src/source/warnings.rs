@@ -24,7 +24,7 @@ const MAX_WARNINGS: usize = 100;
 const MAX_VISIT_DEPTH: usize = 4000;
 
 /// The position of the first byte for the parser, which reserves 0.
-const SOURCE_START: BytePos = BytePos(1);
+pub(super) const SOURCE_START: BytePos = BytePos(1);
 
 /// The warnings for a script that [`super::prepare_script`] returned, sorted by position.
 pub(super) fn program_warnings(script: &str) -> Vec<Fault> {
@@ -39,7 +39,7 @@ pub(super) fn program_warnings(script: &str) -> Vec<Fault> {
 }
 
 /// Parses the script, which is plain JavaScript: its types are blanked out.
-fn parse_script(script: &str) -> Option<Script> {
+pub(super) fn parse_script(script: &str) -> Option<Script> {
     let end = BytePos(
         SOURCE_START
             .0

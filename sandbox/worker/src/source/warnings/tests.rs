@@ -2,11 +2,19 @@
 
 use std::{fmt::Write as _, thread};
 
-use super::{super::check_source, MAX_WARNINGS};
+use super::{
+    super::{SourceCheck, check_source},
+    MAX_WARNINGS,
+};
+
+/// Checks a program with another statement at its end: the last expression is awaited.
+fn checked(source: &str) -> SourceCheck {
+    check_source(&format!("{source}\nnull;"))
+}
 
 /// The warnings of a program, one per line: position and message.
 fn warned(source: &str) -> String {
-    let checked = check_source(source);
+    let checked = checked(source);
     assert_eq!(checked.faults, [], "{source}");
     let mut text = String::new();
     for warning in checked.warnings {
@@ -30,6 +38,20 @@ const LATER: &str = "is not awaited: its calls are cancelled when the program en
 
 fn lost(place: &str, name: &str) -> String {
     format!("{place} `{name}(…)` {LOST}")
+}
+
+#[test]
+fn last_call_of_a_program_is_its_value_and_is_awaited() {
+    for (source, warnings) in [
+        ("mux.files.write_file({ content });", 0),
+        ("async function main() { await mux.a.b(); }\nmain();", 0),
+        ("(async () => { await mux.a.b(); })()", 0),
+        ("async () => { mux.a.b(); }", 1),
+        ("[1].map((x) => mux.a.b(x));", 1),
+        ("mux.a.b();\nif (1) { mux.a.c(); }", 2),
+    ] {
+        assert_eq!(check_source(source).warnings.len(), warnings, "{source}");
+    }
 }
 
 #[test]
@@ -239,7 +261,7 @@ fn hints_name_the_replacement() {
         ("Buffer.from(x)", "Uint8Array"),
         ("setImmediate(f)", "setTimeout"),
     ] {
-        let warnings = check_source(source).warnings;
+        let warnings = checked(source).warnings;
         let hint = warnings[0].hint.clone().unwrap();
         assert!(hint.contains(part), "{source}: {hint}");
     }
@@ -247,19 +269,19 @@ fn hints_name_the_replacement() {
 
 #[test]
 fn program_that_does_not_parse_has_no_warnings() {
-    let checked = check_source("mux.a.b();\nlet x = ;");
+    let checked = checked("mux.a.b();\nlet x = ;");
     assert_eq!((checked.faults.len(), checked.warnings.len()), (1, 0));
 }
 
 #[test]
 fn warnings_are_limited_and_sorted() {
     let source = "mux.a.b();\n".repeat(10_000);
-    let warnings = check_source(&source).warnings;
+    let warnings = checked(&source).warnings;
     assert_eq!(warnings.len(), MAX_WARNINGS);
     let lines: Vec<u32> = warnings.iter().filter_map(|w| w.line).collect();
     assert!(lines.is_sorted(), "{lines:?}");
     let long = format!("mux.{}.b()", "a".repeat(100_000));
-    assert!(check_source(&long).warnings[0].message.len() < 200);
+    assert!(checked(&long).warnings[0].message.len() < 200);
 }
 
 /// The maximum nesting, and chains, whose depth is limited only by the parser's stack.

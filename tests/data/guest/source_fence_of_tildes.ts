@@ -1,0 +1,3 @@
+~~~typescript
+return 1;
+~~~

@@ -1,0 +1,1 @@
+const a: any = null; a.missing.member;

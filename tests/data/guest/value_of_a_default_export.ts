@@ -1,0 +1,5 @@
+export const limit = 3;
+
+export default async function () {
+  return limit;
+}

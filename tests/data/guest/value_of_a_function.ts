@@ -1,0 +1,4 @@
+async () => {
+  const words: string[] = ["a", "b"];
+  return words.length;
+}

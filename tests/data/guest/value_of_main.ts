@@ -1,0 +1,9 @@
+const GREETING = "hello";
+
+async function main(): Promise<string> {
+  return GREETING;
+}
+
+function helper() {
+  return 1;
+}

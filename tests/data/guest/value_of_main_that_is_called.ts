@@ -1,0 +1,6 @@
+async function main() {
+  await null;
+  return "called once";
+}
+
+main();

@@ -1,0 +1,2 @@
+const seen = new Map<string, number>();
+seen.set("a", 1);
