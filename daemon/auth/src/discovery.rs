@@ -297,7 +297,7 @@ fn issuer_of(document: &Url) -> String {
     issuer.as_str().trim_end_matches('/').to_owned()
 }
 
-/// Whether a resource is this server, or a part of its address above it. A final slash and queries do not count.
+/// Returns true if a resource is this server, or a part of its address above it. A final slash and queries do not count.
 fn is_resource_of(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else {
         return false;

@@ -113,7 +113,7 @@ pub(super) fn is_request_refusal(why: &str) -> bool {
             .any(|name| why.contains(name))
 }
 
-/// Whether an authorization server refuses the registered client rather than the login: it does not know the client, or
+/// Returns true if an authorization server refuses the registered client rather than the login: it does not know the client, or
 /// has registered it without a scope. RFC 6749, 4.1.2.1 and 5.2.
 pub(super) fn is_registration_refusal(why: &str) -> bool {
     let names = ["invalid_client", "unauthorized_client", "invalid_scope"];

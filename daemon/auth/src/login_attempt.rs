@@ -206,7 +206,7 @@ impl LoginAttempt {
         }
     }
 
-    /// Whether it waits for the browser.
+    /// Returns true while it waits for the browser.
     pub(super) fn is_pending(&self) -> bool {
         self.outcome.borrow().is_none()
     }

@@ -94,7 +94,7 @@ fn django_oauth_toolkit_keeps_its_login() {
     super::keeps_its_login(DJANGO_OAUTH_TOOLKIT);
 }
 
-/// L-F7: the metadata offers only methods with a secret.
+/// L-F7: it refuses clients without a secret, although its metadata lists them.
 #[test]
 fn workers_oauth_provider_without_public_clients_registers_one_with_a_secret() {
     let Some((issuer, env)) = home(WORKERS_OAUTH_PROVIDER, &["--deny-public-clients"], "") else {
@@ -103,7 +103,8 @@ fn workers_oauth_provider_without_public_clients_registers_one_with_a_secret() {
     signed_in(&env, "one");
     issuer.expire();
     calls(&env, "one");
-    assert_eq!(issuer.refusals(), Vec::<String>::new());
+    let refused = "invalid_client_metadata: Public client registration is not allowed";
+    assert_eq!(issuer.refusals(), [refused]);
 }
 
 /// L-F10: the ID token of better-auth has only a subject.
