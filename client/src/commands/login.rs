@@ -105,7 +105,7 @@ impl EntryKey<'_> {
                             "its entry has `oauth = false`, so it has no sign-in to share";
                         Err(Error::new(Kind::Validation, message).hint("remove that key"))
                     }
-                    // What the switch says is what a table says.
+                    // `true` means the same as an empty table.
                     Value::Bool(true) => Ok((&["oauth"], json!({ "share": true }), shown)),
                     _ => Ok((&["oauth", "share"], true.into(), shown)),
                 }

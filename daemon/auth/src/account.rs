@@ -270,7 +270,7 @@ impl Account {
     /// Handles a 401 response to a token that cannot be replaced by a refresh.
     pub fn mark_token_refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
         self.remember_challenge(challenge);
-        // It may repeat the token, and long texts are cut.
+        // The header may repeat the token, and long texts are cut.
         let header = challenge.unwrap_or_default();
         let header = token.map_or_else(|| header.to_owned(), |token| token.hidden_in(header));
         let challenge = BearerChallenge::parse(&header, &self.server);
@@ -286,10 +286,11 @@ impl Account {
         if let Some(described) = described {
             why = format!("{why}: {described}");
         }
-        let error = match held.is_unproven && is_new {
-            true => AuthError::TokenRefused(why),
+        let error = if held.is_unproven && is_new {
+            AuthError::TokenRefused(why)
+        } else {
             // The server did accept tokens, and may do so again after another login.
-            false => AuthError::Required(why),
+            AuthError::Required(why)
         };
         // The user may have signed in meanwhile.
         if login.and_then(|login| login.secrets.access.as_ref()) == token {

@@ -47,7 +47,7 @@ pub(super) async fn find_refusal(
     let unused = [("state", random_text()), ("code_challenge", random_text())];
     let url = same_but(request, &unused);
     let what = "authorization endpoint";
-    // better-auth answers whoever accepts JSON without a redirect.
+    // If the request accepts JSON, better-auth answers with JSON in place of a redirect.
     let asked = client.get(what, &url, "text/html, */*;q=0.8");
     let at = url_without_secrets(&url);
     let at = at.split('?').next().unwrap_or_default();

@@ -4,7 +4,7 @@
 //! this server alone, or with a new registration.
 //! Invariant: a client of the user goes to its issuer only, and the redirect is for this request and from this issuer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use mux_secrets::Secret;
@@ -102,16 +102,17 @@ pub(super) async fn create_request(
     account: &Account,
     options: &LoginOptions,
     redirect: &str,
-    others: &[std::sync::Arc<Account>],
+    others: &[Arc<Account>],
 ) -> Result<AuthorizationRequest, AuthError> {
     let found = discover(account).await?;
     check_issuer(account, options, &found.issuer).await?;
     let before = account.login().await;
     let before = before.filter(|login| login.record.issuer == found.issuer);
     let before = before.as_deref();
-    let additional = match options.scopes.is_empty() {
-        true => additional_scopes(options, &found),
-        false => Vec::new(),
+    let additional = if options.scopes.is_empty() {
+        additional_scopes(options, &found)
+    } else {
+        Vec::new()
     };
     let scopes = select_scopes(options, &found, before, &additional);
     let mut hidden: Vec<Secret> = options.client_secret.iter().cloned().collect();
@@ -143,7 +144,8 @@ pub(super) async fn create_request(
         refused_resources: None,
         notes,
     };
-    let (state, verifier) = (Secret::new(random_text()), Secret::new(random_text()));
+    let state = Secret::new(random_text());
+    let verifier = Secret::new(random_text());
     // A request that was changed is looked at again.
     let may_be_refused = draft.may_be_refused();
     loop {
@@ -209,16 +211,9 @@ impl Draft<'_> {
     /// Returns true if a part of the request is known to be refused by some issuers. Other requests are looked at only
     /// if the browser does not come back soon.
     fn may_be_refused(&self) -> bool {
-        let is_reused = matches!(
-            self.client,
-            ClientOfRequest::Registered {
-                is_reused: true,
-                ..
-            }
-        );
         // Some issuers list a prompt that they refuse.
         let is_refused_by_some = |prompt: &&str| *prompt == SELECT_ACCOUNT;
-        is_reused
+        self.client.is_reused()
             || self.account.lacked_answer()
             || self.resources.len() > 1
             || self.prompts.iter().any(is_refused_by_some)
@@ -246,18 +241,11 @@ impl Draft<'_> {
         let names = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
         let can_drop_prompt = !self.prompts.is_empty();
         let can_drop_resources = self.resources.len() > 1;
-        let is_reused = matches!(
-            self.client,
-            ClientOfRequest::Registered {
-                is_reused: true,
-                ..
-            }
-        );
         if can_drop_prompt && names(&["prompt", "select_account"]) {
             self.drop_prompt();
-        } else if can_drop_resources && names(&["resource", "invalid_target"]) {
+        } else if can_drop_resources && names(&["invalid_target"]) {
             self.drop_resources(&refusal.words);
-        } else if is_reused {
+        } else if self.client.is_reused() {
             let scopes = &self.scopes;
             let client = client_registration::register(self.found, self.redirect, scopes).await?;
             self.notes.push(format!(
@@ -358,6 +346,16 @@ impl Draft<'_> {
 }
 
 impl ClientOfRequest {
+    fn is_reused(&self) -> bool {
+        matches!(
+            self,
+            Self::Registered {
+                is_reused: true,
+                ..
+            }
+        )
+    }
+
     fn credentials(&self) -> &ClientCredentials {
         match self {
             Self::Own(credentials) => credentials,
@@ -487,7 +485,7 @@ fn select_prompts(
     prompts
 }
 
-/// The scopes of the entry, or those that the server requires; and those that the login has or lacked so far.
+/// Selects the scopes of the entry or else of the server, and adds those that the former login had or lacked.
 fn select_scopes(
     options: &LoginOptions,
     found: &DiscoveredIssuer,
@@ -561,7 +559,7 @@ async fn select_client(
         } else if client.has_expired() {
             Some("its registration has expired")
         } else if before.record.redirect != redirect {
-            // Its port is taken. Nothing is wrong with the registration.
+            // Another program has the port. Nothing is wrong with the registration.
             None
         } else {
             return Ok(ClientOfRequest::Registered {
@@ -619,7 +617,7 @@ impl Account {
     async fn resources_to_share(
         &self,
         found: &DiscoveredIssuer,
-        others: &[std::sync::Arc<Account>],
+        others: &[Arc<Account>],
     ) -> Vec<String> {
         let mut resources = Vec::new();
         if others.is_empty() || self.is_unshareable(&found.issuer).await {

@@ -100,9 +100,10 @@ async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthE
         Some(own) => (own.resource, own.issuers, own.scopes),
         None => (None, Vec::new(), Vec::new()),
     };
-    let metadata = match issuers.is_empty() {
-        false => find_named_issuer(&client, server, &issuers).await?,
-        true => find_issuer_beside(&client, server).await?,
+    let metadata = if issuers.is_empty() {
+        find_issuer_beside(&client, server).await?
+    } else {
+        find_named_issuer(&client, server, &issuers).await?
     };
     check_metadata(&metadata, &client)?;
     let issuer = metadata.issuer.clone();
@@ -112,9 +113,10 @@ async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthE
         metadata,
         resource: resource.unwrap_or_else(|| account.key.resource.clone()),
         has_resource_metadata,
-        scopes: match challenge.scopes.is_empty() {
-            true => scopes,
-            false => challenge.scopes,
+        scopes: if challenge.scopes.is_empty() {
+            scopes
+        } else {
+            challenge.scopes
         },
     })
 }

@@ -230,7 +230,7 @@ impl LoginAttempt {
     }
 }
 
-/// What ends an attempt before the browser returns. An attempt whose browser has returned is completed.
+/// The tokens that end an attempt before the browser returns. Once the browser has returned, the attempt is completed.
 struct AttemptEnd {
     given_up: CancellationToken,
     abandoned: CancellationToken,

@@ -78,7 +78,7 @@ pub(super) struct LoginRecord {
     pub(super) revocation_endpoint: Option<String>,
     /// How the client authenticates.
     pub(super) client_auth: Option<ClientAuthMethod>,
-    /// What stands for `client_auth` in records of earlier versions: whether the secret is sent in the body.
+    /// Earlier versions wrote this in place of `client_auth`: the secret is sent in the body.
     #[serde(default, skip_serializing)]
     pub(super) secret_in_body: bool,
     /// The scopes that the client of muxd's registration may request.
@@ -223,8 +223,8 @@ impl LoginRecord {
             .is_some_and(|remaining| remaining.is_zero())
     }
 
-    /// Takes over the tokens of an answer. Without scopes in it, those that were requested count as granted; without a
-    /// refresh token in it, the old one stays.
+    /// Takes over granted tokens. If the grant has no scopes, the requested scopes count as granted; if it has no refresh
+    /// token, the old one stays.
     pub(super) fn take(&mut self, secrets: &mut LoginSecrets, grant: TokenGrant, asked: &[String]) {
         self.scopes = grant.scopes.unwrap_or_else(|| asked.to_vec());
         let token = grant.id_token.as_ref();

@@ -73,7 +73,7 @@ pub(super) struct TokenGrant {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
     pub(super) expires_in: Option<u64>,
-    /// `None`: those that were requested.
+    /// `None` if the grant equals the request.
     pub(super) scopes: Option<Vec<String>>,
     pub(super) id_token: Option<Secret>,
     /// Who has signed in, for a token that was requested with the refresh token of another login.
@@ -81,7 +81,7 @@ pub(super) struct TokenGrant {
 }
 
 impl ClientAuthMethod {
-    /// Reads the name of a method; `None` for one that muxd does not offer.
+    /// Parses a method name. `None` if muxd does not offer the method.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::None),

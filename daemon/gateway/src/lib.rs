@@ -422,7 +422,7 @@ impl Gateway {
         Ok((found, tool, raw))
     }
 
-    /// Server and tool of a path. A path that begins with the name of no server may be the spelling of another client.
+    /// Splits a path into server and tool. If the path begins with no server name, other spellings are tried.
     fn split_visible_path(&self, path: &str, scope: &Scope) -> Result<(String, String), Fault> {
         let is_visible = |server: &str| self.upstreams.find_visible(server, scope).is_ok();
         let spelled = plain_spelling(path);

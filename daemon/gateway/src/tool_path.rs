@@ -1,4 +1,4 @@
-//! The path of a tool, as callers write it: `server.tool`, or a spelling of other clients.
+//! Tool paths: `server.tool`, and how other clients spell it.
 
 use std::borrow::Cow;
 

@@ -149,7 +149,7 @@ pub enum OauthSetting {
         scopes: Vec<String>,
         /// The port of the callback on the loopback interface; `None`: any free one.
         port: Option<u16>,
-        /// Whether the server may use the sign-in of another server, where it was granted for this one.
+        /// Allows the server to use another server's sign-in, if it was granted for this server.
         share: bool,
     },
 }

@@ -100,7 +100,7 @@ impl Account {
         let found = discovery::discover(self).await?;
         let unfit = |why: &str| AuthError::Unfit(why.into());
         if !found.has_resource_metadata {
-            return Err(unfit("it has no metadata of its own"));
+            return Err(unfit("the server has no resource metadata"));
         }
         if self.key.is_own_client()
             && let Some(known) = self.remembered_issuer().await?

@@ -97,10 +97,11 @@ impl OpenError {
 impl AuthChallenge {
     /// What the user can do.
     pub fn fix(&self, server: &str) -> String {
-        match self.refuses_new_token {
-            true => "another login would bring the same: tell the operator of the server, or give a token in its `headers`"
-                .into(),
-            false => format!("`mux servers login {server}`, or give a token in its `headers`"),
+        if self.refuses_new_token {
+            "another login would bring the same: tell the operator of the server, or give a token in its `headers`"
+                .into()
+        } else {
+            format!("`mux servers login {server}`, or give a token in its `headers`")
         }
     }
 

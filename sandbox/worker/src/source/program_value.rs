@@ -14,6 +14,8 @@ use swc_ecma_ast::{
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
+use mux_wire::program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX};
+
 use super::warnings::{SOURCE_START, parse_script};
 
 /// Functions with these names are called if a program has several.
@@ -72,6 +74,12 @@ pub(super) fn return_value(script: String) -> ValueScript {
         has_return: false,
         awaits_call: false,
     };
+    if ends_with_return(&script) {
+        return ValueScript {
+            has_return: true,
+            ..unchanged(script)
+        };
+    }
     let Some(tree) = parse_script(&script) else {
         return unchanged(script);
     };
@@ -131,6 +139,19 @@ pub(super) fn return_value(script: String) -> ValueScript {
             ..unchanged
         },
     }
+}
+
+/// Returns true if the last line is a `return` of the program itself. A function around it would have to end on this line.
+/// It saves most programs the second parse.
+fn ends_with_return(script: &str) -> bool {
+    let body = script.strip_suffix(WRAPPER_SUFFIX).unwrap_or(script);
+    let line = body.trim_end().rsplit('\n').next().unwrap_or_default();
+    let line = line.strip_prefix(WRAPPER_PREFIX).unwrap_or(line);
+    let returned = line.strip_prefix("return");
+    returned.is_some_and(|value| {
+        let is_word = value.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+        !is_word && !value.contains('}')
+    })
 }
 
 enum FoundValue {
@@ -436,6 +457,9 @@ mod tests {
         }
         for source in [
             "return 1",
+            "const a = 1;\nreturn a;",
+            "return { a: 1 };",
+            "if (1) {\nreturn 1 }\n2",
             "if (a) return 1;\n2",
             "for (const a of [1]) { console.log(a); }",
             "function a() {}\nfunction b() {}",
