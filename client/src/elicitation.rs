@@ -14,6 +14,7 @@ pub(crate) use self::field::{
     EnumChoice, FieldKind, FormField, SKIP_ANSWER, TextFormat, is_numbered,
 };
 use crate::web_url::parse_web_url;
+use mux_typegen::normal_form::SchemaView;
 
 /// The maximum number of fields that a user is asked for.
 const MAX_FORM_FIELDS: usize = 64;
@@ -194,21 +195,24 @@ fn read_verdict(
 }
 
 fn parse_form(schema: &Value) -> Result<Vec<FormField>, String> {
-    let Some(properties) = schema["properties"].as_object() else {
+    let view = SchemaView::new(schema);
+    let schema = view.flattened(view.root());
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Ok(Vec::new());
     };
     if properties.len() > MAX_FORM_FIELDS {
         return Err(format!("its form has more than {MAX_FORM_FIELDS} fields"));
     }
-    let required: Vec<&str> = schema["required"]
-        .as_array()
+    let required = schema.get("required").and_then(Value::as_array);
+    let required: Vec<&str> = required
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let fields = properties
-        .iter()
-        .map(|(name, field)| FormField::parse(name, field, required.contains(&name.as_str())));
+    let fields = properties.iter().map(|(name, field)| {
+        let field = Value::Object(view.flattened(field));
+        FormField::parse(name, &field, required.contains(&name.as_str()))
+    });
     Ok(fields.collect())
 }
 
@@ -242,6 +246,33 @@ mod tests {
                 "required": ["name"],
             },
         })
+    }
+
+    #[test]
+    fn fields_are_found_through_references_and_alternatives() {
+        let params = json!({
+            "message": "who?",
+            "requestedSchema": {
+                "$ref": "#/$defs/Form",
+                "$defs": {
+                    "Form": { "type": "object", "properties": {
+                        "age": { "anyOf": [{ "type": "integer" }, { "type": "null" }], "title": "Age" },
+                        "size": { "$ref": "#/$defs/Size" },
+                        "name": { "type": "string", "nullable": true },
+                    }, "required": "size" },
+                    "Size": { "type": "string", "enum": ["S", "L"] },
+                },
+            },
+        });
+        let mut dialog = ElicitationDialog::parse(&params).unwrap();
+        for line in ["7", "L", "Ada"] {
+            assert_eq!(dialog.handle_line(line), DialogStep::Next, "{line}");
+        }
+        let DialogStep::Finished(answer) = dialog.handle_line("accept") else {
+            panic!("not finished");
+        };
+        let content = json!({ "age": 7, "size": "L", "name": "Ada" });
+        assert_eq!(answer.into_result()["content"], content);
     }
 
     #[test]

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use tracing::warn;
 
 use super::Tool;
-use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
+use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict, UncheckableSchema};
 use mux_text::did_you_mean::nearest;
+use mux_typegen::normal_form::{JsonTypes, SchemaView};
 
 /// The maximum number of undeclared arguments that an error names.
 const MAX_UNDECLARED_NAMES: usize = 5;
@@ -30,26 +31,38 @@ impl Tool {
         }
     }
 
-    /// Parses typed arguments: each text is read as the schema requires.
+    /// Parses typed arguments: each text is read as the schema requires, however the schema says it.
     pub fn read_typed_arguments(
         &self,
         pairs: Vec<(String, String)>,
     ) -> Result<Map<String, Value>, Fault> {
         let mut grouped: Map<String, Value> = Map::new();
-        let whole = self.input_schema();
+        let schema = SchemaView::new(&self.input_schema());
         for (name, text) in pairs {
-            let schema = &whole["properties"][&name];
-            let wants_list = wants(schema, "array");
-            let value = read_as(schema, &text);
+            let member = schema.member(&name);
+            let types = schema.types(&member);
+            let takes_list = types != JsonTypes::ALL && types.contains("array");
+            let item = || {
+                let items: Vec<&Value> = member
+                    .iter()
+                    .flat_map(|member| schema.items(member))
+                    .collect();
+                read_as(&schema, &items, &text)
+            };
             match grouped.get_mut(&name) {
-                None if wants_list && !value.is_array() => {
-                    grouped.insert(name, Value::Array(vec![read_as(&schema["items"], &text)]));
-                }
                 None => {
+                    let value = read_as(&schema, &member, &text);
+                    let needs_list = takes_list && !types.allows_value(&value);
+                    let value = if needs_list {
+                        Value::Array(vec![item()])
+                    } else {
+                        value
+                    };
                     grouped.insert(name, value);
                 }
-                Some(Value::Array(items)) if wants_list => {
-                    items.push(read_as(&schema["items"], &text));
+                Some(Value::Array(items)) if takes_list => items.push(item()),
+                Some(only) if takes_list => {
+                    *only = Value::Array(vec![only.take(), item()]);
                 }
                 Some(_) => return Err(self.refuse(&[format!("{name}: it is given twice")])),
             }
@@ -108,11 +121,21 @@ impl Tool {
     }
 
     async fn schema(&self) -> Option<Arc<CompiledSchema>> {
-        let refused = |error: &str| {
+        let refused = |error: &UncheckableSchema| {
             warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
         };
         let text = || self.sent_schema_text().to_owned();
         self.arguments.0.get(text, refused).await
+    }
+
+    /// What of its schemas is not checked, as far as its calls have shown.
+    pub(super) fn unchecked_parts(&self) -> Vec<String> {
+        let input = self.arguments.0.notes().into_iter();
+        let output = self.results.notes().into_iter();
+        let input = input.map(|note| format!("{}: {note}", self.name));
+        input
+            .chain(output.map(|note| format!("{} (result): {note}", self.name)))
+            .collect()
     }
 
     fn arguments_hint(&self) -> String {
@@ -142,7 +165,7 @@ impl Tool {
 
 /// The names of an object's properties; `None` if it may have others, or if they depend on more than these keywords.
 pub(super) fn declared_names(schema: &Value) -> Option<Vec<&str>> {
-    const OPENING: [&str; 8] = [
+    const OPENING: [&str; 10] = [
         "patternProperties",
         "$ref",
         "$dynamicRef",
@@ -151,14 +174,18 @@ pub(super) fn declared_names(schema: &Value) -> Option<Vec<&str>> {
         "oneOf",
         "if",
         "dependentSchemas",
+        "dependencies",
+        "nullable",
     ];
     let schema = schema.as_object()?;
     if OPENING.iter().any(|keyword| schema.contains_key(*keyword)) {
         return None;
     }
-    match schema.get("additionalProperties") {
-        None | Some(Value::Bool(false)) => {}
-        Some(_) => return None,
+    for keyword in ["additionalProperties", "unevaluatedProperties"] {
+        match schema.get(keyword) {
+            None | Some(Value::Bool(false)) => {}
+            Some(_) => return None,
+        }
     }
     let properties = schema.get("properties")?.as_object()?;
     // Without properties, the type is `{}`, to which every object fits.
@@ -176,21 +203,27 @@ pub(super) fn declared_names(schema: &Value) -> Option<Vec<&str>> {
     )
 }
 
-fn wants(schema: &Value, kind: &str) -> bool {
-    match &schema["type"] {
-        Value::String(only) => only == kind,
-        Value::Array(several) => several.iter().any(|one| one == kind),
-        _ => false,
+/// Typed text as a value that the schemas allow: a listed value, a string where one is allowed, otherwise JSON if it
+/// parses. JSON objects and lists are never meant as strings where they are allowed themselves.
+fn read_as(schema: &SchemaView, member: &[&Value], text: &str) -> Value {
+    let string = || Value::String(text.to_owned());
+    let parsed: Option<Value> = serde_json::from_str(text).ok();
+    let types = schema.types(member);
+    let listed = schema.listed_values(member);
+    if listed.contains(&&string()) {
+        return string();
+    }
+    match parsed {
+        Some(parsed) if listed.contains(&&parsed) => parsed,
+        Some(parsed) if types == JsonTypes::ALL => parsed,
+        Some(parsed) if !types.contains("string") => parsed,
+        Some(parsed) if !is_scalar(&parsed) && types.allows_value(&parsed) => parsed,
+        _ => string(),
     }
 }
 
-/// Typed text as a value: a string where the schema allows one, otherwise JSON if it parses.
-fn read_as(schema: &Value, text: &str) -> Value {
-    let parsed = || serde_json::from_str(text).ok();
-    if wants(schema, "string") {
-        return Value::String(text.to_owned());
-    }
-    parsed().unwrap_or_else(|| Value::String(text.to_owned()))
+fn is_scalar(value: &Value) -> bool {
+    !value.is_array() && !value.is_object()
 }
 
 fn shape(value: &Value) -> &'static str {
@@ -290,7 +323,16 @@ mod tests {
                 "count": { "type": "integer" },
                 "deep": { "type": "boolean" },
                 "tags": { "type": "array", "items": { "type": "string" } },
+                "since": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+                "code": { "allOf": [{ "type": "string" }] },
+                "labels": { "$ref": "#/$defs/Labels" },
+                "level": { "enum": [1, "2"] },
+                "filter": { "anyOf": [{ "type": "string" }, { "type": "object" }] },
+                "any": {},
             },
+            "$defs": { "Labels": { "anyOf": [
+                { "type": "array", "items": { "type": "string" } }, { "type": "null" },
+            ] } },
         });
         let read = async |pairs: &[(&str, &str)]| {
             let described = ToolDescription {
@@ -318,6 +360,27 @@ mod tests {
             .await
             .unwrap(),
             json!({ "name": "12", "count": 12, "deep": true, "tags": ["1", "b"] })
+        );
+        assert_eq!(
+            read(&[
+                ("since", "2024"),
+                ("code", "5"),
+                ("labels", "1"),
+                ("labels", "b"),
+                ("level", "2"),
+                ("filter", "{\"a\": 1}"),
+                ("any", "7"),
+            ])
+            .await
+            .unwrap(),
+            json!({ "since": "2024", "code": "5", "labels": ["1", "b"], "level": "2",
+                "filter": { "a": 1 }, "any": 7 })
+        );
+        assert_eq!(
+            read(&[("level", "1"), ("filter", "12"), ("labels", "null")])
+                .await
+                .unwrap(),
+            json!({ "level": 1, "filter": "12", "labels": null })
         );
         assert_eq!(
             read(&[("tags", "[\"x\"]"), ("new", "a=b")]).await.unwrap(),
@@ -373,6 +436,32 @@ mod tests {
         }
         let closed = json!({ "properties": { "path": {} }, "additionalProperties": false });
         assert!(names(closed, json!({ "pth": 1 })).is_err());
+    }
+
+    #[tokio::test]
+    async fn one_odd_keyword_costs_that_keyword() {
+        for (schema, wrong) in [
+            (json!({ "type": "nonsense", "enum": ["a"] }), "1"),
+            (json!({ "type": "string", "pattern": "(" }), "1"),
+            (json!({ "type": "string", "minLength": "many" }), "1"),
+            (
+                json!({ "type": "integer", "minimum": 0, "exclusiveMinimum": true }),
+                "0",
+            ),
+            (
+                json!({ "type": "string", "items": null, "enum": null, "anyOf": [] }),
+                "1",
+            ),
+            (
+                json!({ "allOf": [{ "$ref": "#/nowhere" }, { "type": "string" }] }),
+                "1",
+            ),
+            (json!({ "type": "float" }), "\"x\""),
+        ] {
+            let object = json!({ "properties": { "x": schema } });
+            let wrong = format!("{{\"x\": {wrong}}}");
+            assert!(check(object, &wrong).await.is_err(), "{schema}");
+        }
     }
 
     #[tokio::test]

@@ -14,6 +14,10 @@ use mux_text::{
     digest::{Digest, DigestKey},
     sanitize::{clean, clean_members, clean_schema, shorten_schema, shortened},
 };
+use mux_typegen::normal_form::normalize;
+
+/// Once there are so many notes, no further schemas are searched for more.
+const MAX_SCHEMA_NOTES: usize = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct ToolDrafts {
@@ -23,6 +27,8 @@ pub(super) struct ToolDrafts {
     /// Texts of which each tool gets its own copy.
     words: String,
     search: SignSearch,
+    /// What of the schemas is read in another way than it is written, or not at all.
+    schema_notes: Vec<String>,
 }
 
 /// A tool, with the ranges of its texts.
@@ -57,6 +63,7 @@ pub(super) struct ToolDraft {
 impl ToolDrafts {
     pub(super) fn add(&mut self, server: &str, mut described: ToolDescription) {
         let signs = self.search.of_tool(&described);
+        self.note_schemas(&described);
         readable(&mut described, server);
         let path = format!("{server}.{}", described.name);
         let description = described.description.take();
@@ -128,6 +135,26 @@ impl ToolDrafts {
             overridden: described.overridden,
         };
         self.drafts.push(draft);
+    }
+
+    fn note_schemas(&mut self, described: &ToolDescription) {
+        let input = Some((&described.input_schema, ""));
+        let output = described.output_schema.as_ref();
+        let output = output.map(|schema| (schema, " (result)"));
+        for (schema, side) in [input, output].into_iter().flatten() {
+            if self.schema_notes.len() >= MAX_SCHEMA_NOTES {
+                return;
+            }
+            let notes = normalize(schema).notes.into_iter();
+            let name = clean(&described.name);
+            self.schema_notes
+                .extend(notes.map(|note| format!("{name}{side}: {note}")));
+        }
+    }
+
+    /// At most about a hundred.
+    pub(super) fn take_schema_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.schema_notes)
     }
 
     /// Whether there was too much text to look for signs of injection in all of it.

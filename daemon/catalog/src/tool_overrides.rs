@@ -14,7 +14,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use mux_settings::{ToolOverride, ToolOverrides};
 use mux_text::{did_you_mean::nearest, digest::Digest};
-use mux_typegen::names::spell;
+use mux_typegen::{
+    names::spell,
+    normal_form::{JsonTypes, SchemaView},
+};
 use mux_wire::Fault;
 use serde_json::{Map, Value, json};
 
@@ -207,6 +210,10 @@ fn overridden(mut tool: ToolDescription, read: &ToolOverride) -> Result<ToolDesc
         }
     }
     let server_schema = tool.input_schema.to_string();
+    if tool.input_schema.get("$ref").is_some() {
+        let view = SchemaView::new(&tool.input_schema);
+        tool.input_schema = Value::Object(view.flattened(view.root()));
+    }
     hide_arguments(&mut tool.input_schema, &read.fixed);
     make_optional(&mut tool.input_schema, &read.defaults);
     let offered = tool.input_schema["properties"].as_object();
@@ -240,37 +247,29 @@ fn check_value(schema: &Value, name: &str, value: &Value) -> Result<(), String> 
             near.unwrap_or_default()
         ));
     }
-    let schema = &schema["properties"][name];
-    let types: Vec<&str> = match &schema["type"] {
-        Value::String(one) => vec![one],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let is_of = |kind: &&str| match *kind {
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => {
-            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
-        }
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "null" => value.is_null(),
-        _ => true,
-    };
-    if !types.is_empty() && !types.iter().any(is_of) {
-        return Err(format!("must be of the type {}", types.join(" or ")));
+    let view = SchemaView::new(schema);
+    let member = view.member(name);
+    let types = view.types(&member);
+    if !types.allows_value(value) {
+        return Err(format!(
+            "must be of the type {}",
+            types.names().join(" or ")
+        ));
     }
-    match schema["enum"].as_array() {
-        Some(values) if !values.contains(value) => {
-            Err("is none of the values that the tool takes".into())
-        }
-        _ => Ok(()),
+    let listed = view.listed_values(&member);
+    if !listed.is_empty() && types == listed_types(&listed) && !listed.contains(&value) {
+        return Err("is none of the values that the tool takes".into());
     }
+    Ok(())
+}
+
+fn listed_types(listed: &[&Value]) -> JsonTypes {
+    let types = listed.iter().map(|value| JsonTypes::of_value(value));
+    types.fold(JsonTypes::NONE, |one, other| one | other)
 }
 
 /// The schemas that describe the same object as this one.
-const SAME_OBJECT_KEYWORDS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const SAME_OBJECT_KEYWORDS: [&str; 5] = ["allOf", "anyOf", "oneOf", "then", "else"];
 
 fn each_schema_of_object(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
     let Value::Object(members) = schema else {
@@ -278,10 +277,19 @@ fn each_schema_of_object(schema: &mut Value, change: &dyn Fn(&mut Map<String, Va
     };
     change(members);
     for keyword in SAME_OBJECT_KEYWORDS {
-        if let Some(Value::Array(parts)) = members.get_mut(keyword) {
-            for part in parts {
-                each_schema_of_object(part, change);
+        match members.get_mut(keyword) {
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    each_schema_of_object(part, change);
+                }
             }
+            Some(part) => each_schema_of_object(part, change),
+            None => {}
+        }
+    }
+    if let Some(Value::Object(dependent)) = members.get_mut("dependentSchemas") {
+        for part in dependent.values_mut() {
+            each_schema_of_object(part, change);
         }
     }
 }

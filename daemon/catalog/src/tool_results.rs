@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 
 use super::Tool;
 use mux_process::blocking_pool;
-use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
+use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict, UncheckableSchema};
 use mux_settings::ResultCheck;
 use mux_text::json_weight::{self, MAX_JSON_WEIGHT, is_light};
 
@@ -28,6 +28,12 @@ pub const MAX_ERROR_MESSAGE_BYTES: usize = 4 * 1024;
 pub(super) struct ResultSchema {
     schema: SchemaSlot,
     mismatch: OnceLock<String>,
+}
+
+impl ResultSchema {
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.schema.notes()
+    }
 }
 
 /// Extracts the value from a complete `CallToolResult`. Large ones are processed off the runtime's threads.
@@ -138,7 +144,7 @@ impl Tool {
     }
 
     async fn result_schema(&self) -> Option<Arc<CompiledSchema>> {
-        let refused = |error: &str| {
+        let refused = |error: &UncheckableSchema| {
             warn!(tool = self.path(), %error, "the output schema cannot be compiled; results are not validated");
         };
         let text = || self.output_schema_text().unwrap_or("true").to_owned();

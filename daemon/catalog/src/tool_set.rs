@@ -28,6 +28,9 @@ use mux_text::{
 /// The number of a group's tools that an error shows.
 const MAX_GROUP_TOOLS_IN_ERROR: usize = 8;
 
+/// The number of notes on schemas that a remark shows.
+const MAX_SHOWN_NOTES: usize = 10;
+
 /// The tools of one server.
 #[derive(Debug, Default)]
 pub struct ToolSet {
@@ -39,6 +42,8 @@ pub struct ToolSet {
     pub(super) instruction_signs: Vec<InjectionSign>,
     /// Warnings about ambiguous and duplicate tools, for the user.
     pub warnings: Vec<String>,
+    /// What of the tools' schemas is read in another way than it is written, or not at all.
+    schema_notes: Vec<String>,
     /// The digest of all tools, in their order.
     pub key: DigestKey,
     /// Whether any tool is in a group.
@@ -91,6 +96,7 @@ impl ToolSet {
                 "{server} describes its tools in more text than is searched for instructions to a model"
             ));
         }
+        set.schema_notes = drafts.take_schema_notes();
         set.tools = drafts.finish(&server);
         set.finish(&server);
         set
@@ -120,6 +126,28 @@ impl ToolSet {
             ),
         }
         self
+    }
+
+    /// What of the schemas is not checked or was reinterpreted, with the tools' names; a few of them if there are many.
+    pub fn schema_remark(&self) -> Option<String> {
+        let mut notes = self.schema_notes.clone();
+        for note in self.tools.iter().flat_map(|tool| tool.unchecked_parts()) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        if notes.is_empty() {
+            return None;
+        }
+        let shown = notes.len().min(MAX_SHOWN_NOTES);
+        let more = match notes.len() - shown {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        Some(format!(
+            "schemas that deviate from JSON Schema: {}{more}",
+            notes[..shown].join("; ")
+        ))
     }
 
     /// The server's instructions: its own words.

@@ -1,7 +1,9 @@
 //! Compiles untrusted JSON schemas and validates values against them, both within limits of time and memory.
 //!
-//! Depends on `mux-process`, to move work off the runtime's threads.
+//! Depends on `mux-process`, to move work off the runtime's threads, and on the sandbox's `mux-typegen` for the normal
+//! form of a schema: the validator reads the same schema as the types.
 //!
+//! - `lenient_compile` compiles a schema, without the keywords that the validator does not accept.
 //! - `schema_weight` estimates the cost of compiling a schema; a schema that is too heavy is not compiled.
 //! - `schema_cache` keeps compiled schemas up to a size limit.
 //! - `metered_json` counts how often the validator accesses a value.
@@ -9,6 +11,7 @@
 //! Invariant: no reference is ever fetched. A check takes at most its budget of steps and CPU time, and blocks a
 //! runtime thread only briefly. A check that exceeds its budget has no verdict.
 
+mod lenient_compile;
 mod metered_json;
 mod schema_cache;
 mod schema_weight;
@@ -20,17 +23,18 @@ use std::{
 };
 
 use jsonschema::{
-    PatternOptions, ValidationError, Validator,
+    ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
 };
 use serde_json::{Value, json};
 
-pub use self::schema_cache::SchemaSlot;
+pub use self::{lenient_compile::UncheckableSchema, schema_cache::SchemaSlot};
 use self::{
     metered_json::{BudgetExhausted, CheckBudget, MeteredJson, MeteredNode},
     schema_weight::SchemaWeight,
 };
 use mux_process::blocking_pool;
+use mux_typegen::normal_form::SchemaNote;
 
 /// The maximum number of accesses to values in one check. Each value of a result takes about ten.
 const MAX_CHECK_STEPS: u64 = 2_000_000;
@@ -40,8 +44,6 @@ const MAX_INLINE_STEPS: u64 = 20_000;
 const CHECK_CPU_TIMEOUT: Duration = Duration::from_secs(2);
 /// The approximate size of one state of a compiled pattern.
 const PATTERN_STATE_BYTES: usize = 256;
-/// The maximum number of backtracks of one regular expression on one string.
-const MAX_BACKTRACKS: usize = 100_000;
 /// The maximum number of mistakes that an error lists.
 const MAX_SHOWN_MISTAKES: usize = 5;
 /// With more values no mistake is located: the validator builds all its errors before it returns the first, and each
@@ -53,6 +55,8 @@ const MAX_SEARCHED_VALUES: usize = 10_000;
 pub struct CompiledSchema {
     validator: Validator<MeteredJson>,
     weight: SchemaWeight,
+    /// What of the schema is not checked, or was reinterpreted.
+    notes: Vec<SchemaNote>,
 }
 
 /// The result of validating a value.
@@ -74,37 +78,27 @@ pub enum MistakeWording {
     Stranger,
 }
 
-/// Whether the schema can be compiled.
+/// Whether the whole schema can be compiled.
 pub fn can_be_checked(schema: &Value) -> bool {
-    CompiledSchema::compile(schema).is_ok()
+    CompiledSchema::compile(schema).is_ok_and(|compiled| compiled.notes.is_empty())
 }
 
 /// Whether a pattern can be compiled, and its estimated compiled size in bytes.
 pub fn try_pattern(pattern: &str) -> (bool, usize) {
     let schema = json!({ "pattern": pattern });
-    match CompiledSchema::compile(&schema) {
-        Ok(compiled) => (true, compiled.weight.largest_pattern),
-        Err(_) => (
-            false,
-            schema_weight::of(&schema).map_or(0, |it| it.largest_pattern),
-        ),
-    }
+    let weight = schema_weight::of(&schema).map_or(0, |weight| weight.largest_pattern);
+    (can_be_checked(&schema), weight)
 }
 
 impl CompiledSchema {
-    /// Compiles a schema. The error is a message for the user.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
-        let weight = schema_weight::of(schema)?;
-        let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(MAX_BACKTRACKS)
-            .size_limit(schema_weight::MAX_COMPILED_PATTERN_BYTES);
-        let validator = jsonschema::options_for::<MeteredJson>()
-            .with_pattern_options(patterns)
-            // Servers name formats that their values do not quite have, and drafts differ in what a format means.
-            .should_validate_formats(false)
-            .build(schema)
-            .map_err(|error| error.to_string())?;
-        Ok(Self { validator, weight })
+    /// Compiles a schema, as far as it can be read.
+    pub fn compile(schema: &Value) -> Result<Self, UncheckableSchema> {
+        lenient_compile::compile(schema)
+    }
+
+    /// What of the schema is not checked, or was reinterpreted.
+    pub fn notes(&self) -> &[SchemaNote] {
+        &self.notes
     }
 
     /// Validates a value, on a blocking thread if that takes long. Returns the value with the verdict.

@@ -4,7 +4,7 @@
 //! size of the cache is at most [`MAX_KEPT_BYTES`].
 
 use std::{
-    sync::{Arc, LazyLock, Weak},
+    sync::{Arc, LazyLock, OnceLock, Weak},
     time::Duration,
 };
 
@@ -15,8 +15,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::CompiledSchema;
+use super::{CompiledSchema, UncheckableSchema};
 use mux_process::{blocking_pool, malloc_trim};
+use mux_typegen::normal_form::SchemaNote;
 
 /// The maximum size of the cache, for all servers together. The least recently used schema is dropped first, and
 /// compiled again when it is needed.
@@ -34,7 +35,11 @@ static COMPILE_PERMITS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_COMPILES
 
 /// A slot for one schema, which is compiled on first use.
 #[derive(Debug, Default)]
-pub struct SchemaSlot(Mutex<SlotState>);
+pub struct SchemaSlot {
+    state: Mutex<SlotState>,
+    /// What of the compiled schema is not checked.
+    notes: OnceLock<Box<[SchemaNote]>>,
+}
 
 #[derive(Debug, Default)]
 enum SlotState {
@@ -42,8 +47,8 @@ enum SlotState {
     New,
     /// Compiled; may have been dropped from the cache.
     Made(Weak<CompiledCell>),
-    /// The schema cannot be compiled.
-    Refused,
+    /// The schema cannot be compiled, for this reason.
+    Refused(Arc<str>),
 }
 
 /// Holds `None` if the schema cannot be compiled.
@@ -54,25 +59,49 @@ impl SchemaSlot {
     pub async fn get(
         &self,
         text: impl FnOnce() -> String,
-        refused: impl FnOnce(&str),
+        refused: impl FnOnce(&UncheckableSchema),
     ) -> Option<Arc<CompiledSchema>> {
         let cell = self.cell()?;
         let make = || async {
             let made = compile(text()).await;
-            made.inspect_err(|why| refused(why)).ok().map(Arc::new)
+            match made {
+                Ok(schema) => {
+                    if !schema.notes.is_empty() {
+                        self.notes.get_or_init(|| schema.notes.as_slice().into());
+                    }
+                    Some(Arc::new(schema))
+                }
+                Err(error) => {
+                    refused(&error);
+                    *self.state.lock() = SlotState::Refused(error.to_string().into());
+                    None
+                }
+            }
         };
         let made = cell.get_or_init(make).await.clone();
-        match &made {
-            Some(schema) => kept().use_one(&cell, schema.weight.bytes),
-            None => *self.state() = SlotState::Refused,
+        if let Some(schema) = &made {
+            kept().use_one(&cell, schema.weight.bytes);
         }
         made
     }
 
+    /// What of the schema is not checked; nothing before its first use.
+    pub fn notes(&self) -> Vec<String> {
+        if let SlotState::Refused(why) = &*self.state.lock() {
+            return vec![format!("nothing is checked: {why}")];
+        }
+        let notes = self.notes.get().map(|notes| &**notes);
+        notes
+            .unwrap_or_default()
+            .iter()
+            .map(SchemaNote::to_string)
+            .collect()
+    }
+
     fn cell(&self) -> Option<Arc<CompiledCell>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let known = match &*state {
-            SlotState::Refused => return None,
+            SlotState::Refused(_) => return None,
             SlotState::Made(cell) => cell.upgrade(),
             SlotState::New => None,
         };
@@ -82,23 +111,19 @@ impl SchemaSlot {
             cell
         }))
     }
-
-    fn state(&self) -> MutexGuard<'_, SlotState> {
-        self.0.lock()
-    }
 }
 
-async fn compile(text: String) -> Result<CompiledSchema, String> {
+async fn compile(text: String) -> Result<CompiledSchema, UncheckableSchema> {
     let _turn = COMPILE_PERMITS.acquire().await;
     let compile = blocking_pool::run(move || {
-        let schema = serde_json::from_str(&text).map_err(|why| why.to_string())?;
+        let schema = serde_json::from_str(&text)?;
         let compiled = CompiledSchema::compile(&schema)?;
         if compiled.weight.bytes > MEMORY_TRIM_BYTES {
             malloc_trim::give_back_soon();
         }
         Ok(compiled)
     });
-    let late = |_| Err(format!("it took longer than {COMPILE_TIMEOUT:?}"));
+    let late = |_| Err(UncheckableSchema::Timeout(COMPILE_TIMEOUT));
     timeout(COMPILE_TIMEOUT, compile).await.unwrap_or_else(late)
 }
 
@@ -162,7 +187,7 @@ mod tests {
 
         let (slot, compilations) = (SchemaSlot::default(), Counter::new(0));
         for _ in 0..2 {
-            let text = || r#"{"type": 7}"#.into();
+            let text = || "{".into();
             let schema = slot
                 .get(text, |_| compilations.set(compilations.get() + 1))
                 .await;
@@ -195,7 +220,7 @@ mod tests {
 
         // A slot whose schema was dropped from the cache.
         let slot = SchemaSlot::default();
-        *slot.state() = SlotState::Made(Weak::new());
+        *slot.state.lock() = SlotState::Made(Weak::new());
         assert!(slot.get(schema, |why| panic!("{why}")).await.is_some());
     }
 }

@@ -42,8 +42,27 @@ pub(crate) struct SchemaWeight {
     pub(crate) backtracks: bool,
 }
 
-/// Weighs a schema. The error names the limit that it exceeds.
-pub(crate) fn of(schema: &Value) -> Result<SchemaWeight, String> {
+/// A limit that a schema exceeds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum WeightLimit {
+    #[error("it has values over the limit of {MAX_VALUES}")]
+    Values,
+    #[error("it has references over the limit of {MAX_REFERENCES}")]
+    References,
+    #[error("it has patterns over the limit of {MAX_PATTERNS}")]
+    Patterns,
+    #[error("it has bytes in a pattern over the limit of {MAX_PATTERN_BYTES}")]
+    PatternBytes,
+    #[error("it has bytes of compiled patterns over the limit of {MAX_COMPILED_PATTERN_BYTES}")]
+    CompiledPatterns,
+    #[error(
+        "it has schemas beside unevaluatedProperties and unevaluatedItems over the limit of {MAX_UNEVALUATED}"
+    )]
+    Unevaluated,
+}
+
+/// Weighs a schema. The error is the limit that it exceeds.
+pub(crate) fn of(schema: &Value) -> Result<SchemaWeight, WeightLimit> {
     let mut count = WeightCounter::default();
     count.value(schema)?;
     if count.unevaluated > 0 {
@@ -53,11 +72,7 @@ pub(crate) fn of(schema: &Value) -> Result<SchemaWeight, String> {
         };
         let each = expansion.of(schema);
         let all = each.saturating_mul(count.unevaluated);
-        within(
-            all,
-            MAX_UNEVALUATED,
-            "schemas beside unevaluatedProperties and unevaluatedItems",
-        )?;
+        within(all, MAX_UNEVALUATED, WeightLimit::Unevaluated)?;
         count.bytes += all * COMPILED_VALUE_BYTES;
     }
     Ok(SchemaWeight {
@@ -67,11 +82,8 @@ pub(crate) fn of(schema: &Value) -> Result<SchemaWeight, String> {
     })
 }
 
-fn within(number: usize, most: usize, what: &str) -> Result<(), String> {
-    match number <= most {
-        true => Ok(()),
-        false => Err(format!("it has {what} over the limit of {most}")),
-    }
+fn within(number: usize, most: usize, limit: WeightLimit) -> Result<(), WeightLimit> {
+    if number <= most { Ok(()) } else { Err(limit) }
 }
 
 /// Counters for a walk through a schema. Anything that looks like a keyword counts as one.
@@ -88,9 +100,9 @@ struct WeightCounter {
 }
 
 impl WeightCounter {
-    fn value(&mut self, value: &Value) -> Result<(), String> {
+    fn value(&mut self, value: &Value) -> Result<(), WeightLimit> {
         self.values += 1;
-        within(self.values, MAX_VALUES, "values")?;
+        within(self.values, MAX_VALUES, WeightLimit::Values)?;
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.value(item)),
             Value::Object(members) => self.members(members),
@@ -98,7 +110,7 @@ impl WeightCounter {
         }
     }
 
-    fn members(&mut self, members: &Map<String, Value>) -> Result<(), String> {
+    fn members(&mut self, members: &Map<String, Value>) -> Result<(), WeightLimit> {
         for (name, value) in members {
             match (name.as_str(), value) {
                 ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
@@ -109,7 +121,7 @@ impl WeightCounter {
                 }
                 (name, Value::String(_)) if REFERENCE_KEYWORDS.contains(&name) => {
                     self.references += 1;
-                    within(self.references, MAX_REFERENCES, "references")?;
+                    within(self.references, MAX_REFERENCES, WeightLimit::References)?;
                 }
                 (name, _) if UNEVALUATED_KEYWORDS.contains(&name) => self.unevaluated += 1,
                 _ => {}
@@ -119,10 +131,10 @@ impl WeightCounter {
         Ok(())
     }
 
-    fn pattern(&mut self, pattern: &str) -> Result<(), String> {
+    fn pattern(&mut self, pattern: &str) -> Result<(), WeightLimit> {
         self.patterns += 1;
-        within(self.patterns, MAX_PATTERNS, "patterns")?;
-        within(pattern.len(), MAX_PATTERN_BYTES, "bytes in a pattern")?;
+        within(self.patterns, MAX_PATTERNS, WeightLimit::Patterns)?;
+        within(pattern.len(), MAX_PATTERN_BYTES, WeightLimit::PatternBytes)?;
         let bytes = compiled_bytes(pattern);
         self.bytes = self.bytes.saturating_add(bytes);
         self.largest_pattern = self.largest_pattern.max(bytes);
@@ -130,7 +142,7 @@ impl WeightCounter {
         within(
             self.bytes,
             MAX_COMPILED_PATTERN_BYTES,
-            "bytes of compiled patterns",
+            WeightLimit::CompiledPatterns,
         )
     }
 }
@@ -402,7 +414,7 @@ mod tests {
                 "bytes of compiled patterns",
             ),
         ] {
-            let refused = of(&schema).unwrap_err();
+            let refused = of(&schema).unwrap_err().to_string();
             assert!(
                 refused.contains(limit) && refused.contains("limit"),
                 "{refused}"
@@ -425,7 +437,7 @@ mod tests {
         let mut schema = json!({ "$defs": definitions, "$ref": "#/$defs/l59" });
         assert!(of(&schema).is_ok());
         schema["unevaluatedProperties"] = json!(false);
-        assert!(of(&schema).unwrap_err().contains("unevaluated"));
+        assert_eq!(of(&schema), Err(WeightLimit::Unevaluated));
         let cycle = json!({
             "properties": { "child": { "$ref": "#" } },
             "unevaluatedProperties": false,

@@ -53,6 +53,8 @@ pub(super) struct Object {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) optional: bool,
+    /// Only a part that applies to some values (`then`, `else`, `dependentSchemas`) mentions it.
+    pub(super) is_conditional: bool,
     pub(super) ty: Type,
     pub(super) doc: ValueDoc,
 }
@@ -97,6 +99,15 @@ const INHERITED_MEMBERS: &[&str] = &[
 ];
 
 impl Member {
+    /// The member as one that only some values have.
+    pub(super) fn conditional(self) -> Self {
+        Self {
+            optional: true,
+            is_conditional: true,
+            ..self
+        }
+    }
+
     /// The type as it is written: `any` for an optional member with the name of an inherited one, because otherwise
     /// TypeScript would compare it with the inherited member and accept no object.
     pub(super) fn written(&self) -> &Type {

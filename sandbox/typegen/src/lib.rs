@@ -22,6 +22,7 @@ mod inline_definitions;
 mod ir;
 mod jsdoc;
 pub mod names;
+pub mod normal_form;
 mod observe;
 mod one_line;
 mod references;
@@ -49,7 +50,7 @@ pub const GLOBALS: &str = include_str!("globals.d.ts");
 
 /// The version of the generator. Incremented whenever the same tools get other declarations, so that cached
 /// declarations of an older build are not used.
-pub const GENERATOR_VERSION: u32 = 4;
+pub const GENERATOR_VERSION: u32 = 5;
 
 const DECLARATIONS_HEADER: &str = "\
 // mux.d.ts: what a program may use. Generated from what the servers say of themselves.

@@ -1,15 +1,14 @@
-//! Resolves `$ref` to definitions inside the same document.
+//! Resolves the references of a schema in normal form to definitions.
 //!
 //! Invariant: every definition is parsed once, so a recursive schema is a finite table, and nothing is ever fetched.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::ir::Type;
 use super::jsdoc::ValueDoc;
-use super::sanitize;
+use super::{normal_form::definition_name, sanitize};
 
 /// The maximum number of definitions in one schema.
 const MAX_DEFINITIONS: usize = 512;
@@ -27,7 +26,7 @@ pub(super) struct SchemaDefinition {
 /// The definitions of a document that were referenced so far, in that order.
 pub(super) struct SchemaReferences<'a> {
     document: &'a Value,
-    by_pointer: HashMap<String, usize>,
+    by_name: HashMap<String, usize>,
     targets: Vec<(String, &'a Value)>,
 }
 
@@ -36,7 +35,7 @@ impl<'a> SchemaReferences<'a> {
     pub(super) fn new(document: &'a Value, name: &str) -> Self {
         Self {
             document,
-            by_pointer: HashMap::from([(String::new(), 0)]),
+            by_name: HashMap::from([(String::new(), 0)]),
             targets: vec![(name.to_owned(), document)],
         }
     }
@@ -47,7 +46,7 @@ impl<'a> SchemaReferences<'a> {
             .map(|(name, target)| (name.as_str(), *target))
     }
 
-    /// The type of `reference`: a definition, or unknown with the reason.
+    /// The type of `reference` in a schema in normal form: a definition, or unknown with the reason.
     pub(super) fn resolve(&mut self, reference: &str) -> Type {
         let unknown = |why: &str| {
             Type::Unknown(Some(format!(
@@ -55,24 +54,21 @@ impl<'a> SchemaReferences<'a> {
                 sanitize::sanitize_line(reference)
             )))
         };
-        let Some(fragment) = reference.strip_prefix('#') else {
-            return unknown("reference to another document, not fetched");
+        let Some(name) = definition_name(reference) else {
+            return unknown("reference to nothing");
         };
-        let decoded = percent_decode_str(fragment).decode_utf8();
-        let pointer = decoded.map_or_else(|_| fragment.to_owned(), Cow::into_owned);
-        if let Some(&known) = self.by_pointer.get(&pointer) {
+        if let Some(&known) = self.by_name.get(&name) {
             return Type::Named(known);
         }
-        let Some(target) = self.document.pointer(&pointer) else {
+        let definitions = self.document.get("$defs");
+        let Some(target) = definitions.and_then(|all| all.get(&name)) else {
             return unknown("reference to nothing");
         };
         if self.targets.len() == MAX_DEFINITIONS {
             return unknown("too many references");
         }
-        let name = pointer.rsplit('/').next().unwrap_or_default();
-        let name = name.replace("~1", "/").replace("~0", "~");
-        self.targets.push((name, target));
-        self.by_pointer.insert(pointer, self.targets.len() - 1);
+        self.targets.push((name.clone(), target));
+        self.by_name.insert(name, self.targets.len() - 1);
         Type::Named(self.targets.len() - 1)
     }
 }

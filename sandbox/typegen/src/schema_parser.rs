@@ -1,4 +1,4 @@
-//! Parses JSON Schema to types: combines the keywords of one schema.
+//! Parses JSON Schema in normal form to types: combines the keywords of one schema.
 //!
 //! Invariant: parsing is total. Any JSON value gives a type; what is not understood, or is nested too deeply, gives
 //! `unknown`.
@@ -10,11 +10,23 @@ use serde_json::{Map, Value};
 use super::inline_definitions::mark_inline_definitions;
 use super::ir::{Member, Object, Tuple, Type, Variant};
 use super::jsdoc::ValueDoc;
+use super::normal_form::UNRESOLVED_KEYWORD;
 use super::references::{SchemaDefinition, SchemaReferences};
 use super::sanitize;
 
 /// The maximum nesting depth of schemas and of written types; anything deeper is `unknown`.
 pub(super) const MAX_SCHEMA_DEPTH: usize = 64;
+
+/// The maximum number of conditional schemas of one document that are searched for members.
+const MAX_BRANCHES: usize = 2_000;
+
+/// Keywords that say that a value is an object, where `type` says nothing.
+const OBJECT_KEYWORDS: [&str; 4] = [
+    "properties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "patternProperties",
+];
 
 /// The note on an `unknown` that is nested too deeply.
 pub(super) const TOO_DEEP_NOTE: &str = "nested deeper than 64 levels";
@@ -23,6 +35,7 @@ pub(super) const TOO_DEEP_NOTE: &str = "nested deeper than 64 levels";
 pub(super) fn parse_schema(schema: &Value, name: &str) -> Vec<SchemaDefinition> {
     let mut parser = SchemaParser {
         references: SchemaReferences::new(schema, name),
+        branches_left: MAX_BRANCHES,
     };
     let mut definitions = Vec::new();
     while let Some((name, target)) = parser.references.target(definitions.len()) {
@@ -47,9 +60,16 @@ pub(super) fn parse_schema(schema: &Value, name: &str) -> Vec<SchemaDefinition> 
 
 pub(super) struct SchemaParser<'a> {
     references: SchemaReferences<'a>,
+    /// How many more conditional schemas are searched for members. Each reference to one is followed again.
+    pub(super) branches_left: usize,
 }
 
-impl SchemaParser<'_> {
+impl<'a> SchemaParser<'a> {
+    pub(super) fn definition(&self, index: usize) -> Option<&'a Value> {
+        let (_, target) = self.references.target(index)?;
+        Some(target)
+    }
+
     pub(super) fn schema(&mut self, schema: &Value, depth: usize) -> (Type, ValueDoc) {
         let map = match schema {
             _ if depth > MAX_SCHEMA_DEPTH => {
@@ -88,9 +108,7 @@ impl SchemaParser<'_> {
                 parts.push(self.alternatives(schemas, depth, &mut doc));
             }
         }
-        let ty = Type::all(parts);
-        let nullable = map.get("nullable") == Some(&Value::Bool(true));
-        (if nullable { ty.or_null() } else { ty }, doc)
+        (Type::all(parts), doc)
     }
 
     /// A union. If only one alternative is not null, its documentation moves to the union.
@@ -123,11 +141,14 @@ impl SchemaParser<'_> {
                 .iter()
                 .map(|name| name.as_str().unwrap_or_default())
                 .collect(),
-            _ if has(&["properties", "additionalProperties", "patternProperties"]) => {
-                vec!["object"]
-            }
+            _ if has(&OBJECT_KEYWORDS) => vec!["object"],
             _ if has(&["items", "prefixItems"]) => vec!["array"],
-            _ => return Type::Unknown(None),
+            _ => {
+                if let Some(note) = map.get(UNRESOLVED_KEYWORD).and_then(Value::as_str) {
+                    return Type::Unknown(Some(sanitize::sanitize_line(note)));
+                }
+                return self.conditional_type(map, depth);
+            }
         };
         // A list that repeats a name would parse the same properties over and over.
         let mut seen = HashSet::new();
@@ -174,6 +195,7 @@ fn literal_type(value: &Value, depth: usize) -> Type {
             let member = |(name, value): (&String, &Value)| Member {
                 name: name.clone(),
                 optional: false,
+                is_conditional: false,
                 ty: literal_type(value, depth + 1),
                 doc: ValueDoc::default(),
             };

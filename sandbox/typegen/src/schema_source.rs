@@ -3,9 +3,9 @@
 //! Invariant: text is parsed for one tool at a time. As values, all schemas of a large API would take several times as
 //! much memory.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
+
+use super::normal_form::normalize;
 
 /// A JSON value from a server.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +16,14 @@ pub enum SchemaSource<'a> {
 }
 
 impl<'a> SchemaSource<'a> {
-    pub(super) fn to_value(self) -> Cow<'a, Value> {
+    /// The schema in normal form.
+    pub(super) fn to_normal_form(self) -> Value {
         match self {
-            Self::Value(value) => Cow::Borrowed(value),
-            Self::Text(text) => Cow::Owned(serde_json::from_str(text).unwrap_or_default()),
+            Self::Value(value) => normalize(value).schema,
+            Self::Text(text) => {
+                let value = serde_json::from_str(text).unwrap_or_default();
+                normalize(&value).schema
+            }
         }
     }
 }

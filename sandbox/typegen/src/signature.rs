@@ -31,9 +31,9 @@ const MAX_SHOWN_VARIANTS: usize = 3;
 pub(super) const EMPTY_OBJECT_TYPE: &str = "{ [key: string]: never }";
 
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
-    let output = tool.output_schema.map(SchemaSource::to_value);
-    let usual = output.as_deref().map(selected_result::unselected_schema);
-    let mut input = parse_schema(&tool.input_schema.to_value(), "Args");
+    let output = tool.output_schema.map(SchemaSource::to_normal_form);
+    let usual = output.as_ref().map(selected_result::unselected_schema);
+    let mut input = parse_schema(&tool.input_schema.to_normal_form(), "Args");
     let unless = usual.as_ref().and_then(|usual| usual.unless);
     let is_known =
         unless.is_none_or(|argument| selected_result::name_argument_type(&mut input, argument));

@@ -59,11 +59,11 @@ pub(super) fn declare_tool(
 ) -> ToolDeclaration {
     // The result begins on the line on which the arguments end, so the column includes what is between them.
     let start = place.column + "(args?: ): Promise<".len();
-    let output = tool.output_schema.map(SchemaSource::to_value);
-    let usual = output.as_deref().map(selected_result::unselected_schema);
+    let output = tool.output_schema.map(SchemaSource::to_normal_form);
+    let usual = output.as_ref().map(selected_result::unselected_schema);
     let unless = usual.as_ref().and_then(|usual| usual.unless);
     let mut args = declare_schema(
-        &tool.input_schema.to_value(),
+        &tool.input_schema.to_normal_form(),
         unless,
         "Args",
         tool.name,

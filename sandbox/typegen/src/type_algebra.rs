@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ir::{Member, Object, Type, Variant};
 use super::jsdoc::ValueDoc;
+use super::schema_parser::variant;
 
 /// An intersection with more parts than this is not simplified, because comparing all pairs is quadratic.
 const MAX_COMPARED_PARTS: usize = 64;
@@ -80,14 +81,6 @@ impl Type {
         }
     }
 
-    pub(super) fn or_null(self) -> Type {
-        let variants = [self, Type::Null].map(|ty| Variant {
-            ty,
-            doc: ValueDoc::default(),
-        });
-        Type::union(variants)
-    }
-
     /// Whether every value of `self` is one of `wider`, as far as a cheap comparison can tell.
     fn implies(&self, wider: &Type) -> bool {
         match (self, wider) {
@@ -116,6 +109,7 @@ impl Object {
     pub(super) fn open() -> Self {
         let ty = Type::Unknown(None);
         let any = Member {
+            is_conditional: false,
             name: String::new(),
             optional: true,
             ty,
@@ -161,9 +155,20 @@ impl Object {
 }
 
 impl Member {
-    fn narrow(&mut self, other: Member) {
+    pub(super) fn narrow(&mut self, other: Member) {
+        if self.is_conditional && !other.is_conditional {
+            *self = other;
+            return;
+        }
+        if !self.is_conditional && other.is_conditional {
+            return;
+        }
         let ty = std::mem::replace(&mut self.ty, Type::Never);
-        self.ty = Type::all([ty, other.ty]);
+        self.ty = if self.is_conditional {
+            Type::union([ty, other.ty].map(|ty| variant(ty, ValueDoc::default())))
+        } else {
+            Type::all([ty, other.ty])
+        };
         self.optional &= other.optional;
         self.doc.absorb(other.doc);
     }

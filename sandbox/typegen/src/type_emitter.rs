@@ -173,6 +173,7 @@ impl<'a> TypeEmitter<'a> {
             );
         }
         Member {
+            is_conditional: false,
             name: String::new(),
             optional: true,
             ty: Type::Unknown(None),

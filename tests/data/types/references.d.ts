@@ -27,12 +27,12 @@ declare namespace Mux {
     root(args?: Mux.Refs.root_Args): Promise<ToolText>;
     mutual(args?: { a?: Mux.Refs.mutual_A }): Promise<ToolText>;
     rude(args?: {
-      remote?: unknown /* reference to another document, not fetched: https://example.com/schema.json#/a */;
-      relative?: unknown /* reference to another document, not fetched: other.json */;
-      missing?: unknown /* reference to nothing: #/$defs/Nowhere */;
-      anchor?: unknown /* reference to nothing: #anchor */;
-      itself?: unknown /* defined by itself alone */;
-      ring?: unknown /* defined by itself alone */;
+      remote?: unknown /* `https://example.com/schema.json#/a` refers to another document, which is not fetched */;
+      relative?: unknown /* `other.json` refers to another document, which is not fetched */;
+      missing?: unknown /* `#/$defs/Nowhere` refers to nothing and is ignored */;
+      anchor?: unknown /* `#anchor` refers to nothing and is ignored */;
+      itself?: unknown /* `#/$defs/Loop` has no fixed target and is ignored */;
+      ring?: unknown /* `#/$defs/Ring` has no fixed target and is ignored */;
       escaped?: Mux.Refs.rude_a_b_c;
       path?: { x?: number };
       list?: Array<{ x?: number }>;
@@ -115,12 +115,12 @@ declare namespace Mux {
 
 // Alone:
 // mux.refs.rude(args?: {
-//   remote?: unknown /* reference to another document, not fetched: https://example.com/schema.json#/a */;
-//   relative?: unknown /* reference to another document, not fetched: other.json */;
-//   missing?: unknown /* reference to nothing: #/$defs/Nowhere */;
-//   anchor?: unknown /* reference to nothing: #anchor */;
-//   itself?: unknown /* defined by itself alone */;
-//   ring?: unknown /* defined by itself alone */;
+//   remote?: unknown /* `https://example.com/schema.json#/a` refers to another document, which is not fetched */;
+//   relative?: unknown /* `other.json` refers to another document, which is not fetched */;
+//   missing?: unknown /* `#/$defs/Nowhere` refers to nothing and is ignored */;
+//   anchor?: unknown /* `#anchor` refers to nothing and is ignored */;
+//   itself?: unknown /* `#/$defs/Loop` has no fixed target and is ignored */;
+//   ring?: unknown /* `#/$defs/Ring` has no fixed target and is ignored */;
 //   escaped?: Mux.Refs.rude_a_b_c;
 //   path?: { x?: number };
 //   list?: Array<{ x?: number }>;

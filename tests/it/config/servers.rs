@@ -230,7 +230,21 @@ fn config_servers_with_invalid_schemas_offer_their_valid_tools() {
     let env = TestEnv::with_fixtures(&[("fix", &["--bad-schema"])]);
     env.mux(["call", "fix.echo", "text=x"]).ok();
     env.mux(["call", "fix.bad_type", "x=1"]).ok();
+    env.mux(["call", "fix.bad_pattern", "x=1"]).ok();
     env.mux(["types"]).ok();
+    // What is not checked is named, with its tool and position.
+    let shown = env.mux(["servers", "fix"]).ok().stdout;
+    let doctor = env.mux(["doctor"]).stdout;
+    for note in [
+        "bad_type: properties.x: there is no type `strnig`; it is ignored",
+        "bad_keyword: `properties` cannot be read and is ignored",
+        "bad_ref: properties.x: `#/$defs/gone` refers to nothing and is ignored",
+        "bad_pattern: the pattern `(` is not supported and is ignored",
+        "refers to another document, which is not fetched",
+    ] {
+        assert!(unwrapped(&shown).contains(note), "no {note:?}: {shown}");
+        assert!(unwrapped(&doctor).contains(note), "no {note:?}: {doctor}");
+    }
     let tools = env.mux(["tools", "--json"]).ok().json();
     assert!(
         tools["tools"]
@@ -244,4 +258,9 @@ fn config_servers_with_invalid_schemas_offer_their_valid_tools() {
                 mux.call(`fix.${name}`, { name })))";
     let answers = env.result(code);
     assert_eq!(answers[2]["name"], "then", "{answers}");
+}
+
+/// Text without the line breaks of a narrow terminal.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -82,6 +82,7 @@ fn type_of_node(node: &ShapeNode) -> Type {
 
 fn type_of_object(object: &ObjectShape) -> Type {
     let member = |name: &str, optional, node| Member {
+        is_conditional: false,
         name: name.to_owned(),
         optional,
         ty: type_of_node(node),

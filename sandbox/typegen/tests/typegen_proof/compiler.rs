@@ -3,7 +3,7 @@
 //! Invariant: the values are not literals of the program, so the compiler checks whether a value has the type, without
 //! the check for excess properties.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,10 +17,13 @@ use serde_json::{Value, json};
 const COMPILER: &str = "MUX_TEST_TSC";
 
 /// A schema, and values that it accepts.
+#[derive(Default)]
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) schema: Value,
     pub(crate) values: Vec<Value>,
+    /// Values that the type must refuse.
+    pub(crate) refused: Vec<Value>,
     /// If not empty, the type is learned from these, and the schema describes the arguments only.
     pub(crate) results: Vec<Value>,
 }
@@ -57,6 +60,18 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
             }
         }
     }
+    // Lines on which an error is expected.
+    let mut wrong: HashSet<usize> = HashSet::new();
+    for (at, case) in cases.iter().enumerate() {
+        for value in &case.refused {
+            let ty = type_of(value);
+            program.push_str(&format!(
+                "var r{at} = (v: {ty}): Awaited<ReturnType<Mux.S[\"t{at}\"]>> => v;\n"
+            ));
+            wrong.insert(lines.len());
+            lines.push((at, value));
+        }
+    }
     // Makes names unique that are used twice with different types.
     let program = numbered(&program);
     let files = [("mux.d.ts", declared), ("values.ts", program)];
@@ -67,6 +82,9 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
         let line = complaint
             .strip_prefix("values.ts(")
             .and_then(|rest| rest.split(',').next()?.parse::<usize>().ok());
+        if line.is_some_and(|line| wrong.remove(&(line - 1))) {
+            continue;
+        }
         let (name, words) = match line.and_then(|line| lines.get(line - 1)) {
             Some((at, value)) => {
                 let declared = tool_declaration("s", &server.tools[*at]);
@@ -79,6 +97,15 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
         if !failures.contains_key(&name) {
             order.push(name.clone());
         }
+        failures.entry(name).or_default().push(words);
+    }
+    for line in wrong {
+        let (at, value) = lines[line];
+        let case = &cases[at];
+        let declared = tool_declaration("s", &server.tools[at]);
+        let name = format!("{}\n  schema {}\n{declared}", case.name, case.schema);
+        order.push(name.clone());
+        let words = format!("  value {value} is allowed by the type");
         failures.entry(name).or_default().push(words);
     }
     order

@@ -16,9 +16,26 @@ const ONE: &[&str] = &[
     "additionalProperties",
     "additionalItems",
     "unevaluatedProperties",
+    "if",
+    "then",
+    "else",
 ];
 const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-const MAP: &[&str] = &["properties", "patternProperties", "$defs", "definitions"];
+const MAP: &[&str] = &[
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependencies",
+    "$defs",
+    "definitions",
+];
+/// Keywords that say that a value is an object.
+const OBJECT: &[&str] = &[
+    "properties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "patternProperties",
+];
 
 /// A validator, or `None` if the schema is invalid or refers to another document.
 pub(crate) fn validator(schema: &Value, draft: Draft) -> Option<Validator> {
@@ -68,11 +85,15 @@ fn meanings(schema: &Map<String, Value>) -> Vec<Value> {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.contains_key(*keyword));
     let mut meant = Vec::new();
     if !has(&["type", "const", "enum"]) {
-        if has(&["properties", "additionalProperties", "patternProperties"]) {
+        if has(OBJECT) || !conditional_members(schema).is_empty() {
             meant.push(json!({"type": "object"}));
         } else if has(&["items", "prefixItems"]) {
             meant.push(json!({"type": "array"}));
         }
+    }
+    // A member that only some values have is of one of the types that it has there.
+    for (name, schemas) in conditional_members(schema) {
+        meant.push(json!({"properties": { name: { "anyOf": schemas } }}));
     }
     // A tuple has all its items, and no others unless the schema defines them.
     let (prefix, rest) = match (schema.get("prefixItems"), schema.get("items")) {
@@ -121,4 +142,31 @@ fn meanings(schema: &Map<String, Value>) -> Vec<Value> {
         meant.push(json!({ "anyOf": some }));
     }
     meant
+}
+
+/// The members that only conditional schemas mention, with their schemas there.
+fn conditional_members(schema: &Map<String, Value>) -> Vec<(String, Vec<Value>)> {
+    let own = schema.get("properties").and_then(Value::as_object);
+    let branches = ["then", "else"].map(|keyword| schema.get(keyword));
+    let branches = branches
+        .into_iter()
+        .flatten()
+        .filter(|_| schema.contains_key("if"));
+    let dependent = ["dependentSchemas", "dependencies"].map(|keyword| schema.get(keyword));
+    let dependent = dependent.into_iter().flatten().filter_map(Value::as_object);
+    let dependent = dependent.flat_map(|schemas| schemas.values());
+    let mut members: Vec<(String, Vec<Value>)> = Vec::new();
+    for branch in branches.chain(dependent) {
+        let named = branch.get("properties").and_then(Value::as_object);
+        for (name, schema) in named.into_iter().flatten() {
+            if own.is_some_and(|own| own.contains_key(name)) {
+                continue;
+            }
+            match members.iter_mut().find(|(known, _)| known == name) {
+                Some((_, schemas)) => schemas.push(as_read(schema)),
+                None => members.push((name.clone(), vec![as_read(schema)])),
+            }
+        }
+    }
+    members
 }

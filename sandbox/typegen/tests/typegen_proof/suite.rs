@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Draft;
+use mux_typegen::normal_form::normalize;
 use serde_json::Value;
 
 use crate::compiler::{Case, variable};
@@ -14,9 +15,17 @@ use crate::readings::{as_read, validator};
 /// The environment variable with the path of the suite; `scripts/setup` writes it to `build/env`.
 const SUITE: &str = "MUX_TEST_SCHEMAS";
 
-const DRAFTS: [(&str, Draft); 2] = [
-    ("draft7", Draft::Draft7),
-    ("draft2020-12", Draft::Draft202012),
+const DRAFTS: [(&str, Draft, &str); 2] = [
+    (
+        "draft7",
+        Draft::Draft7,
+        "http://json-schema.org/draft-07/schema#",
+    ),
+    (
+        "draft2020-12",
+        Draft::Draft202012,
+        "https://json-schema.org/draft/2020-12/schema",
+    ),
 ];
 
 /// One schema of the suite with its values.
@@ -26,6 +35,7 @@ pub(crate) struct Document {
     schema: Value,
     /// Values that are valid according to the suite.
     valid: Vec<Value>,
+    invalid: Vec<Value>,
 }
 
 pub(crate) fn documents() -> Vec<Document> {
@@ -33,7 +43,7 @@ pub(crate) fn documents() -> Vec<Document> {
         panic!("{SUITE} does not say where the JSON Schema Test Suite is: run scripts/test, or `scripts/setup --servers && . build/env`")
     });
     let mut documents = Vec::new();
-    for (folder, draft) in DRAFTS {
+    for (folder, draft, url) in DRAFTS {
         let mut files = Vec::new();
         find(&suite.join("tests").join(folder), &mut files);
         files.sort();
@@ -41,7 +51,7 @@ pub(crate) fn documents() -> Vec<Document> {
             let text = fs::read_to_string(&file).expect("a readable document");
             let groups: Vec<Value> = serde_json::from_str(&text).expect("a list of groups");
             let file = file.strip_prefix(&suite).unwrap_or(&file);
-            let group = |group: &Value| Document::of(group, file, draft);
+            let group = |group: &Value| Document::of(group, file, draft, url);
             documents.extend(groups.iter().map(group));
         }
     }
@@ -60,14 +70,23 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 impl Document {
-    fn of(group: &Value, file: &Path, draft: Draft) -> Self {
+    fn of(group: &Value, file: &Path, draft: Draft, url: &str) -> Self {
+        let mut schema = group["schema"].clone();
+        // Documents of older drafts are not marked.
+        if let Value::Object(members) = &mut schema {
+            members.entry("$schema").or_insert_with(|| url.into());
+        }
         let tests = group["tests"].as_array().expect("tests");
-        let valid = tests.iter().filter(|test| test["valid"] == true);
+        let values = |is_valid: bool| -> Vec<Value> {
+            let tests = tests.iter().filter(|test| test["valid"] == is_valid);
+            tests.map(|test| test["data"].clone()).collect()
+        };
         Self {
             name: format!("{}: {}", file.display(), group["description"]),
             draft,
-            schema: group["schema"].clone(),
-            valid: valid.map(|test| test["data"].clone()).collect(),
+            schema,
+            valid: values(true),
+            invalid: values(false),
         }
     }
 
@@ -80,7 +99,25 @@ impl Document {
             name: self.name.clone(),
             schema: self.schema.clone(),
             values: self.valid.iter().filter(is_meant).cloned().collect(),
-            results: Vec::new(),
+            ..Case::default()
         }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The verdicts of the normal form that differ from those of the suite: valid values that it refuses, and invalid
+    /// ones that it accepts.
+    pub(crate) fn normal_form_differences(&self) -> (Vec<&Value>, Vec<&Value>) {
+        let normal = normalize(&self.schema).schema;
+        let validator = validator(&normal, Draft::Draft202012)
+            .unwrap_or_else(|| panic!("{}: {normal}", self.name));
+        let refused = self.valid.iter().filter(|value| !validator.is_valid(value));
+        let accepted = self
+            .invalid
+            .iter()
+            .filter(|value| validator.is_valid(value));
+        (refused.collect(), accepted.collect())
     }
 }

@@ -12,8 +12,11 @@ const WORDS: &[&str] = &["a", "b", "", "2026-11-21", "a@b.c", "x y"];
 /// The guesses, one for each seed, that a validator accepts.
 pub(crate) fn accepted(schema: &Value, seeds: &[u64]) -> Vec<Value> {
     let draft = Draft::Draft202012;
-    let written = validator(schema, draft).expect("a random schema is one");
-    let read = validator(&as_read(schema), draft).expect("a schema as read is one");
+    let valid = |schema: &Value| {
+        validator(schema, draft).unwrap_or_else(|| panic!("this is no schema: {schema}"))
+    };
+    let written = valid(schema);
+    let read = valid(&as_read(schema));
     let mut accepted: Vec<Value> = Vec::new();
     for seed in seeds {
         let mut guess = Guess {
@@ -28,6 +31,83 @@ pub(crate) fn accepted(schema: &Value, seeds: &[u64]) -> Vec<Value> {
     }
     accepted
 }
+
+/// Values that are wrong in one place in a way that a type can say: a required member is missing, or a scalar is a list.
+/// Only members that a plain object schema describes are changed, so that no other part allows the change.
+pub(crate) fn broken(schema: &Value, value: &Value) -> Vec<Value> {
+    let is_plain = |schema: &Map<String, Value>| {
+        schema.get("type") == Some(&json!("object"))
+            && PARTS.iter().all(|keyword| !schema.contains_key(*keyword))
+    };
+    let (Some(map), Value::Object(members)) = (schema.as_object(), value) else {
+        return Vec::new();
+    };
+    if !is_plain(map) {
+        return Vec::new();
+    }
+    let properties = map.get("properties").and_then(Value::as_object);
+    let required = map.get("required").and_then(Value::as_array);
+    let mut broken = Vec::new();
+    for (name, schema) in properties.into_iter().flatten() {
+        let Some(present) = members
+            .get(name)
+            .filter(|_| !INHERITED.contains(&name.as_str()))
+        else {
+            continue;
+        };
+        let mut changed = |new: Option<Value>| {
+            let mut members = members.clone();
+            match new {
+                Some(new) => members.insert(name.clone(), new),
+                None => members.remove(name),
+            };
+            broken.push(Value::Object(members));
+        };
+        if required.is_some_and(|names| names.contains(&json!(name))) {
+            changed(None);
+        }
+        let is_scalar = matches!(
+            schema.get("type").and_then(Value::as_str),
+            Some("string" | "number" | "integer" | "boolean")
+        );
+        if is_scalar && PARTS.iter().all(|keyword| schema.get(*keyword).is_none()) {
+            changed(Some(json!([present])));
+        }
+        broken_inside(schema, present, &mut changed);
+    }
+    broken
+}
+
+fn broken_inside(schema: &Value, value: &Value, changed: &mut impl FnMut(Option<Value>)) {
+    for inside in broken(schema, value) {
+        changed(Some(inside));
+    }
+}
+
+/// Keywords that combine schemas or list values.
+const PARTS: &[&str] = &[
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "dependentSchemas",
+    "enum",
+    "const",
+    "patternProperties",
+    "x-mux-unless",
+];
+/// Members that every object has.
+const INHERITED: &[&str] = &[
+    "constructor",
+    "toString",
+    "valueOf",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "__proto__",
+];
 
 struct Guess<'a> {
     document: &'a Value,
