@@ -62,6 +62,7 @@ mod snapshot;
 #[path = "snapshot/none.rs"]
 mod snapshot;
 mod source;
+mod text_formats;
 mod watchdog;
 
 use std::{env, path::Path, process::ExitCode, thread};

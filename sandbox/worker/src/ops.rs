@@ -1,6 +1,7 @@
 //! The ops, which are the only ways out of the isolate. Each op is an adapter: it takes text, passes it to the host
 //! side of the worker, and returns text.
 
+mod text;
 mod web;
 
 use std::{cell::RefCell, rc::Rc};
@@ -23,6 +24,7 @@ deno_core::extension!(
         op_mux_console,
         op_mux_ended,
         op_mux_now,
+        text::op_mux_parse,
         web::op_mux_random,
         web::op_mux_atob,
         web::op_mux_btoa,

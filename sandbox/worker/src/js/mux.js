@@ -4,7 +4,7 @@
 // returns later has no effect. The daemon resolves names at call time, so a server that has not been started yet can be
 // called.
 
-import { op_mux_call, op_mux_call_own, op_mux_call_path, op_mux_emit } from "ext:core/ops";
+import { op_mux_call, op_mux_call_own, op_mux_call_path, op_mux_emit, op_mux_parse } from "ext:core/ops";
 import { mark, marked, toJson } from "ext:mux/json.js";
 import { offers } from "ext:mux/offers.js";
 import { own } from "ext:mux/own.js";
@@ -41,6 +41,8 @@ const callSite = () => {
   captureStackTrace(site);
   return site;
 };
+
+const FORMATS = "mux.$parse(text, format) takes \"json\", \"jsonl\", \"python\", \"yaml\", \"tsv\" or \"csv\"";
 
 export function makeMux() {
   let inputText = "null";
@@ -118,9 +120,21 @@ export function makeMux() {
     }
   };
 
+  // The value of a tool that answers in JSON is parsed already.
+  const parseText = (text, format) => {
+    if (typeof text !== "string") return text;
+    if (format !== undefined && typeof format !== "string") throw invalid("mux.$parse", [`the format is no text`, FORMATS]);
+    const answer = op_mux_parse(text, format ?? "");
+    if (answer === null) throw invalid("mux.$parse", [`there is no format ${stringify(format)}`, FORMATS]);
+    const body = parse(answer.slice(1));
+    if (answer[0] === "+") return body;
+    const hint = format === undefined ? FORMATS : "without a format, the text decides";
+    throw failure({ ...body, kind: "validation", hint, path: "mux.$parse", recoverable: true }, callSite());
+  };
+
   const callOf = (path, args) => callPath(path, args, false);
   callOf.raw = named("raw", (path, args) => callPath(path, args, true));
-  const builtins = { call: named("call", callOf), emit: named("emit", emit) };
+  const builtins = { call: named("call", callOf), emit: named("emit", emit), $parse: named("$parse", parseText) };
   // `catalog.tools` is a member of `mux.catalog`.
   for (const name of keys(own)) {
     const [group, member] = name.split(".");

@@ -1,0 +1,97 @@
+//! JSON text that is written piece by piece, up to a limit.
+
+use std::{
+    fmt::{self, Display, Write},
+    ops::RangeInclusive,
+};
+
+use super::MAX_OUTPUT_BYTES;
+
+/// The text would be longer than the limit.
+#[derive(Debug)]
+pub(super) struct OutputTooLarge;
+
+#[derive(Debug, Default)]
+pub(super) struct JsonOutput {
+    text: String,
+}
+
+impl JsonOutput {
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Takes back what was written after a length.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.text.truncate(len);
+    }
+
+    /// Replaces ASCII that was written by no longer text.
+    pub(super) fn replace(&mut self, range: RangeInclusive<usize>, by: &str) {
+        self.text.replace_range(range, by);
+    }
+
+    /// Writes text that is JSON, or a part of it.
+    pub(super) fn raw(&mut self, json: &str) -> Result<(), OutputTooLarge> {
+        if self.text.len() + json.len() > MAX_OUTPUT_BYTES {
+            return Err(OutputTooLarge);
+        }
+        self.text.push_str(json);
+        Ok(())
+    }
+
+    pub(super) fn number(&mut self, number: impl Display) -> Result<(), OutputTooLarge> {
+        self.raw(&number.to_string())
+    }
+
+    /// Writes a number with a fraction. What JSON cannot hold becomes null.
+    pub(super) fn float(&mut self, number: f64) -> Result<(), OutputTooLarge> {
+        if number.is_finite() {
+            self.number(number)
+        } else {
+            self.raw("null")
+        }
+    }
+
+    pub(super) fn string(&mut self, string: &str) -> Result<(), OutputTooLarge> {
+        self.raw("\"")?;
+        let mut plain_from = 0;
+        let escaped = |c: char| matches!(c, '"' | '\\') || c < ' ';
+        for (at, c) in string.char_indices().filter(|(_, c)| escaped(*c)) {
+            self.raw(&string[plain_from..at])?;
+            self.raw(&EscapedChar(c).to_string())?;
+            plain_from = at + c.len_utf8();
+        }
+        self.raw(&string[plain_from..])?;
+        self.raw("\"")
+    }
+
+    /// Removes the comma after the last member.
+    pub(super) fn end(&mut self, bracket: &str) -> Result<(), OutputTooLarge> {
+        if self.text.ends_with(',') {
+            self.text.pop();
+        }
+        self.raw(bracket)
+    }
+}
+
+struct EscapedChar(char);
+
+impl Display for EscapedChar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            '\n' => f.write_str("\\n"),
+            '\t' => f.write_str("\\t"),
+            '\r' => f.write_str("\\r"),
+            c @ ('"' | '\\') => {
+                f.write_char('\\')?;
+                f.write_char(c)
+            }
+            c => write!(f, "\\u{:04x}", u32::from(c)),
+        }
+    }
+}
