@@ -27,13 +27,19 @@ fn members(text: &str) -> Vec<&str> {
     };
     let (mut members, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     let mut quote = None;
+    let mut comment_end = 0;
     let mut letters = body.char_indices();
     while let Some((at, letter)) = letters.next() {
         match (quote, letter) {
+            _ if at < comment_end => {}
             (Some(_), '\\') => drop(letters.next()),
             (Some(open), letter) if open == letter => quote = None,
             (Some(_), _) => {}
             (None, '"' | '\'' | '`') => quote = Some(letter),
+            (None, '/') if body[at..].starts_with("/*") => {
+                let comment = body[at..].find("*/");
+                comment_end = comment.map_or(body.len(), |length| at + length);
+            }
             (None, '{' | '[' | '(' | '<') => depth += 1,
             (None, '}') if depth == 0 => {
                 members.push(&body[start..at]);
@@ -99,6 +105,11 @@ mod tests {
                     ("f", "Map<string, number>"),
                 ],
             ),
+            (
+                "a.b(args: { day: string /* ^[{;'] */; n?: number })",
+                &[("day", "string /* ^[{;'] */"), ("n", "?number")],
+            ),
+            ("a.b(): Promise<string>", &[]),
             ("a.b(args: { path: string", &[]),
         ] {
             let found = signature_arguments(signature);

@@ -11,7 +11,7 @@ mod text_size;
 mod token_estimate;
 mod tool_order;
 
-use std::cmp::Reverse;
+use std::{borrow::Cow, cmp::Reverse};
 
 use self::overview::Overview;
 pub use self::{text_size::TextSize, token_estimate::tokens, tool_order::by_need};
@@ -69,6 +69,8 @@ pub struct InventoryLine {
     pub signature: String,
     /// The first sentence of its description.
     pub summary: Option<String>,
+    /// The tool declares that it only reads.
+    pub is_read_only: bool,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -178,7 +180,7 @@ fn complete_text(
     let total: usize = servers.iter().map(|server| server.tools.len()).sum();
     let head = if unknown == 0 {
         format!(
-            "COMPLETE: the signatures of all {} of {}.\n",
+            "COMPLETE: the signatures of all {} of {}, so no search is needed.\n",
             count_with_noun(total, "tool"),
             count_with_noun(servers.len(), "server")
         )
@@ -198,7 +200,7 @@ fn complete_text(
     for (place, server) in servers.iter().enumerate() {
         for tool in 0..server.tools.len() {
             let line = line(place, tool);
-            used += TextSize::of(&line.signature) + line_end;
+            used += TextSize::of(&line.marked_signature()) + line_end;
             if !used.fits(room) {
                 return None;
             }
@@ -214,12 +216,11 @@ fn complete_text(
     });
     let mut text = head;
     for (line, with_sentence) in lines.iter().zip(&texts) {
-        let shown = if with_sentences.fits(room) {
-            with_sentence
+        if with_sentences.fits(room) {
+            text.push_str(with_sentence);
         } else {
-            &line.signature
-        };
-        text.push_str(shown);
+            text.push_str(&line.marked_signature());
+        }
         text.push('\n');
     }
     Some(text)
@@ -228,9 +229,23 @@ fn complete_text(
 impl InventoryLine {
     fn line_text(&self) -> String {
         match &self.summary {
+            Some(summary) if self.is_read_only => format!("{}; {summary}", self.marked_signature()),
             Some(summary) => format!("{} // {summary}", self.signature),
-            None => self.signature.clone(),
+            None => self.marked_signature().into_owned(),
         }
+    }
+
+    fn marked_signature(&self) -> Cow<'_, str> {
+        mark_read_only(&self.signature, self.is_read_only)
+    }
+}
+
+/// A signature with the mark of tools that declare to read only.
+pub fn mark_read_only(signature: &str, is_read_only: bool) -> Cow<'_, str> {
+    if is_read_only {
+        format!("{signature} // read-only").into()
+    } else {
+        signature.into()
     }
 }
 
@@ -292,7 +307,7 @@ impl<'a> PartialInventory<'a> {
         used.sort_unstable();
         let most = self.used + (self.room - self.used) / USED_BUDGET_DIVISOR;
         for (_, place, tool) in used {
-            let signature = line(place, tool).signature;
+            let signature = line(place, tool).marked_signature().into_owned();
             let part = &mut self.servers[place];
             let cost = part.heading_cost() + signature_cost(&signature);
             if !(self.used + cost).fits(most) {
@@ -347,7 +362,7 @@ impl<'a> PartialInventory<'a> {
                 if part.is_signed(tool) {
                     continue;
                 }
-                let signature = line(place, tool).signature;
+                let signature = line(place, tool).marked_signature().into_owned();
                 let cost = signature_cost(&signature);
                 let name = name_cost(&part.server.tools[tool]);
                 if !(self.used + cost).fits(self.room + name) {

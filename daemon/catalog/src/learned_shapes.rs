@@ -1,5 +1,7 @@
 //! The shapes of results, for tools without an output schema.
 //!
+//! They also hold how the texts of each tool are read (`text_reading`), which must not change between two calls.
+//!
 //! Invariant: names of fields and kinds of values are stored, never values.
 
 use std::{
@@ -12,7 +14,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_typegen::ResultShape;
+use mux_typegen::{ResultShape, TextForm};
 use serde_json::Value;
 
 use super::{Tool, cache_slot::CacheSlot};
@@ -63,7 +65,7 @@ impl LearnedShapes {
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The shape of this tool's results, if any was seen.
+    /// The shape of this tool's results and the form of its texts, if any was seen.
     pub fn shape(&self, tool: &Tool) -> Option<Arc<ResultShape>> {
         let state = self.state();
         let lesson = state.lessons.get(&tool.key)?;
@@ -76,23 +78,45 @@ impl LearnedShapes {
         state.lessons.get(&tool.key).map_or(0, |l| l.shape.calls())
     }
 
+    /// How the texts of this tool are read.
+    pub(super) fn text_form(&self, tool: &Tool) -> TextForm {
+        let state = self.state();
+        let lesson = state.lessons.get(&tool.key);
+        lesson.map_or_else(TextForm::default, |lesson| lesson.shape.texts())
+    }
+
+    /// Adds what a result has told of the tool's texts, before any later result is read.
+    pub(super) fn add_text_form(&self, tool: &Tool, told: TextForm) {
+        if told == TextForm::default() {
+            return;
+        }
+        let mut state = self.state();
+        let lesson = state.lesson(tool);
+        let before = lesson.shape.texts();
+        let mut after = before;
+        after.merge(told);
+        if after == before {
+            return;
+        }
+        Arc::make_mut(&mut lesson.shape).add_text_form(told);
+        state.unwritten.insert(tool.key);
+        drop(state);
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
     /// Adds a result. Returns whether the type has changed.
     pub(super) fn add(&self, tool: &Tool, value: &Value) -> bool {
+        // A call that reads a text does not wait for this.
+        let mut shape = ResultShape::new();
+        shape.add(value);
         let mut state = self.state();
-        let lesson = state
-            .lessons
-            .entry(tool.key)
-            .or_insert_with(|| LearnedShape {
-                server: tool.server.to_string(),
-                tool: tool.name.clone(),
-                shape: Arc::default(),
-            });
+        let lesson = state.lesson(tool);
         let is_first = lesson.shape.calls() == 0;
-        let changed = Arc::make_mut(&mut lesson.shape).add(value) || is_first;
+        let changed = Arc::make_mut(&mut lesson.shape).merge(&shape) || is_first;
         state.unwritten.insert(tool.key);
         drop(state);
         if changed {
@@ -135,6 +159,17 @@ impl LearnedShapes {
 
     fn state(&self) -> MutexGuard<'_, LearnedState> {
         self.state.lock()
+    }
+}
+
+impl LearnedState {
+    fn lesson(&mut self, tool: &Tool) -> &mut LearnedShape {
+        let lesson = self.lessons.entry(tool.key);
+        lesson.or_insert_with(|| LearnedShape {
+            server: tool.server.to_string(),
+            tool: tool.name.clone(),
+            shape: Arc::default(),
+        })
     }
 }
 

@@ -66,6 +66,7 @@ mod server_eras;
 mod server_usage;
 mod server_warning;
 mod shape_learning;
+mod text_reading;
 mod tool;
 mod tool_drafts;
 mod tool_list_store;

@@ -1,8 +1,7 @@
 //! The value that a program gets for a tool's result, by one documented rule.
 //!
 //! It is the structured content if the tool declares an output schema, or its member `result` if that schema says that
-//! it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, parsed if it is a JSON object or array;
-//! otherwise the only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`, with
+//! it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, as `text_reading` reads it; otherwise the only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`, with
 //! the content in its details: for an API called over HTTP these are `{ status, headers, body }`.
 //!
 //! Structured content that does not match its schema is an error of kind `validation`, which names the place but no
@@ -14,11 +13,15 @@ use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
-use super::Tool;
+use super::{
+    LearnedShapes, Tool,
+    text_reading::{parse_collection, read_text},
+};
 use mux_process::blocking_pool;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict, UncheckableSchema};
 use mux_settings::ResultCheck;
-use mux_text::json_weight::{self, MAX_JSON_WEIGHT, is_light};
+use mux_text::json_weight::is_light;
+use mux_typegen::TextForm;
 
 /// The longest error message of a server. The details have the complete text.
 pub const MAX_ERROR_MESSAGE_BYTES: usize = 4 * 1024;
@@ -37,7 +40,12 @@ impl ResultSchema {
 }
 
 /// Extracts the value from a complete `CallToolResult`. Large ones are processed off the runtime's threads.
-pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Value, Fault> {
+pub async fn value_of(
+    tool: &Tool,
+    mut result: Value,
+    check: ResultCheck,
+    learned: &LearnedShapes,
+) -> Result<Value, Fault> {
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         let path = tool.path();
         let is_long = !is_light(&result);
@@ -54,29 +62,52 @@ pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Res
         }
     }
     let is_long = !is_light(&result);
-    blocking_pool::run_if(is_long, move || value_without_schema(result)).await
+    let form = learned.text_form(tool);
+    let read = blocking_pool::run_if(is_long, move || value_without_schema(result, form)).await;
+    let (value, told) = read?;
+    learned.add_text_form(tool, told);
+    Ok(value)
 }
 
-fn value_without_schema(mut result: Value) -> Result<Value, Fault> {
+/// The value, and what it tells of the form of the tool's texts.
+fn value_without_schema(mut result: Value, form: TextForm) -> Result<(Value, TextForm), Fault> {
+    let untold = |value| Ok((value, TextForm::default()));
     let mut parts = match result.get_mut("content").map(Value::take) {
         Some(Value::Array(parts)) => parts,
         _ => Vec::new(),
     };
     match parts.len() {
-        0 => Ok(result
-            .get_mut("structuredContent")
-            .map_or(Value::Null, Value::take)),
+        0 => untold(
+            result
+                .get_mut("structuredContent")
+                .map_or(Value::Null, Value::take),
+        ),
         1 => {
             let part = parts.swap_remove(0);
+            // A server that gives the same as structured content says itself that its text is JSON.
+            if form.is_text()
+                && let Some(structured) = repeated_structure(&mut result, &part)
+            {
+                return untold(structured);
+            }
             // Drops the structured copy of the same value before the text is parsed.
             drop(result);
             match text_of(&part) {
-                Some(text) => parsed(text),
-                None => Ok(part),
+                Some(text) => read_text(text, form),
+                None => untold(part),
             }
         }
-        _ => Ok(Value::Array(parts)),
+        _ => untold(Value::Array(parts)),
     }
+}
+
+/// The structured content, if it is an object or array and the text is its JSON.
+fn repeated_structure(result: &mut Value, part: &Value) -> Option<Value> {
+    let structured = result.get_mut("structuredContent")?;
+    let is_collection = structured.is_object() || structured.is_array();
+    let text = text_of(part).filter(|_| is_collection)?;
+    let parsed = serde_json::from_str::<Value>(text).ok()?;
+    (parsed == *structured).then(|| structured.take())
 }
 
 /// Unwraps the member `result`.
@@ -169,34 +200,9 @@ fn contents(mut result: Value) -> Result<Value, Fault> {
     }
     let only = contents.swap_remove(0);
     match only.get("text").and_then(Value::as_str) {
-        Some(text) => parsed(text),
+        Some(text) => Ok(parse_collection(text)?.unwrap_or_else(|| text.into())),
         None => Ok(only),
     }
-}
-
-/// Parses text that is a JSON object or array; any other text stays a string.
-fn parsed(text: &str) -> Result<Value, Fault> {
-    let start = text.trim_start();
-    if start.starts_with(['{', '[']) {
-        if json_weight::of(text.as_bytes(), MAX_JSON_WEIGHT).is_none() {
-            return Err(too_heavy());
-        }
-        if let Ok(value) = serde_json::from_str::<Value>(text) {
-            return Ok(value);
-        }
-    }
-    Ok(Value::String(text.to_owned()))
-}
-
-fn too_heavy() -> Fault {
-    let message = format!(
-        "the text of the result holds more than {MAX_JSON_WEIGHT} JSON values, {}",
-        json_weight::WEIGHT_RULE_TEXT
-    );
-    Fault::new(FaultKind::Limit, message).hint(
-        "this limit is fixed: ask for less, such as a smaller page, a range or fewer fields; `mux.call.raw` gives the \
-         text as it is",
-    )
 }
 
 fn text_of(part: &Value) -> Option<&str> {
@@ -243,7 +249,9 @@ fn failure(path: &str, result: &Value) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use crate::{ToolDescription, ToolSet};
+    use mux_text::json_weight::MAX_JSON_WEIGHT;
+
+    use crate::{ToolDescription, ToolSet, cache_slot::CacheSlot};
 
     use super::*;
 
@@ -263,7 +271,8 @@ mod tests {
             ..ToolDescription::default()
         };
         let set = ToolSet::new("s", vec![described], &[], &Default::default());
-        value_of(set.find("t").unwrap(), result, check).await
+        let learned = LearnedShapes::new(&CacheSlot::default());
+        value_of(set.find("t").unwrap(), result, check, &learned).await
     }
 
     #[tokio::test]
@@ -318,6 +327,31 @@ mod tests {
             json!({ "n": 1 })
         );
         assert_eq!(value(None, result).await.unwrap(), json!("t"));
+    }
+
+    #[tokio::test]
+    async fn text_that_repeats_structured_content_is_json() {
+        let described = ToolDescription {
+            name: "t".into(),
+            input_schema: json!({}),
+            ..ToolDescription::default()
+        };
+        let set = ToolSet::new("s", vec![described], &[], &Default::default());
+        let tool = set.find("t").unwrap();
+        let learned = LearnedShapes::new(&CacheSlot::default());
+        for (text, structured, expected) in [
+            ("words", Value::Null, json!("words")),
+            ("[]", Value::Null, json!("[]")),
+            ("[ ]", json!([]), json!([])),
+            ("[]", json!({ "result": [] }), json!("[]")),
+        ] {
+            let result = json!({
+                "content": [{ "type": "text", "text": text }],
+                "structuredContent": structured,
+            });
+            let value = value_of(tool, result, ResultCheck::Error, &learned).await;
+            assert_eq!(value.unwrap(), expected, "{text}");
+        }
     }
 
     #[tokio::test]

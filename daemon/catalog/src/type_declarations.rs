@@ -42,7 +42,7 @@ impl TypeTextAudience {
     pub fn observed(self, shape: Option<&ResultShape>) -> Option<ObservedResult<'_>> {
         shape.map(|shape| ObservedResult {
             shape,
-            calls: (self == Self::Reader).then(|| shape.calls()),
+            calls: Some(shape.calls()).filter(|calls| self == Self::Reader && *calls > 0),
         })
     }
 }

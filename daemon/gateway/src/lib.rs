@@ -358,7 +358,7 @@ impl Gateway {
                 match search_answer(&server, &path, answer).await {
                     Ok(result) if raw => Ok(json_weight::to_text(result).await),
                     Ok(result) => {
-                        let value = value_of(&tool, result, result_check(&server)).await;
+                        let value = self.value_of(&server, &tool, result).await;
                         self.learn_output_type(&tool, value).await
                     }
                     Err(fault) => Err(fault),
@@ -376,6 +376,11 @@ impl Gateway {
         });
         observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
         outcome
+    }
+
+    async fn value_of(&self, server: &Server, tool: &Tool, result: Value) -> Result<Value, Fault> {
+        let learned = self.upstreams.catalog().learned();
+        value_of(tool, result, result_check(server), learned).await
     }
 
     /// Converts a value to JSON text, and learns its type if the tool declares none.

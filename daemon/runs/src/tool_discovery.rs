@@ -122,7 +122,11 @@ impl ToolDiscovery<'_> {
         let signatures: Vec<String> = page
             .hits
             .iter()
-            .map(|hit| self.catalog().signature_in(&hit.tools, &hit.tool))
+            .map(|hit| {
+                let signature = self.catalog().signature_in(&hit.tools, &hit.tool);
+                let is_read_only = hit.tool.read_only == Some(true);
+                inventory::mark_read_only(&signature, is_read_only).into_owned()
+            })
             .collect();
         let mut descriptions = Vec::new();
         let mut fitting = 0;
@@ -309,6 +313,7 @@ impl ToolDiscovery<'_> {
             InventoryLine {
                 signature: catalog.signature_in(tools, in_order[tool]),
                 summary: first_sentence(in_order[tool]),
+                is_read_only: in_order[tool].read_only == Some(true),
             }
         };
         let budget = InventoryBudget {

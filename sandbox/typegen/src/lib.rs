@@ -18,6 +18,7 @@
 //! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
 //! fetched, and no text of a server can leave the comment, string or type that it was put in.
 
+mod format_note;
 mod inline_definitions;
 mod ir;
 mod jsdoc;
@@ -41,7 +42,7 @@ mod type_emitter;
 use std::collections::HashSet;
 
 use names::spell;
-pub use observe::{ObservedResult, ResultShape};
+pub use observe::{ObservedResult, ResultShape, TextForm, TextKind};
 pub use schema_source::SchemaSource;
 pub use selected_result::UNLESS_KEYWORD;
 
@@ -115,7 +116,8 @@ pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
 fn simplify_call(call: &str) -> String {
     let call = call.strip_suffix(": Promise<ToolText>").unwrap_or(call);
     let none = format!("(args?: {})", signature::EMPTY_OBJECT_TYPE);
-    call.replacen(&none, "(args?: {})", 1)
+    let call = call.replacen(&none, "()", 1);
+    call.replacen("(args?: {})", "()", 1)
 }
 
 /// One tool with its documentation and the types that it names, as in [`declarations`], except that the call is written

@@ -10,11 +10,13 @@ mod observed_types;
 mod outline;
 mod sample_result;
 mod shape_node;
+mod text_form;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shape_node::ShapeNode;
 
+pub use self::text_form::{TextForm, TextKind};
 use super::ir::Type;
 
 /// Levels of nesting that are learned; anything below is `any`.
@@ -41,6 +43,7 @@ pub struct ResultShape {
     /// Levels that are kept, [`MAX_SHAPE_DEPTH`] or fewer.
     depth: u8,
     calls: u64,
+    texts: TextForm,
 }
 
 /// A shape to be shown in a declaration.
@@ -59,6 +62,8 @@ struct SerializedShape<N> {
     version: u8,
     calls: u64,
     depth: u8,
+    #[serde(default, skip_serializing_if = "TextForm::is_default")]
+    texts: TextForm,
     node: N,
 }
 
@@ -68,6 +73,7 @@ impl Default for ResultShape {
             node: ShapeNode::default(),
             depth: MAX_SHAPE_DEPTH,
             calls: 0,
+            texts: TextForm::default(),
         }
     }
 }
@@ -93,9 +99,20 @@ impl ResultShape {
         self.calls
     }
 
+    /// How the texts of the tool are read.
+    pub fn texts(&self) -> TextForm {
+        self.texts
+    }
+
+    /// Adds what a result has told of the tool's texts.
+    pub fn add_text_form(&mut self, texts: TextForm) {
+        self.texts.merge(texts);
+    }
+
     /// Merges another shape. Returns whether this shape has changed, apart from the number of calls.
     pub fn merge(&mut self, other: &ResultShape) -> bool {
         self.calls = self.calls.saturating_add(other.calls);
+        self.texts.merge(other.texts);
         let cut = other.depth < self.depth && {
             self.depth = other.depth;
             self.node.truncate_levels(self.depth)
@@ -111,6 +128,7 @@ impl ResultShape {
             version: SHAPE_VERSION,
             calls: self.calls,
             depth: self.depth,
+            texts: self.texts,
             node: &self.node,
         };
         serde_json::to_vec(&kept).unwrap_or_default()
@@ -122,6 +140,7 @@ impl ResultShape {
             version: SHAPE_VERSION,
             calls: 0,
             depth: self.depth,
+            texts: self.texts,
             node: &self.node,
         };
         serde_json::to_vec(&kept).unwrap_or_default()
@@ -142,7 +161,13 @@ impl ResultShape {
             node: kept.node,
             depth: kept.depth,
             calls: kept.calls,
+            texts: kept.texts,
         })
+    }
+
+    /// True if every result was null.
+    pub(super) fn is_void(&self) -> bool {
+        observed_types::is_null(&self.node)
     }
 
     /// The type of the results, or `None` if nothing is known about them.
@@ -163,10 +188,15 @@ impl ResultShape {
 impl ObservedResult<'_> {
     /// The line in a tool's documentation.
     pub(super) fn doc_line(self) -> String {
-        match self.calls {
+        let observed = match self.calls {
             None => "Result observed, not declared by the server.".to_owned(),
             Some(1) => "Result observed in 1 call; the server declares none.".to_owned(),
             Some(n) => format!("Result observed in {n} calls; the server declares none."),
+        };
+        if self.shape.texts().is_text() {
+            format!("{observed} It answers in text, which is never parsed.")
+        } else {
+            observed
         }
     }
 }

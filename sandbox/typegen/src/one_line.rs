@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::format_note::format_note;
 use super::ir::{Member, Object, Tuple, Type, Variant};
 use super::jsdoc::ValueDoc;
 use super::references::SchemaDefinition;
@@ -22,6 +23,8 @@ pub(super) enum DocsMode {
     Keep,
     /// Documentation is left out.
     Drop,
+    /// Documentation is left out, except for the formats of strings.
+    Formats,
 }
 
 pub(super) fn type_on_one_line(
@@ -120,7 +123,7 @@ impl LineWriter<'_> {
             return Err(DoesNotFit);
         }
         let ty = resolve_inline(self.definitions, ty);
-        if self.docs == DocsMode::Drop && matches!(ty, Type::Unknown(_)) {
+        if self.docs != DocsMode::Keep && matches!(ty, Type::Unknown(_)) {
             return self.push("unknown");
         }
         if let Some(word) = one_word_type(self.definitions, ty) {
@@ -128,7 +131,7 @@ impl LineWriter<'_> {
         }
         match ty {
             // Where documentation is left out, the caller marks observed types itself.
-            Type::Seen(ty) if self.docs == DocsMode::Drop => self.write(ty, depth),
+            Type::Seen(ty) if self.docs != DocsMode::Keep => self.write(ty, depth),
             Type::Seen(ty) => {
                 self.push("Seen<")?;
                 self.write(ty, depth)?;
@@ -206,6 +209,11 @@ impl LineWriter<'_> {
             self.check_docs(&member.doc, &member.ty)?;
             self.push(&member_key(member))?;
             self.write(member.written(), depth)?;
+            if self.docs == DocsMode::Formats
+                && let Some(note) = format_note(self.definitions, member)
+            {
+                self.push(&note)?;
+            }
         }
         if let Some(index) = &object.index {
             self.check_docs(&index.doc, &index.ty)?;

@@ -1,8 +1,9 @@
 //! A tool on one line, for listings and errors: its required arguments and an outline of its result. A result that is
-//! neither declared nor observed is left out.
+//! neither declared nor observed is left out. Strings have their formats, such as `string /* YYYY-MM-DD */`.
 //!
 //! Invariant: every required argument is named, up to a hard limit; details and optional arguments are left out first.
 
+use super::format_note::format_note;
 use super::ir::{Object, Type};
 use super::names::spell;
 use super::one_line::{self, DocsMode, member_key, one_word_type, resolve_inline};
@@ -12,14 +13,27 @@ use super::selected_result;
 use super::tool_declarations::{accepts_empty, observed_type};
 use super::{SchemaSource, ToolDecl};
 
-/// Bytes for the members of the arguments, beyond which optional ones are replaced by `…`.
-const MAX_ARGS_BYTES: usize = 160;
+/// The maximum length of the parts of a type, in bytes.
+#[derive(Clone, Copy)]
+struct TypeRoom {
+    /// Beyond it, optional members are replaced by `…`.
+    members: usize,
+    /// Beyond it, even required members are left out.
+    required: usize,
+    /// The formats of strings beside the members.
+    formats: usize,
+}
 
-/// Bytes for the members of the result, beyond which they are replaced by `…`.
-const MAX_RESULT_BYTES: usize = 120;
-
-/// Bytes for the members of the arguments, beyond which even required ones are left out.
-const MAX_REQUIRED_ARGS_BYTES: usize = 1024;
+const ARGS_ROOM: TypeRoom = TypeRoom {
+    members: 160,
+    required: 1024,
+    formats: 160,
+};
+const RESULT_ROOM: TypeRoom = TypeRoom {
+    members: 120,
+    required: 120,
+    formats: 0,
+};
 
 /// Bytes for the type of one member, beyond which only its outline is shown.
 const MAX_MEMBER_BYTES: usize = 60;
@@ -45,31 +59,44 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     };
     let args = match root_type(&input) {
         Type::Unknown(_) => "{ [key: string]: unknown }".to_owned(),
-        ty => match format_type(&input, ty, MAX_ARGS_BYTES, MAX_REQUIRED_ARGS_BYTES) {
-            none if none == EMPTY_OBJECT_TYPE => "{}".to_owned(),
-            args => args,
-        },
+        ty => format_type(&input, ty, ARGS_ROOM),
+    };
+    let parameter = if args == EMPTY_OBJECT_TYPE || args == "{}" {
+        String::new()
+    } else {
+        format!("args{mark}: {args}")
     };
     let result = match (usual, observed_type(tool)) {
         (Some(_), _) if !is_known => Some(selected_result::UNKNOWN_RESULT.to_owned()),
         (Some(usual), _) => {
             let output = parse_schema(&usual.schema, "Result");
-            Some(format_type(
-                &output,
-                root_type(&output),
-                MAX_RESULT_BYTES,
-                MAX_RESULT_BYTES,
-            ))
+            Some(format_type(&output, root_type(&output), RESULT_ROOM))
         }
-        (None, Some((_, ty))) => {
-            let ty = format_type(&[], &ty, MAX_RESULT_BYTES, MAX_RESULT_BYTES);
-            Some(format!("/* observed */ {ty}"))
+        (None, Some((observed, ty))) => {
+            let text = format_type(&[], &ty, RESULT_ROOM);
+            // A tool that answers in text goes on doing so.
+            let is_rule = observed.shape.texts().is_text() && is_text_or_null(&ty);
+            let mark = if is_rule { "" } else { "/* observed */ " };
+            Some(format!("{mark}{text}"))
         }
-        (None, None) => None,
+        (None, None) => {
+            let is_void = tool
+                .observed
+                .is_some_and(|observed| observed.shape.is_void());
+            is_void.then(|| "/* observed */ null".to_owned())
+        }
     };
     let result = result.map_or_else(String::new, |result| format!(": Promise<{result}>"));
     let (server, tool) = (spell(server), spell(tool.name));
-    format!("{server}.{tool}(args{mark}: {args}){result}")
+    format!("{server}.{tool}({parameter}){result}")
+}
+
+/// True for a string, and for null in its place.
+fn is_text_or_null(ty: &Type) -> bool {
+    match strip_seen(ty) {
+        Type::Union(variants) => variants.iter().all(|variant| is_text_or_null(&variant.ty)),
+        ty => matches!(ty, Type::String | Type::Null),
+    }
 }
 
 /// The type of the whole schema, even if it has a name, which a signature does not declare.
@@ -77,14 +104,14 @@ fn root_type(definitions: &[SchemaDefinition]) -> &Type {
     resolve_inline(definitions, &definitions[0].body)
 }
 
-fn format_type(definitions: &[SchemaDefinition], ty: &Type, room: usize, most: usize) -> String {
+/// The type with the formats of strings, if these displace no member.
+fn format_type(definitions: &[SchemaDefinition], ty: &Type, room: TypeRoom) -> String {
     let ty = strip_seen(ty);
-    match (
-        one_line::type_on_one_line(definitions, ty, room, DocsMode::Drop),
-        ty,
-    ) {
-        (Ok(line), _) => line,
-        (Err(_), Type::Object(object)) => fold_object(definitions, object, room, most),
+    let line = |room, docs| one_line::type_on_one_line(definitions, ty, room, docs);
+    match (line(room.members, DocsMode::Drop), ty) {
+        (Ok(plain), _) if room.formats == 0 => plain,
+        (Ok(plain), _) => line(room.members + room.formats, DocsMode::Formats).unwrap_or(plain),
+        (Err(_), Type::Object(object)) => fold_object(definitions, object, room),
         (Err(_), ty) => outline_type(definitions, ty),
     }
 }
@@ -98,14 +125,10 @@ fn strip_seen(ty: &Type) -> &Type {
 }
 
 /// An object with as many of its members as fit.
-fn fold_object(
-    definitions: &[SchemaDefinition],
-    object: &Object,
-    room: usize,
-    most: usize,
-) -> String {
+fn fold_object(definitions: &[SchemaDefinition], object: &Object, room: TypeRoom) -> String {
     let mut members: Vec<String> = Vec::new();
     let mut used = 0;
+    let mut formats_room = room.formats;
     let required = object.members.iter().filter(|member| !member.optional);
     let mut reserved: usize = required.map(|member| member.name.len()).sum();
     let mut left_out = object.index.is_some();
@@ -120,16 +143,18 @@ fn fold_object(
             member.name.len()
         };
         let limit = if member.optional {
-            room.saturating_sub(reserved)
+            room.members.saturating_sub(reserved)
         } else {
-            most
+            room.required
         };
         if used + text.len() > limit {
             left_out = true;
             continue;
         }
         used += text.len() + 2;
-        members.push(text);
+        let note = format_note(definitions, member).filter(|note| note.len() <= formats_room);
+        formats_room -= note.as_ref().map_or(0, String::len);
+        members.push(text + &note.unwrap_or_default());
     }
     if left_out {
         members.push("…".to_owned());

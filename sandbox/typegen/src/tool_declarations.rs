@@ -130,7 +130,11 @@ pub(super) fn declare_tool(
 /// The observed type of the results of a tool that declares none.
 pub(super) fn observed_type<'a>(tool: &ToolDecl<'a>) -> Option<(ObservedResult<'a>, Type)> {
     let observed = tool.observed.filter(|_| tool.output_schema.is_none())?;
-    Some((observed, observed.shape.result_type()?))
+    let ty = observed.shape.result_type();
+    // The form of the texts is known before the shape of the result that told it.
+    let text = || Type::Seen(Box::new(Type::String));
+    let is_text = observed.shape.texts().is_text();
+    Some((observed, ty.or_else(|| is_text.then(text))?))
 }
 
 /// Whether a call may omit the arguments.

@@ -42,4 +42,4 @@ declare namespace Mux {
 }
 
 // Signatures:
-// arrays.all(args?: { untyped?: unknown[]; guessed?: boolean[]; grid?: number[][]; unique?: string[]; pair?: [number, number]; draft7?: [string, (number | null)?]; closed?: [string]; … })
+// arrays.all(args?: { untyped?: unknown[]; guessed?: boolean[]; grid?: number[][]; unique?: string[] /* uri */; pair?: [number, number]; draft7?: [string, (number | null)?]; closed?: [string]; … })

@@ -72,10 +72,10 @@ declare namespace Mux {
 // files.read_text(args: { path: string; head?: number; encoding?: "utf-8" | "latin-1" })
 // files.edit(args: { path: string; edits: Array<{ old: string; new: string }>; dryRun?: boolean }): Promise<{ diff: string }>
 // files.media(args: { path: string }): Promise<{ content: Array<…> }>
-// files.roots(args?: {})
-// files.quiet(args?: {})
+// files.roots()
+// files.quiet()
 // files.anything(args?: { [key: string]: unknown }): Promise<unknown>
-// git.log(args: { repo_path: string; max_count?: number; since?: string | null }): Promise<{ result: string[] }>
+// git.log(args: { repo_path: string; max_count?: number; since?: string | null /* ISO 8601 */ }): Promise<{ result: string[] }>
 
 // Alone:
 // /** Reads a file as text. */
@@ -110,10 +110,10 @@ declare namespace Mux {
 // }>;
 
 // Alone:
-// mux.files.roots(args?: {});
+// mux.files.roots();
 
 // Alone:
-// mux.files.quiet(args?: {});
+// mux.files.quiet();
 
 // Alone:
 // mux.files.anything(args?: { [key: string]: unknown }): Promise<unknown>;

@@ -65,7 +65,7 @@ declare namespace Mux {
 // seen.text(args?: { [key: string]: unknown }): Promise</* observed */ string>
 // seen.text_or_list(args?: { [key: string]: unknown }): Promise</* observed */ string | Array<{ a: number }> | null>
 // seen.words(args?: { [key: string]: unknown }): Promise</* observed */ string[]>
-// seen.nothing(args?: { [key: string]: unknown })
+// seen.nothing(args?: { [key: string]: unknown }): Promise</* observed */ null>
 // seen.never_called(args?: { [key: string]: unknown })
 // seen.declared(args?: { [key: string]: unknown }): Promise<{ a?: string }>
 // seen.long(args?: { [key: string]: unknown }): Promise</* observed */ { incomplete_results: boolean; items: Array<{ … }>; total_count: number }>

@@ -53,7 +53,7 @@ declare namespace Mux {
 }
 
 // Signatures:
-// words.documented(args?: { id?: string; name?: string; count?: number; ratio?: number; old?: string; options?: { deep?: boolean }; data?: string; size?: number | null; lines?: string; … })
+// words.documented(args?: { id?: string /* uuid */; name?: string /* ^[a-z]*\/[a-z]*$ */; count?: number; ratio?: number; old?: string; options?: { deep?: boolean }; data?: string; size?: number | null; lines?: string; … })
 // words.echo(args?: { [key: string]: unknown })
 // words.untitled(args?: { [key: string]: unknown })
 // words.say(args?: { [key: string]: unknown })

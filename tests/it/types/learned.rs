@@ -71,6 +71,49 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
         .fails(1, &["there is no server `nobody`"]);
 }
 
+#[test]
+fn tool_that_answers_in_text_goes_on_doing_so_after_a_restart() {
+    let env = TestEnv::with_fixtures(&[("yaml", &[]), ("data", &[]), ("void", &[])]);
+    let read = |server: &str, text: &str| {
+        let code = format!("return await mux.{server}.echo({{ text: mux.input }})");
+        let input = json!(text).to_string();
+        let run = env
+            .mux(["--json", "run", "--input", &input, "-e", &code])
+            .ok();
+        run.json()["result"].clone()
+    };
+    let signature = |server: &str| {
+        let shown = env
+            .mux(["--json", "tools", "--server", server, "echo"])
+            .ok();
+        shown.json()["tools"][0]["signature"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(read("yaml", "- id: 1"), "- id: 1");
+    assert_eq!(read("data", "[{\"id\":1}]"), json!([{ "id": 1 }]));
+    assert_eq!(read("void", "None"), Value::Null);
+    for _ in 0..2 {
+        for text in ["[]", "{}", "None", "", "[1]"] {
+            assert_eq!(read("yaml", text), text);
+        }
+        assert_eq!(read("data", "[]"), json!([]));
+        assert_eq!(read("data", "nothing"), "nothing");
+        assert_eq!(read("data", "[2]"), json!([2]));
+        assert_eq!(read("void", ""), Value::Null);
+        let told = signature("yaml");
+        assert!(told.ends_with("): Promise<string>"), "{told}");
+        // The next daemon reads on in the same way.
+        env.stop();
+    }
+    let told = signature("void");
+    assert!(told.ends_with("): Promise</* observed */ null>"), "{told}");
+    assert!(signature("data").contains("Promise</* observed */ "));
+    env.mux(["types", "--forget", "yaml.echo"]).ok();
+    assert_eq!(read("yaml", "[1]"), json!([1]));
+}
+
 fn holds(folder: &std::path::Path, what: &[u8]) -> bool {
     let mut stack = vec![folder.to_owned()];
     while let Some(folder) = stack.pop() {

@@ -39,6 +39,7 @@ fn line(servers: &[InventoryServer], server: usize, tool: usize) -> InventoryLin
             .len()
             .is_multiple_of(2)
             .then(|| format!("Does {tool}.")),
+        is_read_only: tool.len().is_multiple_of(3),
     }
 }
 

@@ -24,6 +24,11 @@ pub(super) fn result_type_of(node: &ShapeNode) -> Option<Type> {
     Some(ty)
 }
 
+/// True if null is the only value that was seen.
+pub(super) fn is_null(node: &ShapeNode) -> bool {
+    *node == ShapeNode::of(NULL)
+}
+
 fn mark_as_seen(ty: Type) -> Type {
     if ty == Type::Null || contains_seen(&ty) {
         ty

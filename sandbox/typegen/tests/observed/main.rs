@@ -59,7 +59,7 @@ fn learned(results: &[Value]) -> String {
 fn kinds_and_unions() {
     for (results, expected) in [
         (vec![], "nothing"),
-        (vec![json!(null)], "nothing"),
+        (vec![json!(null)], "null"),
         (vec![json!(null), json!("a")], "string | null"),
         (vec![json!(1), json!(2.5)], "number"),
         (

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::json;
 
 use super::*;
-use mux_catalog::value_of;
+use mux_catalog::{Catalog, value_of};
 use mux_settings::ResultCheck;
 
 /// The value or the error of a call, for a tool without an output schema.
@@ -15,7 +15,9 @@ async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
         ..Default::default()
     };
     let set = mux_catalog::ToolSet::new("shop", vec![described], &[], &Default::default());
-    value_of(set.find("t").unwrap(), result, ResultCheck::Error).await
+    let catalog = Catalog::new();
+    let learned = catalog.learned();
+    value_of(set.find("t").unwrap(), result, ResultCheck::Error, learned).await
 }
 
 #[tokio::test]
