@@ -35,6 +35,7 @@ mod stdin_end;
 mod subscriptions;
 mod tool_results;
 mod transcript;
+mod value_text;
 
 use std::path::PathBuf;
 

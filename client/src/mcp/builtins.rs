@@ -156,12 +156,12 @@ fn builtin_definition(name: &str, texts: &DefinitionTexts) -> Option<Tool> {
         ),
         "search" => (
             "Search the tools",
-            "Finds tools of all servers by keywords, and tolerates typos. Returns signatures, the best match first, and a cursor for more.".into(),
+            "Finds tools by keywords, which may have typos. Returns signatures, the best match first, and a cursor for more.".into(),
             json!({
                 "query": { "type": "string" },
                 "server": { "type": "string", "description": "Only this server's tools." },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 100, "description": "Default 10." },
-                "cursor": { "type": "string", "description": "From the previous page." },
+                "cursor": { "type": "string" },
             }),
             None,
             tool_annotations(true, false, true, false),
@@ -192,20 +192,19 @@ fn builtin_definition(name: &str, texts: &DefinitionTexts) -> Option<Tool> {
         ),
         "read" => (
             "Read a stored value",
-            "Reads part of a value that was too long for a message, as JSON text. A program can read all of it with `mux.read(handle)`.".into(),
+            "Reads part of a value that was too long for a message, as JSON text.".into(),
             json!({
                 "handle": { "type": "string" },
                 "offset": { "type": "integer", "minimum": 0, "description": "In bytes." },
-                "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768, less if the client passes on less." },
+                "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768 or less." },
             }),
             None,
             tool_annotations(true, false, true, false),
         ),
         "resume" => (
             "Wait for a run",
-            "Waits for a detached run and returns its result as `run` would. A run that ended as `pending`, because a call was \
-             not approved in time, continues: calls that have ended are not sent again, and the user is asked again. Only runs \
-             of this agent are found.".into(),
+            "Waits for a detached run, or continues one that ended as `pending` because a call was not approved in time: calls \
+             that have ended are not sent again, and the user is asked again. Returns what `run` would.".into(),
             json!({
                 "run": { "type": "string", "description": "The whole id of the run, or `details.resume` of an error." },
                 "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "Default 30." },

@@ -16,6 +16,7 @@ use super::{
     daemon_link::{DaemonConnection, DaemonLink},
     fence::ResultFence,
     profiles::AgentProfile,
+    value_text::{is_shown_otherwise, value_text},
 };
 
 /// What is shown of a part that is cut, in bytes and lines.
@@ -88,7 +89,7 @@ impl DataPart {
         Self::new(what, text.into(), TextState::Text)
     }
 
-    /// A value: a string as it is, everything else as compact JSON.
+    /// A value, as `value_text` writes it.
     pub(super) fn value(what: impl Into<Cow<'static, str>>, value: &Value) -> Self {
         let state = TextState::Value(value.clone().into());
         Self::new(what, value_text(value), state)
@@ -112,14 +113,6 @@ impl DataPart {
     fn new(what: impl Into<Cow<'static, str>>, text: String, state: TextState) -> Self {
         let what = what.into();
         Self::Text(DataText { what, text, state })
-    }
-}
-
-/// A value as text: a string as it is, everything else as compact JSON.
-pub(super) fn value_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 
@@ -365,8 +358,12 @@ async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<String, Er
         };
         link.request(request, send)
     };
-    if handle.bytes <= MAX_UNCUT_BYTES as u64 {
-        return Ok(page(0, MAX_UNCUT_BYTES).await?.text);
+    if handle.bytes <= MAX_FETCHED_BYTES {
+        let whole = page(0, MAX_FETCHED_BYTES as usize).await?;
+        let value = serde_json::from_str::<Value>(&whole.text);
+        let shown = value.ok().filter(is_shown_otherwise);
+        let text = shown.map_or(whole.text, |value| value_text(&value));
+        return Ok(both_ends(&text));
     }
     let head = page(0, HEAD_BYTES).await?.text;
     let tail_offset = handle.bytes.saturating_sub(TAIL_BYTES as u64);

@@ -13,7 +13,8 @@ use super::{
     daemon_access::DaemonAccess,
     daemon_link::DaemonConnection,
     fence::{DataOrigin, FenceRules, ResultFence, mark_direct_result},
-    result_reader::{DataPart, MAX_UNCUT_BYTES, ModelResult, resource_text, value_text},
+    result_reader::{DataPart, MAX_UNCUT_BYTES, ModelResult, resource_text},
+    value_text::is_shown_otherwise,
 };
 
 /// The maximum length of an error's `data`, and of the errors beside it, in bytes.
@@ -212,21 +213,25 @@ fn one_form(content: Vec<ContentBlock>, structured: Option<Value>) -> Vec<DataPa
 
 fn block_part(what: String, block: ContentBlock) -> DataPart {
     match block {
-        ContentBlock::Text(text) if text.text.len() > MAX_UNCUT_BYTES => {
-            match serde_json::from_str::<Value>(&text.text) {
-                Ok(value) if value.is_object() || value.is_array() => {
-                    DataPart::parsed(what, text.text, value)
-                }
-                _ => DataPart::text(what, text.text),
-            }
-        }
-        ContentBlock::Text(text) => DataPart::text(what, text.text),
+        ContentBlock::Text(text) => match parse_collection(&text.text) {
+            Some(value) if is_shown_otherwise(&value) => DataPart::value(what, &value),
+            Some(value) => DataPart::parsed(what, text.text, value),
+            None => DataPart::text(what, text.text),
+        },
         block => match resource_text(&block) {
             // Only a text can be cut.
             Some(text) if text.len() > MAX_UNCUT_BYTES => DataPart::text(what, text),
             _ => DataPart::Block(block),
         },
     }
+}
+
+/// The value of a text that is a JSON object or array, if it may be shown in another form.
+fn parse_collection(text: &str) -> Option<Value> {
+    let is_likely = text.trim_start().starts_with(['{', '[']);
+    let is_concerned = text.len() > MAX_UNCUT_BYTES || text.contains('\\');
+    let text = Some(text).filter(|_| is_likely && is_concerned)?;
+    serde_json::from_str(text).ok()
 }
 
 /// Whether a text says the same as the structured content beside it.
@@ -286,7 +291,10 @@ fn with_object_structure(mut result: CallToolResult) -> CallToolResult {
         .take_if(|value| !value.is_object())
         && result.content.is_empty()
     {
-        result.content = vec![ContentBlock::text(value_text(&other))];
+        let text = other
+            .as_str()
+            .map_or_else(|| other.to_string(), str::to_owned);
+        result.content = vec![ContentBlock::text(text)];
     }
     result
 }

@@ -195,8 +195,9 @@ impl RunTranscript {
         match outcome {
             Outcome::Result(value) => {
                 let value = value.to_value();
-                // A program that only logs returns nothing.
-                if !value.is_null() || console.is_empty() {
+                // A program that only logs or emits returns nothing.
+                let has_other_output = !console.is_empty() || !self.parts.is_empty();
+                if !value.is_null() || !has_other_output {
                     result.data.push(DataPart::value("The result", &value));
                 }
             }
@@ -483,7 +484,7 @@ mod tests {
         let nothing = Outcome::Result(Value::Null.into());
         let result = happened(vec![emitted]).into_model_result(None, &nothing, None);
         let content = result.into_content(None);
-        assert_eq!(serde_json::to_value(&content[1]).unwrap(), image);
+        assert_eq!(serde_json::to_value(&content).unwrap(), json!([image]));
     }
 
     #[test]

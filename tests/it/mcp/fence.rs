@@ -52,6 +52,11 @@ fn text_of_servers_is_enclosed_for_models() {
     let code = "return await mux.fix.echo(mux.input)";
     let run = agent.call("run", json!({ "code": code, "input": said }));
     let first = fenced(result_text(&run), ATTACK);
+    // A string that is part of a value is a block, which it cannot leave.
+    let code_of_part = "return { said: await mux.fix.echo(mux.input) }";
+    let part = agent.call("run", json!({ "code": code_of_part, "input": said }));
+    let block = format!("said: |-\n  {}", ATTACK.replace('\n', "\n  "));
+    fenced(result_text(&part), &block);
     let mut program = Agent::legacy(&env, &["--structured"], json!({}));
     let structured = program.call("run", json!({ "code": code, "input": said }));
     let document = &structured["structuredContent"];
