@@ -231,7 +231,10 @@ fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextA
             }
         })
         .collect();
-    mux_typegen::declarations(&declared)
+    match wording {
+        TypeTextAudience::Checker => mux_typegen::checker_declarations(&declared),
+        TypeTextAudience::Reader => mux_typegen::declarations(&declared),
+    }
 }
 
 /// The learned shape, for tools without an output schema.

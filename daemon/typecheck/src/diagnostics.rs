@@ -1,23 +1,34 @@
 //! Turns compiler diagnostics into diagnostics for the author of a program: with a severity, and with positions in the
 //! program as written.
 //!
-//! Invariant: a program that works at run time has no errors. Only listed codes are errors; all others are warnings.
+//! Invariant: an error is what is certain to fail (`severity`); everything else is a warning.
 
 mod severity;
+
+use std::collections::{BTreeSet, HashSet};
 
 use mux_wire::program_wrapper::WRAPPER_PREFIX;
 
 use super::{
     Diagnostic, Severity, enclosing_call, hints,
     lsp::{LspDiagnostic, LspPosition},
+    program_tokens::ProgramTokens,
 };
 
 /// The maximum number of diagnostics.
 const MAX_DIAGNOSTICS: usize = 20;
+/// The maximum number of warnings among them.
+const MAX_WARNINGS: usize = 8;
+/// The maximum number of the compiler's diagnostics that are judged.
+const MAX_JUDGED: usize = 200;
 /// The maximum number of further lines that a repeated diagnostic names.
 const MAX_NAMED_LINES: usize = 3;
 /// The maximum length of a message in bytes.
 const MAX_MESSAGE_BYTES: usize = 2000;
+/// `'x' only refers to a type, but is being used as a value here.`
+const ONLY_A_TYPE_CODE: u32 = 2693;
+/// `No value exists in scope for the shorthand property 'x'.`
+const NO_SHORTHAND_VALUE_CODE: u32 = 18004;
 
 /// Whether the compiler lacks the types that every program has. Then the diagnostics are not the program's fault.
 pub(super) fn has_lost_its_types(found: &[LspDiagnostic]) -> bool {
@@ -27,16 +38,42 @@ pub(super) fn has_lost_its_types(found: &[LspDiagnostic]) -> bool {
     })
 }
 
+/// The diagnostics of a program, of two compilations.
+#[derive(Default)]
+pub(super) struct ProgramDiagnostics {
+    pub(super) found: Vec<LspDiagnostic>,
+    /// The diagnostics of the same program with [`declared_type_names`] after it. A name that is still unknown there is
+    /// used as a value.
+    pub(super) with_type_names: Vec<LspDiagnostic>,
+}
+
+/// Declares the names that the compiler does not know as types; empty if it knows all of them.
+pub(super) fn declared_type_names(found: &[LspDiagnostic]) -> String {
+    let unknown = found
+        .iter()
+        .filter(|found| severity::UNKNOWN_NAME_CODES.contains(&found.code));
+    let names: BTreeSet<&str> = unknown
+        .filter_map(|found| found.message.split('\'').nth(1))
+        .collect();
+    names
+        .iter()
+        .map(|name| format!("type {name} = any;\n"))
+        .collect()
+}
+
 pub(super) fn judge(
-    found: Vec<LspDiagnostic>,
+    diagnostics: &ProgramDiagnostics,
     plain: &str,
     folder: &str,
     types: &str,
 ) -> Vec<Diagnostic> {
-    let program = ProgramLines::of(plain);
-    let mut diagnostics: Vec<Diagnostic> = found
+    let tokens = ProgramTokens::of(plain);
+    let program = ProgramLines::of(plain, &tokens, &diagnostics.with_type_names);
+    let mut diagnostics: Vec<Diagnostic> = diagnostics
+        .found
         .iter()
         .filter(|found| found.severity == 1)
+        .take(MAX_JUDGED)
         .filter_map(|found| program.diagnostic(found, folder, types))
         .collect();
     diagnostics.sort_by_key(|d| (d.line, d.column, d.code));
@@ -48,6 +85,9 @@ struct ProgramLines<'a> {
     plain: &'a str,
     /// Lines, each with its byte offset.
     lines: Vec<(usize, &'a str)>,
+    tokens: &'a ProgramTokens<'a>,
+    /// Where the program uses the value of a name that is declared as a type only.
+    value_names: HashSet<LspPosition>,
 }
 
 /// A position in a program: byte offset, and line and column counted from 1.
@@ -58,7 +98,15 @@ struct ProgramPosition {
 }
 
 impl<'a> ProgramLines<'a> {
-    fn of(plain: &'a str) -> Self {
+    fn of(
+        plain: &'a str,
+        tokens: &'a ProgramTokens<'a>,
+        with_type_names: &[LspDiagnostic],
+    ) -> Self {
+        let value_names = with_type_names
+            .iter()
+            .filter(|found| found.code == ONLY_A_TYPE_CODE || found.code == NO_SHORTHAND_VALUE_CODE)
+            .map(|found| found.range.start);
         let mut begins = 0;
         let lines = plain
             .split('\n')
@@ -68,24 +116,29 @@ impl<'a> ProgramLines<'a> {
                 (began, line)
             })
             .collect();
-        Self { plain, lines }
+        Self {
+            plain,
+            lines,
+            tokens,
+            value_names: value_names.collect(),
+        }
     }
 
     fn diagnostic(&self, found: &LspDiagnostic, folder: &str, types: &str) -> Option<Diagnostic> {
         let place = self.place(found.range.start);
         let end = self.place(found.range.end);
+        let token = self.tokens.at_byte(place.byte);
         let unknown = match found.code {
-            2339 | 2551 => self.unknown_tool(place.byte, &found.message),
+            2339 | 2551 => self.unknown_tool(token, &found.message),
             _ => None,
         };
         let is_unknown = unknown.is_some();
         let is_call = matches!(found.code, 2554 | 2555);
-        let tool = unknown.or_else(|| enclosing_call::around(self.plain, place.byte, is_call));
+        let tool = unknown.or_else(|| enclosing_call::around(self.tokens, token, is_call));
         let context = severity::SeverityContext {
-            program: self.plain,
-            start: place.byte,
-            end: end.byte,
-            is_argument: tool.is_some(),
+            program: self.tokens,
+            at: token,
+            is_type_name: !self.value_names.contains(&found.range.start),
             types,
         };
         let severity = severity::of(found.code, &found.message, &context)?;
@@ -112,9 +165,9 @@ impl<'a> ProgramLines<'a> {
     }
 
     /// The tool that does not exist, if the message is about its name or a group in its name.
-    fn unknown_tool(&self, byte: usize, message: &str) -> Option<enclosing_call::ToolCallPath> {
+    fn unknown_tool(&self, token: usize, message: &str) -> Option<enclosing_call::ToolCallPath> {
         let name = hints::quoted_after(message, "Property '")?;
-        enclosing_call::around(self.plain, byte, true)
+        enclosing_call::around(self.tokens, token, true)
             .filter(|(_, tool)| tool.split('.').any(|segment| segment == name))
     }
 
@@ -166,7 +219,7 @@ fn cleaned(message: &str, folder: &str) -> String {
             " Do you need to change your target library",
         ];
         let end = advice.iter().filter_map(|advice| line.find(advice)).min();
-        line[..end.unwrap_or(line.len())].replace(&folder, "")
+        without_marks(&line[..end.unwrap_or(line.len())].replace(&folder, ""))
     });
     let mut cleaned = lines.next().unwrap_or_default();
     for line in lines {
@@ -178,6 +231,30 @@ fn cleaned(message: &str, folder: &str) -> String {
         cleaned.push_str(" …");
     }
     cleaned
+}
+
+/// Removes the marks of closed types: `Closed<{ a: string; }>` becomes `{ a: string; }`.
+fn without_marks(line: &str) -> String {
+    const MARK: &str = "Closed<";
+    let mut text = line.to_owned();
+    while let Some(start) = text.find(MARK) {
+        let mut depth = 0;
+        let mut before = ' ';
+        let end = text[start..].char_indices().find_map(|(at, c)| {
+            depth += match c {
+                '<' => 1,
+                '>' if before != '=' => -1,
+                _ => 0,
+            };
+            before = c;
+            (c == '>' && depth == 0).then_some(start + at)
+        });
+        if let Some(end) = end {
+            text.remove(end);
+        }
+        text.replace_range(start..start + MARK.len(), "");
+    }
+    text
 }
 
 /// Merges equal diagnostics into one that names the lines of the others.
@@ -231,18 +308,21 @@ fn named(lines: &[u32]) -> Option<String> {
     })
 }
 
-/// Truncates to [`MAX_DIAGNOSTICS`]. Drops warnings before errors; the last one says how many are missing.
+/// Truncates to [`MAX_WARNINGS`] and [`MAX_DIAGNOSTICS`]. Drops warnings before errors; the last one says how many are
+/// missing.
 fn few(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    if diagnostics.len() <= MAX_DIAGNOSTICS {
+    let all = diagnostics.len();
+    diagnostics.sort_by_key(|d| d.severity == Severity::Warning);
+    let errors = diagnostics.partition_point(|d| d.severity != Severity::Warning);
+    diagnostics.truncate(MAX_DIAGNOSTICS.min(errors + MAX_WARNINGS));
+    diagnostics.sort_by_key(|d| (d.line, d.column, d.code));
+    let more = all - diagnostics.len();
+    if more == 0 {
         return diagnostics;
     }
-    let more = diagnostics.len() - MAX_DIAGNOSTICS;
-    diagnostics.sort_by_key(|d| d.severity == Severity::Warning);
-    diagnostics.truncate(MAX_DIAGNOSTICS);
-    diagnostics.sort_by_key(|d| (d.line, d.column, d.code));
     if let Some(last) = diagnostics.last_mut() {
         last.message
-            .push_str(&format!("\n({more} more mistakes are not shown)"));
+            .push_str(&format!("\n({more} more are not shown)"));
     }
     diagnostics
 }

@@ -1,251 +1,169 @@
 //! Finds the tool call that encloses a position in a program.
 //!
-//! Scans brackets, strings, templates, comments and, by the preceding token, regular expressions. It is not a parser:
-//! if it is wrong, only a hint is missing.
-//!
-//! Invariant: one pass in linear time.
+//! Invariant: a path is only found where it begins with `mux`, or with a constant that is a part of `mux`.
 
 use mux_typegen::names::BUILTIN_NAMES;
+
+use super::program_tokens::{ProgramTokens, TokenKind};
 
 /// Server and tool.
 pub(super) type ToolCallPath = (String, String);
 
-/// Words after which a slash begins a regular expression.
-const KEYWORDS_BEFORE_EXPRESSION: &[&[u8]] = &[
-    b"await", b"case", b"delete", b"do", b"else", b"in", b"of", b"return", b"throw", b"typeof",
-    b"void", b"yield",
-];
+/// The maximum number of constants through which a path is followed.
+const MAX_ALIASES: usize = 3;
 
-/// The innermost call whose arguments contain the byte at `at`, or, if `or_name` is set, whose name does.
-pub(super) fn around(source: &str, at: usize, or_name: bool) -> Option<ToolCallPath> {
-    let mut reader = ProgramScanner {
-        text: source.as_bytes(),
-        at: 0,
-        open: Vec::new(),
-        coming: None,
-        last: PrecedingToken::Operator,
-    };
-    while reader.at < at.min(source.len()) {
-        let began = reader.at;
-        reader.step();
-        if or_name
-            && let Some((bracket, path)) = &reader.coming
-            && (began..*bracket).contains(&at)
-        {
-            return Some(path.clone());
-        }
-    }
-    // A skipped template or comment does not change the open brackets.
-    reader.open.into_iter().rev().find_map(|open| open.call)
-}
-
-struct OpenBracket {
-    /// Whether the closing `}` continues a template.
-    template: bool,
-    call: Option<ToolCallPath>,
-}
-
-/// The kind of the preceding token, which decides whether a slash begins a regular expression.
-enum PrecedingToken {
-    Operator,
-    Value,
-}
-
-struct ProgramScanner<'a> {
-    text: &'a [u8],
+/// The innermost tool call whose arguments contain the token at `at`, or, if `or_name` is set, whose name does.
+pub(super) fn around(
+    program: &ProgramTokens<'_>,
     at: usize,
-    open: Vec<OpenBracket>,
-    /// The call whose name was scanned last, with the offset of its opening bracket.
-    coming: Option<(usize, ToolCallPath)>,
-    last: PrecedingToken,
-}
-
-impl ProgramScanner<'_> {
-    fn step(&mut self) {
-        let byte = self.text[self.at];
-        match byte {
-            b'\'' | b'"' => {
-                self.string(byte);
-                self.last = PrecedingToken::Value;
-            }
-            b'`' => {
-                self.at += 1;
-                self.template();
-            }
-            b'/' if self.peek(1) == b'/' => self.skip_until(b"\n"),
-            b'/' if self.peek(1) == b'*' => {
-                self.at += 2;
-                self.skip_until(b"*/");
-            }
-            b'/' if matches!(self.last, PrecedingToken::Operator) => {
-                self.regular_expression();
-                self.last = PrecedingToken::Value;
-            }
-            b'(' | b'[' | b'{' => {
-                let call = match self.coming.take() {
-                    Some((bracket, path)) if bracket == self.at => Some(path),
-                    other => {
-                        self.coming = other;
-                        None
-                    }
-                };
-                let template = false;
-                self.open.push(OpenBracket { template, call });
-                self.at += 1;
-                self.last = PrecedingToken::Operator;
-            }
-            b')' | b']' | b'}' => {
-                self.at += 1;
-                self.last = PrecedingToken::Value;
-                if self.open.pop().is_some_and(|open| open.template) {
-                    self.template();
-                }
-            }
-            byte if is_word(byte) => self.word(),
-            byte => {
-                self.at += 1;
-                if !byte.is_ascii_whitespace() {
-                    self.last = PrecedingToken::Operator;
-                }
-            }
-        }
-    }
-
-    fn peek(&self, ahead: usize) -> u8 {
-        self.text.get(self.at + ahead).copied().unwrap_or(0)
-    }
-
-    fn word(&mut self) {
-        let began = self.at;
-        while is_word(self.peek(0)) {
-            self.at += 1;
-        }
-        let word = &self.text[began..self.at];
-        self.last = if KEYWORDS_BEFORE_EXPRESSION.contains(&word) {
-            PrecedingToken::Operator
-        } else {
-            PrecedingToken::Value
-        };
-        let is_property = began > 0 && self.text[began - 1] == b'.';
-        if word == b"mux" && !is_property {
-            self.coming = name_after(self.text, self.at);
-        }
-    }
-
-    fn string(&mut self, quote: u8) {
-        self.at += 1;
-        while self.at < self.text.len() {
-            match self.peek(0) {
-                b'\\' => self.at += 2,
-                b'\n' => return,
-                byte => {
-                    self.at += 1;
-                    if byte == quote {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Skips to the end of a template, or to the next expression in it.
-    fn template(&mut self) {
-        while self.at < self.text.len() {
-            match (self.peek(0), self.peek(1)) {
-                (b'\\', _) => self.at += 2,
-                (b'`', _) => {
-                    self.at += 1;
-                    self.last = PrecedingToken::Value;
-                    return;
-                }
-                (b'$', b'{') => {
-                    self.at += 2;
-                    self.last = PrecedingToken::Operator;
-                    let (template, call) = (true, None);
-                    self.open.push(OpenBracket { template, call });
-                    return;
-                }
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    fn regular_expression(&mut self) {
-        self.at += 1;
-        let mut in_class = false;
-        while self.at < self.text.len() {
-            match self.peek(0) {
-                b'\\' => self.at += 1,
-                b'\n' => return,
-                b'[' => in_class = true,
-                b']' => in_class = false,
-                b'/' if !in_class => {
-                    self.at += 1;
-                    return;
-                }
-                _ => {}
-            }
-            self.at += 1;
-        }
-    }
-
-    fn skip_until(&mut self, end: &[u8]) {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let found = rest.windows(end.len()).position(|window| window == end);
-        self.at = found.map_or(self.text.len(), |found| self.at + found + end.len());
-    }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
-}
-
-/// The call after `mux`, such as `.files.read(`, `["my-server"].read(` or `["files.read"](`.
-fn name_after(text: &[u8], mut at: usize) -> Option<(usize, ToolCallPath)> {
-    let blank = |at: usize| {
-        let rest = text.get(at..).unwrap_or_default();
-        let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
-        at + blanks.count()
+    or_name: bool,
+) -> Option<ToolCallPath> {
+    let named = || {
+        let end = end_of_chain(program, at);
+        let chain = chain_before(program, end + 1)?;
+        let called = next_after_chain(program, end + 1);
+        program
+            .is_open(called, "(")
+            .then(|| mux_path(program, &chain))?
     };
-    let mut names: Vec<String> = Vec::new();
-    loop {
-        at = blank(at);
-        let has_dot = match text.get(at..)? {
-            [b'?', b'.', ..] => {
-                at = blank(at + 2);
-                true
-            }
-            [b'.', ..] => {
-                at = blank(at + 1);
-                true
-            }
-            _ => false,
+    let path = if or_name { named() } else { None };
+    path.and_then(|names| tool_path(&names))
+        .or_else(|| around_arguments(program, at).and_then(|names| tool_path(&names)))
+}
+
+/// The names after `mux` of the innermost call of a function of `mux` whose arguments contain `at`.
+pub(super) fn around_arguments(program: &ProgramTokens<'_>, at: usize) -> Option<Vec<String>> {
+    let mut open = program.parent(at.min(program.len().checked_sub(1)?));
+    while let Some(bracket) = open {
+        let end = match program.before(bracket) {
+            "?." => bracket - 1,
+            _ => bracket,
         };
-        match text.get(at..)? {
-            [b'(', ..] => return Some((at, path(&names)?)),
-            [b'[', quote @ (b'"' | b'\''), rest @ ..] => {
-                let end = rest.iter().position(|byte| byte == quote)?;
-                names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
-                at = blank(at + 3 + end);
-                if text.get(at) != Some(&b']') {
+        if program.is_open(bracket, "(")
+            && let Some(chain) = chain_before(program, end)
+            && let Some(names) = mux_path(program, &chain)
+            && tool_path(&names).is_some() | is_builtin(&names)
+        {
+            return Some(names);
+        }
+        open = program.parent(bracket);
+    }
+    None
+}
+
+/// A function of `mux` itself, such as `mux.search`.
+pub(super) fn is_builtin(names: &[String]) -> bool {
+    matches!(names, [name] if BUILTIN_NAMES.contains(&name.as_str()))
+}
+
+/// The names of the chain of members that ends before the token at `end`, such as `mux.files["read"]`. The first is a
+/// variable.
+pub(super) fn chain_before(program: &ProgramTokens<'_>, end: usize) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut at = end;
+    loop {
+        at = at.checked_sub(1)?;
+        while program.text(at) == "!" {
+            at = at.checked_sub(1)?;
+        }
+        match program.kind(at)? {
+            TokenKind::Word => names.push(program.text(at).to_owned()),
+            TokenKind::Close if program.text(at) == "]" => {
+                let open = program.partner(at)?;
+                if at != open + 2 || program.kind(open + 1) != Some(TokenKind::String) {
                     return None;
                 }
-                at += 1;
-            }
-            rest if has_dot => {
-                let length = rest.iter().take_while(|byte| is_word(**byte)).count();
-                if length == 0 {
-                    return None;
+                names.push(program.text(open + 1).trim_matches(['"', '\'']).to_owned());
+                at = open;
+                if program.before(at) != "?." {
+                    continue;
                 }
-                names.push(String::from_utf8_lossy(&rest[..length]).into_owned());
-                at += length;
             }
             _ => return None,
         }
+        match program.before(at) {
+            "." | "?." => at -= 1,
+            _ if program.is_word(at) => break,
+            _ => return None,
+        }
+    }
+    names.reverse();
+    Some(names)
+}
+
+/// The last token of the chain of members that the token at `at` belongs to.
+pub(super) fn end_of_chain(program: &ProgramTokens<'_>, at: usize) -> usize {
+    let mut end = at;
+    loop {
+        let next = next_after_chain(program, end + 1);
+        end = match program.text(next) {
+            "." | "?." if program.is_word(next + 1) => next + 1,
+            "?." if program.is_open(next + 1, "[") => next,
+            "[" if program.kind(next + 1) == Some(TokenKind::String)
+                && program.text(next + 2) == "]" =>
+            {
+                next + 2
+            }
+            _ => return end,
+        };
     }
 }
 
-fn path(names: &[String]) -> Option<ToolCallPath> {
+/// The token after a chain that ends before `at`, without the `!` of TypeScript.
+pub(super) fn next_after_chain(program: &ProgramTokens<'_>, mut at: usize) -> usize {
+    while program.text(at) == "!" {
+        at += 1;
+    }
+    at
+}
+
+/// The names after `mux`, if the chain begins with `mux` or with a constant that is a part of it.
+pub(super) fn mux_path(program: &ProgramTokens<'_>, chain: &[String]) -> Option<Vec<String>> {
+    let mut names = chain.to_vec();
+    for _ in 0..MAX_ALIASES {
+        let first = names.first()?;
+        if first == "mux" {
+            names.remove(0);
+            return (!names.is_empty()).then_some(names);
+        }
+        let replaced = aliased_chain(program, first)?;
+        names.splice(..1, replaced);
+    }
+    None
+}
+
+/// The names of the chain that a constant stands for: `const github = mux.github`, `const { read } = mux.files`.
+fn aliased_chain(program: &ProgramTokens<'_>, name: &str) -> Option<Vec<String>> {
+    let is_constant = |at: usize| program.before(at) == "const";
+    let chain_after = |equals: usize| {
+        let end = end_of_chain(program, equals + 1);
+        let after = program.text(end + 1);
+        let ends = after.is_empty()
+            || matches!(after, ";" | ",")
+            || program.get(end + 1).is_some_and(|token| token.begins_line);
+        let is_value = ends && program.text(equals) == "=";
+        is_value.then(|| chain_before(program, end + 1)).flatten()
+    };
+    program.names(name).find_map(|at| {
+        if is_constant(at) {
+            return chain_after(at + 1);
+        }
+        let open = program.parent(at)?;
+        if !program.is_open(open, "{") || !is_constant(open) {
+            return None;
+        }
+        let mut names = chain_after(program.partner(open)? + 1)?;
+        let member = match (program.before(at), program.text(at + 1)) {
+            ("{" | ",", "," | "}") => name,
+            (":", "," | "}") => program.text(at.checked_sub(2)?),
+            _ => return None,
+        };
+        names.push(member.to_owned());
+        Some(names)
+    })
+}
+
+fn tool_path(names: &[String]) -> Option<ToolCallPath> {
     let joined = names.join(".");
     let (server, tool) = joined.split_once('.')?;
     (!BUILTIN_NAMES.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
@@ -259,7 +177,9 @@ mod tests {
     fn at_mark(marked: &str, or_name: bool) -> Option<String> {
         let at = marked.find('¦').expect("a mark");
         let source = marked.replace('¦', "");
-        around(&source, at, or_name).map(|(server, tool)| format!("{server}|{tool}"))
+        let program = ProgramTokens::of(&source);
+        let at = program.at_byte(at);
+        around(&program, at, or_name).map(|(server, tool)| format!("{server}|{tool}"))
     }
 
     #[test]
@@ -324,7 +244,8 @@ mod tests {
             "))}]",
         ] {
             let padded = format!("{source} ");
-            let found = around(&padded, padded.len(), false);
+            let program = ProgramTokens::of(&padded);
+            let found = around(&program, program.len(), false);
             assert_eq!(found.is_some(), source.starts_with("mux.a.b("), "{source}");
         }
     }

@@ -4,6 +4,7 @@
 
 use mux_wire::missing_globals;
 
+use super::printed_types;
 use mux_text::did_you_mean::nearest_few;
 
 /// The maximum number of members that the hint for a call of a non-function names.
@@ -86,7 +87,49 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<ProgramHint> {
             is_spelling: !near.is_empty(),
         });
     }
-    None
+    fix_hint(about).map(ProgramHint::from)
+}
+
+/// The hint for a diagnostic that needs nothing but its text.
+fn fix_hint(about: &HintContext<'_>) -> Option<String> {
+    let text = match about.code {
+        2588 => "declare the variable with `let`",
+        2448 | 2449 => "move the declaration before the first use",
+        2488 | 2504 if about.message.contains("'Promise<") => {
+            "a call returns a promise: `await` it"
+        }
+        2693 => "types have no value when the program runs: write an object literal or a class",
+        2339 | 2551 => return member_hint(about.message),
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// The members of an object without the property, or how to convert the value to a type that has it.
+fn member_hint(message: &str) -> Option<String> {
+    const LIST_METHODS: &[&str] = &[
+        "every", "filter", "find", "flatMap", "forEach", "join", "map", "pop", "push", "reduce",
+        "some", "sort",
+    ];
+    let (name, of) = unknown_property(message)?;
+    match of {
+        "string" if LIST_METHODS.contains(&name) => {
+            return Some("it is a string: `.split(\"\\n\")` makes a list of it".into());
+        }
+        "string" if name.starts_with("get") || name.starts_with("toLocale") => {
+            return Some("it is a string: `new Date(…)` makes a date of it".into());
+        }
+        "number" => return Some("it is a number: `String(…)` makes a string of it".into()),
+        _ => {}
+    }
+    let members = printed_types::members(of);
+    let (shown, more) = members.split_at(members.len().min(MAX_NAMED_MEMBERS));
+    let named: Vec<String> = shown
+        .iter()
+        .map(|member| format!("`{}`", member.name))
+        .collect();
+    let end = if more.is_empty() { "" } else { ", …" };
+    (!named.is_empty()).then(|| format!("it has {}{end}", named.join(", ")))
 }
 
 /// The hint for an unknown name.
@@ -139,7 +182,7 @@ fn uncallable_type(why: &str) -> Option<&str> {
 }
 
 /// The servers of `Mux`, or the members of the type of a server or a group, as spelled in the declarations.
-fn members_of_type<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
+pub(super) fn members_of_type<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let is_mux = of == "Mux";
     let (head, end) = match is_mux {
         true => ("\ninterface Mux {\n".to_owned(), "\n}"),
@@ -258,6 +301,27 @@ mod tests {
             assert!(hint_of(code, message).contains(part), "{message}");
         }
     }
+
+    #[test]
+    fn missing_members_have_hints() {
+        for (of, expected) in [
+            (
+                "{ a: { b: string; }[]; c?: number; \"d-e\": 1; }",
+                "it has `a`, `c`, `d-e`",
+            ),
+            ("number", "it is a number: `String(…)` makes a string of it"),
+            (
+                "string",
+                "it is a string: `.split(\"\\n\")` makes a list of it",
+            ),
+            ("Date", ""),
+        ] {
+            let message = format!("Property 'map' does not exist on type '{of}'.");
+            assert_eq!(hint_of(2339, &message), expected, "{of}");
+        }
+        assert!(hint_of(2588, "Cannot assign to 'a' because it is a constant.").contains("`let`"));
+    }
+
     #[test]
     fn calling_a_server_or_group_hints_at_its_members() {
         for (of, expected) in [

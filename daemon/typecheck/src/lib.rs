@@ -7,11 +7,14 @@
 //! - `find_compiler` finds it, `compiler_owner` keeps one running, `compiler` makes requests within limits
 //!   (`compiler_process` is its process and pipes), `lsp` is the protocol. `types_folders` writes the types for it,
 //!   `types_text` holds them, compressed if they are long.
-//! - `verdict_cache` caches results. `diagnostics` turns them into errors and warnings (`severity`), `enclosing_call`
-//!   finds the tool call around a position, `hints` suggests what to use instead.
+//! - `verdict_cache` caches results. `diagnostics` turns them into errors and warnings (`severity`), `hints` suggests what
+//!   to use instead.
+//! - `program_tokens` scans a program. On its tokens, `enclosing_call` finds the tool call around a position, `execution`
+//!   what certainly executes, `value_uses` what fails without a value, `value_origin` where a value comes from.
+//!   `printed_types` reads types in messages.
 //!
-//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. Only listed
-//! diagnostics are errors.
+//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. Only what
+//! is certain to fail is an error.
 //!
 //! Invariant: the compiler reads the program, the types and its own library, and no other file. A check that cannot be
 //! made is a [`CheckFailure`] and says nothing about the program.
@@ -20,11 +23,16 @@ mod compiler;
 mod compiler_owner;
 mod diagnostics;
 mod enclosing_call;
+mod execution;
 mod find_compiler;
 mod hints;
 mod lsp;
+mod printed_types;
+mod program_tokens;
 mod types_folders;
 mod types_text;
+mod value_origin;
+mod value_uses;
 mod verdict_cache;
 
 use std::{
@@ -42,8 +50,9 @@ use mux_wire::program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashba
 use tokio::{sync::Semaphore, time::timeout};
 
 use self::{
-    compiler::{CheckLimits, CheckLoss},
+    compiler::{CheckLimits, CheckLoss, Compiler},
     compiler_owner::CompilerOwner,
+    diagnostics::ProgramDiagnostics,
     types_folders::TypesFolders,
     verdict_cache::{VerdictCache, VerdictKey, VerdictLookup},
 };
@@ -320,8 +329,8 @@ impl CheckerInner {
             };
             let compiler = self.owner().compiler().await?;
             self.checks.fetch_add(1, Relaxed);
-            match compiler.diagnose(&folder, &text, limits).await {
-                Ok(found) if diagnostics::has_lost_its_types(&found) => {
+            match diagnose(&compiler, &folder, &text, limits).await {
+                Ok(found) if diagnostics::has_lost_its_types(&found.found) => {
                     lost = "it did not find its library or the types of the tools".into();
                     self.owner().forget(&compiler);
                     self.projects.doubt(types);
@@ -351,19 +360,40 @@ impl CheckerInner {
     }
 }
 
+/// Compiles a program. If a name is unknown, a second compilation tells types from values.
+async fn diagnose(
+    compiler: &Compiler,
+    folder: &Path,
+    text: &str,
+    limits: CheckLimits,
+) -> Result<ProgramDiagnostics, CheckLoss> {
+    let found = compiler.diagnose(folder, text, limits).await?;
+    let names = diagnostics::declared_type_names(&found);
+    let with_type_names = if names.is_empty() || diagnostics::has_lost_its_types(&found) {
+        Vec::new()
+    } else {
+        let text = format!("{text}{names}");
+        compiler.diagnose(folder, &text, limits).await?
+    };
+    Ok(ProgramDiagnostics {
+        found,
+        with_type_names,
+    })
+}
+
 /// Processes diagnostics on a blocking thread: it searches the text of the types, which may be long.
 async fn judge_off_thread(
-    found: Vec<lsp::LspDiagnostic>,
+    found: ProgramDiagnostics,
     plain: &str,
     folder: &Path,
     types: &TypeDeclarations,
 ) -> verdict_cache::CheckVerdict {
-    if found.is_empty() {
+    if found.found.is_empty() {
         return Ok(Arc::default());
     }
     let (plain, folder) = (plain.to_owned(), folder.to_string_lossy().into_owned());
     let text = types.text.clone();
-    let judge = move || diagnostics::judge(found, &plain, &folder, &text.read());
+    let judge = move || diagnostics::judge(&found, &plain, &folder, &text.read());
     Ok(blocking_pool::run(judge).await.into())
 }
 

@@ -55,7 +55,7 @@ pub(super) struct LspRange {
 }
 
 /// A position. Line and character count from 0; characters are UTF-16 code units.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct LspPosition {
     pub(super) line: u32,
     pub(super) character: u32,

@@ -193,6 +193,11 @@ declare const seen: unique symbol;
  */
 type Seen<T> = T & { readonly [seen]?: never };
 
+declare const closed: unique symbol;
+
+/** An object of a tool that cannot have other members. Use it like `T`. */
+type Closed<T> = T & { readonly [closed]?: never };
+
 /** Which fields come back: `"{ id author { name } }"`, or the same as `{ id: true, author: { name: true } }`. */
 type Selection = string | { readonly [field: string]: any };
 

@@ -163,6 +163,7 @@ fn is_plain(ty: &Type) -> bool {
         Type::Number | Type::String | Type::Literal(_) | Type::Global(_) => true,
         Type::Array(items) => is_plain(items),
         Type::Seen(_)
+        | Type::Closed(_)
         | Type::Tuple(_)
         | Type::Object(_)
         | Type::Union(_)

@@ -31,6 +31,8 @@ pub(super) enum Type {
     Global(&'static str),
     /// A type that was observed in values, not declared by a schema.
     Seen(Box<Type>),
+    /// An object whose schema forbids other members, marked for the type checker.
+    Closed(Box<Type>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +48,8 @@ pub(super) struct Object {
     pub(super) members: Vec<Member>,
     /// The type of all members that are not listed.
     pub(super) index: Option<Box<Member>>,
+    /// The schema forbids members that are not listed.
+    pub(super) is_closed: bool,
 }
 
 /// A property, or all the properties without a name of their own.
@@ -120,11 +124,32 @@ impl Member {
 }
 
 impl Type {
+    /// Marks the closed objects in this type.
+    pub(super) fn mark_closed(&mut self) {
+        match self {
+            Type::Seen(ty) | Type::Closed(ty) | Type::Array(ty) => ty.mark_closed(),
+            Type::Tuple(tuple) => {
+                let items = tuple.items.iter_mut().chain(tuple.rest.as_deref_mut());
+                items.for_each(Type::mark_closed);
+            }
+            Type::Object(object) => {
+                let members = object.members.iter_mut().chain(object.index.as_deref_mut());
+                members.for_each(|member| member.ty.mark_closed());
+                if object.is_closed {
+                    *self = Type::Closed(Box::new(Type::Object(std::mem::take(object))));
+                }
+            }
+            Type::Union(variants) => variants.iter_mut().for_each(|v| v.ty.mark_closed()),
+            // An intersection has the members of all its parts.
+            _ => {}
+        }
+    }
+
     /// Calls `visit` for every mentioned definition with its position; `at` is the position of `self`.
     pub(super) fn mentions(&self, at: AliasPosition, visit: &mut impl FnMut(usize, AliasPosition)) {
         match self {
             Type::Named(index) => visit(*index, at),
-            Type::Seen(ty) => ty.mentions(at, visit),
+            Type::Seen(ty) | Type::Closed(ty) => ty.mentions(at, visit),
             Type::Array(items) => items.mentions(at.in_list(), visit),
             Type::Tuple(tuple) => {
                 let items = tuple.items.iter().chain(tuple.rest.as_deref());

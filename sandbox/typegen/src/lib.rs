@@ -99,10 +99,12 @@ pub struct ServerDecl<'a> {
 /// brackets: listing them would add a line for each tool. A server whose name is not allowed or occurs twice is left
 /// out, with a comment.
 pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
-    let mut text = DECLARATIONS_HEADER.to_owned();
-    server_declarations::declare_servers(servers, &mut text);
-    text.push_str(GLOBALS);
-    text
+    declarations_with_marks(servers, false)
+}
+
+/// The same for the type checker: objects that cannot have other members are `Closed<…>`.
+pub fn checker_declarations(servers: &[ServerDecl<'_>]) -> String {
+    declarations_with_marks(servers, true)
 }
 
 /// A tool on one line: `files.read_text_file(args: { path: string; head?: number }): Promise<{ text: string }>`, without
@@ -110,6 +112,13 @@ pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
 /// and long types by their outline. Names are spelled; collisions with other names are not considered.
 pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     signature::signature(server, tool)
+}
+
+fn declarations_with_marks(servers: &[ServerDecl<'_>], marks_closed: bool) -> String {
+    let mut text = DECLARATIONS_HEADER.to_owned();
+    server_declarations::declare_servers(servers, marks_closed, &mut text);
+    text.push_str(GLOBALS);
+    text
 }
 
 /// Removes from a call what only the compiler needs.
@@ -134,6 +143,7 @@ pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
         types_pad: 2,
         column: head.len(),
         taken: &mut taken,
+        marks_closed: false,
     };
     let declared = tool_declarations::declare_tool(tool, place);
     let mut text = declared.doc.block(0);

@@ -131,9 +131,16 @@ impl LineWriter<'_> {
         }
         match ty {
             // Where documentation is left out, the caller marks observed types itself.
-            Type::Seen(ty) if self.docs != DocsMode::Keep => self.write(ty, depth),
+            Type::Seen(ty) | Type::Closed(ty) if self.docs != DocsMode::Keep => {
+                self.write(ty, depth)
+            }
             Type::Seen(ty) => {
                 self.push("Seen<")?;
+                self.write(ty, depth)?;
+                self.push(">")
+            }
+            Type::Closed(ty) => {
+                self.push("Closed<")?;
                 self.write(ty, depth)?;
                 self.push(">")
             }

@@ -202,6 +202,7 @@ fn literal_type(value: &Value, depth: usize) -> Type {
             Type::Object(Object {
                 members: map.iter().map(member).collect(),
                 index: None,
+                is_closed: false,
             })
         }
     }

@@ -56,7 +56,9 @@ impl<'a> SchemaParser<'a> {
             return Object::open();
         }
         let index = index.filter(|index| members.is_empty() || index.ty != Type::Never);
+        let forbids_others = map.get("additionalProperties") == Some(&Value::Bool(false));
         Object {
+            is_closed: forbids_others && index.is_none(),
             members,
             index: index.map(Box::new),
         }

@@ -16,6 +16,7 @@ use super::{ServerDecl, ToolDecl, sanitize};
 const RESERVED_TYPE_NAMES: &[&str] = &[
     "AnyTool",
     "Array",
+    "Closed",
     "ContentBlock",
     "Mux",
     "Promise",
@@ -37,7 +38,8 @@ pub(super) fn type_name(server: &str) -> String {
     name
 }
 
-pub(super) fn declare_servers(servers: &[ServerDecl<'_>], out: &mut String) {
+/// Declares the servers. If `marks_closed` is set, objects that cannot have other members are marked `Closed<…>`.
+pub(super) fn declare_servers(servers: &[ServerDecl<'_>], marks_closed: bool, out: &mut String) {
     let mut refused = String::new();
     let mut seen = HashSet::new();
     let mut offered: Vec<&ServerDecl<'_>> = Vec::new();
@@ -72,7 +74,7 @@ pub(super) fn declare_servers(servers: &[ServerDecl<'_>], out: &mut String) {
     }
     out.push_str("}\n\ndeclare namespace Mux {");
     for (server, type_name) in offered.iter().zip(&types) {
-        declare_server(server, type_name, &mut taken, out);
+        declare_server(server, type_name, marks_closed, &mut taken, out);
     }
     out.push_str("}\n");
 }
@@ -92,6 +94,7 @@ fn refusal(name: &str, is_first: bool) -> Option<&'static str> {
 fn declare_server(
     server: &ServerDecl<'_>,
     type_name: &str,
+    marks_closed: bool,
     taken: &mut HashSet<String>,
     out: &mut String,
 ) {
@@ -117,7 +120,7 @@ fn declare_server(
     out.push_str(&collision_notes(&colliding, 4));
     let members = ServerMembers::new(names(), &colliding);
     let mut types = String::new();
-    let declared = declare_tools(&tools, &members, &home, &mut types);
+    let declared = declare_tools(&tools, &members, &home, marks_closed, &mut types);
     let has_paths = names().any(is_path);
     let mut body = InterfaceWriter {
         members: &members,
@@ -136,6 +139,7 @@ fn declare_tools(
     tools: &[&ToolDecl<'_>],
     members: &ServerMembers<'_>,
     home: &str,
+    marks_closed: bool,
     types: &mut String,
 ) -> Vec<ToolDeclaration> {
     let mut taken = HashSet::new();
@@ -146,6 +150,7 @@ fn declare_tools(
             types_pad: 4,
             column: 4 + method_name(members.member_of_tool(at)).len(),
             taken: &mut taken,
+            marks_closed,
         };
         let mut declared = declare_tool(tool, place);
         // Moved, not copied: the types of a large API are long.

@@ -119,7 +119,7 @@ fn format_type(definitions: &[SchemaDefinition], ty: &Type, room: TypeRoom) -> S
 /// Strips the mark of an observed type, which a signature shows only once.
 fn strip_seen(ty: &Type) -> &Type {
     match ty {
-        Type::Seen(ty) => ty,
+        Type::Seen(ty) | Type::Closed(ty) => ty,
         ty => ty,
     }
 }

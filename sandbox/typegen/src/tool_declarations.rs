@@ -40,6 +40,8 @@ pub(super) struct DeclarationPlace<'a> {
     pub(super) column: usize,
     /// The names of types that are taken at `home`.
     pub(super) taken: &'a mut HashSet<String>,
+    /// Marks objects that cannot have other members.
+    pub(super) marks_closed: bool,
 }
 
 /// The types of the arguments or of the result.
@@ -146,6 +148,7 @@ pub(super) fn accepts_empty(definitions: &[SchemaDefinition], ty: &Type) -> bool
     ) -> bool {
         match ty {
             Type::Unknown(_) => true,
+            Type::Closed(ty) => answer(definitions, ty, known),
             Type::Object(object) => object.members.iter().all(|member| member.optional),
             Type::Union(variants) => variants.iter().any(|v| answer(definitions, &v.ty, known)),
             Type::All(parts) => parts.iter().all(|part| answer(definitions, part, known)),
@@ -198,6 +201,11 @@ fn declare_schema(
     {
         let wanted = format!("{}_{}", spell_flat(tool), spell_flat(&definition.name));
         definition.name = format!("{}.{}", place.home, unused_name(&wanted, place.taken));
+    }
+    if place.marks_closed {
+        definitions
+            .iter_mut()
+            .for_each(|definition| definition.body.mark_closed());
     }
     let side = write_schema(&definitions, place, column);
     side.map_or_else(

@@ -118,6 +118,7 @@ impl Object {
         Self {
             members: Vec::new(),
             index: Some(Box::new(any)),
+            is_closed: false,
         }
     }
 
@@ -128,7 +129,11 @@ impl Object {
 
     /// The intersection of `objects`. A member is required if any of them requires it.
     fn merged(objects: Vec<Object>) -> Object {
-        let mut merged = Object::default();
+        let mut merged = Object {
+            // A closed part beside members of another part is a common mistake in schemas: ignore it.
+            is_closed: objects.iter().all(|object| object.is_closed),
+            ..Object::default()
+        };
         let mut places: HashMap<String, usize> = HashMap::new();
         for object in objects {
             for member in object.members {
@@ -146,7 +151,6 @@ impl Object {
                 (Some(_), None) => {}
             }
         }
-        // A closed part beside members of another part is a common mistake in schemas: ignore it.
         if !merged.members.is_empty() {
             merged.index = merged.index.filter(|index| index.ty != Type::Never);
         }

@@ -79,6 +79,11 @@ impl<'a> TypeEmitter<'a> {
                 self.write(ty, pad, depth)?;
                 self.push(">")
             }
+            Type::Closed(ty) => {
+                self.push("Closed<")?;
+                self.write(ty, pad, depth)?;
+                self.push(">")
+            }
             Type::Array(items) => self.array(items, pad, depth + 1),
             Type::Tuple(tuple) => self.tuple(tuple, pad, depth + 1),
             Type::Object(object) => self.object(object, pad, depth + 1),

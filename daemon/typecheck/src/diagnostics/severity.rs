@@ -1,33 +1,86 @@
 //! The severity of diagnostics.
 //!
-//! TypeScript is stricter than the engine: it knows no values, only declared or inferred types. Code that works or may
-//! work at run time is at most a warning.
+//! TypeScript is stricter than the engine: it knows no values, only declared or inferred types. An error is what is
+//! certain to fail when it executes, which the location of a diagnostic decides; everything else is a warning.
+//!
+//! Invariant: a program that works unchecked has no errors, unless it calls a tool that does not exist, or a tool with
+//! arguments that the tool cannot accept.
 
-use super::super::{Severity, hints::quoted_after};
+use super::super::{
+    Severity,
+    enclosing_call::{self, chain_before, is_builtin, mux_path},
+    execution::is_certain,
+    hints::{members_of_type, quoted_after},
+    printed_types::{self, alternatives},
+    program_tokens::{ProgramTokens, TokenKind},
+    value_origin::Origins,
+    value_uses::{
+        constant_object, expression_before, fails_without, is_key, is_reassigned, is_test,
+        is_tested, is_written_out, lists_members, member_names, receiver_end, receiver_names,
+        value_end,
+    },
+};
 
-/// Errors, unless the message indicates otherwise: unknown names, unknown properties, values of the wrong type, missing
-/// arguments.
-const ERROR_CODES: &[u32] = &[
-    1058, 1062, 1320, 1345, 1360, 2300, 2304, 2307, 2322, 2339, 2345, 2349, 2351, 2353, 2362, 2363,
-    2448, 2451, 2488, 2503, 2504, 2551, 2552, 2554, 2555, 2559, 2561, 2580, 2581, 2582, 2584, 2588,
-    2591, 2592, 2593, 2693, 2739, 2740, 2741, 2769, 2801, 2820, 2867, 2868, 18004,
-];
 /// Codes in the range of syntax errors that concern types.
 const NON_SYNTAX_CODES: &[u32] = &[1058, 1062, 1117, 1320, 1321, 1322, 1345, 1355, 1360];
 /// Codes that are irrelevant at run time: uninitialized properties, values of unknown type, the comma in place of a
 /// default export, calls of a promise's `resolve` without a value.
 const IGNORED_CODES: &[u32] = &[2564, 2571, 2683, 2695, 2794, 18046];
+/// Names that are not declared.
+pub(super) const UNKNOWN_NAME_CODES: &[u32] = &[
+    2304, 2552, 2580, 2581, 2582, 2584, 2591, 2592, 2593, 2662, 2663, 2867, 2868, 18004,
+];
 
-/// Globals with members that the engine may have but the type library lacks.
-const ENGINE_GLOBALS: &[&str] = &["Atomics", "Intl", "Iterator", "JSON", "Math", "Reflect"];
+/// Globals of the engine that the type library lacks or declares as types only.
+const ENGINE_GLOBALS: &[&str] = &[
+    "AsyncDisposableStack",
+    "DisposableStack",
+    "Float16Array",
+    "Iterator",
+    "SuppressedError",
+];
+/// Library types whose members can be called by their global name.
+const LIBRARY_OBJECTS: &[&str] = &["Atomics", "Intl", "JSON", "Math", "Reflect"];
+/// Types and namespaces of Node and the DOM, which programs name without using their values.
+const FOREIGN_TYPES: &[&str] = &[
+    "AbortController",
+    "AbortSignal",
+    "Blob",
+    "Buffer",
+    "BufferEncoding",
+    "BodyInit",
+    "Document",
+    "Element",
+    "Event",
+    "EventTarget",
+    "File",
+    "FormData",
+    "Headers",
+    "HeadersInit",
+    "HTMLElement",
+    "Node",
+    "NodeJS",
+    "ReadableStream",
+    "Request",
+    "RequestInfo",
+    "RequestInit",
+    "Response",
+    "ResponseInit",
+    "Storage",
+    "TransformStream",
+    "WebSocket",
+    "Window",
+    "Worker",
+    "WritableStream",
+];
 
 /// The location of a diagnostic.
 pub(super) struct SeverityContext<'a> {
-    pub(super) program: &'a str,
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Whether it is in the arguments of a tool call.
-    pub(super) is_argument: bool,
+    pub(super) program: &'a ProgramTokens<'a>,
+    /// The first token.
+    pub(super) at: usize,
+    /// The name there is used as a type.
+    pub(super) is_type_name: bool,
     /// The declarations that the program is checked against.
     pub(super) types: &'a str,
 }
@@ -40,32 +93,68 @@ pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Opt
     if (1000..2000).contains(&code) && !NON_SYNTAX_CODES.contains(&code) {
         return Some(Severity::Syntax);
     }
-    if !ERROR_CODES.contains(&code) {
-        return Some(Severity::Warning);
-    }
     let first = message.lines().next().unwrap_or_default();
     let verdict = match code {
+        // The name of a type has no effect when the program runs.
+        2503 if is_foreign(first) => return None,
+        code if UNKNOWN_NAME_CODES.contains(&code) && context.is_type_name => {
+            if is_foreign(first) {
+                return None;
+            }
+            Severity::Warning
+        }
+        2693 => error_if(unknown_name(first, context)),
+        code if UNKNOWN_NAME_CODES.contains(&code) => error_if(unknown_name(first, context)),
         2339 | 2551 => property(first, message, context)?,
-        // A function of the program may work with fewer arguments; a tool does not.
-        2554 | 2555 if !has_too_many(first) && !is_of_mux(context) => Severity::Warning,
-        // Dates can be subtracted.
-        2362 | 2363 if is_subtracted(context) => Severity::Warning,
-        2693 if quoted_after(first, "'").is_some_and(|name| ENGINE_GLOBALS.contains(&name)) => {
-            Severity::Warning
-        }
-        2322 | 2345 | 2739..=2741 | 2769 | 2820 => assignment(first, message, context)?,
-        2349 | 2488 | 2504
-            if mentions_nothing(first) || message.contains("Not all constituents") =>
-        {
-            Severity::Warning
-        }
-        _ => Severity::Error,
+        2353 | 2561 => error_if(unknown_argument(first, context)),
+        2322 | 2345 | 2559 | 2739..=2741 | 2769 | 2820 => value(code, message, context)?,
+        2554 | 2555 if has_too_many(first) => error_if(has_positional_arguments(context)),
+        2554 | 2555 => error_if(is_call_of_mux(context)),
+        2349 | 2351 | 2488 | 2504 => error_if(unusable(message, context)),
+        // A variable that is used before its declaration, a constant that is assigned, a module that cannot exist.
+        2448 | 2449 | 2588 | 2307 => error_if(is_certain(context.program, context.at)),
+        // The engine refuses such a program as a whole.
+        2451 => Severity::Error,
+        _ => Severity::Warning,
     };
     // An observed type is no guarantee.
     if message.contains("Seen<") {
         return Some(Severity::Warning);
     }
     Some(verdict)
+}
+
+fn error_if(is_certain: bool) -> Severity {
+    if is_certain {
+        Severity::Error
+    } else {
+        Severity::Warning
+    }
+}
+
+fn is_foreign(message: &str) -> bool {
+    let name = message.split('\'').nth(1);
+    name.is_some_and(|name| FOREIGN_TYPES.contains(&name))
+}
+
+/// Returns true if the value of a name that is not declared is certainly read or assigned.
+fn unknown_name(message: &str, context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    let Some(name) = message.split('\'').nth(1) else {
+        return false;
+    };
+    let is_guarded = || {
+        program.names(name).any(|at| program.before(at) == "typeof")
+            || (0..program.len()).any(|at| {
+                let is_property = program.text(at) == name
+                    && program.before(at) == "."
+                    && program.text(at.saturating_sub(2)) == "globalThis";
+                let is_quoted = program.kind(at) == Some(TokenKind::String)
+                    && program.text(at).trim_matches(['"', '\'']) == name;
+                is_property || is_quoted
+            })
+    };
+    !ENGINE_GLOBALS.contains(&name) && !is_guarded() && is_certain(program, context.at)
 }
 
 /// The severity of an unknown property.
@@ -80,144 +169,274 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
     if matches!(of, "{}" | "never" | "object" | "never[]") {
         return None;
     }
-    // The compiler makes no suggestion for members newer than its library.
-    let is_suggested = first.contains("'. Did you mean '");
-    let is_of_library = ENGINE_GLOBALS.contains(&of) && !is_suggested
-        || of.ends_with("Constructor")
-        || of.split('<').next().is_some_and(|name| {
-            name.ends_with("Iterator") || name.ends_with("IteratorObject") || name == "Generator"
-        })
-        || of.starts_with("Uint8Array<");
+    let program = context.program;
+    if members_of_type(context.types, of).is_some() {
+        return Some(error_if(!is_tested(program, name, context.at)));
+    }
     // One member of a union may have the property.
     let is_of_union = message.lines().nth(1).is_some();
-    // A type inferred from the program's own objects may lack members that they have.
-    let is_guessed = !is_suggested && of.starts_with('{') && !is_declared(of, context.types);
-    if is_of_library || is_of_union || is_guessed || is_written(name, context) {
-        return Some(Severity::Warning);
-    }
-    Some(Severity::Error)
+    let lacks_it = || {
+        let is_misspelled = first.contains("'. Did you mean '");
+        match of {
+            of if of.starts_with("Promise<") || is_closed(of, context.types) => true,
+            // The program may define the member.
+            _ if is_key(program, name) => false,
+            "string" | "number" | "boolean" | "bigint" => is_known_receiver(context),
+            of if is_literal_type(of) => is_known_receiver(context),
+            of if LIBRARY_OBJECTS.contains(&of) => is_misspelled,
+            _ => is_misspelled && is_library_type(of) && is_known_receiver(context),
+        }
+    };
+    let fails = !is_of_union
+        && lacks_it()
+        && !is_tested(program, name, context.at)
+        && !receiver_names(program, context.at)
+            .iter()
+            .any(|name| is_reassigned(program, name))
+        && fails_without(program, context.at);
+    Some(error_if(fails))
 }
 
-/// The severity of a value of the wrong type.
-fn assignment(first: &str, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
-    let mut lines = message.lines().map(str::trim).rev();
-    let last = lines.next().unwrap_or_default();
-    // An empty array that is filled later, a `null` that is replaced: the inferred type is too narrow.
-    if last.ends_with(" type 'never'.")
-        || last.ends_with("'ConcatArray<never>'.")
-        || first.contains("'never[]'")
-    {
-        return None;
-    }
-    let is_nothing = |line: &str| {
-        line.starts_with("Type 'undefined' is not assignable to type '")
-            || line.starts_with("Type 'null' is not assignable to type '")
-    };
-    let only_absence = is_nothing(last) && lines.next().is_some_and(mentions_nothing);
-    let of_unknown = |line: &str| {
-        line.starts_with("Type 'unknown' ")
-            || line.starts_with("Argument of type 'unknown' ")
-            || line.starts_with("Type '{}' ")
-            || line.starts_with("Argument of type '{}' ")
-    };
-    let is_placeholder = last.ends_with(" type 'null'.") || last.ends_with(" type 'undefined'.");
-    if only_absence
-        || of_unknown(first)
-        || of_unknown(last)
-        || may_fit(first)
-        || (is_null(last) && !is_null_written(context))
-        || (!context.is_argument && (is_placeholder || is_reassigned(context)))
-    {
-        return Some(Severity::Warning);
-    }
-    Some(Severity::Error)
-}
-
-/// Whether a printed type may be a declared one: the declarations contain the names of all its members.
-fn is_declared(printed: &str, types: &str) -> bool {
-    members(printed).iter().all(|name| {
-        types.match_indices(name).any(|(at, _)| {
-            let before = types[..at].chars().next_back();
-            let after = types[at + name.len()..].trim_start_matches(['"', '?']);
-            after.starts_with(':') && before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
-        })
+/// Returns true if the expression before a member certainly has the type that the compiler infers.
+fn is_known_receiver(context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    receiver_end(program, context.at).is_some_and(|end| {
+        let start = expression_before(program, end);
+        origins(context).is_known(start, end + 1)
     })
 }
 
-/// The member names of an object type printed on one line.
-fn members(printed: &str) -> Vec<&str> {
-    let mut depth = 0;
-    let mut names = Vec::new();
-    let mut rest = printed;
-    while let Some(at) = rest.find(['{', '}', '(', ')', '[', ']', ';', ':']) {
-        let (before, mark) = (rest[..at].trim(), &rest[at..=at]);
-        rest = &rest[at + 1..];
-        match mark {
-            "{" | "(" | "[" => depth += 1,
-            "}" | ")" | "]" => depth -= 1,
-            ":" if depth == 1 => {
-                names.push(before.trim_end_matches('?').trim_matches('"'));
-                // Skips the member's type.
-                let end = end_of_member(rest);
-                rest = &rest[end..];
+fn is_library_type(printed: &str) -> bool {
+    printed.ends_with("[]")
+        || ["Map<", "Set<", "Date", "RegExp", "Array<"]
+            .iter()
+            .any(|name| printed.starts_with(name))
+}
+
+fn origins<'a>(context: &SeverityContext<'a>) -> Origins<'a> {
+    Origins {
+        program: context.program,
+        types: context.types,
+    }
+}
+
+/// Returns true if a tool refuses all members but those of a printed type: each of its alternatives is marked, or is the name
+/// of a marked type.
+fn is_closed(printed: &str, types: &str) -> bool {
+    let mut parts = alternatives(printed).into_iter().peekable();
+    parts.peek().is_some()
+        && parts.all(|part| {
+            let name = part.rsplit('.').next().unwrap_or(part);
+            part.starts_with("Closed<") && part.ends_with('>')
+                || types.contains(&format!("    type {name} = Closed<"))
+        })
+}
+
+/// The names after `mux` of the call that gets the value at `at` as an argument, or as a part of one.
+fn argument_of(context: &SeverityContext<'_>) -> Option<Vec<String>> {
+    let program = context.program;
+    let mut at = context.at;
+    loop {
+        let open = program.parent(at)?;
+        match program.text(open) {
+            "{" if matches!(program.before(open), "=>" | ")") => return None,
+            "{" | "[" => {}
+            "(" => {
+                let end = open - usize::from(program.before(open) == "?.");
+                if let Some(chain) = chain_before(program, end) {
+                    return mux_path(program, &chain)
+                        .filter(|names| names.len() > 1 || is_builtin(names));
+                }
+                if program.ends_value(open.checked_sub(1)?) {
+                    return None;
+                }
             }
-            _ => {}
+            _ => return None,
         }
+        at = open;
     }
-    names
 }
 
-fn end_of_member(text: &str) -> usize {
-    let mut depth = 0;
-    for (at, c) in text.char_indices() {
-        match c {
-            '{' | '(' | '[' => depth += 1,
-            '}' | ')' | ']' if depth == 0 => return at,
-            '}' | ')' | ']' => depth -= 1,
-            ';' if depth == 0 => return at,
-            _ => {}
-        }
+/// Returns true if a tool certainly refuses an argument that is not declared.
+fn unknown_argument(first: &str, context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    let target = first
+        .split_once(" does not exist in type '")
+        .map_or("", |(_, rest)| {
+            rest.split_once("'. Did you mean")
+                .map_or_else(|| rest.trim_end_matches("'."), |(target, _)| target)
+        });
+    if argument_of(context).is_none() {
+        return false;
     }
-    text.len()
-}
-
-/// Whether a member of the expression's union type is the wanted type.
-fn may_fit(first: &str) -> bool {
-    let Some((source, target)) = first.split_once("' is not assignable to ") else {
+    if is_closed(target, context.types) {
+        return true;
+    }
+    let kinds: Option<Vec<JsonKind>> = alternatives(target).into_iter().map(kind_of).collect();
+    if kinds.is_some_and(|kinds| !kinds.contains(&JsonKind::Object)) {
+        return true;
+    }
+    // The compiler reports no missing members beside an unknown one.
+    let Some(open) = program.parent(context.at) else {
         return false;
     };
-    let source = source.split_once("ype '").map_or("", |(_, source)| source);
-    let target = target.split_once("type '").map_or("", |(_, target)| target);
-    let target = target.trim_end_matches('.').trim_end_matches('\'');
-    let mut parts = source.split(" | ");
-    source.contains(" | ") && parts.any(|part| part == target)
+    let given = member_names(program, open);
+    alternatives(target).len() == 1
+        && lists_members(program, open)
+        && printed_types::members(target)
+            .iter()
+            .any(|member| !member.is_optional && !given.contains(&member.name))
 }
 
-fn is_null(line: &str) -> bool {
-    line.contains("ype 'null' is not assignable to ")
+/// The severity of a value of the wrong type.
+fn value(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
+    let last = message.lines().last().unwrap_or_default().trim();
+    if argument_of(context).is_none() {
+        // An empty array that is filled later, a `null` that is replaced: the inferred type is too narrow.
+        let is_placeholder = last.ends_with(" type 'never'.")
+            || last.ends_with("'ConcatArray<never>'.")
+            || message
+                .lines()
+                .next()
+                .is_some_and(|first| first.contains("'never[]'"));
+        return (!is_placeholder).then_some(Severity::Warning);
+    }
+    Some(error_if(is_refused_value(code, message, context)))
 }
 
-/// Whether the program has a literal `null` there, rather than a value inferred as one.
-fn is_null_written(context: &SeverityContext<'_>) -> bool {
-    let word = context.program.get(context.start..context.end);
-    let after = context.program.get(context.end..).unwrap_or_default();
-    let value = after.trim_start().strip_prefix(':').unwrap_or_default();
-    word == Some("null") || value.trim_start().starts_with("null")
+/// Returns true if a tool certainly refuses a value in its arguments.
+fn is_refused_value(code: u32, message: &str, context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    let at = context.at;
+    let is_key = program.text(at + 1) == ":" && matches!(program.before(at), "{" | ",");
+    let start = if is_key { at + 2 } else { at };
+    let end = value_end(program, start);
+    let mut lines = message.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().unwrap_or_default();
+    let is_missing = |line: &str| {
+        line.starts_with("Property '") && line.contains("' is missing in type '")
+            || line.contains(" is missing the following properties from type '")
+    };
+    if is_missing(first) || is_missing(second) {
+        let literal = match program.text(start) {
+            "{" => Some(start),
+            name => constant_object(program, name).filter(|_| end == start + 1),
+        };
+        if let Some(open) = literal {
+            return lists_members(program, open);
+        }
+    }
+    if is_written_out(program, start, end) {
+        return true;
+    }
+    let Some((source, target)) = source_and_target(first) else {
+        return false;
+    };
+    let is_template =
+        program.kind(start) == Some(TokenKind::Open) && program.text(start).starts_with('`');
+    let is_value = end == start + 1 || is_template || program.is_open(start, "[");
+    // An object may have a `toJSON` that gives another kind.
+    let is_object = kind_of(source) == Some(JsonKind::Object);
+    let never_fits = !is_object && (is_literal_type(source) || differ_in_kind(source, target));
+    code != 2769 && is_value && never_fits && origins(context).is_known(start, end)
 }
 
-/// Whether a function of `mux` is called at this location.
-fn is_of_mux(context: &SeverityContext<'_>) -> bool {
-    let before = context.program.get(..context.start).unwrap_or_default();
-    let called = context.program.get(context.start..).unwrap_or_default();
-    context.is_argument || before.ends_with("mux.") || called.starts_with("mux.")
+/// The types of `Type 'source' is not assignable to type 'target'.`
+fn source_and_target(line: &str) -> Option<(&str, &str)> {
+    let (source, target) = line.split_once("' is not assignable to ")?;
+    let (_, source) = source.split_once("ype '")?;
+    let (_, target) = target.split_once("type '")?;
+    Some((
+        source,
+        target
+            .split_once("'. Did you mean")
+            .map_or_else(|| target.trim_end_matches("'."), |(target, _)| target),
+    ))
 }
 
-fn is_subtracted(context: &SeverityContext<'_>) -> bool {
-    let before = context.program.get(..context.start).unwrap_or_default();
-    let after = context.program.get(context.end..).unwrap_or_default();
-    let after = after.trim_start_matches(|c: char| c.is_whitespace() || c == ')');
-    let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '(');
-    after.starts_with('-') || before.ends_with('-')
+/// The kinds of JSON values.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum JsonKind {
+    String,
+    Number,
+    Boolean,
+    Array,
+    Object,
+}
+
+fn differ_in_kind(source: &str, target: &str) -> bool {
+    let kinds: Option<Vec<JsonKind>> = alternatives(target).into_iter().map(kind_of).collect();
+    match (kind_of(source), kinds) {
+        (Some(source), Some(kinds)) => !kinds.is_empty() && !kinds.contains(&source),
+        _ => false,
+    }
+}
+
+fn is_literal_type(printed: &str) -> bool {
+    let text = printed
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let is_text = text.is_some_and(|text| !text.contains('"'));
+    is_text || matches!(printed, "true" | "false") || printed.parse::<f64>().is_ok()
+}
+
+/// The kind of the values of a printed type; `None` if the type does not show it.
+fn kind_of(printed: &str) -> Option<JsonKind> {
+    let starts = |beginnings: &[&str]| beginnings.iter().any(|start| printed.starts_with(start));
+    if printed.ends_with("[]") || starts(&["[", "Array<", "readonly "]) {
+        return Some(JsonKind::Array);
+    }
+    if printed.contains(" | ") {
+        return None;
+    }
+    match printed {
+        "string" => Some(JsonKind::String),
+        "number" => Some(JsonKind::Number),
+        "boolean" | "true" | "false" => Some(JsonKind::Boolean),
+        _ if starts(&["\""]) => Some(JsonKind::String),
+        _ if printed.parse::<f64>().is_ok() => Some(JsonKind::Number),
+        _ if starts(&["{", "Closed<{"]) => Some(JsonKind::Object),
+        _ => None,
+    }
+}
+
+/// Returns true if a function of `mux` is called here with too few arguments.
+fn is_call_of_mux(context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    let end = enclosing_call::end_of_chain(program, context.at);
+    let named = chain_before(program, end + 1).and_then(|chain| mux_path(program, &chain));
+    named.is_some_and(|names| names.len() > 1 || is_builtin(&names))
+}
+
+/// Returns true if the first argument of a tool is a literal that is no object.
+fn has_positional_arguments(context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    let is_tool = argument_of(context).is_some_and(|names| !is_builtin(&names));
+    let first = program.parent(context.at).map_or(0, |open| open + 1);
+    let is_scalar = matches!(
+        program.kind(first),
+        Some(TokenKind::String | TokenKind::Number | TokenKind::Template)
+    );
+    is_tool && is_scalar && program.text(first + 1) == ","
+}
+
+/// Returns true if a value is certainly called, constructed or iterated that cannot be.
+fn unusable(message: &str, context: &SeverityContext<'_>) -> bool {
+    let program = context.program;
+    let of = message
+        .split_once("Type '")
+        .and_then(|(_, rest)| rest.split_once('\''))
+        .map_or("", |(of, _)| of);
+    if members_of_type(context.types, of).is_some() {
+        return !is_test(program, context.at);
+    }
+    let is_union = of.contains(" | ") || message.contains("Not all constituents");
+    let end = enclosing_call::end_of_chain(program, context.at);
+    !is_union
+        && !is_reassigned(program, program.text(context.at))
+        && is_certain(program, context.at)
+        && (of.starts_with("Promise<") || origins(context).is_known(context.at, end + 1))
 }
 
 fn has_too_many(first: &str) -> bool {
@@ -230,52 +449,25 @@ fn has_too_many(first: &str) -> bool {
     }
 }
 
-fn mentions_nothing(line: &str) -> bool {
-    line.contains("| undefined") || line.contains("| null") || line.contains("undefined |")
-}
-
-/// Whether the program assigns this property to an object.
-fn is_written(name: &str, context: &SeverityContext<'_>) -> bool {
-    if name.is_empty() {
-        return false;
-    }
-    let access = format!(".{name}");
-    context
-        .program
-        .match_indices(&access)
-        .any(|(at, _)| is_assigned(&context.program[at + access.len()..]))
-}
-
-/// Whether the location is an assignment that is not a declaration.
-fn is_reassigned(context: &SeverityContext<'_>) -> bool {
-    let before = context.program.get(..context.start).unwrap_or_default();
-    let word = before
-        .trim_end()
-        .rsplit(|c: char| !c.is_alphanumeric())
-        .next();
-    let is_declared = matches!(word, Some("const" | "let" | "var"));
-    let after = context.program.get(context.end..).unwrap_or_default();
-    !is_declared && is_assigned(after)
-}
-
-fn is_assigned(after: &str) -> bool {
-    let mut after = after.trim_start().chars();
-    after.next() == Some('=') && !matches!(after.next(), Some('=' | '>'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn members_of_printed_types_are_parsed() {
-        let printed =
-            "{ a: { b: string; }[]; c?: (x: number) => void; \"d-e\": [f: 1]; ... 2 more ...; }";
-        assert_eq!(members(printed), ["a", "c", "d-e"]);
-        assert!(is_declared("{ at: number; }", "type T = { at?: string }"));
-        assert!(!is_declared(
-            "{ at: number; }",
-            "type T = { format: string }"
-        ));
+    fn kinds_differ_only_if_both_types_show_them() {
+        for (source, target, expected) in [
+            ("number", "string", true),
+            ("string", "\"a\" | \"b\"", false),
+            ("string[]", "string | undefined", true),
+            ("string[]", "(\"a\" | \"b\")[]", false),
+            ("string | number", "string", false),
+            ("string", "Mux.Files.Mode", false),
+        ] {
+            assert_eq!(
+                differ_in_kind(source, target),
+                expected,
+                "{source} {target}"
+            );
+        }
     }
 }

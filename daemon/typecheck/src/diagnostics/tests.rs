@@ -1,6 +1,6 @@
 //! Diagnostics for messages observed from TypeScript 7.0.2.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -32,8 +32,23 @@ fn found(program: &str, code: u32, message: &str) -> Vec<Diagnostic> {
         },
         "severity": 1, "code": code, "message": message,
     }]);
-    let found = serde_json::from_value(found).expect("a diagnostic");
-    judge(found, &plain, "/cache/check/00ff", TYPES)
+    judged(found, &plain, "/cache/check/00ff")
+}
+
+/// The result for these compiler diagnostics. Unknown names are values.
+fn judged(found: Value, plain: &str, folder: &str) -> Vec<Diagnostic> {
+    let found: Vec<LspDiagnostic> = serde_json::from_value(found).expect("diagnostics");
+    let values = found.iter().map(|found| LspDiagnostic {
+        range: found.range,
+        severity: 1,
+        code: ONLY_A_TYPE_CODE,
+        message: String::new(),
+    });
+    let diagnostics = ProgramDiagnostics {
+        with_type_names: values.collect(),
+        found,
+    };
+    judge(&diagnostics, plain, folder, TYPES)
 }
 
 fn severity(program: &str, code: u32, message: &str) -> Option<Severity> {
@@ -65,12 +80,7 @@ fn positions_are_relative_to_the_program() {
         "range": { "start": { "line": 5, "character": 2 }, "end": { "line": 5, "character": 3 } },
         "severity": 1, "code": 1005, "message": "'}' expected.",
     }]);
-    let diagnostics = judge(
-        serde_json::from_value(beyond).unwrap(),
-        "if (a) {\n  b();\n\n",
-        "/f",
-        TYPES,
-    );
+    let diagnostics = judged(beyond, "if (a) {\n  b();\n\n", "/f");
     assert_eq!((diagnostics[0].line, diagnostics[0].column), (2, 7));
 }
 
@@ -140,8 +150,7 @@ fn many(lines: impl Iterator<Item = (u32, String)>) -> Vec<Diagnostic> {
             "severity": 1, "code": if message.starts_with('?') { 2367 } else { 2304 }, "message": message,
         })
     });
-    let found = serde_json::from_value(found.collect()).unwrap();
-    judge(found, &"x\n".repeat(100), "/f", TYPES)
+    judged(found.collect(), &"x\n".repeat(100), "/f")
 }
 
 #[test]
@@ -176,7 +185,7 @@ fn equal_diagnostics_are_merged() {
 fn diagnostics_are_truncated_and_errors_kept_first() {
     let diagnostics = many((1..60).map(|n| {
         let mark = if n % 2 == 0 { "" } else { "?" };
-        (n, format!("{mark}number {n}"))
+        (n, format!("{mark}Cannot find name 'n{n}'."))
     }));
     assert_eq!(diagnostics.len(), MAX_DIAGNOSTICS);
     assert!(
@@ -188,9 +197,11 @@ fn diagnostics_are_truncated_and_errors_kept_first() {
     assert!(
         diagnostics[19]
             .message
-            .ends_with("\n(39 more mistakes are not shown)")
+            .ends_with("\n(39 more are not shown)")
     );
     assert!(diagnostics.is_sorted_by_key(|d| d.line));
+    let warnings = many((1..60).map(|n| (n, format!("?number {n}"))));
+    assert_eq!(warnings.len(), MAX_WARNINGS);
 }
 
 #[test]

@@ -84,7 +84,7 @@ async fn errors_have_positions_and_hints() {
     )
     .await;
     check(
-        "const r = await mux.files.read({ path: \"a\" });\nreturn r.linse",
+        "const r = await mux.files.read({ path: \"a\" });\nreturn r.linse.length",
         2,
         10,
         &["'linse'", "Did you mean 'lines'"],
@@ -112,7 +112,7 @@ async fn errors_have_positions_and_hints() {
     )
     .await;
     check(
-        "return mux.files.read({ path: \"a\" }).lines",
+        "return mux.files.read({ path: \"a\" }).lines.length",
         1,
         38,
         &["Promise", "`await`"],

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use mux_typecheck::{CheckFailure, CheckSettings, Checker, Diagnostic, TypeDeclarations};
-use mux_typegen::{ServerDecl, ToolDecl, declarations};
+use mux_typegen::{ServerDecl, ToolDecl, checker_declarations};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -119,7 +119,7 @@ pub(super) fn types(more: &[&str]) -> TypeDeclarations {
         tool("touch", &read, None),
     ];
     tools.extend(more.iter().map(|name| tool(name, &nothing, None)));
-    let text = declarations(&[
+    let text = checker_declarations(&[
         ServerDecl {
             name: "files",
             tools,

@@ -98,6 +98,7 @@ fn type_of_object(object: &ObjectShape) -> Type {
         ObjectShape::Fields(fields) if fields.is_empty() => ObjectType {
             members: Vec::new(),
             index: Some(Box::new(member("", true, &ShapeNode::default()))),
+            is_closed: false,
         },
         ObjectShape::Fields(fields) => ObjectType {
             members: fields
@@ -105,10 +106,12 @@ fn type_of_object(object: &ObjectShape) -> Type {
                 .map(|(name, field)| member(name, field.optional, &field.node))
                 .collect(),
             index: None,
+            is_closed: false,
         },
         ObjectShape::Map(node) => ObjectType {
             members: Vec::new(),
             index: Some(Box::new(member("", true, node))),
+            is_closed: false,
         },
     })
 }

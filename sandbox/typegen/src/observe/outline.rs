@@ -28,9 +28,10 @@ fn strip_seen(ty: Type) -> Type {
             ty: strip_seen(variant.ty),
             ..variant
         })),
-        Type::Object(Object { members, index }) => Type::Object(Object {
-            members: members.into_iter().map(member).collect(),
-            index: index.map(|index| Box::new(member(*index))),
+        Type::Object(object) => Type::Object(Object {
+            members: object.members.into_iter().map(member).collect(),
+            index: object.index.map(|index| Box::new(member(*index))),
+            ..object
         }),
         other => other,
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_certain_mistakes_are_errors() {
+fn only_certain_failures_are_errors() {
     use Severity::{Error, Syntax, Warning};
     for (program, code, message, expected) in [
         ("¦fetch()", 2304, "Cannot find name 'fetch'.", Some(Error)),
@@ -11,7 +11,7 @@ fn only_certain_mistakes_are_errors() {
             "r.¦itms",
             2551,
             "Property 'itms' does not exist on type '{ items: {}[]; }'. Did you mean 'items'?",
-            Some(Error),
+            Some(Warning),
         ),
         (
             "r.¦a",
@@ -53,7 +53,7 @@ fn only_certain_mistakes_are_errors() {
             "r.a == 1; r.¦a",
             2339,
             "Property 'a' does not exist on type '{ b: number; }'.",
-            Some(Error),
+            Some(Warning),
         ),
         (
             "r.¦map(f)",
@@ -120,7 +120,7 @@ fn only_certain_mistakes_are_errors() {
             "const ¦a: string = 1",
             2322,
             "Type 'number' is not assignable to type 'string'.",
-            Some(Error),
+            Some(Warning),
         ),
         (
             "let a = ''; ¦a = 1",
@@ -174,7 +174,7 @@ fn only_certain_mistakes_are_errors() {
             "mux.a.b({}, ¦2)",
             2554,
             "Expected 1 arguments, but got 2.",
-            Some(Error),
+            Some(Warning),
         ),
         (
             "await mux.¦read()",
@@ -216,7 +216,7 @@ fn only_certain_mistakes_are_errors() {
             "¦text * 60",
             2362,
             "The left-hand side of an arithmetic operation must be of type 'any', 'number', 'bigint' or an enum type.",
-            Some(Error),
+            Some(Warning),
         ),
         (
             "¦1 === 'a'",
@@ -240,7 +240,7 @@ fn only_certain_mistakes_are_errors() {
             "1 ¦satisfies string",
             1360,
             "Type 'number' does not satisfy the expected type 'string'.",
-            Some(Error),
+            Some(Warning),
         ),
         (
             "class A { ¦x: number }",
@@ -254,6 +254,296 @@ fn only_certain_mistakes_are_errors() {
             severity(program, code, message),
             expected,
             "{program}: {message}"
+        );
+    }
+}
+
+const CLOSED: &str = "Property 'a' does not exist on type 'Closed<{ b: number; }>'.";
+
+#[test]
+fn missing_member_is_an_error_if_the_program_certainly_fails() {
+    use Severity::{Error, Warning};
+    for (program, expected) in [
+        ("r.¦a.x", Error),
+        ("r.¦a()", Error),
+        ("(await f()).¦a.x", Error),
+        ("for (const x of r.¦a) {}", Error),
+        ("[...r.¦a]", Error),
+        ("Object.keys(r.¦a)", Error),
+        ("const a = r.¦a; a.map(f)", Error),
+        ("const { ¦a } = r; a.map(f)", Error),
+        ("const { ¦a: list } = r; list.map(f)", Error),
+        ("xs.map((r) => r.¦a.x)", Error),
+        ("async function f(r): Promise<void> { r.¦a.x } f()", Error),
+        ("const f = (r) => { r.¦a.x }; f(1)", Error),
+        ("class C { m(r) { r.¦a.x } } new C().m(1)", Error),
+        ("try { r.¦a.x } catch (e) { throw e }", Error),
+        ("if (r) { b() } r.¦a.x", Error),
+        ("if (r) throw e\nr.¦a.x", Error),
+        ("xs.forEach((x) => { if (x) return; f(x) }); r.¦a.x", Error),
+        ("if (r) return 1\nr.¦a.x", Warning),
+        ("for (const r of rs) { if (q) continue; r.¦a.x }", Warning),
+        (
+            "for (const x of xs) { if (x) continue; f(x) } r.¦a.x",
+            Error,
+        ),
+        ("await safe(() => r.¦a.x)", Warning),
+        ("async function f() { r.¦a.x } await f().catch(g)", Warning),
+        (
+            "await Promise.allSettled(rs.map(async (r) => r.¦a.x))",
+            Warning,
+        ),
+        ("q?.map((x) => r.¦a.x)", Warning),
+        ("return r.¦a", Warning),
+        ("r.¦a ?? r.b", Warning),
+        ("r.¦a || []", Warning),
+        ("r.¦a?.x", Warning),
+        ("if (r.¦a) r.a.x", Warning),
+        ("if (r.a) r.¦a.x", Warning),
+        ("\"a\" in r ? r.¦a.x : 1", Warning),
+        ("if (q) r.¦a.x", Warning),
+        ("if (q) { r.¦a.x }", Warning),
+        ("if (q) {} else r.¦a.x", Warning),
+        ("q && r.¦a.x", Warning),
+        ("q ? r.¦a.x : 1", Warning),
+        ("switch (q) { case 1: r.¦a.x }", Warning),
+        ("try { r.¦a.x } catch {}", Warning),
+        ("try { f() } catch { r.¦a.x }", Warning),
+        ("f().catch(() => r.¦a.x)", Warning),
+        ("f().then(g, () => r.¦a.x)", Warning),
+        ("function unused(r) { r.¦a.x }", Warning),
+        ("function f(r) { r.¦a.x } if (q) f(1)", Warning),
+        ("function f(x = r.¦a.x) {} f(1)", Warning),
+        ("return 1; r.¦a.x", Warning),
+        ("r = r.b; r.¦a.x", Warning),
+        ("s.r = 1; s.r.¦a.x", Warning),
+        ("r.a = 1; r.¦a.x", Warning),
+        ("const { ¦a = [] } = r; a.map(f)", Warning),
+        ("let { ¦a } = r; a.map(f)", Warning),
+        ("const { ¦a } = r; a ?? r", Warning),
+        ("const a = r.¦a; if (!a) return; a.map(f)", Warning),
+        ("const x = { ...r.¦a }", Warning),
+    ] {
+        assert_eq!(severity(program, 2339, CLOSED), Some(expected), "{program}");
+    }
+}
+
+#[test]
+fn unknown_global_is_an_error_unless_it_is_guarded() {
+    use Severity::{Error, Warning};
+    for (program, expected) in [
+        ("¦process.env", Error),
+        ("¦process?.env", Error),
+        ("f(¦process.env)", Error),
+        ("typeof ¦process", Warning),
+        ("typeof process !== \"undefined\" && ¦process.env", Warning),
+        (
+            "const node = typeof process === \"object\"; if (node) ¦process.exit()",
+            Warning,
+        ),
+        ("globalThis.process ? ¦process.env : 1", Warning),
+        ("if (\"process\" in globalThis) ¦process.exit()", Warning),
+        ("try { ¦process.exit() } catch {}", Warning),
+    ] {
+        let message = "Cannot find name 'process'.";
+        assert_eq!(
+            severity(program, 2304, message),
+            Some(expected),
+            "{program}"
+        );
+    }
+}
+
+#[test]
+fn unknown_name_of_a_type_is_a_warning() {
+    for (name, expected) in [("Issue", Some(Severity::Warning)), ("RequestInit", None)] {
+        let found = vec![LspDiagnostic {
+            range: serde_json::from_value(json!({
+                "start": { "line": 0, "character": 3 }, "end": { "line": 0, "character": 8 },
+            }))
+            .unwrap(),
+            severity: 1,
+            code: 2304,
+            message: format!("Cannot find name '{name}'."),
+        }];
+        assert_eq!(declared_type_names(&found), format!("type {name} = any;\n"));
+        let diagnostics = ProgramDiagnostics {
+            found,
+            with_type_names: Vec::new(),
+        };
+        let judged = judge(&diagnostics, "let x: Issue", "/f", TYPES);
+        assert_eq!(judged.first().map(|found| found.severity), expected);
+    }
+}
+
+#[test]
+fn argument_is_an_error_if_the_tool_certainly_refuses_it() {
+    use Severity::{Error, Warning};
+    let unknown = |target: &str| {
+        format!(
+            "Object literal may only specify known properties, and 'x' does not exist in type '{target}'."
+        )
+    };
+    let missing = "Argument of type '{}' is not assignable to parameter of type '{ a: string; }'.\n  Property 'a' is missing in type '{}' but required in type '{ a: string; }'.";
+    let kind = "Type 'number' is not assignable to type 'string'.";
+    let widened = "Type 'string' is not assignable to type '\"a\" | \"b\"'.";
+    for (program, code, message, expected) in [
+        (
+            "mux.a.b({ ¦x: 1 })",
+            2353,
+            unknown("Closed<{ a: string; }>"),
+            Error,
+        ),
+        (
+            "mux.a.b({ ¦x: 1 })",
+            2353,
+            unknown("Closed<{ a: 1; }> | Closed<{ b: 1; }>"),
+            Error,
+        ),
+        (
+            "mux.a.b({ ¦x: 1 })",
+            2353,
+            unknown("{ a?: string; }"),
+            Warning,
+        ),
+        ("mux.a.b({ ¦x: 1 })", 2353, unknown("{ a: string; }"), Error),
+        (
+            "mux.a.b({ ...y, ¦x: 1 })",
+            2353,
+            unknown("{ a: string; }"),
+            Warning,
+        ),
+        (
+            "f({ ¦x: 1 })",
+            2353,
+            unknown("Closed<{ a: string; }>"),
+            Warning,
+        ),
+        (
+            "mux.a.b({ y: f({ ¦x: 1 }) })",
+            2353,
+            unknown("Closed<{ a: string; }>"),
+            Warning,
+        ),
+        ("mux.a.b(¦{})", 2345, missing.to_owned(), Error),
+        ("mux.a.b(¦{ ...y })", 2345, missing.to_owned(), Warning),
+        ("const y = {}; mux.a.b(¦y)", 2345, missing.to_owned(), Error),
+        (
+            "const y = {}; y.a = 1; mux.a.b(¦y)",
+            2345,
+            missing.to_owned(),
+            Warning,
+        ),
+        (
+            "const y = {}; f(y); mux.a.b(¦y)",
+            2345,
+            missing.to_owned(),
+            Warning,
+        ),
+        (
+            "const y = f(); mux.a.b(¦y)",
+            2345,
+            missing.to_owned(),
+            Warning,
+        ),
+        ("mux.a.b({ ¦p: 5 })", 2322, kind.to_owned(), Error),
+        ("mux.a.b([¦5])", 2322, kind.to_owned(), Error),
+        ("const p = 5; mux.a.b({ ¦p })", 2322, kind.to_owned(), Error),
+        (
+            "const p = 5; mux.a.b({ q: ¦p })",
+            2322,
+            kind.to_owned(),
+            Error,
+        ),
+        (
+            "const t = mux.a; t.b({ ¦p: 5 })",
+            2322,
+            kind.to_owned(),
+            Error,
+        ),
+        (
+            "const { b } = mux.a; b({ ¦p: 5 })",
+            2322,
+            kind.to_owned(),
+            Error,
+        ),
+        (
+            "const p: number = f(); mux.a.b({ ¦p })",
+            2322,
+            kind.to_owned(),
+            Warning,
+        ),
+        (
+            "let p = 5; p = f(); mux.a.b({ ¦p })",
+            2322,
+            kind.to_owned(),
+            Warning,
+        ),
+        (
+            "const p = f() as number; mux.a.b({ ¦p })",
+            2322,
+            kind.to_owned(),
+            Warning,
+        ),
+        (
+            "const f = (p) => mux.a.b({ ¦p })",
+            2322,
+            kind.to_owned(),
+            Warning,
+        ),
+        ("mux.a.b({ ¦p: f() })", 2322, kind.to_owned(), Warning),
+        ("g({ ¦p: 5 })", 2322, kind.to_owned(), Warning),
+        (
+            "const p = `${x}`; mux.a.b({ ¦p })",
+            2322,
+            widened.to_owned(),
+            Warning,
+        ),
+        (
+            "for (const p of [\"a\"]) mux.a.b({ ¦p })",
+            2322,
+            widened.to_owned(),
+            Warning,
+        ),
+    ] {
+        assert_eq!(
+            severity(program, code, &message),
+            Some(expected),
+            "{program}: {message}"
+        );
+    }
+}
+
+#[test]
+fn type_is_certain_only_if_its_origin_shows_it() {
+    use Severity::{Error, Warning};
+    for (program, expected) in [
+        ("\"x\".¦toUppercase()", Error),
+        ("const s = \"x\"; s.trim().¦toUppercase()", Error),
+        ("[\"x\"].map((s) => s.¦toUppercase())", Error),
+        ("for (const s of [\"x\"]) s.¦toUppercase()", Error),
+        ("const s: string = f(); s.¦toUppercase()", Warning),
+        ("const s = f(); s.¦toUppercase()", Warning),
+        ("let s = \"x\"; s = f(s); s.¦toUppercase()", Warning),
+        (
+            "const f = (s: string) => s.¦toUppercase(); f(\"x\")",
+            Warning,
+        ),
+        (
+            "const s = JSON.parse(t) as string; s.¦toUppercase()",
+            Warning,
+        ),
+        (
+            "String.prototype.toUppercase = f; \"x\".¦toUppercase()",
+            Warning,
+        ),
+    ] {
+        let message =
+            "Property 'toUppercase' does not exist on type 'string'. Did you mean 'toUpperCase'?";
+        assert_eq!(
+            severity(program, 2551, message),
+            Some(expected),
+            "{program}"
         );
     }
 }
