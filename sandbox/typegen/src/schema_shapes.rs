@@ -72,7 +72,7 @@ impl<'a> SchemaParser<'a> {
         }
         Type::Object(Object {
             members,
-            index: None,
+            ..Object::default()
         })
     }
 
