@@ -35,31 +35,31 @@ fn agents_import_adds_all_servers_of_all_agents() {
             ("claude", "events"),
             ("claude-desktop", "filesystem"),
             ("claude-desktop", "remote"),
-            ("cursor", "github-cursor"),
+            ("cursor", "github_cursor"),
             ("cursor", "linear"),
             ("cursor", "browser"),
-            ("vscode", "Perplexity-Search"),
+            ("vscode", "Perplexity_Search"),
             ("vscode", "here"),
-            ("vscode", "github-vscode"),
+            ("vscode", "github_vscode"),
             ("codex", "context7"),
             ("codex", "figma"),
             ("windsurf", "sqlite"),
             ("opencode", "everything"),
             ("opencode", "sentry"),
             ("zed", "postgres"),
-            ("gemini", "github-gemini"),
+            ("gemini", "github_gemini"),
             ("gemini", "db"),
             ("copilot", "playwright"),
             ("copilot", "issues"),
             ("qwen", "notes"),
             ("qwen", "web"),
-            ("goose", "Gr--e"),
-            ("goose", "remote-goose"),
+            ("goose", "Gr_e"),
+            ("goose", "remote_goose"),
             ("crush", "files"),
-            ("crush", "github-crush"),
+            ("crush", "github_crush"),
             ("crush", "keys"),
-            ("cline", "time-cline"),
-            ("cline", "web-cline"),
+            ("cline", "time_cline"),
+            ("cline", "web_cline"),
             ("kiro", "aws"),
             ("kiro", "fetch"),
         ]
@@ -104,7 +104,7 @@ fn agents_import_adds_all_servers_of_all_agents() {
     };
     assert_eq!(problem("linear"), "");
     assert_eq!(listed["linear"]["command"], "https://mcp.linear.app/mcp");
-    assert!(problem("Perplexity-Search").contains("MUX_INPUT_PERPLEXITY_KEY"));
+    assert!(problem("Perplexity_Search").contains("MUX_INPUT_PERPLEXITY_KEY"));
     assert_eq!(
         problem("github") + &problem("sqlite") + &problem("filesystem"),
         ""

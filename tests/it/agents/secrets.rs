@@ -34,7 +34,7 @@ fn agents_import_passes_secrets_only_to_the_server() {
     exit_code: 0
     ----- stdout -----
     Claude Code  [HOME]/.claude.json
-      my fixture added as my-fixture
+      my fixture added as my_fixture
         a secret stored in `env` as MUX_MY_FIXTURE_API_TOKEN
         a secret stored in `env` as MUX_MY_FIXTURE_ARG_4
       mux skipped
@@ -53,7 +53,7 @@ fn agents_import_passes_secrets_only_to_the_server() {
 
     // The running daemon serves the server with its variables.
     let call = |name: &str| {
-        let output = env.mux(["call", "my-fixture.env", &format!("name={name}")]);
+        let output = env.mux(["call", "my_fixture.env", &format!("name={name}")]);
         output.stdout.trim_end().to_owned()
     };
     assert_eq!(call("API_TOKEN"), SECRET);
@@ -63,7 +63,7 @@ fn agents_import_passes_secrets_only_to_the_server() {
     let status = env.mux(["status", "--json"]).ok();
     let servers = env.mux(["servers", "--json"]).ok();
     let config = fs::read_to_string(env.dirs.config_file()).unwrap();
-    assert!(servers.stdout.contains("my-fixture"), "{servers:#?}");
+    assert!(servers.stdout.contains("my_fixture"), "{servers:#?}");
     assert!(
         servers.stdout.contains("${MUX_MY_FIXTURE_ARG_4}"),
         "{servers:#?}"

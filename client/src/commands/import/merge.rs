@@ -133,8 +133,8 @@ impl ConfigMerger<'_> {
         theirs: &str,
         agent: Agent,
     ) -> (String, ImportOutcome) {
-        let plain = server_names::nearest_valid_name(theirs);
-        let with_agent = format!("{plain}-{}", agent.name());
+        let plain = server_names::imported_name(theirs);
+        let with_agent = format!("{plain}_{}", server_names::imported_name(agent.name()));
         let other = match self.find_existing_entry(&plain, definition) {
             ExistingEntry::Nothing => return (plain, ImportOutcome::Added),
             ExistingEntry::Same(name) => return (name, ImportOutcome::Same),
@@ -150,7 +150,7 @@ impl ConfigMerger<'_> {
                 ExistingEntry::Nothing if clash => return (candidate, ImportOutcome::Added),
                 ExistingEntry::Other(_) if clash => {
                     number += 1;
-                    candidate = format!("{with_agent}-{number}");
+                    candidate = format!("{with_agent}_{number}");
                 }
                 _ if self.replace => return (other, ImportOutcome::Replaced),
                 _ => return (other, ImportOutcome::Kept),

@@ -19,6 +19,13 @@ pub(in crate::commands) fn nearest_valid_name(name: &str) -> String {
     spelled
 }
 
+/// The name of an imported server, which is its spelling in programs: `my-server` is `my_server`.
+pub(super) fn imported_name(theirs: &str) -> String {
+    let valid = nearest_valid_name(theirs);
+    let words: Vec<&str> = valid.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("_")
+}
+
 /// Whether two servers would be the same `mux.NAME`.
 pub(in crate::commands) fn names_clash(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
@@ -56,6 +63,15 @@ mod tests {
             ("__proto__", "server-__proto__"),
         ] {
             assert_eq!(nearest_valid_name(theirs), ours, "{theirs}");
+        }
+        for (theirs, ours) in [
+            ("my-server", "my_server"),
+            ("my server/v2.0", "my_server_v2_0"),
+            ("größe", "gr_e"),
+            ("a_b", "a_b"),
+            ("search", "search_server"),
+        ] {
+            assert_eq!(imported_name(theirs), ours, "{theirs}");
         }
         assert!(names_clash("a-b", "a_b") && !names_clash("a", "b"));
         assert_eq!(
