@@ -169,6 +169,11 @@ impl Dirs {
         self.cache.join("typescript")
     }
 
+    /// Exists once `mux run` has offered to install the compiler.
+    pub fn compiler_offer(&self) -> PathBuf {
+        self.state.join("compiler-offered")
+    }
+
     /// The servers that `mux import --move` took out of the agents' files.
     pub fn moved_servers(&self) -> PathBuf {
         self.state.join("moved.json")

@@ -457,10 +457,14 @@ pub fn output(command: &mut Command) -> Output {
     Running::start(command).wait()
 }
 
+/// The note about programs that run without a compiler, which most homes do not have. It is left out of the output.
+const NO_COMPILER_NOTE: &str = "note: the types were not checked: no TypeScript 7 compiler was found: run `mux setup`, or set [check] tsc in config.toml\n";
+
 pub(crate) fn finish(output: std::process::Output) -> Output {
+    let stderr = String::from_utf8_lossy(&output.stderr);
     Output {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stderr: stderr.replace(NO_COMPILER_NOTE, ""),
         code: output.status.code().unwrap_or(-1),
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: a test waits for what the terminal shows, never for a time.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{ErrorKind, Read, Write},
     num::NonZeroU16,
     process::{Child, Command, Stdio},
@@ -62,6 +62,10 @@ fn open_pty(columns: u16) -> OpenptyResult {
 impl TestTerminal {
     /// Starts `mux` with a terminal as its standard input and error.
     pub fn start(env: &TestEnv, args: &[&str]) -> Self {
+        // `mux run` would offer to install the compiler.
+        let offered = env.dirs.compiler_offer();
+        fs::create_dir_all(offered.parent().unwrap()).unwrap();
+        fs::write(offered, "").unwrap();
         Self::start_command(env.command("mux").args(args))
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     CommandResult, UsageMistake, connect_or_start,
     input::{self, GivenInput, InputWording},
-    part_files, program_source, recording_files, request_with_retry, stored_value,
+    part_files, program_source, recording_files, request_with_retry, setup, stored_value,
     terminal_questions::TerminalQuestions,
     trace_context, wait_for_ctrl_c,
 };
@@ -167,6 +167,7 @@ pub(super) async fn finish_run(
         is_verified = difference.is_none();
         view.verified(difference);
     }
+    let why_unchecked = view.why_unchecked().map(str::to_owned);
     let code = match view.ended(outcome) {
         RunOutcome::Result(value) => view.result(value),
         RunOutcome::Error(error) => view.failed(&error),
@@ -182,6 +183,9 @@ pub(super) async fn finish_run(
     };
     if is_verified && !json {
         render::note("the run ends as recorded");
+    }
+    if let Some(why) = why_unchecked {
+        setup::offer_compiler(&why).await;
     }
     Ok(code)
 }

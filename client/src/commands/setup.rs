@@ -13,13 +13,19 @@ use std::{fs, path::Path};
 use mux_proto::variables;
 
 use self::{error::SetupError, package::CompilerPackage};
-use super::{CommandFailure, CommandResult, env_path, resolve_dirs};
+use super::{
+    CommandFailure, CommandResult,
+    confirm::{DefaultAnswer, can_ask, confirm},
+    env_path, resolve_dirs,
+};
 use crate::{
     args, exit,
     render::{self, CompilerInfo},
 };
 
 const DEFAULT_REGISTRY: &str = "https://registry.npmjs.org";
+/// How the daemon begins the reason for an unchecked program if there is no compiler.
+const NO_COMPILER: &str = "no TypeScript 7 compiler was found";
 
 impl From<SetupError> for CommandFailure {
     fn from(error: SetupError) -> Self {
@@ -45,6 +51,38 @@ pub(super) fn missing_compiler_url() -> Result<Option<String>, CommandFailure> {
     let found = install_compiler::find_installed(&package, &resolve_dirs()?.typescript());
     let is_installed = found.version.as_deref() == Some(package.version);
     Ok((!is_installed).then(|| package.url(&registry_url(None))))
+}
+
+/// Offers once to install the compiler, after a run whose types were not checked without one. The run has ended: a
+/// download that fails delays nothing.
+pub(super) async fn offer_compiler(why_unchecked: &str) {
+    if !why_unchecked.starts_with(NO_COMPILER) || !can_ask() {
+        return;
+    }
+    let (Ok(dirs), Ok(Some(url))) = (resolve_dirs(), missing_compiler_url()) else {
+        return;
+    };
+    let offered = dirs.compiler_offer();
+    if offered.exists() || fs::write(&offered, "").is_err() {
+        return;
+    }
+    let question = format!(
+        "TypeScript's compiler checks programs before they run. Install it from {url} (10 MB)?"
+    );
+    if !confirm(&question, DefaultAnswer::Yes) {
+        render::note("not installed, and not asked again: `mux setup` installs it");
+        return;
+    }
+    match install_compiler(args::SetupArgs::default(), false).await {
+        Ok((compiler, _)) => render::note(&format!(
+            "TypeScript {} is installed: programs are checked from now on",
+            compiler.version.as_deref().unwrap_or_default()
+        )),
+        Err(failure) => render::note(&format!(
+            "not installed: {}; `mux setup` tries again",
+            failure.error.message
+        )),
+    }
 }
 
 /// Installs the compiler, and returns where it was taken from; `None` if it was installed already.

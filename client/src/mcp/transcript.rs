@@ -41,12 +41,15 @@ pub(super) struct RunTranscript {
     calls: Vec<EndedCall>,
     /// Whether the run executes a step program.
     of_steps: bool,
-    /// Whether the agent was already told why types are not checked.
+    /// True if the agent was told why types are not checked: afterwards it is told only that they are not.
     unchecked_warning_shown: Arc<AtomicBool>,
     /// Where the data comes from that the program has read.
     origin: DataOrigin,
     fences: FenceRules,
 }
+
+/// The comment with which a program declines the check.
+const NO_CHECK_COMMENT: &str = "@ts-nocheck";
 
 impl RunTranscript {
     pub(super) fn new(unchecked_warning_shown: Arc<AtomicBool>, fences: &FenceRules) -> Self {
@@ -70,11 +73,16 @@ impl RunTranscript {
                 unchecked,
             } => {
                 self.warnings.extend(warnings.iter().map(render_error));
-                let first =
-                    |_: &&String| !self.unchecked_warning_shown.swap(true, Ordering::Relaxed);
-                let why = unchecked.iter().filter(first);
-                self.warnings
-                    .extend(why.map(|why| format!("types were not checked; for the user: {why}")));
+                if let Some(why) = unchecked {
+                    // The model itself wrote the comment.
+                    self.warnings.push(if why.contains(NO_CHECK_COMMENT) {
+                        format!("types were not checked: {why}")
+                    } else if self.unchecked_warning_shown.swap(true, Ordering::Relaxed) {
+                        "types were not checked".to_owned()
+                    } else {
+                        format!("types were not checked; for the user: {why}")
+                    });
+                }
             }
             EventKind::Console { level, text } => self.console.push(console_line(*level, text)),
             EventKind::CallEnded { path, error, .. } => {

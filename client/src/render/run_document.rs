@@ -89,6 +89,10 @@ impl RunRecord {
         }
     }
 
+    pub(crate) fn why_unchecked(&self) -> Option<&str> {
+        self.unchecked.as_deref()
+    }
+
     pub(crate) fn parts(&self) -> &[Held] {
         &self.parts
     }

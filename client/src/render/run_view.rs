@@ -182,6 +182,12 @@ impl RunView {
         self.record.parts()
     }
 
+    /// Why the types were not checked, if the user is to be told.
+    pub(crate) fn why_unchecked(&self) -> Option<&str> {
+        let is_told = !self.json && verbosity() != Verbosity::Quiet;
+        self.record.why_unchecked().filter(|_| is_told)
+    }
+
     fn update_spinner(&self) {
         match self.running.values().next_back() {
             None => self.waiting.update_message("running"),
@@ -198,8 +204,7 @@ impl RunView {
             return;
         }
         let (warnings, listing) = (warnings.to_vec(), self.listing.clone());
-        // Without a terminal, the note would repeat in a script's log.
-        let why = why_not.filter(|_| self.lines.is_some()).map(str::to_owned);
+        let why = why_not.map(str::to_owned);
         self.waiting.aside(move || {
             for warning in &warnings {
                 print_warning(warning, Some(&listing));

@@ -25,6 +25,7 @@ use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 /// How long a server that a program names may take to list its tools, if they are not known yet.
 const PROGRAM_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
+const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml switches it on";
 
 /// The findings of checking a program.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +96,7 @@ impl ProgramChecker {
     ) -> CheckFindings {
         let strictness = self.checks().of(agent);
         if strictness == CheckMode::Off {
-            return CheckFindings::default();
+            return CheckFindings::not_checked(CHECK_OFF);
         }
         let mut found = self.check_types(source, hints, scope, whose).await;
         // The compiler and V8 disagree about the syntax of some programs: V8 decides.
@@ -124,10 +125,7 @@ impl ProgramChecker {
         let mut inspection = match strictness {
             // A program that does not parse has no types.
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
-            CheckMode::Off => CheckFindings {
-                unchecked: Some("check is off in the configuration".into()),
-                ..CheckFindings::default()
-            },
+            CheckMode::Off => CheckFindings::not_checked(CHECK_OFF),
             _ => {
                 let checked = self.check_types(&source, HintScope::All, scope, whose);
                 checked.await.inspection
@@ -155,10 +153,7 @@ impl ProgramChecker {
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
                 CompilerFindings {
-                    inspection: CheckFindings {
-                        unchecked: Some(unchecked.to_string()),
-                        ..CheckFindings::default()
-                    },
+                    inspection: CheckFindings::not_checked(unchecked),
                     syntax: false,
                 }
             }
@@ -237,6 +232,13 @@ struct CompilerFindings {
 }
 
 impl CheckFindings {
+    fn not_checked(reason: impl ToString) -> Self {
+        Self {
+            unchecked: Some(reason.to_string()),
+            ..Self::default()
+        }
+    }
+
     /// Turns errors into warnings in [`CheckMode::Warn`].
     fn downgrade_errors(&mut self, strictness: CheckMode) {
         if strictness == CheckMode::Warn {

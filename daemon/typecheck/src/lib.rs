@@ -158,6 +158,8 @@ pub enum CheckFailure {
     Died(String),
     #[error("cannot write the types to {folder:?}: {reason}; make it writable for you")]
     Unwritable { folder: PathBuf, reason: String },
+    #[error("the program has `// @ts-nocheck`: without that line, its types are checked")]
+    Declined,
     #[error("the type checker is closed, because the daemon is ending")]
     Closed,
 }
@@ -307,7 +309,7 @@ impl CheckerInner {
     ) -> verdict_cache::CheckVerdict {
         let plain = strip_bom_hashbang_and_fence(source);
         if declines_check(&plain) {
-            return Ok(Arc::default());
+            return Err(CheckFailure::Declined);
         }
         let text = format!("{WRAPPER_PREFIX}{plain}{WRAPPER_SUFFIX};\nexport {{}};\n");
         let folder = self.projects.folder(types).await?;

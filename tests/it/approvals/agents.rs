@@ -62,7 +62,7 @@ fn agent_asks_its_user_with_a_form() {
     agent.reply(&form, decided("allow for this session"));
     agent.result(id);
     let result = agent.call("run", json!({ "code": ONE }));
-    assert_eq!(text(&result), "8");
+    assert!(text(&result).starts_with('8'), "{result}");
     let mut other = Agent::legacy(&home.env, &[], asks());
     let (id, form) = asked(&mut other, ONE);
     agent.close();

@@ -3,7 +3,7 @@
 use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::CheckRequest;
 use mux_tests::{
-    TestEnv,
+    TestEnv, TestTerminal,
     env::{binary, compiler},
 };
 use serde_json::Value;
@@ -104,6 +104,15 @@ fn types_without_a_compiler_are_not_checked_and_the_reason_is_reported() {
     assert_eq!(document["result"], 1);
     let why = document["unchecked"].as_str().unwrap();
     assert!(why.contains("/nonexistent/tsc"), "{why}");
+    // The note comes without a terminal, too.
+    for command in ["run", "check"] {
+        let output = env
+            .command("mux")
+            .args([command, "-e", "return 1"])
+            .output();
+        let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
+        assert_eq!(stderr.matches("/nonexistent/tsc").count(), 1, "{stderr}");
+    }
     let status = env.mux(["--json", "status"]).ok().json();
     let problem = status["checker"]["problem"].as_str().unwrap();
     assert!(problem.contains("/nonexistent/tsc"), "{problem}");
@@ -115,7 +124,14 @@ fn types_without_a_compiler_are_not_checked_and_the_reason_is_reported() {
     env.write_config(&format!("{fixture}[check]\nmode = \"off\"\n"));
     env.mux(["reload"]).ok();
     let document = env.mux(["--json", "run", "-e", "return 1"]).ok().json();
-    assert_eq!(document.get("unchecked"), None, "{document}");
+    assert!(
+        document["unchecked"]
+            .as_str()
+            .unwrap()
+            .contains("the check is off")
+    );
+    let output = env.mux(["run", "-e", "return 1"]).ok();
+    assert!(output.stderr.contains("the check is off"), "{output:#?}");
 }
 
 #[test]
@@ -155,4 +171,55 @@ fn types_of_an_unknown_server_are_fetched_for_the_check() {
     assert_eq!(error["kind"], "type", "{error:#}");
     assert!(!env.starts("fix").is_empty());
     assert!(env.starts("other").is_empty(), "it was not named");
+}
+
+#[test]
+fn program_that_declines_the_check_says_that_it_is_unchecked() {
+    let env = home("");
+    let code = "// @ts-nocheck\nconst n: number = 'a';\nreturn n;";
+    for command in ["run", "check"] {
+        let output = env.mux([command, "-e", code]).ok();
+        assert!(output.stderr.contains("@ts-nocheck"), "{output:#?}");
+        let document = env.mux(["--json", command, "-e", code]).ok().json();
+        assert!(document["unchecked"].is_string(), "{document}");
+    }
+    let output = env.mux(["--quiet", "run", "-e", code]).ok();
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn compiler_is_offered_once_after_a_run_at_a_terminal() {
+    let env = TestEnv::new();
+    let run = || {
+        let mut command = env.command("mux");
+        command.args(["run", "-e", "return 1"]);
+        command.env("npm_config_registry", "http://127.0.0.1:9");
+        TestTerminal::start_command(&mut command)
+    };
+    let mut terminal = run();
+    terminal.wait_for("Install it from http://127.0.0.1:9");
+    terminal.type_line("n");
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.trim()), (Some(0), "1"));
+    assert!(shown.contains("`mux setup` installs it"), "{shown}");
+    let (code, _, shown) = run().end();
+    assert_eq!(code, Some(0));
+    assert!(
+        shown.contains("not checked") && !shown.contains("Install it"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn failed_installation_after_a_run_is_one_note() {
+    let env = TestEnv::new();
+    let mut command = env.command("mux");
+    command.args(["run", "-e", "return 1"]);
+    command.env("npm_config_registry", "http://127.0.0.1:9");
+    let mut terminal = TestTerminal::start_command(&mut command);
+    terminal.wait_for("Install it from http://127.0.0.1:9");
+    terminal.type_line("");
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.trim()), (Some(0), "1"));
+    assert!(shown.contains("`mux setup` tries again"), "{shown}");
 }
