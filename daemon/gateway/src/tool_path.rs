@@ -8,24 +8,43 @@ pub(super) fn split_tool_path(path: &str) -> Option<(&str, &str)> {
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-/// The path that a foreign spelling means: `mux.github.ping`, `github/ping`, `mcp__github__ping`, `github.ping()`. It
-/// applies only where no server has the name that `path` begins with.
+/// The path that a foreign spelling means: `mux.github.ping`, `github/ping`, `mcp__github__ping`, `github__ping`,
+/// `github:ping`, `mux["github"].ping`, `github.ping({})`. It applies only where no server has the name that `path`
+/// begins with.
 pub fn plain_spelling(path: &str) -> Cow<'_, str> {
     let path = path.trim();
-    let path = path.strip_suffix("()").unwrap_or(path);
     let path = path.strip_prefix("await ").unwrap_or(path);
-    if let Some(named) = path.strip_prefix("mcp__")
+    let path = path.split('(').next().unwrap_or_default();
+    let named = path.strip_prefix("mcp__").unwrap_or(path);
+    if !named.contains('.')
         && let Some((server, tool)) = named.split_once("__")
     {
         return Cow::Owned(format!("{server}.{tool}"));
     }
-    if let Some(member) = path.strip_prefix("mux.") {
-        return Cow::Borrowed(member);
+    let path = without_brackets(path);
+    let member = ["mux.", "tools."]
+        .iter()
+        .find_map(|object| path.strip_prefix(object));
+    if let Some(member) = member {
+        return Cow::Owned(member.to_owned());
     }
-    match path.split_once('/') {
+    match path.split_once(['/', ':']) {
         Some((server, tool)) if !server.contains('.') => Cow::Owned(format!("{server}.{tool}")),
-        _ => Cow::Borrowed(path),
+        _ => path,
     }
+}
+
+/// The path with `["name"]` as `.name`.
+fn without_brackets(path: &str) -> Cow<'_, str> {
+    if !path.contains(['[']) {
+        return Cow::Borrowed(path);
+    }
+    let dotted = path
+        .replace("[\"", ".")
+        .replace("['", ".")
+        .replace("\"]", "")
+        .replace("']", "");
+    Cow::Owned(dotted)
 }
 
 #[cfg(test)]
@@ -40,6 +59,12 @@ mod tests {
             ("mux.github.issues.list", "github.issues.list"),
             ("await mux.github.ping()", "github.ping"),
             ("github/ping", "github.ping"),
+            ("github__create_issue", "github.create_issue"),
+            ("github:ping", "github.ping"),
+            ("mux.github.ping({ a: 1 })", "github.ping"),
+            ("mux[\"my-server\"]['get-thing']()", "my-server.get-thing"),
+            ("mux.github[\"ping\"]", "github.ping"),
+            ("tools.github.ping", "github.ping"),
             ("mcp__github__create_issue", "github.create_issue"),
             ("github.a/b", "github.a/b"),
             ("ping", "ping"),

@@ -168,9 +168,9 @@ impl ToolDiscovery<'_> {
         let servers = match of {
             None => self.upstreams.visible_servers(self.scope),
             Some(paths) => {
-                let names = paths.iter().map(|path| strip_mux_prefix(path));
+                let names = paths.iter().map(|path| mux_gateway::plain_spelling(path));
                 let found =
-                    names.filter_map(|name| self.upstreams.find_visible(name, self.scope).ok());
+                    names.filter_map(|name| self.upstreams.find_visible(&name, self.scope).ok());
                 found.collect()
             }
         };
@@ -222,14 +222,17 @@ impl ToolDiscovery<'_> {
     }
 
     async fn describe_path(&self, path: &str) -> Result<Vec<DescribedTool>, Fault> {
-        let written = strip_mux_prefix(path);
-        let (name, tool) = match written.split_once('.') {
-            Some((server, tool)) => (server, Some(tool)),
-            None => (written, None),
+        let split = |path: &str| match path.split_once('.') {
+            Some((server, tool)) => (server.to_owned(), Some(tool.to_owned())),
+            None => (path.to_owned(), None),
         };
+        let (mut name, mut tool) = split(path);
+        if self.upstreams.find_visible(&name, self.scope).is_err() {
+            (name, tool) = split(&mux_gateway::plain_spelling(path));
+        }
         let server = self
             .upstreams
-            .find_visible(name, self.scope)
+            .find_visible(&name, self.scope)
             .map_err(|fault| fault.path(path))?;
         let tools = match server.tools() {
             Some(tools) => tools,
@@ -245,7 +248,7 @@ impl ToolDiscovery<'_> {
         };
         match tool {
             Some(name) => {
-                let named = mux_gateway::find_tools_or_group(&tools, server.name(), name)?;
+                let named = mux_gateway::find_tools_or_group(&tools, server.name(), &name)?;
                 Ok(named.into_iter().map(one).collect())
             }
             None => Ok(tools.iter().map(|tool| one(Arc::clone(tool))).collect()),
@@ -344,12 +347,6 @@ pub async fn keep_index_built(gateway: &Gateway) {
             return;
         }
     }
-}
-
-/// The path without a leading `mux.`.
-fn strip_mux_prefix(path: &str) -> &str {
-    let path = path.trim();
-    path.strip_prefix("mux.").unwrap_or(path)
 }
 
 /// The beginning of a tool's description, for a list.

@@ -286,7 +286,14 @@ pub(super) async fn types(
         out.push_str(&types.text.read());
     }
     for path in tools {
-        let path = mux_gateway::plain_spelling(&path);
+        let is_plain = path
+            .split_once('.')
+            .is_some_and(|(server, _)| upstreams.find_visible(server, scope).is_ok());
+        let path = if is_plain {
+            path.as_str().into()
+        } else {
+            mux_gateway::plain_spelling(&path)
+        };
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_visible(server, scope)?;
         let (_, set) = list_tool_sets(vec![Arc::clone(&server)], whose, None)
