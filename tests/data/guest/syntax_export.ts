@@ -1,2 +1,2 @@
 const total = 1;
-export { total };
+export { total } from "a";

@@ -31,10 +31,16 @@ define("console", console);
 define("mux", session.mux, false);
 for (const [name, value] of Object.entries(web.globals)) define(name, value);
 
+const { isArray } = Array;
+const isPromise = (value) => value instanceof Promise;
+
 // What is known of the program's value, and the length that a result may have.
 let isImplicit = false;
 let hasReturn = false;
 let maxResult = 0;
+
+// A list of promises as the last expression, such as that of `list.map(async ...)`, is awaited: nothing else can be meant.
+const settled = (value) => (isImplicit && isArray(value) && value.some(isPromise) ? Promise.all(value) : value);
 
 // The result as JSON text. A program that does not return its last expression did not ask for its value: one that cannot
 // be a result is no error.
@@ -103,7 +109,7 @@ globalThis.__muxHost = Object.freeze({
   /** Calls the compiled program; the promise is fulfilled with the result as JSON text. */
   async start(program) {
     try {
-      const value = await program();
+      const value = await settled(await program());
       if (value === undefined && !hasReturn && !session.hasCalled() && !hasPrinted()) {
         warn("the program returned nothing and called no tool: `return` the result");
       }

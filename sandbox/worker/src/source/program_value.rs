@@ -6,11 +6,14 @@
 //! Invariant: the lines of the program stay as they are. An inserted `return` moves the columns of one line, by
 //! [`ColumnShift`].
 
+use std::collections::HashSet;
+
 use deno_core::serde_json::{Value, json};
 use swc_common::{BytePos, Spanned as _};
 use swc_ecma_ast::{
     ArrowExpr, ArrowFunctionBody, AwaitExpr, Callee, ClassMember, Constructor, Decl, Expr,
-    Function, GetterProp, ObjectPatProp, Pat, PropName, ReturnStmt, Script, SetterProp, Stmt,
+    Function, GetterProp, ObjectPatProp, Pat, Prop, PropName, ReturnStmt, Script, SetterProp, Stmt,
+    UnaryOp, VarDecl,
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
@@ -95,12 +98,17 @@ pub(super) fn return_value(script: String) -> ValueScript {
     let unchanged = unchanged(String::new());
     match find_value(statements) {
         Some(FoundValue::Expression {
+            operator,
             begin,
             end,
             call,
             awaits_call,
         }) => {
             let (begin, end) = (offset(begin), offset(end));
+            let mut script = script;
+            if let Some(operator) = operator.map(offset) {
+                script.replace_range(operator..begin, &" ".repeat(begin - operator));
+            }
             let is_called = call.is_some();
             let (before, after) = call.unwrap_or_default();
             let inserted = format!("return ({before}");
@@ -125,20 +133,27 @@ pub(super) fn return_value(script: String) -> ValueScript {
                 ..unchanged
             }
         }
-        Some(FoundValue::Function { name, arguments }) => {
-            let body = script.trim_end().strip_suffix("})").unwrap_or(&script);
-            ValueScript {
-                text: format!("{body}return {name}({arguments});\n}})"),
-                is_implicit: true,
-                awaits_call: true,
-                ..unchanged
-            }
-        }
+        Some(FoundValue::Function { name, arguments }) => ValueScript {
+            text: with_last_statement(&script, &format!("return {name}({arguments});")),
+            is_implicit: true,
+            awaits_call: true,
+            ..unchanged
+        },
+        Some(FoundValue::Variable { name }) => ValueScript {
+            text: with_last_statement(&script, &format!("return {name};")),
+            is_implicit: true,
+            ..unchanged
+        },
         None => ValueScript {
             text: script,
             ..unchanged
         },
     }
+}
+
+fn with_last_statement(script: &str, statement: &str) -> String {
+    let body = script.trim_end().strip_suffix("})").unwrap_or(script);
+    format!("{body}{statement}\n}})")
 }
 
 /// Returns true if the last line is a `return` of the program itself. A function around it would have to end on this line.
@@ -156,6 +171,8 @@ fn ends_with_return(script: &str) -> bool {
 
 enum FoundValue {
     Expression {
+        /// The beginning of an operator before the expression, which is dropped.
+        operator: Option<BytePos>,
         begin: BytePos,
         end: BytePos,
         /// The text around a function that is called.
@@ -165,6 +182,10 @@ enum FoundValue {
     Function {
         name: String,
         arguments: String,
+    },
+    /// A variable that the program ends with.
+    Variable {
+        name: String,
     },
 }
 
@@ -197,8 +218,17 @@ fn find_value(statements: &[Stmt]) -> Option<FoundValue> {
         .iter()
         .filter(|stmt| !is_declaration(stmt))
         .collect();
-    if let Some(Stmt::Expr(last)) = executed.last() {
-        let expression = unparenthesized(&last.expr);
+    if let Some(Stmt::Decl(Decl::Var(variables))) = executed.last()
+        && let Some(value) = last_variable(variables)
+        && has_acted(&executed, statements)
+    {
+        return Some(value);
+    }
+    if let Some(last) = executed.last().and_then(|last| object_literal(last)) {
+        return Some(last);
+    }
+    if let Some(last) = executed.last().and_then(|last| last_expression(last)) {
+        let expression = without_operator(last);
         // A program that is one function.
         let params = match expression {
             Expr::Arrow(arrow) => Some(arrow.params.iter().collect::<Vec<_>>()),
@@ -217,30 +247,161 @@ fn find_value(statements: &[Stmt]) -> Option<FoundValue> {
             _ => None,
         };
         let call = params.map(|params| ("(".into(), format!(")({})", arguments_for(&params))));
+        let (operator, returned) = match last {
+            Expr::Unary(unary) if !std::ptr::eq(expression, last) => {
+                (Some(unary.span_lo()), &*unary.arg)
+            }
+            _ => (None, last),
+        };
         return Some(FoundValue::Expression {
-            begin: last.expr.span_lo(),
-            end: last.expr.span_hi(),
+            operator,
+            begin: returned.span_lo(),
+            end: returned.span_hi(),
             call,
             awaits_call: is_awaited_call(expression),
         });
     }
     // Only declarations: the function that does the work is not called.
-    let functions: Vec<(String, String)> = statements.iter().flat_map(declared_functions).collect();
-    let has_only_constants = executed
-        .iter()
-        .all(|stmt| matches!(stmt, Stmt::Decl(Decl::Var(_))) && !acts(stmt, &functions));
-    if !has_only_constants {
+    if has_acted(&executed, statements) {
         return None;
     }
+    let functions: Vec<(String, String)> = statements.iter().flat_map(declared_functions).collect();
     let is_entry = |(name, _): &&(String, String)| ENTRY_NAMES.contains(&name.as_str());
     let found = match functions.as_slice() {
         [only] => Some(only),
-        several => several.iter().find(is_entry),
+        several => several
+            .iter()
+            .find(is_entry)
+            .or_else(|| only_unused_function(several, statements)),
     };
     found.map(|(name, arguments)| FoundValue::Function {
         name: name.clone(),
         arguments: arguments.clone(),
     })
+}
+
+/// Returns true if the program does anything but declare constants and functions.
+fn has_acted(executed: &[&Stmt], statements: &[Stmt]) -> bool {
+    let functions: Vec<(String, String)> = statements.iter().flat_map(declared_functions).collect();
+    let is_constant = |stmt: &&Stmt| {
+        let Stmt::Decl(Decl::Var(variables)) = stmt else {
+            return false;
+        };
+        // Without functions, the last constant is what the program has computed.
+        !functions.is_empty() && !variables.decls.is_empty() && !acts(stmt, &functions)
+    };
+    !executed.iter().all(is_constant)
+}
+
+/// The variable that a program ends with, whose value nothing uses.
+fn last_variable(variables: &VarDecl) -> Option<FoundValue> {
+    let variable = variables.decls.last()?;
+    if matches!(
+        unparenthesized(variable.init.as_deref()?),
+        Expr::Arrow(_) | Expr::Fn(_) | Expr::Class(_)
+    ) {
+        return None;
+    }
+    Some(FoundValue::Variable {
+        name: variable.name.as_ident()?.sym.to_string(),
+    })
+}
+
+/// An object literal as the last statement, which is a block with a label or names for JavaScript: `{ total: 3 }`.
+fn object_literal(last: &Stmt) -> Option<FoundValue> {
+    let Stmt::Block(block) = last else {
+        return None;
+    };
+    let [only] = block.stmts.as_slice() else {
+        return None;
+    };
+    let is_literal = match only {
+        Stmt::Labeled(member) => {
+            // A statement ends with a semicolon, a member does not.
+            matches!(&*member.body, Stmt::Expr(value) if value.span_hi() == value.expr.span_hi())
+        }
+        Stmt::Expr(names) if names.span_hi() == names.expr.span_hi() => match &*names.expr {
+            Expr::Ident(_) => true,
+            Expr::Seq(names) => names.exprs.iter().all(|name| name.is_ident()),
+            _ => false,
+        },
+        _ => false,
+    };
+    is_literal.then(|| FoundValue::Expression {
+        operator: None,
+        begin: block.span_lo(),
+        end: block.span_hi(),
+        call: None,
+        awaits_call: false,
+    })
+}
+
+/// The last expression, also at the end of a block, a `try` block or an `if` without `else`.
+fn last_expression(mut last: &Stmt) -> Option<&Expr> {
+    loop {
+        last = match last {
+            Stmt::Expr(statement) => return Some(&statement.expr),
+            Stmt::Block(block) => block.stmts.last()?,
+            Stmt::Try(attempt) => attempt.block.stmts.last()?,
+            Stmt::If(condition) if condition.alt.is_none() => &condition.cons,
+            Stmt::Labeled(labeled) => &labeled.body,
+            _ => return None,
+        };
+    }
+}
+
+/// The call behind `void` or behind an operator that only begins an expression, as in `!function () {}()`.
+fn without_operator(last: &Expr) -> &Expr {
+    let Expr::Unary(unary) = last else {
+        return unparenthesized(last);
+    };
+    let call = unparenthesized(&unary.arg);
+    let is_call_in_place = || {
+        let callee = call.as_call().and_then(|call| call.callee.as_expr());
+        callee.is_some_and(|callee| matches!(unparenthesized(callee), Expr::Arrow(_) | Expr::Fn(_)))
+    };
+    let is_dropped = match unary.op {
+        UnaryOp::Void => is_awaited_call(call),
+        UnaryOp::Bang | UnaryOp::Plus | UnaryOp::Minus | UnaryOp::Tilde => is_call_in_place(),
+        _ => false,
+    };
+    if is_dropped { call } else { last }
+}
+
+/// The only function that the program does not mention outside of its own declaration.
+fn only_unused_function<'a>(
+    functions: &'a [(String, String)],
+    statements: &[Stmt],
+) -> Option<&'a (String, String)> {
+    let mut finder = MentionFinder::default();
+    statements.visit_with(&mut finder);
+    let mut unused = functions
+        .iter()
+        .filter(|(name, _)| !finder.mentioned.contains(name));
+    let first = unused.next()?;
+    unused.next().is_none().then_some(first)
+}
+
+/// Collects the names that expressions mention.
+#[derive(Default)]
+struct MentionFinder {
+    mentioned: HashSet<String>,
+}
+
+impl Visit for MentionFinder {
+    fn visit_expr(&mut self, expression: &Expr) {
+        if let Expr::Ident(name) = expression {
+            self.mentioned.insert(name.sym.to_string());
+        }
+        expression.visit_children_with(self);
+    }
+
+    fn visit_prop(&mut self, property: &Prop) {
+        if let Prop::Shorthand(name) = property {
+            self.mentioned.insert(name.sym.to_string());
+        }
+        property.visit_children_with(self);
+    }
 }
 
 /// The functions that a statement declares, each with the arguments to call it with.
@@ -310,7 +471,7 @@ fn unparenthesized(expression: &Expr) -> &Expr {
     }
 }
 
-/// Returns true for a call of a tool, of a function of the program, or of a function in place.
+/// Returns true for a call of a tool, of a function of the program, of a function in place, or of `map`.
 fn is_awaited_call(expression: &Expr) -> bool {
     let Expr::Call(call) = expression else {
         return false;
@@ -320,10 +481,17 @@ fn is_awaited_call(expression: &Expr) -> bool {
     };
     let mut root = unparenthesized(callee);
     let is_named = matches!(root, Expr::Ident(_) | Expr::Arrow(_) | Expr::Fn(_));
+    // The prelude awaits a list of promises.
+    let makes_list = root.as_member().is_some_and(|method| {
+        method
+            .prop
+            .as_ident()
+            .is_some_and(|name| &*name.sym == "map")
+    });
     while let Expr::Member(member) = root {
         root = unparenthesized(&member.obj);
     }
-    is_named || root.as_ident().is_some_and(|root| &*root.sym == "mux")
+    is_named || makes_list || root.as_ident().is_some_and(|root| &*root.sym == "mux")
 }
 
 fn offset(position: BytePos) -> usize {
@@ -452,6 +620,29 @@ mod tests {
                 "(async () => { return 1 })()",
                 "return ((async () => { return 1 })())".into(),
             ),
+            (
+                "void (async () => 1)();",
+                "return ((async () => 1)());".into(),
+            ),
+            ("const a = 1;", "const a = 1;\nreturn a;".into()),
+            (
+                "function f() {}\nconst r = await f();",
+                "function f() {}\nconst r = await f();\nreturn r;".into(),
+            ),
+            (
+                "try { f(); 1 } catch {}",
+                "try { f(); return (1) } catch {}".into(),
+            ),
+            ("if (a) { 1 }", "if (a) { return (1) }".into()),
+            ("a();\n{ b: 1 }", "a();\nreturn ({ b: 1 })".into()),
+            (
+                "const a = 1;\n{ a, a }",
+                "const a = 1;\nreturn ({ a, a })".into(),
+            ),
+            (
+                "function a() {}\nfunction b() { a(); }",
+                "function a() {}\nfunction b() { a(); }\nreturn b();".into(),
+            ),
         ] {
             assert_eq!(body_of(source), (body, true), "{source}");
         }
@@ -463,8 +654,8 @@ mod tests {
             "if (a) return 1;\n2",
             "for (const a of [1]) { console.log(a); }",
             "function a() {}\nfunction b() {}",
-            "function a() {}\nconst b = a();",
-            "const a = await mux.x.y();\nfunction b() {}",
+            "if (a) { 1 } else { 2 }",
+            "const { a } = b;",
             "",
         ] {
             assert!(!body_of(source).1, "{source}");

@@ -47,8 +47,10 @@ fn last_call_of_a_program_is_its_value_and_is_awaited() {
         ("async function main() { await mux.a.b(); }\nmain();", 0),
         ("(async () => { await mux.a.b(); })()", 0),
         ("async () => { mux.a.b(); }", 1),
-        ("[1].map((x) => mux.a.b(x));", 1),
-        ("mux.a.b();\nif (1) { mux.a.c(); }", 2),
+        ("[1].map((x) => mux.a.b(x));", 0),
+        ("[1].forEach((x) => mux.a.b(x));", 1),
+        ("mux.a.b();\nif (1) { mux.a.c(); }", 1),
+        ("mux.a.b();\nfor (;;) { mux.a.c(); }", 2),
     ] {
         assert_eq!(check_source(source).warnings.len(), warnings, "{source}");
     }

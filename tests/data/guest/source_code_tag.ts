@@ -1,0 +1,3 @@
+<code>
+return 3;
+</code>

@@ -1,0 +1,6 @@
+const text = `
+\`\`\`ts
+return 1;
+\`\`\`
+`;
+return text.length;

@@ -1,0 +1,5 @@
+```ts title="a b"
+export default async () => {
+  return 3;
+};
+```

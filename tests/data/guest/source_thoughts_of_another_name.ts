@@ -1,0 +1,4 @@
+<reasoning>
+return 1
+</reasoning>
+return 3;

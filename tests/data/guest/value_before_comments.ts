@@ -1,0 +1,4 @@
+const total = 3;
+total // the total
+// That is all.
+/* Done. */

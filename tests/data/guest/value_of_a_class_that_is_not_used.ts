@@ -1,0 +1,5 @@
+class Task {
+  async run() {
+    return 3;
+  }
+}

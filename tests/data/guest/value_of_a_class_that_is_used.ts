@@ -1,0 +1,6 @@
+class Task {
+  async run() {
+    return 3;
+  }
+}
+new Task().run();

@@ -1,0 +1,4 @@
+async function total() {
+  return 3;
+}
+  export default total;

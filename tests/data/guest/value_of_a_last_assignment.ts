@@ -1,0 +1,2 @@
+let total;
+total = 3;

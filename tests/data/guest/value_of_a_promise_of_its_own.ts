@@ -1,0 +1,1 @@
+new Promise((done) => setTimeout(() => done(3), 1));

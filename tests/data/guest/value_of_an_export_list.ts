@@ -1,0 +1,2 @@
+const run = async () => 3;
+export { run as default };

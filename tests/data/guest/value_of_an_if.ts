@@ -1,0 +1,4 @@
+const total = 3;
+if (total > 2) {
+  total;
+}

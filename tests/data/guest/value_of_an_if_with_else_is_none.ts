@@ -1,0 +1,6 @@
+const total = 3;
+if (total > 2) {
+  total;
+} else {
+  0;
+}

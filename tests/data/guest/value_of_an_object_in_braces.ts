@@ -1,0 +1,3 @@
+const sum = 3;
+console.log(sum);
+{ sum }

@@ -1,0 +1,4 @@
+async function main() {
+  return 3;
+}
+main().then(console.log);
