@@ -49,10 +49,11 @@ fn home() -> TestEnv {
     let env = TestEnv::new();
     // Little enough to be used up within the wall time on a busy machine.
     env.write_config(&format!(
-        "[limits]\ncpu = \"5s\"\n{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
+        "[limits]\ncpu = \"5s\"\n{}{}{}{}[[policy]]\nmatch = \"fix.side_effect\"\naction = \"deny\"\n",
         env.fixture("fix", &[]),
         env.fixture("my-server", &[]),
         env.fixture("zoo", &["--dotted"]),
+        env.fixture("props", &["--property-names"]),
     ));
     env
 }

@@ -13,5 +13,6 @@ return {
   spread: Object.keys({ ...zoo.my_store }),
   bound: await zoo.pet.bind(null)({ id: "1" }),
   members: Object.entries(zoo.my_store).map(([name, group]) => `${name} ${Object.keys(group)}`),
-  thenable: [hidden(zoo.pet).then, hidden(zoo.my_store.order).then, hidden(zoo.pet).toJSON],
+  thenable: [hidden(zoo.pet).then, typeof hidden(zoo.my_store.order).then, hidden(zoo.pet).toJSON],
+  group: (await hidden(zoo.my_store.order)).then,
 };

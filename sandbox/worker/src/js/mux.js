@@ -161,7 +161,7 @@ export function makeMux() {
   for (const group of keys(offers)) builtins[group] = beside(group);
   const server = (name) => {
     if (hasOwn(builtins, name)) return builtins[name];
-    if (hasOwn(plain, name)) return plain[name];
+    if (hasOwn(plain, name) && !worlds.list().includes(name)) return plain[name];
     if (name === "input") return input;
     if (name.includes(".")) return named(name, async (args) => callPath(name, args, false));
     return worlds.server(name);

@@ -3,10 +3,11 @@
 // Names are resolved on demand: a program that calls one tool parses no list for a server without groups, and only the
 // list of that server for one with groups. Whether a tool exists is decided by the daemon.
 //
-// Invariant: no proxy has `then` or `toJSON`, because `await` and JSON.stringify would call them.
+// Invariant: `await` and JSON.stringify, which call `then` and `toJSON`, call no tool with such a name.
 
 const { create, defineProperty, freeze, hasOwn, keys } = Object;
 const { parse } = JSON;
+const { apply } = Reflect;
 
 /** Sets the name of a function, under which it is printed. */
 const renamed = (name, call) => defineProperty(call, "name", { value: name, configurable: true });
@@ -25,10 +26,22 @@ export const world = (label, member, list, of = create(null)) => {
     throw new TypeError(`${label} cannot be changed`);
   };
   const get = (_, key) => {
-    if (typeof key === "symbol" || key === "then" || key === "toJSON") return undefined;
-    return (made[key] ??= member(key, (other) => get(_, other)));
+    if (typeof key === "symbol") return undefined;
+    if (made[key] !== undefined) return made[key];
+    const isHook = key === "then" || key === "toJSON";
+    if (isHook && !list().includes(key) && !list().includes(spell(key))) return undefined;
+    const found = member(key, (other) => get(_, other));
+    return (made[key] = isHook && typeof found === "function" ? hook(found) : found);
   };
-  return new Proxy(of, {
+  // A tool named `then` or `toJSON`. No tool takes a function or a string, which `await` and JSON.stringify pass.
+  const hook = (call) =>
+    new Proxy(call, {
+      apply(_, self, given) {
+        if (typeof given[0] === "function") return given[0](withoutThen);
+        return typeof given[0] === "string" ? {} : apply(call, self, given);
+      },
+    });
+  const proxy = new Proxy(of, {
     get,
     has: (_, key) => typeof key === "string" && list().includes(key),
     ownKeys: () => list(),
@@ -42,6 +55,8 @@ export const world = (label, member, list, of = create(null)) => {
     setPrototypeOf: refuse,
     preventExtensions: refuse,
   });
+  const withoutThen = new Proxy(proxy, { get: (_, key) => (key === "then" ? undefined : proxy[key]) });
+  return proxy;
 };
 
 /** How a segment is spelled after a dot. The same rule as `spell_flat` of mux-typegen. */
