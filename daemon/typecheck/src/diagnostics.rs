@@ -148,6 +148,7 @@ impl<'a> ProgramLines<'a> {
             code: found.code,
             message: first,
             why,
+            line: line_around(self.plain, place.byte),
             types,
         });
         Some(Diagnostic {
@@ -325,6 +326,16 @@ fn few(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
             .push_str(&format!("\n({more} more are not shown)"));
     }
     diagnostics
+}
+
+/// The line of the program that contains this byte.
+fn line_around(program: &str, byte: usize) -> &str {
+    let Some((before, after)) = program.split_at_checked(byte) else {
+        return "";
+    };
+    let begin = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = after.find('\n').map_or(program.len(), |at| byte + at);
+    &program[begin..end]
 }
 
 #[cfg(test)]

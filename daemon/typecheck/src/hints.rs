@@ -2,7 +2,7 @@
 //!
 //! Invariant: a hint names something that works. If nothing does, it says so and names the tools.
 
-use mux_wire::missing_globals;
+use mux_wire::{line_hints, missing_globals};
 
 use super::printed_types;
 use mux_text::did_you_mean::nearest_few;
@@ -10,9 +10,6 @@ use mux_text::did_you_mean::nearest_few;
 /// The maximum number of members that the hint for a call of a non-function names.
 const MAX_NAMED_MEMBERS: usize = 5;
 const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
-
-const CRYPTO_HINT: &str =
-    "`crypto` has `randomUUID()` and `getRandomValues()`; hash and sign with a tool of a server";
 
 /// What to write instead.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,12 +35,25 @@ pub(super) struct HintContext<'a> {
     pub(super) message: &'a str,
     /// The other lines of the message.
     pub(super) why: &'a str,
+    /// The line of the program.
+    pub(super) line: &'a str,
     /// The text of `mux.d.ts`.
     pub(super) types: &'a str,
 }
 
 pub(super) fn hint_for(about: &HintContext<'_>) -> Option<ProgramHint> {
     let message = about.message;
+    if matches!(about.code, 2304 | 2339 | 2551 | 2552 | 18004)
+        && let Some(hint) = line_hints::subtraction_hint(about.line)
+    {
+        return Some(hint.into());
+    }
+    let property = quoted_after(message, "Property '");
+    if matches!(property, Some("content" | "structuredContent" | "isError"))
+        && !message.contains("'Promise<")
+    {
+        return Some(line_hints::MCP_RESULT_HINT.to_owned().into());
+    }
     if let Some(name) = quoted_after(message, "Cannot find name '") {
         return missing_name_hint(name, about.types).map(ProgramHint::from);
     }
@@ -51,7 +61,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<ProgramHint> {
         return Some(missing_globals::module_hint(specifier).into());
     }
     if quoted_after(message, "Property '") == Some("subtle") {
-        return Some(CRYPTO_HINT.to_owned().into());
+        return Some(line_hints::CRYPTO_HINT.to_owned().into());
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
         return Some("a call returns a promise: `await` it".to_owned().into());
@@ -228,6 +238,7 @@ mod tests {
             code,
             message,
             why: "",
+            line: "",
             types: TYPES,
         };
         hint_for(&about).map_or_else(String::new, |hint| hint.text)
@@ -333,6 +344,7 @@ mod tests {
                 code: 2349,
                 message: "This expression is not callable.",
                 why: &format!("  Type '{of}' has no call signatures."),
+                line: "",
                 types: TYPES,
             };
             let hint = hint_for(&about).map(|hint| hint.text);

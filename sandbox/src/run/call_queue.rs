@@ -16,8 +16,6 @@ const MAX_QUEUED_ARGUMENT_BYTES: usize = 64 << 20;
 const MAX_UNSENT_ANSWERS: usize = 1_000;
 /// A program that makes this many calls beyond its limit is ended.
 const MAX_REFUSED_CALLS: u32 = 100_000;
-/// The maximum bytes of a name that are kept for errors.
-const MAX_SHOWN_NAME_BYTES: usize = 200;
 
 pub(super) type CallAnswer = (u32, Result<String, Fault>);
 
@@ -54,7 +52,7 @@ impl CallQueue {
             )));
         }
         self.next += 1;
-        self.names.insert(call, display_name(&target));
+        self.names.insert(call, target.to_string());
         let refused = limits::check_call_limits(job.limits, call, arguments.len())
             .or_else(|| target.name_limit_fault());
         if let Some(fault) = refused {
@@ -107,15 +105,5 @@ impl CallQueue {
             self.running
                 .push(outcome.map(move |outcome| (call, outcome)).boxed());
         }
-    }
-}
-
-/// The name of a tool, shortened for errors.
-fn display_name(target: &CallTarget) -> String {
-    let cut = |name: &str| name[..name.floor_char_boundary(MAX_SHOWN_NAME_BYTES)].to_owned();
-    match target {
-        CallTarget::Named { server, tool } => format!("{}.{}", cut(server), cut(tool)),
-        CallTarget::Path { path, .. } => cut(path),
-        CallTarget::Own { name } => format!("mux.{}", cut(name)),
     }
 }

@@ -264,6 +264,7 @@ declare const crypto: {
 declare class TextEncoder {
   readonly encoding: string;
   encode(text?: string): Uint8Array<ArrayBuffer>;
+  encodeInto(text: string, bytes: Uint8Array): { read: number; written: number };
 }
 
 declare class TextDecoder {

@@ -13,6 +13,7 @@
 //! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too long, cannot be
 //! decoded or comes at the wrong moment ends that worker and its run, and nothing else.
 
+pub mod line_hints;
 pub mod missing_globals;
 pub mod program_wrapper;
 
@@ -22,6 +23,8 @@ mod fault;
 
 pub use codec::{FrameError, MAX_FRAME_BYTES, decode_frame, encode_frame, read_frame, write_frame};
 pub use fault::{Fault, FaultKind};
+use std::fmt::{self, Display, Formatter};
+
 use serde::{Deserialize, Serialize};
 
 /// The version of the frames. Incremented whenever the shape of a frame changes.
@@ -145,6 +148,7 @@ pub enum CallTarget {
 impl CallTarget {
     /// The maximum length of a name or path in bytes. MCP recommends 128 for the name of a tool.
     const MAX_NAME_BYTES: usize = 1024;
+    const MAX_SHOWN_NAME_BYTES: usize = 200;
 
     /// The length of the name in bytes.
     fn name_len(&self) -> usize {
@@ -163,6 +167,19 @@ impl CallTarget {
             Fault::new(FaultKind::Limit, message)
                 .hint("this limit is fixed, and no tool has such a name")
         })
+    }
+}
+
+/// The name for errors, whose parts are shortened.
+impl Display for CallTarget {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let cut =
+            |name: &'_ str| name[..name.floor_char_boundary(Self::MAX_SHOWN_NAME_BYTES)].to_owned();
+        match self {
+            Self::Named { server, tool } => write!(f, "{}.{}", cut(server), cut(tool)),
+            Self::Path { path, .. } => f.write_str(&cut(path)),
+            Self::Own { name } => write!(f, "mux.{}", cut(name)),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use mux_wire::{
 };
 use tokio::sync::oneshot;
 
-use crate::{daemon_link::DaemonLink, fault};
+use crate::{daemon_link::DaemonLink, fault, large_integers::LargeIntegers};
 
 /// The shared state of the ops, stored in the runtime's `OpState`.
 pub(crate) struct OpBridge {
@@ -32,6 +32,7 @@ pub(crate) struct OpBridge {
     /// The maximum bytes of one part: the limit of a call's arguments.
     most_part: u32,
     started: Instant,
+    integers: LargeIntegers,
 }
 
 impl OpBridge {
@@ -47,6 +48,7 @@ impl OpBridge {
             most_emitted: 0,
             most_part: 0,
             started: Instant::now(),
+            integers: LargeIntegers::default(),
         }
     }
 
@@ -57,6 +59,25 @@ impl OpBridge {
         self.most_emitted = program.max_emitted;
         self.most_part = program.max_argument;
         self.started = Instant::now();
+        self.integers.remember_source(&program.source);
+        self.remember_integers(&program.input, "`mux.input`");
+    }
+
+    /// Remembers the integers of JSON text that enters the isolate. Warns if JavaScript rounds them.
+    pub(crate) fn remember_integers(&mut self, json: &str, origin: &str) {
+        if let Some(warning) = self.integers.remember_json(json, origin) {
+            self.send_line(ConsoleLevel::Warn, warning);
+        }
+    }
+
+    /// The result with the integers that JavaScript has rounded.
+    pub(crate) fn restore_result(&mut self, result: String) -> String {
+        let restored = self.integers.restore(result, true);
+        if let Some(ambiguous) = restored.ambiguous {
+            let warning = fault::ambiguous_integer_message("result", &ambiguous);
+            self.send_line(ConsoleLevel::Warn, format!("{warning}: it is rounded"));
+        }
+        restored.text
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -82,6 +103,12 @@ impl OpBridge {
             drop(sender.send(Err(fault)));
             return Ok(receiver);
         }
+        let restored = self.integers.restore(arguments, true);
+        if let Some(ambiguous) = restored.ambiguous {
+            let fault = fault::ambiguous_argument_fault(&target, &ambiguous);
+            drop(sender.send(Err(fault)));
+            return Ok(receiver);
+        }
         let call = self.next_call;
         self.next_call += 1;
         self.waiting.insert(call, sender);
@@ -89,7 +116,7 @@ impl OpBridge {
             .send(&FromWorker::Call {
                 call,
                 target,
-                arguments,
+                arguments: restored.text,
             })
             .map_err(|e| JsErrorBox::generic(e.to_string()))?;
         Ok(receiver)
@@ -97,6 +124,11 @@ impl OpBridge {
 
     /// Sends a console line if the budget allows it. The first line over the budget is replaced by a notice.
     pub(crate) fn send_console_line(&mut self, level: ConsoleLevel, text: String) {
+        let text = self.integers.restore(text, false).text;
+        self.send_line(level, text);
+    }
+
+    fn send_line(&mut self, level: ConsoleLevel, text: String) {
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
         let cost = length.saturating_add(CONSOLE_LINE_OVERHEAD_BYTES);
         let frame = if cost <= self.console_left {
@@ -119,6 +151,7 @@ impl OpBridge {
 
     /// Sends a part, or returns the limit that it exceeds.
     pub(crate) fn send_part(&mut self, part: String) -> Result<(), Fault> {
+        let part = self.integers.restore(part, true).text;
         let length = part.len() as u64;
         if length > self.most_part.into() {
             return Err(fault::part_limit_fault(length, self.most_part));

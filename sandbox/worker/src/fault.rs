@@ -6,9 +6,9 @@ use deno_core::{
     error::{JsError, JsStackFrame},
     serde_json::{Map, Value, from_str, json},
 };
-use mux_wire::{Fault, FaultKind, missing_globals};
+use mux_wire::{CallTarget, Fault, FaultKind, missing_globals};
 
-use crate::{memory::IsolateMemory, source};
+use crate::{large_integers::AmbiguousInteger, memory::IsolateMemory, source};
 
 const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 const MAX_STACK_FRAMES: usize = 10;
@@ -137,6 +137,32 @@ pub(crate) fn result_limit_fault(length: usize, most: u32) -> Fault {
         format!("the result is {length} bytes, over the limit of {most}"),
     )
     .hint("this limit is fixed: return a summary, or only the fields that you need")
+}
+
+/// The fault for arguments with a number that is the rounding of two integers.
+pub(crate) fn ambiguous_argument_fault(target: &CallTarget, ambiguous: &AmbiguousInteger) -> Fault {
+    let message = ambiguous_integer_message("argument", ambiguous);
+    let [integer, _] = ambiguous.integers;
+    Fault::new(FaultKind::Validation, format!("{message}: nothing was sent"))
+        .hint(format!(
+            "`mux.call(path, args)` sends a BigInt exactly, such as `{integer}n` or `BigInt(text)`; `mux.call.raw(path, \
+             args)` gives the text of a tool's result"
+        ))
+        .path(target.to_string())
+}
+
+pub(crate) fn ambiguous_integer_message(what: &str, ambiguous: &AmbiguousInteger) -> String {
+    let AmbiguousInteger {
+        path,
+        number,
+        integers: [one, other],
+    } = ambiguous;
+    let path = match path.as_str() {
+        "" => "".to_owned(),
+        index if index.starts_with('[') => index.to_owned(),
+        member => format!(".{member}"),
+    };
+    format!("{what}{path} is {number}, which stands for {one} and for {other} in JavaScript")
 }
 
 /// The path of the faults of [`crate::bridge::Bridge::emit`].

@@ -52,6 +52,7 @@ mod bridge;
 mod buffer_allocator;
 mod daemon_link;
 mod fault;
+mod large_integers;
 mod lockdown;
 mod memory;
 mod ops;

@@ -94,12 +94,20 @@ async fn call_daemon(
     target: CallTarget,
     arguments: String,
 ) -> Result<String, JsErrorBox> {
+    let path = target.to_string();
     let answer = state
         .borrow_mut()
         .borrow_mut::<OpBridge>()
         .send_call(target, arguments)?;
     match answer.await {
-        Ok(Ok(value)) => Ok(format!("+{value}")),
+        Ok(Ok(value)) => {
+            let origin = format!("the result of `{path}`");
+            let mut state = state.borrow_mut();
+            state
+                .borrow_mut::<OpBridge>()
+                .remember_integers(&value, &origin);
+            Ok(format!("+{value}"))
+        }
         Ok(Err(fault)) => Ok(format!("-{}", fault::fault_to_json(&fault))),
         Err(_) => Err(JsErrorBox::generic("the run has ended")),
     }

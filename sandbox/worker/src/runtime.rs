@@ -19,7 +19,7 @@ use deno_core::{
     serde_json::json,
     v8,
 };
-use mux_wire::{Fault, Program, ToWorker};
+use mux_wire::{Fault, FaultKind, Program, ToWorker, line_hints};
 
 #[cfg(feature = "v8")]
 pub(crate) use self::isolate_build::runtime_for_snapshot;
@@ -58,7 +58,13 @@ impl Isolate {
             .start_program(&program);
         let outcome = self.evaluate(script, &program, frames).await;
         self.watchdog.disarm();
-        let text = outcome?;
+        let text = outcome.map_err(|fault| with_line_hint(fault, &program))?;
+        let text = self
+            .runtime
+            .op_state()
+            .borrow_mut()
+            .borrow_mut::<OpBridge>()
+            .restore_result(text);
         if text.len() > program.max_result as usize {
             return Err(fault::result_limit_fault(text.len(), program.max_result));
         }
@@ -222,6 +228,22 @@ impl Isolate {
         } else {
             fault::stopped_fault()
         }
+    }
+}
+
+/// The fault with a hint for the line that threw it, if it has none.
+fn with_line_hint(fault: Fault, program: &Program) -> Fault {
+    let line = fault.line.and_then(|line| {
+        let above = usize::try_from(line.checked_sub(1)?).ok()?;
+        program.source.split('\n').nth(above)
+    });
+    if fault.kind != FaultKind::Runtime || fault.hint.is_some() {
+        return fault;
+    }
+    let has_input = program.input.trim() != "null";
+    match line.and_then(|line| line_hints::thrown_hint(line, &fault.message, has_input)) {
+        Some(hint) => fault.hint(hint),
+        None => fault,
     }
 }
 

@@ -4,15 +4,20 @@
 // The maximum nesting depth of a value. The JSON reader of the daemon supports 128 levels, including those around it.
 const MAX_DEPTH = 100;
 
-const { stringify } = JSON;
+const { rawJSON, stringify } = JSON;
+const { asIntN, asUintN } = BigInt;
 const { isArray } = Array;
 const isPromise = (v) => v instanceof Promise || (typeof v?.then === "function");
-const isIterator = (v) => typeof v.next === "function" && typeof v[Symbol.iterator] === "function" && typeof v.toJSON !== "function";
+const isIterator = (v) =>
+  typeof v.next === "function" && typeof (v[Symbol.iterator] ?? v[Symbol.asyncIterator]) === "function" && typeof v.toJSON !== "function";
 const typedArray = Object.getPrototypeOf(Uint8Array);
 
 // Classes of the prelude whose instances hold no properties, each with its name and what to use.
 const unsendable = [];
 export const refuseInstances = (type, what, hint) => void (unsendable[unsendable.length] = [type, what, hint]);
+
+// The integers that the daemon reads exactly.
+const isLong = (value) => asIntN(64, value) === value || asUintN(64, value) === value;
 
 const refusal = (value) => {
   switch (typeof value) {
@@ -21,7 +26,7 @@ const refusal = (value) => {
     case "symbol":
       return ["a symbol", "use its description, a string"];
     case "bigint":
-      return ["a BigInt", "use Number(x) or String(x)"];
+      return isLong(value) ? undefined : ["a BigInt beyond 64 bits", "use String(x)"];
     case "object":
       if (value === null || isArray(value)) return undefined;
       if (isPromise(value)) return ["a promise", "await it first (Promise.all for several)"];
@@ -41,6 +46,7 @@ const refusal = (value) => {
 
 // Converts errors and typed arrays, whose obvious form JSON.stringify does not know.
 const translated = (value) => {
+  if (typeof value === "bigint") return rawJSON(`${value}`);
   if (value instanceof Error) return { name: value.name, message: value.message };
   if (value instanceof typedArray) return Array.from(value);
   return value;
@@ -94,7 +100,7 @@ export function toJson(value, what, kind = "runtime", path = undefined) {
     const bad = refusal(afterToJson);
     if (bad) throw refuse(kind, `${what}${at(key)} is ${bad[0]}, which JSON cannot hold`, bad[1], path);
     const next = translated(afterToJson);
-    if (typeof next === "object" && next !== null) {
+    if (typeof next === "object" && next !== null && typeof afterToJson !== "bigint") {
       for (const holder of holders) {
         if (holder === next) throw refuse(kind, `${what}${at(key)} refers back to an object around it, which JSON cannot hold`, "return the fields that you need", path);
       }

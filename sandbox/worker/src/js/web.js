@@ -70,6 +70,19 @@ class TextEncoder {
   encode(text = "") {
     return encodeText(`${text}`);
   }
+  encodeInto(text, bytes) {
+    if (!(bytes instanceof Uint8Array)) throw new TypeError("encodeInto needs a Uint8Array");
+    let read = 0;
+    let written = 0;
+    for (const character of `${text}`) {
+      const encoded = encodeText(character);
+      if (written + encoded.length > bytes.length) break;
+      bytes.set(encoded, written);
+      read += character.length;
+      written += encoded.length;
+    }
+    return { read, written };
+  }
 }
 
 class TextDecoder {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use mux_wire::{Fault, FaultKind};
 use swc_common::{BytePos, Spanned as _};
 use swc_ecma_ast::{
-    BinaryOp, CallExpr, Callee, Expr, ExprStmt, Lit, NewExpr, Pat, Prop, Stmt, UnaryExpr, UnaryOp,
-    VarDeclarator,
+    BinaryOp, CallExpr, Callee, Expr, ExprStmt, Lit, NewExpr, Number, Pat, Prop, Stmt, UnaryExpr,
+    UnaryOp, VarDeclarator,
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
@@ -15,10 +15,13 @@ use super::{
     program_survey::ProgramSurvey,
     tool_calls::{self, CallExpression},
 };
+use crate::large_integers::rounded_literal;
 use mux_wire::missing_globals;
 
 const NOT_AWAITED_MESSAGE: &str = "is not awaited: it is cancelled when the program ends";
 const AWAIT_HINT: &str = "put `await` before it";
+const LARGE_LITERAL_HINT: &str =
+    "as an argument it is sent as written; do not compute or compare with it, or write a BigInt";
 
 pub(super) struct WarningFinder<'a> {
     pub(super) found: Vec<(BytePos, Fault)>,
@@ -189,6 +192,16 @@ impl Visit for WarningFinder<'_> {
             self.check_name(&name.sym, name.span.lo);
         }
         property.visit_children_with(self);
+    }
+
+    fn visit_number(&mut self, number: &Number) {
+        let literal = number.raw.as_deref().unwrap_or_default();
+        if let Some(rounded) = rounded_literal(literal) {
+            let message = format!(
+                "`{literal}` is {rounded} in JavaScript, which rounds integers beyond 2^53"
+            );
+            self.add_warning(number.span.lo, message, LARGE_LITERAL_HINT);
+        }
     }
 
     fn visit_unary_expr(&mut self, unary: &UnaryExpr) {

@@ -1,0 +1,1 @@
+return { wei: [2n ** 64n] };

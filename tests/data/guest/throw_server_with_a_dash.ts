@@ -1,0 +1,1 @@
+return await mux.my-server.echo({ text: "a" });

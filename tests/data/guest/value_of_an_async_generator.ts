@@ -1,0 +1,4 @@
+async function* pages() {
+  yield 3;
+}
+pages();
