@@ -1,9 +1,11 @@
-//! Two sets of programs that measure the type checker, with real servers: those in `tests/data/check/right` succeed and
-//! must have no errors; those in `tests/data/check/wrong` have one mistake each, which must be reported on its line.
+//! Sets of programs that measure the type checker. With real servers: those in `tests/data/check/right` succeed and must
+//! have no errors; those in `wrong` and `doubtful` have one mistake each, which must be reported on its line. `corpus` has
+//! more of them, with servers made of data.
 //!
 //! Invariant: the programs are as agents write them, never changed to suit the checker. `mux.input` of a right one has
 //! its own copy of `tests/data/check/files` (`dir`), a repository (`repo`) and the handle of a long text (`handle`).
 
+mod corpus;
 mod right;
 mod wrong;
 
@@ -40,14 +42,20 @@ fn home() -> TestEnv {
 
 /// The programs of one set, sorted.
 fn programs(set: &str) -> Vec<PathBuf> {
-    let mut programs: Vec<PathBuf> = fs::read_dir(data().join(set))
+    let programs = files_of(set);
+    assert!(programs.len() >= 40, "{} programs", programs.len());
+    programs
+}
+
+/// The program files of one set, sorted.
+fn files_of(set: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(data().join(set))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension() == Some(OsStr::new("ts")))
         .collect();
-    programs.sort();
-    assert!(programs.len() >= 60, "{} programs", programs.len());
-    programs
+    files.sort();
+    files
 }
 
 fn data() -> PathBuf {
@@ -60,11 +68,17 @@ fn name(program: &Path) -> &str {
 
 /// The errors that `mux check` reports for a program.
 fn errors(env: &TestEnv, program: &Path) -> Vec<Value> {
+    findings(env, program).0
+}
+
+/// The errors and the warnings that `mux check` reports for a program.
+fn findings(env: &TestEnv, program: &Path) -> (Vec<Value>, Vec<Value>) {
     let output = env.mux([OsStr::new("--json"), OsStr::new("check"), program.as_ref()]);
-    let errors = output.json()["errors"].take();
-    let errors = errors.as_array().unwrap().clone();
+    let document = output.json();
+    let list = |name: &str| document[name].as_array().unwrap().clone();
+    let errors = list("errors");
     assert_eq!(errors.is_empty(), output.code == 0, "{output:#?}");
-    errors
+    (errors, list("warnings"))
 }
 
 /// Fails with one paragraph for each program with a wrong verdict, if there are any.

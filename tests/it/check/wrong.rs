@@ -1,4 +1,5 @@
-//! Programs with one mistake each, which a checker that knows the types of the tools can find.
+//! Programs with one mistake each, which a checker that knows the types of the tools can find. Those in `wrong` certainly
+//! fail, which is an error; those in `doubtful` may run all the same, which is a warning.
 //!
 //! The first line of each is the position: `// mistake: line 6, column 10: what it is`. The second lists what a good
 //! message contains: `// says: some words, others`.
@@ -7,7 +8,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use super::{errors, home, name, none, programs};
+use super::{errors, files_of, findings, home, name, none, programs};
 
 /// The mistake in a program, and the words that its message must contain.
 struct Mistake {
@@ -25,6 +26,25 @@ fn check_wrong_programs_have_an_error_at_their_mistake() {
             let mistake = mistake(program);
             let output = judge(&mistake, &errors(&env, program)).err()?;
             Some(format!("{}: {output}", name(program)))
+        })
+        .collect();
+    none(&failures, programs.len());
+}
+
+#[test]
+fn check_doubtful_programs_have_a_warning_at_their_mistake() {
+    let env = home();
+    let programs = files_of("doubtful");
+    let failures: Vec<String> = programs
+        .iter()
+        .filter_map(|program| {
+            let mistake = mistake(program);
+            let (errors, warnings) = findings(&env, program);
+            let warning = judge(&mistake, &warnings).err();
+            let error = errors
+                .first()
+                .map(|error| format!("it is rejected: {error}"));
+            Some(format!("{}: {}", name(program), error.or(warning)?))
         })
         .collect();
     none(&failures, programs.len());
