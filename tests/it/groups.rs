@@ -36,10 +36,6 @@ fn type_errors_in_groups_name_the_right_tool() {
             &["'getPetById'", "api.pet.getPetById("],
         ),
         (
-            "const pet = await mux.api.pet.getPetById({ id: 1 }); return pet.tol",
-            &["'tol'", "Did you mean 'tool'"],
-        ),
-        (
             "await mux.api.my_store({})",
             &["not callable", "call one of these: `order`"],
         ),

@@ -157,8 +157,8 @@ impl ExecutionSearch<'_, '_> {
             || matches!(program.text(after), "=>" | ":")
     }
 
-    /// Returns true if the call that opens at `open` certainly runs a function that it gets: a function of the language does, and
-    /// brackets around a function are no call.
+    /// Returns true if the call that opens at `open` certainly runs a function that it gets: a function of the language
+    /// does, and brackets around a function are no call.
     fn runs_argument(&self, open: usize) -> bool {
         let program = self.program;
         let before = open.checked_sub(1);
@@ -240,7 +240,8 @@ impl ExecutionSearch<'_, '_> {
         }
     }
 
-    /// Returns true if the `return`, `break` or `continue` at `at` leaves `block`, and not only a function or a loop in it.
+    /// Returns true if the `return`, `break` or `continue` at `at` leaves `block`, and not only a function or a loop in
+    /// it.
     fn leaves(&self, at: usize, block: Option<usize>) -> bool {
         let program = self.program;
         let mut open = program.parent(at);

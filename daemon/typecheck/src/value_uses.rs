@@ -287,8 +287,8 @@ pub(super) fn is_parameter(program: &ProgramTokens<'_>, at: usize) -> bool {
     false
 }
 
-/// Returns true if evaluating the code around an expression throws if the expression, which ends with the token at `end`, is
-/// `undefined`.
+/// Returns true if evaluating the code around an expression throws if the expression, which ends with the token at `end`,
+/// is `undefined`.
 fn expression_fails(program: &ProgramTokens<'_>, end: usize) -> bool {
     let next = next_after_chain(program, end + 1);
     let follows = program.get(next).is_some_and(|token| !token.begins_line);

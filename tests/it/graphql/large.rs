@@ -50,8 +50,8 @@ fn github_types_compile() {
     env.mux(["check", file.to_str().unwrap()]).ok();
     let wrong = program.replace("made?.issue?.title", "made?.issue?.tilte");
     fs::write(&file, wrong).unwrap();
-    env.mux(["check", file.to_str().unwrap()])
-        .fails(4, &["tilte"]);
+    let checked = env.mux(["check", file.to_str().unwrap()]).ok();
+    assert!(checked.stderr.contains("tilte"), "{}", checked.stderr);
 
     // All declarations, as an editor compiles them.
     fs::write(env.path("mux.d.ts"), &declarations).unwrap();

@@ -85,7 +85,7 @@ async fn types_are_checked_in_the_mode_of_the_agent() {
         };
         let muxd = Some(binary("muxd"));
         let session = mux_client::connect_or_spawn(&env.dirs, muxd, &identity).await;
-        let source = "const n = 1; return n.lenght".into();
+        let source = "const n = 1; return n.lenght.x".into();
         let request = CheckRequest { source };
         let client = session.unwrap().client;
         let found = client.check(within_seconds(30), request).await;

@@ -220,8 +220,8 @@ fn origins<'a>(context: &SeverityContext<'a>) -> Origins<'a> {
     }
 }
 
-/// Returns true if a tool refuses all members but those of a printed type: each of its alternatives is marked, or is the name
-/// of a marked type.
+/// Returns true if a tool refuses all members but those of a printed type: each of its alternatives is marked, or is the
+/// name of a marked type.
 fn is_closed(printed: &str, types: &str) -> bool {
     let mut parts = alternatives(printed).into_iter().peekable();
     parts.peek().is_some()
@@ -342,17 +342,18 @@ fn is_refused_value(code: u32, message: &str, context: &SeverityContext<'_>) -> 
     code != 2769 && is_value && never_fits && origins(context).is_known(start, end)
 }
 
-/// The types of `Type 'source' is not assignable to type 'target'.`
+/// The types of `Type 'source' is not assignable to type 'target'.`, or of `Property 'a' is missing in type 'source' but
+/// required in type 'target'.`
 fn source_and_target(line: &str) -> Option<(&str, &str)> {
-    let (source, target) = line.split_once("' is not assignable to ")?;
+    let (source, target) = line
+        .split_once("' is not assignable to ")
+        .or_else(|| line.split_once("' but required in "))?;
     let (_, source) = source.split_once("ype '")?;
     let (_, target) = target.split_once("type '")?;
-    Some((
-        source,
-        target
-            .split_once("'. Did you mean")
-            .map_or_else(|| target.trim_end_matches("'."), |(target, _)| target),
-    ))
+    let target = target
+        .split_once("'. Did you mean")
+        .map_or(target, |(target, _)| target);
+    Some((source, target.trim_end_matches("'.")))
 }
 
 /// The kinds of JSON values.

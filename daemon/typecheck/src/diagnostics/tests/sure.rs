@@ -447,6 +447,12 @@ fn argument_is_an_error_if_the_tool_certainly_refuses_it() {
             Warning,
         ),
         ("mux.a.b({ ¦p: 5 })", 2322, kind.to_owned(), Error),
+        (
+            "const names = [1].map(String); mux.a.b(¦names)",
+            2345,
+            "Property 'a' is missing in type 'string[]' but required in type 'Closed<{ a: string; }>'.".to_owned(),
+            Error,
+        ),
         ("mux.a.b([¦5])", 2322, kind.to_owned(), Error),
         ("const p = 5; mux.a.b({ ¦p })", 2322, kind.to_owned(), Error),
         (
