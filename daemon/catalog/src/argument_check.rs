@@ -41,7 +41,9 @@ impl Tool {
         for (name, text) in pairs {
             let member = schema.member(&name);
             let types = schema.types(&member);
-            let takes_list = types != JsonTypes::ALL && types.contains("array");
+            let is_known = types != JsonTypes::ALL;
+            let takes_list =
+                types.contains("array") && (is_known || schema.describes_list(&member));
             let item = || {
                 let items: Vec<&Value> = member
                     .iter()
@@ -52,7 +54,9 @@ impl Tool {
             match grouped.get_mut(&name) {
                 None => {
                     let value = read_as(&schema, &member, &text);
-                    let needs_list = takes_list && !types.allows_value(&value);
+                    let needs_list = takes_list
+                        && !value.is_array()
+                        && !(is_known && types.allows_value(&value));
                     let value = if needs_list {
                         Value::Array(vec![item()])
                     } else {
@@ -128,7 +132,7 @@ impl Tool {
         self.arguments.0.get(text, refused).await
     }
 
-    /// What of its schemas is not checked, as far as its calls have shown.
+    /// The parts of its schemas that are not checked, as far as its calls have shown.
     pub(super) fn unchecked_parts(&self) -> Vec<String> {
         let input = self.arguments.0.notes().into_iter();
         let output = self.results.notes().into_iter();

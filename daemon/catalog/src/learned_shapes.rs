@@ -57,7 +57,13 @@ impl LearnedShapes {
         let mut state = self.state();
         for (key, bytes) in written {
             match LearnedShape::read(&bytes) {
-                Some(lesson) => drop(state.lessons.entry(key).or_insert(lesson)),
+                Some(mut lesson) => {
+                    // The stored results came first: they decide how texts are read.
+                    if let Some(newer) = state.lessons.get(&key) {
+                        Arc::make_mut(&mut lesson.shape).merge(&newer.shape);
+                    }
+                    state.lessons.insert(key, lesson);
+                }
                 None => cache.remove(CacheSpace::Shapes, key),
             }
         }

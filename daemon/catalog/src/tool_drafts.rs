@@ -27,7 +27,7 @@ pub(super) struct ToolDrafts {
     /// Texts of which each tool gets its own copy.
     words: String,
     search: SignSearch,
-    /// What of the schemas is read in another way than it is written, or not at all.
+    /// The parts of schemas that are ignored or read in another way than they are written.
     schema_notes: Vec<String>,
 }
 

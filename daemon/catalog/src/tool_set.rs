@@ -42,7 +42,7 @@ pub struct ToolSet {
     pub(super) instruction_signs: Vec<InjectionSign>,
     /// Warnings about ambiguous and duplicate tools, for the user.
     pub warnings: Vec<String>,
-    /// What of the tools' schemas is read in another way than it is written, or not at all.
+    /// The parts of schemas that are ignored or read in another way than they are written.
     schema_notes: Vec<String>,
     /// The digest of all tools, in their order.
     pub key: DigestKey,
@@ -128,7 +128,7 @@ impl ToolSet {
         self
     }
 
-    /// What of the schemas is not checked or was reinterpreted, with the tools' names; a few of them if there are many.
+    /// The parts of schemas that are not checked or were reinterpreted, with the tools' names; a few of them if there are many.
     pub fn schema_remark(&self) -> Option<String> {
         let mut notes = self.schema_notes.clone();
         for note in self.tools.iter().flat_map(|tool| tool.unchecked_parts()) {

@@ -1,7 +1,7 @@
 //! Compiles a schema without the parts that the validator does not accept.
 //!
-//! Invariant: one keyword that cannot be checked costs that keyword. The rest of the schema stays in force, and the notes
-//! name what does not.
+//! Invariant: one keyword that cannot be checked costs that keyword. The rest of the schema is checked, and the notes
+//! name the ignored keywords.
 
 use jsonschema::{PatternOptions, Validator};
 use mux_typegen::normal_form::{

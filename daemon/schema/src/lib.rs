@@ -55,7 +55,7 @@ const MAX_SEARCHED_VALUES: usize = 10_000;
 pub struct CompiledSchema {
     validator: Validator<MeteredJson>,
     weight: SchemaWeight,
-    /// What of the schema is not checked, or was reinterpreted.
+    /// The parts of the schema that are not checked or were reinterpreted.
     notes: Vec<SchemaNote>,
 }
 
@@ -96,7 +96,7 @@ impl CompiledSchema {
         lenient_compile::compile(schema)
     }
 
-    /// What of the schema is not checked, or was reinterpreted.
+    /// The parts of the schema that are not checked or were reinterpreted.
     pub fn notes(&self) -> &[SchemaNote] {
         &self.notes
     }

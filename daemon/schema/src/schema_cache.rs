@@ -37,7 +37,7 @@ static COMPILE_PERMITS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_COMPILES
 #[derive(Debug, Default)]
 pub struct SchemaSlot {
     state: Mutex<SlotState>,
-    /// What of the compiled schema is not checked.
+    /// The parts of the compiled schema that are not checked.
     notes: OnceLock<Box<[SchemaNote]>>,
 }
 
@@ -85,7 +85,7 @@ impl SchemaSlot {
         made
     }
 
-    /// What of the schema is not checked; nothing before its first use.
+    /// The parts of the schema that are not checked; none before its first use.
     pub fn notes(&self) -> Vec<String> {
         if let SlotState::Refused(why) = &*self.state.lock() {
             return vec![format!("nothing is checked: {why}")];

@@ -11,7 +11,7 @@
 //!   other schemas of the same object, `notes` says what was left out, `losses` keeps a
 //!   schema from forbidding more without it, `lookup` answers questions about one argument.
 //!
-//! Invariant: normalizing is total, takes time proportional to the schema (within [`MAX_SCHEMA_NODES`]), and never
+//! Invariant: normalizing is total, its work is limited ([`MAX_SCHEMA_NODES`], [`MAX_COPIED_BYTES`]), and it never
 //! forbids a value that the original schema allows, except where an older draft does.
 
 mod closed_parts;
@@ -177,6 +177,7 @@ impl<'a> Normalizer<'a> {
             }
             self.keyword(keyword, value, members, pointer, depth, &mut normal);
         }
+        keywords::open_where_lost(members, &mut normal);
         self.require_marked_properties(members, &mut normal);
         value_types::reconcile(&mut normal, pointer, &mut self.notes);
         value_types::make_nullable(members, normal)
@@ -199,7 +200,7 @@ impl<'a> Normalizer<'a> {
             }
         }
         let Some(kind) = kind else {
-            if !keywords::is_identity(keyword) {
+            if !keywords::is_identity(keyword) && !keywords::is_mark(keyword) {
                 normal.insert(keyword.to_owned(), value.clone());
             }
             return;
@@ -254,7 +255,12 @@ impl<'a> Normalizer<'a> {
             Some(read) => {
                 normal.insert(keyword.to_owned(), read);
             }
-            None if keywords::says_nothing(value) => {}
+            None if keywords::says_nothing(value) => {
+                // By the standard, an empty list of alternatives or values allows nothing.
+                if value.is_array() && matches!(keyword, "enum" | "anyOf" | "oneOf" | "type") {
+                    mark_lost(normal);
+                }
+            }
             None => self
                 .notes
                 .lose(pointer, Deviation::ignored(keyword), normal),

@@ -10,25 +10,31 @@ use serde_json::{Map, Value, json};
 
 use super::references::{definition_of, each_schema_in_place, each_subschema};
 
-/// How many schemas are visited to find the members of one object.
-const MAX_VISITED_SCHEMAS: usize = 500;
+/// The work for one document: schemas and names that are read, and values that are copied. Beyond, closed parts stay
+/// closed.
+const MAX_WORK: usize = 200_000;
 /// With more parts, closed ones stay closed: each is compared with all others.
 const MAX_PARTS: usize = 64;
-/// The maximum size of all opened copies of definitions, in schemas and values.
-const MAX_COPIED_VALUES: usize = 20_000;
+/// How deep parts of parts are searched for names.
+const MAX_PART_DEPTH: usize = 100;
+/// The maximum number of references that lead from a part to its schema.
+const MAX_FOLLOWED_REFERENCES: usize = 64;
 
 /// Opens closed parts of all objects.
 pub(super) fn open(root: &mut Value) {
     let mut pointers = Vec::new();
     collect_affected(root, String::new(), &mut pointers);
-    let mut copied = 0;
+    let mut work_left = MAX_WORK;
     for pointer in pointers {
         let Some(schema) = root.pointer(&pointer).and_then(Value::as_object) else {
             continue;
         };
-        let opened = open_object(schema, root, &mut copied);
+        let opened = open_object(schema, root, &mut work_left);
         if let (Some(opened), Some(schema)) = (opened, root.pointer_mut(&pointer)) {
             *schema = Value::Object(opened);
+        }
+        if work_left == 0 {
+            return;
         }
     }
 }
@@ -53,58 +59,66 @@ fn collect_affected(schema: &Value, pointer: String, found: &mut Vec<String>) {
 fn open_object(
     schema: &Map<String, Value>,
     root: &Value,
-    copied: &mut usize,
+    work_left: &mut usize,
 ) -> Option<Map<String, Value>> {
+    let reference = schema
+        .get("$ref")
+        .map(|reference| json!({ "$ref": reference }));
+    let parts = schema.get("allOf").and_then(Value::as_array);
+    let parts: Vec<&Value> = parts.into_iter().flatten().chain(&reference).collect();
+    if parts.len() > MAX_PARTS {
+        return None;
+    }
+    let mut names_of = |schema: &Value| {
+        let mut names = HashSet::new();
+        collect_names(schema, root, MAX_PART_DEPTH, work_left, &mut names);
+        names
+    };
+    let part_names: Vec<HashSet<String>> = parts.iter().map(|part| names_of(part)).collect();
+    let mut of_parts: HashSet<String> = part_names.iter().flatten().cloned().collect();
+    each_schema_in_place(schema, &mut |keyword, part| {
+        if keyword != "allOf" {
+            of_parts.extend(names_of(part));
+        }
+    });
+    let own = ["properties", "patternProperties"].map(|keyword| schema.get(keyword));
+    let own = own.into_iter().flatten().filter_map(Value::as_object);
+    let mut all = of_parts.clone();
+    all.extend(own.flatten().map(|(name, _)| name.clone()));
+    *work_left = work_left.saturating_sub(2 * all.len());
+
     let mut opened = schema.clone();
     let mut is_changed = false;
     if let Some(additional) = schema.get("additionalProperties")
         && *additional != Value::Bool(true)
         && !schema.contains_key("unevaluatedProperties")
-        && parts_name_members(schema, root)
+        && !of_parts.is_empty()
     {
         opened.shift_remove("additionalProperties");
         opened.insert("unevaluatedProperties".to_owned(), additional.clone());
         is_changed = true;
     }
-    let parts = schema.get("allOf").and_then(Value::as_array);
-    let count = parts.map_or(0, Vec::len);
-    let is_searched = count <= MAX_PARTS;
-    for index in (0..=count).filter(|_| is_searched) {
-        let part = match parts.and_then(|parts| parts.get(index)) {
-            Some(part) => part,
-            None if index == count && schema.contains_key("$ref") => {
-                &json!({ "$ref": schema["$ref"] })
-            }
-            None => continue,
-        };
-        let Some(part) = closed_part(part, root) else {
+    for (index, (part, names)) in parts.iter().zip(&part_names).enumerate() {
+        let Some(part) = closed_part(part, root).filter(|_| names.len() < all.len()) else {
             continue;
         };
-        let own = names_of(part, root);
-        let mut others = opened.clone();
-        match others.get_mut("allOf").and_then(Value::as_array_mut) {
-            Some(parts) if index < count => parts[index] = Value::Bool(true),
-            _ => drop(others.shift_remove("$ref")),
-        }
-        let all = names_of(&Value::Object(others), root);
-        *copied += size_of(part);
-        if all.is_subset(&own) || *copied > MAX_COPIED_VALUES {
-            continue;
+        *work_left = work_left.saturating_sub(size_of(part));
+        if *work_left == 0 {
+            return None;
         }
         let mut part = part.clone();
         if let Value::Object(part) = &mut part {
             part.shift_remove("additionalProperties");
             part.shift_remove("unevaluatedProperties");
         }
-        let parts = opened.entry("allOf").or_insert_with(|| json!([]));
-        if let Value::Array(parts) = parts {
-            match parts.get_mut(index).filter(|_| index < count) {
-                Some(place) => *place = part,
-                None => parts.push(part),
+        let place = opened.entry("allOf").or_insert_with(|| json!([]));
+        let place = place.as_array_mut()?;
+        match place.get_mut(index) {
+            Some(place) => *place = part,
+            None => {
+                place.push(part);
+                opened.shift_remove("$ref");
             }
-        }
-        if index == count {
-            opened.shift_remove("$ref");
         }
         if !opened.contains_key("additionalProperties") {
             opened
@@ -119,7 +133,7 @@ fn open_object(
 /// The schema of a part that allows no members besides its own.
 fn closed_part<'a>(part: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let mut part = part;
-    for _ in 0..MAX_VISITED_SCHEMAS {
+    for _ in 0..MAX_FOLLOWED_REFERENCES {
         let is_closed = ["additionalProperties", "unevaluatedProperties"]
             .iter()
             .any(|keyword| part.get(*keyword) == Some(&Value::Bool(false)));
@@ -131,36 +145,33 @@ fn closed_part<'a>(part: &'a Value, root: &'a Value) -> Option<&'a Value> {
     None
 }
 
-fn parts_name_members(schema: &Map<String, Value>, root: &Value) -> bool {
-    let mut parts = schema.clone();
-    parts.shift_remove("properties");
-    parts.shift_remove("patternProperties");
-    !names_of(&Value::Object(parts), root).is_empty()
-}
-
-/// The names and patterns of members that a schema and its parts mention.
-fn names_of(schema: &Value, root: &Value) -> HashSet<String> {
-    let mut names = HashSet::new();
-    let mut left = MAX_VISITED_SCHEMAS;
-    collect_names(schema, root, &mut left, &mut names);
-    names
-}
-
-fn collect_names(schema: &Value, root: &Value, left: &mut usize, names: &mut HashSet<String>) {
-    if *left == 0 {
+/// Collects the names and patterns of members that a schema and its parts mention.
+fn collect_names(
+    schema: &Value,
+    root: &Value,
+    depth_left: usize,
+    work_left: &mut usize,
+    names: &mut HashSet<String>,
+) {
+    if *work_left == 0 || depth_left == 0 {
         return;
     }
-    *left -= 1;
+    *work_left -= 1;
     for keyword in ["properties", "patternProperties"] {
         let members = schema.get(keyword).and_then(Value::as_object);
-        names.extend(members.into_iter().flatten().map(|(name, _)| name.clone()));
+        for (name, _) in members.into_iter().flatten().take(*work_left) {
+            names.insert(name.clone());
+        }
+        *work_left = work_left.saturating_sub(members.map_or(0, Map::len));
     }
-    each_schema_in_place(schema, "", &mut |part, _| {
-        collect_names(part, root, left, names);
-    });
+    if let Value::Object(members) = schema {
+        each_schema_in_place(members, &mut |_, part| {
+            collect_names(part, root, depth_left - 1, work_left, names);
+        });
+    }
     let reference = schema.get("$ref").and_then(Value::as_str);
     if let Some(target) = reference.and_then(|reference| target(reference, root)) {
-        collect_names(target, root, left, names);
+        collect_names(target, root, depth_left - 1, work_left, names);
     }
 }
 

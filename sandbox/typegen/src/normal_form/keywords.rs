@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::{UNRESOLVED_KEYWORD, losses::LOST_KEYWORD};
+
 /// What the value of a keyword is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeywordKind {
@@ -120,6 +122,27 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
             | "nullable"
             | "x-nullable"
     )
+}
+
+/// Keywords of our own, which no server can set.
+pub(super) fn is_mark(keyword: &str) -> bool {
+    matches!(keyword, LOST_KEYWORD | UNRESOLVED_KEYWORD)
+}
+
+/// Allows all other members and items where the list of the known ones could not be read.
+pub(super) fn open_where_lost(members: &Map<String, Value>, normal: &mut Map<String, Value>) {
+    let is_lost = |keyword: &str, normal: &Map<String, Value>| {
+        let written = members.get(keyword);
+        written.is_some_and(|value| !says_nothing(value)) && !normal.contains_key(keyword)
+    };
+    if is_lost("properties", normal) || is_lost("patternProperties", normal) {
+        normal.shift_remove("additionalProperties");
+        normal.shift_remove("unevaluatedProperties");
+    }
+    if is_lost("prefixItems", normal) {
+        normal.shift_remove("items");
+        normal.shift_remove("unevaluatedItems");
+    }
 }
 
 /// Values that serializers write for a keyword that is not set.

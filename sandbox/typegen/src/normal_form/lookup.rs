@@ -10,7 +10,7 @@ use super::{
 };
 
 /// How many schemas are visited to answer one question.
-const MAX_VISITED_SCHEMAS: usize = 2_000;
+const MAX_VISITED_SCHEMAS: usize = 1_000;
 
 /// A set of JSON types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,11 +106,17 @@ impl SchemaView {
             found.extend(schema.get("properties").and_then(|all| all.get(name)));
         });
         if found.is_empty() {
+            let mut has_patterns = false;
             self.collect(&self.root, &mut left, &mut |schema| {
+                has_patterns |= schema.get("patternProperties").is_some();
                 for keyword in ["additionalProperties", "unevaluatedProperties"] {
                     found.extend(schema.get(keyword).filter(|schema| schema.is_object()));
                 }
             });
+            // A pattern may match the name, and is not tried here.
+            if has_patterns {
+                found.clear();
+            }
         }
         found
     }
@@ -125,6 +131,11 @@ impl SchemaView {
             found.extend(schema.get("items"));
         });
         found
+    }
+
+    /// Whether one of the schemas describes items.
+    pub fn describes_list(&self, schemas: &[&Value]) -> bool {
+        schemas.iter().any(|schema| !self.items(schema).is_empty())
     }
 
     /// The types of the values that one of the schemas allows, as far as their keywords say.
@@ -150,13 +161,9 @@ impl SchemaView {
             };
         };
         let declared = declared_types(members).into_iter().map(JsonTypes::of_name);
-        let is_list = members.contains_key("items") || members.contains_key("prefixItems");
-        let implied = if is_list {
-            JsonTypes::bit("array")
-        } else {
-            JsonTypes::ALL
-        };
-        let mut types = declared.reduce(|one, other| one | other).unwrap_or(implied);
+        let mut types = declared
+            .reduce(|one, other| one | other)
+            .unwrap_or(JsonTypes::ALL);
         let constants = members.get("const").into_iter();
         let listed = members.get("enum").and_then(Value::as_array);
         let listed = constants.chain(listed.into_iter().flatten());
@@ -225,6 +232,24 @@ impl SchemaView {
                         }
                     }
                 }
+                ("properties", Value::Object(properties)) => {
+                    let known = flat
+                        .entry("properties")
+                        .or_insert_with(|| Map::new().into());
+                    for (name, schema) in properties {
+                        if let Value::Object(known) = known {
+                            known.entry(name).or_insert_with(|| schema.clone());
+                        }
+                    }
+                }
+                ("required", Value::Array(names)) => {
+                    let known = flat
+                        .entry("required")
+                        .or_insert_with(|| Value::Array(vec![]));
+                    if let Value::Array(known) = known {
+                        known.extend(names.iter().cloned());
+                    }
+                }
                 _ => {
                     flat.entry(keyword).or_insert_with(|| value.clone());
                 }
@@ -270,6 +295,8 @@ impl SchemaView {
         if let Some(target) = reference.and_then(|reference| target(reference, &self.root)) {
             self.collect(target, left, visit);
         }
-        each_schema_in_place(schema, "", &mut |part, _| self.collect(part, left, visit));
+        if let Value::Object(members) = schema {
+            each_schema_in_place(members, &mut |_, part| self.collect(part, left, visit));
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The mark of a schema that lost a part. [`settle`] removes it.
-const LOST_KEYWORD: &str = "x-mux-lost";
+pub(super) const LOST_KEYWORD: &str = "x-mux-lost";
 
 /// Marks a schema as one that allows more than it was written to.
 pub fn mark_lost(schema: &mut Map<String, Value>) {

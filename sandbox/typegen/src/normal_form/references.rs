@@ -303,8 +303,7 @@ pub(super) fn each_subschema<'a>(
 /// Leaves out references that lead back to themselves without a step into the value: they would never end.
 pub(super) fn break_cycles(root: &mut Value, notes: &mut Notes) {
     for pointer in endless_references(root) {
-        let pointer = pointer.trim_end_matches("/$ref");
-        let Some(Value::Object(members)) = root.pointer_mut(pointer) else {
+        let Some(Value::Object(members)) = root.pointer_mut(&pointer) else {
             continue;
         };
         let reference = members.shift_remove("$ref");
@@ -314,11 +313,11 @@ pub(super) fn break_cycles(root: &mut Value, notes: &mut Notes) {
         };
         let unresolved = Value::String(deviation.to_string());
         members.insert(UNRESOLVED_KEYWORD.to_owned(), unresolved);
-        notes.lose(pointer, deviation, members);
+        notes.lose(&pointer, deviation, members);
     }
 }
 
-/// The pointers of the references that close a cycle.
+/// The pointers of the schemas whose references close a cycle.
 fn endless_references(root: &Value) -> Vec<String> {
     let definitions = root.get("$defs").and_then(Value::as_object);
     let mut nodes: Vec<(&Value, String)> = vec![(root, String::new())];
@@ -369,39 +368,57 @@ fn endless_references(root: &Value) -> Vec<String> {
     endless
 }
 
-/// Calls `visit` for each reference that applies to the value itself, with the pointer of its `$ref`.
+/// Calls `visit` for each reference that applies to the value itself, with the pointer of its schema.
 fn each_reference_in_place(schema: &Value, pointer: &str, visit: &mut dyn FnMut(String, &str)) {
-    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-        visit(join(pointer, "$ref"), reference);
+    let Some(members) = schema.as_object() else {
+        return;
+    };
+    if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+        visit(pointer.to_owned(), reference);
     }
-    if let Some(denied) = schema.get("not") {
-        each_reference_in_place(denied, &join(pointer, "not"), visit);
+    let mut in_place = |keyword: &str, at: String, part: &Value| {
+        each_reference_in_place(part, &join_both(pointer, keyword, &at), visit);
+    };
+    for keyword in IN_PLACE_LISTS {
+        let list = members.get(keyword).and_then(Value::as_array);
+        for (index, part) in list.into_iter().flatten().enumerate() {
+            in_place(keyword, format!("/{index}"), part);
+        }
     }
-    each_schema_in_place(schema, pointer, &mut |part, pointer| {
-        each_reference_in_place(part, &pointer, visit);
-    });
+    for keyword in ["not", "if", "then", "else"] {
+        if let Some(part) = members.get(keyword) {
+            in_place(keyword, String::new(), part);
+        }
+    }
+    let dependent = members.get("dependentSchemas").and_then(Value::as_object);
+    for (name, part) in dependent.into_iter().flatten() {
+        in_place("dependentSchemas", join("", name), part);
+    }
 }
 
-/// Calls `visit` for each schema directly inside that applies to the value itself.
+fn join_both(pointer: &str, keyword: &str, rest: &str) -> String {
+    format!("{}{rest}", join(pointer, keyword))
+}
+
+/// Calls `visit` for each schema directly inside that describes the value itself, with its keyword.
 pub(super) fn each_schema_in_place<'a>(
-    schema: &'a Value,
-    pointer: &str,
-    visit: &mut dyn FnMut(&'a Value, String),
+    members: &'a Map<String, Value>,
+    visit: &mut dyn FnMut(&'static str, &'a Value),
 ) {
     for keyword in IN_PLACE_LISTS {
-        let list = schema.get(keyword).and_then(Value::as_array);
-        for (index, part) in list.into_iter().flatten().enumerate() {
-            visit(part, join_index(&join(pointer, keyword), index));
+        let list = members.get(keyword).and_then(Value::as_array);
+        for part in list.into_iter().flatten() {
+            visit(keyword, part);
         }
     }
     for keyword in IN_PLACE_SCHEMAS {
-        if let Some(part) = schema.get(keyword) {
-            visit(part, join(pointer, keyword));
+        if let Some(part) = members.get(keyword) {
+            visit(keyword, part);
         }
     }
-    let dependent = schema.get("dependentSchemas").and_then(Value::as_object);
-    for (name, part) in dependent.into_iter().flatten() {
-        visit(part, join(&join(pointer, "dependentSchemas"), name));
+    let dependent = members.get("dependentSchemas").and_then(Value::as_object);
+    for (_, part) in dependent.into_iter().flatten() {
+        visit("dependentSchemas", part);
     }
 }
 
