@@ -12,7 +12,6 @@ use super::{
     CallArguments, Gateway,
     graphql_policy::{GraphqlFunction, functions_rule, strictness},
     permission::{http_method, other_spellings, program_path},
-    tool_path::plain_spelling,
 };
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
@@ -21,6 +20,7 @@ use mux_policy::{
     SERVER_REQUESTS, ToolHints, VerdictExplanation, spellings,
 };
 use mux_sources::EquivalentField;
+use mux_text::tool_path::read_tool_path;
 
 /// The MCP requests to a server other than tool calls.
 const OFFER_METHODS: &[&str] = &[
@@ -61,7 +61,8 @@ pub struct CallExplanation {
 
 impl Gateway {
     pub async fn explain(&self, supposed: HypotheticalCall<'_>) -> Result<CallExplanation, Fault> {
-        let written = plain_spelling(supposed.path);
+        let is_visible = |server: &str| self.upstreams.find_visible(server, supposed.sight).is_ok();
+        let written = read_tool_path(supposed.path, is_visible);
         let written = written.as_ref();
         let Some((name, method)) = written.split_once('.') else {
             let message = format!("{written:?} is not the path of a tool");

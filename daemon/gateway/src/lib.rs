@@ -45,7 +45,6 @@ mod result_secrets;
 mod sandbox_hint;
 mod server_requests;
 mod spans;
-mod tool_path;
 
 use std::{
     collections::BTreeMap,
@@ -70,13 +69,11 @@ use self::{
     resolve_tool::requested_path,
     result_secrets::search_answer,
     sandbox_hint::add_sandbox_hint,
-    tool_path::split_tool_path,
 };
 pub use self::{
     arguments::CallArguments,
     explanation::{CallExplanation, HypotheticalCall},
     resources_and_prompts::{CallContext, NOT_READY_DETAILS, OfferLists},
-    tool_path::plain_spelling,
 };
 use mux_approvals::{ApprovalEvent, Approvals};
 use mux_audit::{AuditLog, CallAuditGuard};
@@ -91,7 +88,10 @@ use mux_telemetry::{
     metrics::CallMeter,
     trace::{TraceScope, Tracer},
 };
-use mux_text::json_weight;
+use mux_text::{
+    json_weight,
+    tool_path::{read_tool_path, split_tool_path},
+};
 use mux_upstream::{
     CallInFlight, CallerIdentity, HeldSession, RequestOptions, Server, Slot, Upstreams,
 };
@@ -430,9 +430,8 @@ impl Gateway {
     /// Splits a path into server and tool. If the path begins with no server name, other spellings are tried.
     fn split_visible_path(&self, path: &str, scope: &Scope) -> Result<(String, String), Fault> {
         let is_visible = |server: &str| self.upstreams.find_visible(server, scope).is_ok();
-        let spelled = plain_spelling(path);
-        let split = split_tool_path(path).filter(|(server, _)| is_visible(server));
-        let split = split.or_else(|| split_tool_path(&spelled));
+        let read = read_tool_path(path, is_visible);
+        let split = split_tool_path(&read);
         let owned = |(server, tool): (&str, &str)| (server.to_owned(), tool.to_owned());
         split.map(owned).ok_or_else(|| {
             let message = format!("{path:?} is not the path of a tool");

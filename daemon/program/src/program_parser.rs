@@ -15,7 +15,11 @@ use super::{
     OnError, PlanStep, StepPlan,
     program_mistake::{self, ProgramMistake, json_kind, short_text, step_label},
 };
-use mux_text::{did_you_mean::nearest, json_depth};
+use mux_text::{
+    did_you_mean::nearest,
+    json_depth,
+    tool_path::{plain_spelling, split_tool_path},
+};
 
 const PROGRAM_SHAPE_HINT: &str = r#"a program is {"steps": [{"id": "a", "tool": "server.tool", "args": {}}], "return": "{{a.result}}"}"#;
 const PROGRAM_MEMBERS: &[&str] = &["steps", "return", "description"];
@@ -284,14 +288,17 @@ impl ProgramReader {
         const TOOL_RULE: &str = "a tool is \"server.tool\", such as \"files.read\"";
         let place = self.current_place();
         let problem = match tool {
-            Some(Value::String(tool)) => match tool.split_once('.') {
+            Some(Value::String(tool)) => match split_tool_path(&tool) {
                 _ if tool.contains("{{") => {
                     let hint = "a tool is fixed; to choose among tools write a TypeScript program";
                     self.add_mistake(format!("the tool of {place} holds a reference"), hint);
                     return tool;
                 }
-                Some((server, name)) if !server.is_empty() && !name.is_empty() => return tool,
-                _ => format!(
+                Some(_) => return tool,
+                None if split_tool_path(&plain_spelling(&tool)).is_some() => {
+                    return plain_spelling(&tool).into_owned();
+                }
+                None => format!(
                     "{:?}, the tool of {place}, is not a tool path",
                     short_text(&tool)
                 ),

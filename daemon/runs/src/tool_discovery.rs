@@ -17,6 +17,7 @@ use mux_catalog::{
 };
 use mux_gateway::Gateway;
 use mux_settings::projects::WorkspaceContext;
+use mux_text::tool_path::{plain_spelling, read_tool_path};
 use mux_upstream::{CallerIdentity, Server, UpstreamState, Upstreams};
 
 /// The maximum number of paths in one `describe`.
@@ -168,7 +169,7 @@ impl ToolDiscovery<'_> {
         let servers = match of {
             None => self.upstreams.visible_servers(self.scope),
             Some(paths) => {
-                let names = paths.iter().map(|path| mux_gateway::plain_spelling(path));
+                let names = paths.iter().map(|path| plain_spelling(path));
                 let found =
                     names.filter_map(|name| self.upstreams.find_visible(&name, self.scope).ok());
                 found.collect()
@@ -222,17 +223,15 @@ impl ToolDiscovery<'_> {
     }
 
     async fn describe_path(&self, path: &str) -> Result<Vec<DescribedTool>, Fault> {
-        let split = |path: &str| match path.split_once('.') {
-            Some((server, tool)) => (server.to_owned(), Some(tool.to_owned())),
-            None => (path.to_owned(), None),
+        let is_visible = |server: &str| self.upstreams.find_visible(server, self.scope).is_ok();
+        let read = read_tool_path(path, is_visible);
+        let (name, tool) = match read.split_once('.') {
+            Some((server, tool)) => (server, Some(tool)),
+            None => (read.as_ref(), None),
         };
-        let (mut name, mut tool) = split(path);
-        if self.upstreams.find_visible(&name, self.scope).is_err() {
-            (name, tool) = split(&mux_gateway::plain_spelling(path));
-        }
         let server = self
             .upstreams
-            .find_visible(&name, self.scope)
+            .find_visible(name, self.scope)
             .map_err(|fault| fault.path(path))?;
         let tools = match server.tools() {
             Some(tools) => tools,
@@ -248,7 +247,7 @@ impl ToolDiscovery<'_> {
         };
         match tool {
             Some(name) => {
-                let named = mux_gateway::find_tools_or_group(&tools, server.name(), &name)?;
+                let named = mux_gateway::find_tools_or_group(&tools, server.name(), name)?;
                 Ok(named.into_iter().map(one).collect())
             }
             None => Ok(tools.iter().map(|tool| one(Arc::clone(tool))).collect()),

@@ -11,6 +11,7 @@ use super::{answer_budget::AnswerBudget, connection::ConnectionState, convert, s
 use mux_catalog::{Catalog, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, imitations};
 use mux_gateway::NOT_READY_DETAILS;
 use mux_process::malloc_trim;
+use mux_text::tool_path::read_tool_path;
 use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 /// After an answer with more tools than this, freed memory is returned to the system.
@@ -286,14 +287,8 @@ pub(super) async fn types(
         out.push_str(&types.text.read());
     }
     for path in tools {
-        let is_plain = path
-            .split_once('.')
-            .is_some_and(|(server, _)| upstreams.find_visible(server, scope).is_ok());
-        let path = if is_plain {
-            path.as_str().into()
-        } else {
-            mux_gateway::plain_spelling(&path)
-        };
+        let is_visible = |server: &str| upstreams.find_visible(server, scope).is_ok();
+        let path = read_tool_path(&path, is_visible);
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_visible(server, scope)?;
         let (_, set) = list_tool_sets(vec![Arc::clone(&server)], whose, None)

@@ -7,6 +7,7 @@
 //! - `canonical_json` writes one text for equal values; `digest` computes keys over lists of parts; `random_name`
 //!   creates names that cannot be guessed.
 //! - `sanitize` strips invisible characters and control sequences from servers' texts; `glob` matches globs.
+//! - `tool_path` reads paths of tools in the spellings of other clients.
 //! - `error_chain` describes the causes of an error on one line; `did_you_mean` suggests similar names.
 //!
 //! Invariant: the time of every function is linear in its input, or bounded by a constant. Recursion is bounded by the
@@ -22,3 +23,4 @@ pub mod json_length;
 pub mod json_weight;
 pub mod random_name;
 pub mod sanitize;
+pub mod tool_path;

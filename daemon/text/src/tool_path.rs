@@ -3,14 +3,22 @@
 use std::borrow::Cow;
 
 /// Splits a path into server and tool.
-pub(super) fn split_tool_path(path: &str) -> Option<(&str, &str)> {
+pub fn split_tool_path(path: &str) -> Option<(&str, &str)> {
     let (server, tool) = path.split_once('.')?;
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
+/// The path of a tool, or of a server. A path that begins with the name of a server is one already, unless it is a call.
+pub fn read_tool_path(path: &str, is_server: impl FnOnce(&str) -> bool) -> Cow<'_, str> {
+    let server = path.split('.').next().unwrap_or_default();
+    if !path.ends_with(')') && is_server(server) {
+        return Cow::Borrowed(path);
+    }
+    plain_spelling(path)
+}
+
 /// The path that a foreign spelling means: `mux.github.ping`, `github/ping`, `mcp__github__ping`, `github__ping`,
-/// `github:ping`, `mux["github"].ping`, `github.ping({})`. It applies only where no server has the name that `path`
-/// begins with.
+/// `github:ping`, `mux["github"].ping`, `github.ping({})`.
 pub fn plain_spelling(path: &str) -> Cow<'_, str> {
     let path = path.trim();
     let path = path.strip_prefix("await ").unwrap_or(path);
@@ -70,6 +78,15 @@ mod tests {
             ("ping", "ping"),
         ] {
             assert_eq!(plain_spelling(spelled), path);
+        }
+        let is_server = |server: &str| server == "mux" || server == "a__b";
+        for (path, read) in [
+            ("mux.ping", "mux.ping"),
+            ("a__b", "a__b"),
+            ("mux.ping()", "ping"),
+            ("b.c()", "b.c"),
+        ] {
+            assert_eq!(read_tool_path(path, is_server), read);
         }
         for path in ["", "ping", ".ping", "github."] {
             assert_eq!(split_tool_path(path), None, "{path}");
