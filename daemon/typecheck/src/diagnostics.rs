@@ -214,7 +214,8 @@ impl<'a> ProgramLines<'a> {
 /// The message without advice that does not apply here, and without the path of the types folder.
 fn cleaned(message: &str, folder: &str) -> String {
     let folder = format!("{folder}/");
-    let mut lines = message.lines().map(|line| {
+    let shown = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
+    let mut lines = shown.lines().map(|line| {
         let advice = [
             " Do you need to install type definitions",
             " Do you need to change your target library",
@@ -227,33 +228,41 @@ fn cleaned(message: &str, folder: &str) -> String {
         cleaned.push('\n');
         cleaned.push_str(&line);
     }
-    if cleaned.len() > MAX_MESSAGE_BYTES {
-        cleaned.truncate(cleaned.floor_char_boundary(MAX_MESSAGE_BYTES));
+    if shown.len() < message.len() {
         cleaned.push_str(" …");
     }
     cleaned
 }
 
-/// Removes the marks of closed types: `Closed<{ a: string; }>` becomes `{ a: string; }`.
+/// Removes the marks of closed types: `Closed<{ a: string; }>` becomes `{ a: string; }`. What is in double quotes is the
+/// program's own text.
 fn without_marks(line: &str) -> String {
     const MARK: &str = "Closed<";
-    let mut text = line.to_owned();
-    while let Some(start) = text.find(MARK) {
-        let mut depth = 0;
-        let mut before = ' ';
-        let end = text[start..].char_indices().find_map(|(at, c)| {
-            depth += match c {
-                '<' => 1,
-                '>' if before != '=' => -1,
-                _ => 0,
-            };
-            before = c;
-            (c == '>' && depth == 0).then_some(start + at)
-        });
-        if let Some(end) = end {
-            text.remove(end);
+    let mut text = String::with_capacity(line.len());
+    // Whether each open `<` belongs to a mark.
+    let mut open = Vec::new();
+    let mut rest = line;
+    let mut before = ' ';
+    let mut in_quotes = false;
+    while let Some(c) = rest.chars().next() {
+        let is_inside_word = before.is_alphanumeric() || matches!(before, '_' | '$');
+        if !in_quotes && !is_inside_word && rest.starts_with(MARK) {
+            open.push(true);
+            rest = &rest[MARK.len()..];
+            before = '<';
+            continue;
         }
-        text.replace_range(start..start + MARK.len(), "");
+        rest = &rest[c.len_utf8()..];
+        let is_escaped = in_quotes && before == '\\';
+        let ends_arrow = before == '=';
+        before = if is_escaped { ' ' } else { c };
+        match c {
+            '"' if !is_escaped => in_quotes = !in_quotes,
+            '<' if !in_quotes => open.push(false),
+            '>' if !in_quotes && !ends_arrow && open.pop() == Some(true) => continue,
+            _ => {}
+        }
+        text.push(c);
     }
     text
 }

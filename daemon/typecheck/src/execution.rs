@@ -1,133 +1,166 @@
-//! Decides which parts of a program certainly execute if the program runs.
+//! Decides which parts of a program certainly execute if the program runs, and fail the program if they throw.
 //!
-//! Reads tokens only, and so takes loops and callbacks as executed, and functions if their name is used. A branch, the
-//! right side of `&&`, `||` and `??`, a handler, and a `try` whose `catch` keeps the program alive are not certain.
+//! Certain are the statements of the top level, and functions that are declared once and called by their name, or where
+//! they are written. A branch, the body of a loop or of a `switch`, a callback, a method, a generator, a default, what a
+//! `try` or a handler catches, and a promise that is not awaited or returned at once are not certain.
 //!
-//! Invariant: each question takes a bounded number of steps.
+//! Invariant: what tokens do not show is not certain.
 
-use std::cell::Cell;
-
-use super::program_tokens::{BLOCK_HEADS, ProgramTokens, TokenKind};
+use super::{
+    program_tokens::{BLOCK_HEADS, ProgramTokens},
+    value_uses::{binding, expression_before, is_assigned_at, is_parameter},
+};
 
 /// The maximum number of functions that are followed to their calls.
 const MAX_FOLLOWED_FUNCTIONS: usize = 20;
-/// The maximum number of tokens that one question reads. Beyond, nothing is certain.
-const MAX_STEPS: usize = 200_000;
 
-/// Functions of the language that run the functions they get.
-const RUNNING_CALLEES: &[&str] = &[
-    "Promise",
-    "every",
-    "filter",
-    "finally",
-    "find",
-    "findIndex",
-    "findLast",
-    "flatMap",
-    "forEach",
-    "from",
-    "groupBy",
-    "map",
-    "queueMicrotask",
-    "reduce",
-    "replace",
-    "replaceAll",
-    "some",
-    "sort",
-    "then",
-    "toSorted",
-];
-
-/// A function, an `if`, or another construct around a position.
-enum Surrounding {
-    /// Executes with the token at this position.
-    At(usize),
-    /// Executes when a function with this name is called.
-    Function { name: String, start: usize },
-    /// May not execute.
-    Uncertain,
-}
-
-/// Returns true if the token at `at` certainly executes.
+/// Returns true if the token at `at` certainly executes, and an exception there ends the program.
 pub(super) fn is_certain(program: &ProgramTokens<'_>, at: usize) -> bool {
     ExecutionSearch {
         program,
         followed: Vec::new(),
-        steps: Cell::new(0),
     }
-    .is_certain(at)
+    .is_certain(at, false)
 }
 
-/// The first token of the statement, list element or argument that contains `at`.
-pub(super) fn expression_start(program: &ProgramTokens<'_>, at: usize) -> usize {
-    let mut start = at;
-    while let Some(before) = program.sibling_before(start) {
-        if matches!(program.text(before), ";" | ",") || is_boundary(program, before, start) {
-            break;
-        }
-        start = before;
-    }
-    start
+/// A function, a block, or another construct around a position.
+enum Surrounding {
+    /// Executes with the token at this position.
+    At(usize),
+    Function(Function),
+    /// May not execute, or an exception does not end the program.
+    Uncertain,
+}
+
+struct Function {
+    is_async: bool,
+    call: FunctionCall,
+}
+
+enum FunctionCall {
+    /// By its name, which is declared at this position.
+    ByName(usize),
+    /// By the expression that contains this token.
+    Here(usize),
+    /// By the runtime, because the program is this function.
+    ByRuntime,
+    Unknown,
+}
+
+/// What a block belongs to.
+enum BlockKind {
+    Arrow(usize),
+    /// The keyword `function`.
+    Function(usize),
+    /// A method, a getter, a constructor or a generator.
+    Method,
+    Class,
+    Branch,
+    Loop,
+    Switch,
+    /// A block that executes with the statement before it, or with what surrounds it.
+    Plain,
+    Try,
+}
+
+/// What becomes of a promise in the statement that makes it.
+enum PromiseUse {
+    Awaited,
+    Returned,
+    Other,
 }
 
 struct ExecutionSearch<'a, 'p> {
     program: &'a ProgramTokens<'p>,
     /// The names of the functions whose calls are being searched.
     followed: Vec<String>,
-    /// The number of tokens that were read.
-    steps: Cell<usize>,
 }
 
 impl ExecutionSearch<'_, '_> {
-    fn is_certain(&mut self, mut at: usize) -> bool {
-        // What an asynchronous function throws can be handled around its call.
-        let mut in_function = !self.followed.is_empty();
+    /// Returns true if `at` certainly executes. If `is_returned` is set, the function around it returns a promise that is
+    /// rejected.
+    fn is_certain(&mut self, mut at: usize, mut is_returned: bool) -> bool {
         loop {
-            if self.steps.get() > MAX_STEPS || in_function && self.is_handled(at) {
-                return false;
-            }
             match self.around(at) {
                 None => return true,
-                Some(Surrounding::At(outer)) => {
-                    in_function |= self.is_function_start(outer);
-                    at = outer;
-                }
+                Some(Surrounding::At(outer)) => at = outer,
                 Some(Surrounding::Uncertain) => return false,
-                Some(Surrounding::Function { name, start }) => {
-                    return self.is_called(&name, start);
+                Some(Surrounding::Function(function)) => {
+                    let is_rejection = function.is_async || is_returned;
+                    match function.call {
+                        FunctionCall::ByName(name) => return self.is_called(name, is_rejection),
+                        FunctionCall::ByRuntime => return true,
+                        FunctionCall::Unknown => return false,
+                        FunctionCall::Here(call) => {
+                            let Some(returned) = self.propagates(call, is_rejection) else {
+                                return false;
+                            };
+                            is_returned = returned;
+                            at = call;
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Returns true if a use of the function is certain to execute. The function `main` may be called by the runtime.
-    fn is_called(&mut self, name: &str, start: usize) -> bool {
+    /// Returns true if a call of the function whose name is declared at `declared` is certain to execute. The function
+    /// `main` may be called by the runtime.
+    fn is_called(&mut self, declared: usize, is_rejection: bool) -> bool {
+        let program = self.program;
+        let name = program.text(declared);
         if self.followed.iter().any(|followed| followed == name)
             || self.followed.len() >= MAX_FOLLOWED_FUNCTIONS
         {
             return false;
         }
         self.followed.push(name.to_owned());
-        let program = self.program;
-        self.steps.set(self.steps.get() + program.len());
-        let uses: Vec<usize> = (0..program.len())
-            .filter(|at| program.is_word(*at) && program.text(*at) == name && *at != start)
-            .filter(|at| program.text(at + 1) != "=" && program.before(*at) != "function")
-            .filter(|at| program.text(at + 1) != ":" || program.before(*at) == "?")
+        let is_key =
+            |at: usize| program.text(at + 1) == ":" && matches!(program.before(at), "{" | ",");
+        let uses: Vec<usize> = program
+            .names(name)
+            .filter(|at| *at != declared && !is_key(*at))
             .collect();
         if uses.is_empty() {
-            return name == "main";
+            return name == "main" && program.parent(declared).is_none();
         }
-        let is_getter = program.before(start) == "get";
-        uses.into_iter().any(|at| {
-            let is_argument = matches!(program.text(at + 1), "," | ")")
-                && matches!(program.before(at), "(" | ",");
-            let is_run = match program.parent(at).filter(|_| is_argument) {
-                Some(open) => self.runs_argument(open),
-                None => is_getter || program.text(at + 1) == "(" || program.before(at) == "new",
-            };
-            is_run && self.is_certain(at)
-        })
+        !uses.iter().any(|at| self.is_declaration(*at))
+            && uses.into_iter().any(|at| {
+                program.is_open(at + 1, "(")
+                    && self
+                        .propagates(at, is_rejection)
+                        .is_some_and(|returned| self.is_certain(at, returned))
+            })
+    }
+
+    fn is_declaration(&self, at: usize) -> bool {
+        let program = self.program;
+        matches!(
+            program.before(at),
+            "const" | "let" | "var" | "function" | "class" | "*" | "get" | "set" | "static"
+        ) || program.is_open(at + 1, "(")
+            && program
+                .partner(at + 1)
+                .is_some_and(|close| matches!(program.text(close + 1), "{" | ":"))
+            || is_assigned_at(program, at)
+            || is_parameter(program, at)
+            || binding(program, at).is_some()
+    }
+
+    /// If an exception or rejection of the call that contains the token at `at` leaves its statement, whether that is
+    /// because the function around it returns the promise.
+    fn propagates(&self, at: usize, is_rejection: bool) -> Option<bool> {
+        if self.is_handled(at) {
+            return None;
+        }
+        if !is_rejection {
+            return Some(false);
+        }
+        match self.promise_use(at) {
+            PromiseUse::Awaited => Some(false),
+            PromiseUse::Returned => Some(true),
+            PromiseUse::Other => None,
+        }
     }
 
     /// Returns true if the rest of the statement that contains `at` handles a rejection.
@@ -135,10 +168,13 @@ impl ExecutionSearch<'_, '_> {
         let program = self.program;
         let mut later = at;
         while let Some(next) = program.sibling_after(later) {
-            if matches!(program.text(next), ";" | ",") || is_boundary(program, later, next) {
+            if matches!(program.text(next), ";" | ",") || program.is_boundary(later, next) {
                 break;
             }
-            if program.text(next) == "catch" && program.before(next) == "." {
+            if matches!(program.text(next), "catch" | "then")
+                && program.is_property(next)
+                && (program.text(next) == "catch" || self.has_second_argument(next + 1))
+            {
                 return true;
             }
             later = next;
@@ -147,23 +183,63 @@ impl ExecutionSearch<'_, '_> {
         matches!(callee, "allSettled" | "any" | "race")
     }
 
-    fn is_function_start(&self, at: usize) -> bool {
-        let program = self.program;
-        let after = match program.kind(at) {
-            Some(TokenKind::Open) => program.partner(at).unwrap_or(at) + 1,
-            _ => at + 1,
-        };
-        matches!(program.text(at), "async" | "function")
-            || matches!(program.text(after), "=>" | ":")
+    fn has_second_argument(&self, open: usize) -> bool {
+        let mut at = Some(open + 1);
+        while let Some(argument) = at {
+            if self.program.text(argument) == "," {
+                return true;
+            }
+            at = self.program.sibling_after(argument);
+        }
+        false
     }
 
-    /// Returns true if the call that opens at `open` certainly runs a function that it gets: a function of the language
-    /// does, and brackets around a function are no call.
-    fn runs_argument(&self, open: usize) -> bool {
+    /// What becomes of the promise of the chain that contains the token at `at`.
+    fn promise_use(&self, at: usize) -> PromiseUse {
         let program = self.program;
-        let before = open.checked_sub(1);
-        let is_group = !before.is_some_and(|before| program.ends_value(before));
-        is_group || RUNNING_CALLEES.contains(&program.before(open))
+        let chain = expression_before(program, at);
+        let start = match program.before(chain) {
+            "new" => chain - 1,
+            _ => chain,
+        };
+        match program.before(start) {
+            "await" => return PromiseUse::Awaited,
+            "return" | "=>" => return PromiseUse::Returned,
+            _ => {}
+        }
+        let Some(open) = program.parent(start) else {
+            return if self.is_last_statement(start) {
+                PromiseUse::Returned
+            } else {
+                PromiseUse::Other
+            };
+        };
+        let is_all = open >= 4
+            && program.is_open(open, "[")
+            && matches!(program.before(start), "[" | ",")
+            && program.before(open) == "("
+            && program.text(open - 2) == "all"
+            && program.text(open - 4) == "Promise";
+        if is_all && !self.is_handled(open - 4) {
+            return self.promise_use(open - 2);
+        }
+        PromiseUse::Other
+    }
+
+    /// Returns true if the expression statement that begins at `start` is the last of the program, whose value is awaited.
+    fn is_last_statement(&self, start: usize) -> bool {
+        let program = self.program;
+        let mut last = start;
+        while let Some(next) = program.sibling_after(last) {
+            if program.text(next) == ";" && next + 1 == program.len() {
+                break;
+            }
+            if program.text(next) == ";" || program.is_boundary(last, next) {
+                return false;
+            }
+            last = next;
+        }
+        program.expression_start(start) == start
     }
 
     /// What surrounds the statement or expression that contains `at`; `None` at the top level of the program.
@@ -171,20 +247,19 @@ impl ExecutionSearch<'_, '_> {
         let program = self.program;
         let mut start = at;
         while let Some(before) = program.sibling_before(start) {
-            self.steps.set(self.steps.get() + 1);
             match program.text(before) {
                 ";" | "," => break,
-                "&&" | "||" | "??" | "&&=" | "||=" | "??=" | "?." | "else" | "case" | "default" => {
+                "&&" | "||" | "??" | "&&=" | "||=" | "??=" | "?." | "else" | "case" | "default"
+                    if !program.is_property(before) =>
+                {
                     return Some(Surrounding::Uncertain);
                 }
                 "?" if !matches!(program.text(before + 1), ":" | "," | ")" | "=") => {
                     return Some(Surrounding::Uncertain);
                 }
-                "=>" => return Some(self.function(before)),
-                "(" if matches!(program.before(before), "if" | "catch") => {
-                    return Some(Surrounding::Uncertain);
-                }
-                _ if is_boundary(program, before, start) => break,
+                "=>" => return Some(Surrounding::Function(self.arrow(before))),
+                "(" if self.is_conditional_head(before) => return Some(Surrounding::Uncertain),
+                _ if program.is_boundary(before, start) => break,
                 _ => {}
             }
             start = before;
@@ -193,13 +268,23 @@ impl ExecutionSearch<'_, '_> {
             return Some(Surrounding::Uncertain);
         }
         let open = program.parent(start)?;
-        if self.is_pattern(open) {
+        if self.is_pattern(open) || self.is_loop_update(open, start) {
             return Some(Surrounding::Uncertain);
         }
         match program.text(open) {
             "{" => Some(self.block(open)),
             _ => Some(Surrounding::At(open)),
         }
+    }
+
+    /// Returns true if a statement after these brackets may not execute.
+    fn is_conditional_head(&self, open: usize) -> bool {
+        let program = self.program;
+        BLOCK_HEADS.contains(&program.before(open)) || self.is_async_loop_head(open)
+    }
+
+    fn is_async_loop_head(&self, open: usize) -> bool {
+        open >= 2 && self.program.before(open) == "await" && self.program.text(open - 2) == "for"
     }
 
     /// Returns true if these brackets hold parameters or a destructuring pattern, in which values are defaults.
@@ -209,9 +294,22 @@ impl ExecutionSearch<'_, '_> {
             .partner(open)
             .map_or("", |close| program.text(close + 1));
         if program.is_open(open, "(") {
-            return after == "=>" || after == "{" && !BLOCK_HEADS.contains(&program.before(open));
+            let is_head = BLOCK_HEADS.contains(&program.before(open))
+                && program.before(open) != "catch"
+                || self.is_async_loop_head(open);
+            return matches!(after, "=>" | ":") || after == "{" && !is_head;
         }
-        after == "=" && matches!(program.before(open), "const" | "let" | "var")
+        matches!(after, "=" | "of")
+    }
+
+    /// Returns true if `start` is in the last part of the head of a `for`.
+    fn is_loop_update(&self, open: usize, start: usize) -> bool {
+        let program = self.program;
+        program.before(open) == "for"
+            && (open..start)
+                .filter(|at| program.text(*at) == ";" && program.parent(*at) == Some(open))
+                .count()
+                > 1
     }
 
     /// Returns true if an earlier statement of the same block may leave it.
@@ -219,45 +317,40 @@ impl ExecutionSearch<'_, '_> {
         let program = self.program;
         let block = program.parent(start);
         let first = block.map_or(0, |open| open + 1);
-        self.steps.set(self.steps.get() + start - first);
         (first..start).any(|at| {
             let exits = match program.text(at) {
                 "return" | "break" | "continue" | "yield" => true,
                 // After a conditional `throw` the program fails in either case.
-                "throw" => program.parent(at) == block && self.begins_statement(at),
+                "throw" => program.parent(at) == block && program.expression_start(at) == at,
                 _ => false,
             };
-            let is_name = matches!(program.before(at), "." | "?.") || program.text(at + 1) == ":";
-            exits && program.is_word(at) && !is_name && self.leaves(at, block)
+            exits
+                && program.is_word(at)
+                && !program.is_property(at)
+                && program.text(at + 1) != ":"
+                && self.leaves(at, block)
         })
-    }
-
-    fn begins_statement(&self, at: usize) -> bool {
-        let program = self.program;
-        match program.sibling_before(at) {
-            None => true,
-            Some(before) => program.text(before) == ";" || is_boundary(program, before, at),
-        }
     }
 
     /// Returns true if the `return`, `break` or `continue` at `at` leaves `block`, and not only a function or a loop in
     /// it.
     fn leaves(&self, at: usize, block: Option<usize>) -> bool {
         let program = self.program;
+        let exit = program.text(at);
+        let has_label = matches!(exit, "break" | "continue")
+            && program.is_word(at + 1)
+            && program.get(at + 1).is_some_and(|label| !label.begins_line);
         let mut open = program.parent(at);
         while open != block {
             let Some(bracket) = open else {
                 return true;
             };
             if program.is_open(bracket, "{") {
-                let is_inner = match self.block(bracket) {
-                    Surrounding::Function { .. } => true,
-                    Surrounding::At(outer) => {
-                        let is_loop =
-                            matches!(program.text(outer), "for" | "while" | "do" | "switch");
-                        self.is_function_start(outer) || is_loop && program.text(at) != "return"
-                    }
-                    Surrounding::Uncertain => program.before(bracket) == "=>",
+                let is_inner = match self.block_kind(bracket) {
+                    BlockKind::Arrow(_) | BlockKind::Function(_) | BlockKind::Method => true,
+                    BlockKind::Loop => !has_label && matches!(exit, "break" | "continue"),
+                    BlockKind::Switch => !has_label && exit == "break",
+                    _ => false,
                 };
                 if is_inner {
                     return false;
@@ -268,103 +361,106 @@ impl ExecutionSearch<'_, '_> {
         true
     }
 
-    /// What the block that opens at `open` belongs to.
+    /// What surrounds the statements of the block that opens at `open`.
     fn block(&self, open: usize) -> Surrounding {
+        match self.block_kind(open) {
+            BlockKind::Arrow(arrow) => Surrounding::Function(self.arrow(arrow)),
+            BlockKind::Function(keyword) => Surrounding::Function(self.function(keyword)),
+            BlockKind::Try if self.survives(open) => Surrounding::Uncertain,
+            BlockKind::Try | BlockKind::Plain => Surrounding::At(open),
+            BlockKind::Method
+            | BlockKind::Class
+            | BlockKind::Branch
+            | BlockKind::Loop
+            | BlockKind::Switch => Surrounding::Uncertain,
+        }
+    }
+
+    /// What the block that opens at `open` belongs to.
+    fn block_kind(&self, open: usize) -> BlockKind {
         let program = self.program;
-        let keyword = open.checked_sub(1).unwrap_or(open);
-        match program.before(open) {
-            "=>" => return self.function(keyword),
-            "else" | "catch" => return Surrounding::Uncertain,
-            "try" if self.survives(open) => return Surrounding::Uncertain,
-            "try" | "do" | "finally" => return Surrounding::At(keyword),
+        let Some(last) = open.checked_sub(1) else {
+            return BlockKind::Plain;
+        };
+        match program.text(last) {
+            "=>" => return BlockKind::Arrow(last),
+            "else" | "catch" => return BlockKind::Branch,
+            "try" => return BlockKind::Try,
+            "do" => return BlockKind::Plain,
             _ => {}
         }
-        if program.before(open) == ")"
-            && let Some(header) = program.partner(keyword)
+        if program.text(last) == ")"
+            && let Some(header) = program.partner(last)
         {
-            let word = header.saturating_sub(1);
-            match program.text(word) {
-                "if" | "catch" => return Surrounding::Uncertain,
-                "for" | "while" | "switch" | "with" => return Surrounding::At(word),
-                "await" if program.before(word) == "for" => return Surrounding::At(word - 1),
-                "function" => return self.function_expression(word),
-                "constructor" => return Surrounding::At(word),
-                name if program.is_word(word) => {
-                    return Surrounding::Function {
-                        name: name.to_owned(),
-                        start: word,
-                    };
-                }
-                _ => {}
-            }
+            let name = header.saturating_sub(1);
+            return match program.text(name) {
+                "if" | "catch" | "with" => BlockKind::Branch,
+                "for" | "while" => BlockKind::Loop,
+                "await" if self.is_async_loop_head(header) => BlockKind::Loop,
+                "switch" => BlockKind::Switch,
+                _ => self.function_before(header),
+            };
         }
         // A class, or a function with a return type.
         let mut at = open;
         while let Some(before) = program.sibling_before(at) {
             match program.text(before) {
-                "class" => return self.class(before),
-                "function" => return self.function_expression(before),
+                "class" => return BlockKind::Class,
                 "(" if program.text(program.partner(before).unwrap_or(before) + 1) == ":"
                     && program.is_word(before.saturating_sub(1)) =>
                 {
-                    let name = before.saturating_sub(1);
-                    return match program.text(name) {
-                        "function" => self.function_expression(name),
-                        text => Surrounding::Function {
-                            name: text.to_owned(),
-                            start: name,
-                        },
-                    };
+                    return self.function_before(before);
                 }
+                "function" => return BlockKind::Method,
                 ";" | "," | "=" => break,
-                _ if is_boundary(program, before, at) => break,
+                _ if program.is_boundary(before, at) => break,
                 _ => {}
             }
             at = before;
         }
-        Surrounding::At(open)
+        BlockKind::Plain
     }
 
-    fn class(&self, keyword: usize) -> Surrounding {
-        let name = self.program.text(keyword + 1);
-        if self.program.is_word(keyword + 1) && name != "extends" {
-            return Surrounding::Function {
-                name: name.to_owned(),
-                start: keyword + 1,
-            };
+    /// The function whose parameters open at `open`.
+    fn function_before(&self, open: usize) -> BlockKind {
+        let program = self.program;
+        let name = open.saturating_sub(1);
+        match (program.text(name), program.before(name)) {
+            ("function", _) => BlockKind::Function(name),
+            (_, "function") if program.is_word(name) => BlockKind::Function(name - 1),
+            _ => BlockKind::Method,
         }
-        Surrounding::At(keyword)
     }
 
     /// The function of the keyword `function` at `keyword`.
-    fn function_expression(&self, keyword: usize) -> Surrounding {
+    fn function(&self, keyword: usize) -> Function {
         let program = self.program;
-        let name = match program.text(keyword + 1) {
-            "*" => keyword + 2,
-            _ => keyword + 1,
-        };
-        if program.is_word(name) {
-            return Surrounding::Function {
-                name: program.text(name).to_owned(),
-                start: name,
+        let is_async = program.before(keyword) == "async";
+        let start = keyword - usize::from(is_async);
+        let is_named = program.is_word(keyword + 1);
+        let statement = program.expression_start(start);
+        let is_declared = is_named
+            && (statement == start
+                || (statement..start).all(|at| matches!(program.text(at), "export" | "default")));
+        let is_statement = program
+            .parent(start)
+            .is_none_or(|open| program.is_open(open, "{"));
+        if is_declared && is_statement && !matches!(program.before(start), "," | ":") {
+            return Function {
+                is_async,
+                call: FunctionCall::ByName(keyword + 1),
             };
         }
-        self.named_by_context(match program.before(keyword) {
-            "async" => keyword - 1,
-            _ => keyword,
-        })
+        self.in_context(start, is_async)
     }
 
     /// The function of the arrow at `arrow`.
-    fn function(&self, arrow: usize) -> Surrounding {
+    fn arrow(&self, arrow: usize) -> Function {
         let program = self.program;
-        let Some(last) = program.sibling_before(arrow) else {
-            return Surrounding::At(arrow);
-        };
         let is_return_type =
             |at: usize| at >= 2 && program.before(at) == ":" && program.text(at - 2) == ")";
-        let mut start = last;
-        if !program.is_open(last, "(") && (!program.is_word(last) || is_return_type(last)) {
+        let mut start = program.sibling_before(arrow).unwrap_or(arrow);
+        if !program.is_open(start, "(") && (!program.is_word(start) || is_return_type(start)) {
             // The parameters are before the return type.
             while let Some(before) = program.sibling_before(start) {
                 start = before;
@@ -374,110 +470,106 @@ impl ExecutionSearch<'_, '_> {
                 }
             }
         }
-        if program.before(start) == "async" {
-            start -= 1;
-        }
-        self.named_by_context(start)
+        let is_async = program.before(start) == "async";
+        self.in_context(start - usize::from(is_async), is_async)
     }
 
-    /// The function that begins at `start`: named by its variable or member, or an argument of a call.
-    fn named_by_context(&self, start: usize) -> Surrounding {
+    /// The function expression that begins at `start`: named by its constant, called where it is written, or given to a
+    /// function of promises.
+    fn in_context(&self, start: usize, is_async: bool) -> Function {
+        let call = self.call_in_context(start, is_async);
+        // What the executor and the handlers of a promise throw rejects it.
+        let is_handler = matches!(call, FunctionCall::Here(callee) if self.program.is_word(callee));
+        Function {
+            is_async: is_async || is_handler,
+            call,
+        }
+    }
+
+    fn call_in_context(&self, start: usize, is_async: bool) -> FunctionCall {
         let program = self.program;
-        let named = |at: usize| Surrounding::Function {
-            name: program.text(at).to_owned(),
-            start: at,
-        };
-        match program.before(start) {
-            "=" => {
-                let statement = expression_start(program, start);
-                let name = match program.text(statement) {
-                    "const" | "let" | "var" => statement + 1,
-                    "export" => statement + 2,
-                    _ => start.saturating_sub(2),
-                };
-                if program.is_word(name) {
-                    return named(name);
-                }
-            }
-            ":" if start >= 2 && program.is_word(start - 2) => return named(start - 2),
-            _ => {}
+        if program.before(start) == "=" {
+            let statement = program.expression_start(start);
+            let name = match program.text(statement) {
+                "const" => statement + 1,
+                "export" if program.text(statement + 1) == "const" => statement + 2,
+                _ => return FunctionCall::Unknown,
+            };
+            let is_named = name + 2 == start || program.text(name + 1) == ":";
+            return if program.is_word(name) && is_named {
+                FunctionCall::ByName(name)
+            } else {
+                FunctionCall::Unknown
+            };
         }
         let Some(open) = program.parent(start) else {
-            return Surrounding::At(start);
+            let last = match program.text(program.len() - 1) {
+                ";" => program.len().saturating_sub(2),
+                _ => program.len() - 1,
+            };
+            let ends = program.text(last) == "}"
+                && program.partner(last).is_some_and(|body| {
+                    program.expression_start(body) == program.expression_start(start)
+                });
+            return if ends && (start == 0 || program.before(start) == "default") {
+                FunctionCall::ByRuntime
+            } else {
+                FunctionCall::Unknown
+            };
         };
-        let is_second_handler = program.before(open) == "then" && program.before(start) == ",";
-        if program.is_open(open, "(") && (is_second_handler || !self.runs_argument(open)) {
-            return Surrounding::Uncertain;
+        if !program.is_open(open, "(") || start != open + 1 {
+            return FunctionCall::Unknown;
         }
-        Surrounding::At(start)
+        let callee = open.saturating_sub(1);
+        let is_group = open == 0 || !program.ends_value(callee);
+        let is_called = program
+            .partner(open)
+            .is_some_and(|close| program.is_open(close + 1, "("));
+        let is_executor =
+            program.text(callee) == "Promise" && program.before(callee) == "new" && !is_async;
+        let is_handler = program.text(callee) == "then" && program.is_property(callee);
+        if is_group && is_called {
+            FunctionCall::Here(open)
+        } else if is_executor || is_handler {
+            FunctionCall::Here(callee)
+        } else {
+            FunctionCall::Unknown
+        }
     }
 
-    /// Returns true if the program goes on if the block of a `try` throws.
+    /// Returns true if the program may go on when the block of a `try` throws.
     fn survives(&self, open: usize) -> bool {
+        const LEAVING: &[&str] = &[
+            "return", "break", "continue", "if", "else", "switch", "for", "while",
+        ];
         let program = self.program;
         let Some(close) = program.partner(open) else {
             return true;
         };
-        if program.text(close + 1) != "catch" {
-            return false;
-        }
-        let body = if program.is_open(close + 2, "(") {
-            program.partner(close + 2).map_or(close + 2, |end| end + 1)
-        } else {
-            close + 2
+        let has = |open: usize, words: &[&str]| {
+            let close = program.partner(open).unwrap_or(program.len());
+            (open..close).any(|at| program.is_word(at) && words.contains(&program.text(at)))
         };
-        let mut at = body + 1;
-        let mut rethrows = false;
-        while program.parent(at) == Some(body) && program.kind(at) != Some(TokenKind::Close) {
-            rethrows |= program.text(at) == "throw" && program.before(at) != ")";
-            if program.text(at) == "return" || program.text(at) == "if" {
+        let mut finally = close + 1;
+        if program.text(close + 1) == "catch" {
+            let body = if program.is_open(close + 2, "(") {
+                program.partner(close + 2).map_or(close + 2, |end| end + 1)
+            } else {
+                close + 2
+            };
+            let Some(end) = program.partner(body) else {
+                return true;
+            };
+            let rethrows = (body..end).any(|at| {
+                program.text(at) == "throw"
+                    && program.parent(at) == Some(body)
+                    && program.expression_start(at) == at
+            });
+            if !rethrows || has(body, LEAVING) {
                 return true;
             }
-            let Some(next) = program.sibling_after(at) else {
-                break;
-            };
-            at = next;
+            finally = end + 1;
         }
-        !rethrows
+        program.text(finally) == "finally" && has(finally + 1, LEAVING)
     }
-}
-
-/// Returns true if a statement ends before `next`, the sibling after `last`.
-fn is_boundary(program: &ProgramTokens<'_>, last: usize, next: usize) -> bool {
-    const CONTINUING: &[&str] = &[
-        "in",
-        "of",
-        "instanceof",
-        "as",
-        "satisfies",
-        "else",
-        "catch",
-        "finally",
-        "while",
-    ];
-    let end = match program.kind(last) {
-        Some(TokenKind::Open) => program.partner(last).unwrap_or(last),
-        _ => last,
-    };
-    if program.text(end) == ")"
-        && matches!(
-            program.before(last),
-            "if" | "for" | "while" | "with" | "catch" | "switch"
-        )
-    {
-        return false;
-    }
-    let begins = match program.kind(next) {
-        Some(TokenKind::Word) => !CONTINUING.contains(&program.text(next)),
-        Some(TokenKind::Open) => program.text(next) == "{",
-        Some(TokenKind::String | TokenKind::Number | TokenKind::Template) => true,
-        _ => false,
-    };
-    let on_new_line = program.get(next).is_some_and(|token| token.begins_line);
-    let ends = match program.kind(end) {
-        Some(TokenKind::Close) => true,
-        _ => program.ends_value(end),
-    };
-    let after_block = program.text(end) == "}" && program.text(next) != "{";
-    begins && ends && (on_new_line || after_block)
 }

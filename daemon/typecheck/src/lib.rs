@@ -326,7 +326,7 @@ impl CheckerInner {
                 self.program_permits.acquire_many(permits),
             )
             .await;
-            let Ok(Ok(_turn)) = turn else {
+            let Ok(Ok(turn)) = turn else {
                 return Err(CheckFailure::Busy(2 * limits.deadline));
             };
             let compiler = self.owner().compiler().await?;
@@ -343,6 +343,7 @@ impl CheckerInner {
                     if compiler.rss().is_some_and(|rss| rss > limits.memory / 2) {
                         self.owner().forget(&compiler);
                     }
+                    drop(turn);
                     return judge_off_thread(found, &plain, &folder, types).await;
                 }
                 Err(CheckLoss::Guilty(why)) => return Err(why),

@@ -11,22 +11,11 @@ pub(super) struct PrintedMember<'a> {
 
 /// The alternatives of a printed type.
 pub(super) fn alternatives(printed: &str) -> Vec<&str> {
-    let mut depth = 0;
     let mut parts = Vec::new();
     let mut start = 0;
-    let mut before = ' ';
-    for (at, c) in printed.char_indices() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' if before == '=' => {}
-            '>' | ')' | ']' | '}' => depth -= 1,
-            '|' if depth == 0 => {
-                parts.push(printed[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-        before = c;
+    for (at, _, c) in marks(printed).filter(|(_, depth, c)| *depth == 0 && *c == '|') {
+        parts.push(printed[start..at].trim());
+        start = at + c.len_utf8();
     }
     parts.push(printed[start..].trim());
     parts.retain(|part| !matches!(*part, "undefined" | "null" | ""));
@@ -35,29 +24,32 @@ pub(super) fn alternatives(printed: &str) -> Vec<&str> {
 
 /// The members of an object type printed on one line.
 pub(super) fn members(printed: &str) -> Vec<PrintedMember<'_>> {
-    let mut depth = 0;
-    let mut members = Vec::new();
-    let mut rest = printed.strip_prefix("Closed<").unwrap_or(printed);
-    if !rest.starts_with('{') {
-        return members;
+    let inner = printed
+        .strip_prefix("Closed<")
+        .map_or(printed, |rest| rest.strip_suffix('>').unwrap_or(rest));
+    if !inner.starts_with('{') {
+        return Vec::new();
     }
-    while let Some(at) = rest.find(['{', '}', '(', ')', '[', ']', ';', ':']) {
-        let name = rest[..at].trim();
-        let mark = &rest[at..=at];
-        rest = &rest[at + 1..];
-        match mark {
-            "{" | "(" | "[" => depth += 1,
-            "}" | ")" | "]" => depth -= 1,
-            ":" if depth == 1 => {
+    let mut members = Vec::new();
+    let mut start = 1;
+    let mut in_type = false;
+    for (at, _, c) in marks(inner).filter(|(_, depth, _)| *depth == 1) {
+        match c {
+            ':' if !in_type => {
+                let name = inner[start..at].trim();
                 let plain = name.trim_end_matches('?');
-                if !plain.is_empty() {
+                // A method or an index signature has no name here.
+                if !plain.is_empty() && !plain.ends_with([')', ']']) {
                     members.push(PrintedMember {
                         name: plain.trim_matches('"'),
                         is_optional: plain != name,
                     });
                 }
-                // Skips the member's type.
-                rest = &rest[end_of_member(rest)..];
+                in_type = true;
+            }
+            ';' => {
+                start = at + 1;
+                in_type = false;
             }
             _ => {}
         }
@@ -65,18 +57,30 @@ pub(super) fn members(printed: &str) -> Vec<PrintedMember<'_>> {
     members
 }
 
-fn end_of_member(text: &str) -> usize {
+/// The characters of a printed type outside of quotes, each with its offset and the number of brackets around it.
+fn marks(printed: &str) -> impl Iterator<Item = (usize, i32, char)> {
     let mut depth = 0;
-    for (at, c) in text.char_indices() {
-        match c {
-            '{' | '(' | '[' => depth += 1,
-            '}' | ')' | ']' if depth == 0 => return at,
-            '}' | ')' | ']' => depth -= 1,
-            ';' if depth == 0 => return at,
-            _ => {}
+    let mut before = ' ';
+    let mut quote = None;
+    printed.char_indices().filter_map(move |(at, c)| {
+        let last = std::mem::replace(&mut before, c);
+        if let Some(open) = quote {
+            if last == '\\' {
+                before = ' ';
+            } else if c == open {
+                quote = None;
+            }
+            return None;
         }
-    }
-    text.len()
+        match c {
+            '"' | '`' => quote = Some(c),
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if last == '=' => {}
+            '>' | ')' | ']' | '}' => depth -= 1,
+            _ => return Some((at, depth, c)),
+        }
+        None
+    })
 }
 
 #[cfg(test)]
@@ -93,6 +97,10 @@ mod tests {
             .collect();
         assert_eq!(found, [("a", false), ("c", true), ("d-e", false)]);
         assert!(members("string[]").is_empty());
+        let printed =
+            "Closed<{ \"xml:lang\"?: string; k: \"a; b: {\" | \"]\"; z: Map<string, 1>; }>";
+        let found: Vec<_> = members(printed).iter().map(|member| member.name).collect();
+        assert_eq!(found, ["xml:lang", "k", "z"]);
     }
 
     #[test]
@@ -101,6 +109,10 @@ mod tests {
         assert_eq!(
             parts,
             ["Closed<{ a: \"x\" | \"y\"; }>", "{ f: () => 1 | 2; }"]
+        );
+        assert_eq!(
+            alternatives("\"a | b\" | \"[\" | \"\\\"|\""),
+            ["\"a | b\"", "\"[\"", "\"\\\"|\""]
         );
     }
 }

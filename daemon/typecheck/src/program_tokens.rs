@@ -3,8 +3,19 @@
 //! Scans strings, templates, comments and, by the preceding token, regular expressions. It is not a parser: the modules
 //! that read tokens must stay on the safe side where the text is ambiguous.
 //!
-//! Invariant: one pass in linear time.
+//! Invariant: the scan is one pass in linear time. Every read of a token counts; beyond [`MAX_STEPS`] reads no token has
+//! a neighbor, so that each search ends, and its answer is not to be trusted.
 
+use std::{cell::Cell, collections::HashMap};
+
+/// The maximum number of tokens that are read to judge one program.
+const MAX_STEPS: usize = 5_000_000;
+/// The number of bytes of the types that are searched in the time of one step.
+const BYTES_PER_STEP: usize = 100;
+
+/// Characters that end a line beside `\n` and `\r`.
+const LINE_SEPARATORS: &[char] = &['\u{2028}', '\u{2029}'];
+const LINE_BREAKS: &[char] = &['\n', '\r', '\u{2028}', '\u{2029}'];
 /// Words after which a slash begins a regular expression, and an expression continues.
 const KEYWORDS_BEFORE_EXPRESSION: &[&str] = &[
     "await",
@@ -26,6 +37,19 @@ const KEYWORDS_BEFORE_EXPRESSION: &[&str] = &[
 
 /// Keywords before brackets that are no call.
 pub(super) const BLOCK_HEADS: &[&str] = &["if", "for", "while", "switch", "catch", "with"];
+
+/// Words that continue the statement before them.
+const CONTINUING_WORDS: &[&str] = &[
+    "in",
+    "of",
+    "instanceof",
+    "as",
+    "satisfies",
+    "else",
+    "catch",
+    "finally",
+    "while",
+];
 
 /// Operators of several characters, the longest first.
 const OPERATORS: &[&str] = &[
@@ -67,6 +91,12 @@ pub(super) struct Token {
 pub(super) struct ProgramTokens<'a> {
     source: &'a str,
     tokens: Vec<Token>,
+    /// The positions of each word and of each string without its quotes.
+    occurrences: HashMap<&'a str, Vec<usize>>,
+    /// The first token of the statement, list element or argument that contains each token.
+    starts: Vec<usize>,
+    is_balanced: bool,
+    steps: Cell<usize>,
 }
 
 impl<'a> ProgramTokens<'a> {
@@ -77,15 +107,90 @@ impl<'a> ProgramTokens<'a> {
             at: 0,
             tokens: Vec::new(),
             open: Vec::new(),
+            is_balanced: true,
             begins_line: true,
         };
         while scanner.at < source.len() {
             scanner.step();
         }
-        Self {
-            source,
-            tokens: scanner.tokens,
+        let mut occurrences: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, token) in scanner.tokens.iter().enumerate() {
+            let text = &source[token.start..token.end];
+            let name = match token.kind {
+                TokenKind::Word => text,
+                TokenKind::String => text.trim_matches(['"', '\'']),
+                _ => continue,
+            };
+            occurrences.entry(name).or_default().push(at);
         }
+        let mut program = Self {
+            source,
+            is_balanced: scanner.is_balanced && scanner.open.is_empty(),
+            starts: Vec::with_capacity(scanner.tokens.len()),
+            tokens: scanner.tokens,
+            occurrences,
+            steps: Cell::new(0),
+        };
+        for at in 0..program.len() {
+            let before = program.sibling_before(at).filter(|before| {
+                !matches!(program.text(*before), ";" | ",") && !program.is_boundary(*before, at)
+            });
+            let start = before.map_or(at, |before| program.starts[before]);
+            program.starts.push(start);
+            program.steps.set(0);
+        }
+        program
+    }
+
+    /// Returns true if each bracket has a matching one.
+    pub(super) fn is_balanced(&self) -> bool {
+        self.is_balanced
+    }
+
+    /// Returns true if too many tokens were read. Then no answer about the program is certain.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.steps.get() > MAX_STEPS
+    }
+
+    /// Counts a search in the types.
+    pub(super) fn count_search(&self, types: &str) {
+        self.count(types.len() / BYTES_PER_STEP);
+    }
+
+    fn count(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
+    /// The first token of the statement, list element or argument that contains `at`.
+    pub(super) fn expression_start(&self, at: usize) -> usize {
+        self.starts.get(at).copied().unwrap_or(at)
+    }
+
+    /// Returns true if a statement ends before `next`, the sibling after `last`.
+    pub(super) fn is_boundary(&self, last: usize, next: usize) -> bool {
+        let end = match self.kind(last) {
+            Some(TokenKind::Open) => self.partner(last).unwrap_or(last),
+            _ => last,
+        };
+        if self.text(end) == ")" && BLOCK_HEADS.contains(&self.before(last)) {
+            return false;
+        }
+        let begins = match self.kind(next) {
+            Some(TokenKind::Word) => !CONTINUING_WORDS.contains(&self.text(next)),
+            Some(TokenKind::Open) => self.text(next) == "{",
+            Some(TokenKind::String | TokenKind::Number | TokenKind::Template) => true,
+            _ => false,
+        };
+        let on_new_line = self.get(next).is_some_and(|token| token.begins_line);
+        if on_new_line && self.text(last) == "return" && !self.is_property(last) {
+            return true;
+        }
+        let ends = match self.kind(end) {
+            Some(TokenKind::Close) => true,
+            _ => self.ends_value(end),
+        };
+        let after_block = self.text(end) == "}" && self.text(next) != "{";
+        begins && ends && (on_new_line || after_block)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -97,11 +202,13 @@ impl<'a> ProgramTokens<'a> {
     }
 
     pub(super) fn kind(&self, at: usize) -> Option<TokenKind> {
+        self.count(1);
         self.tokens.get(at).map(|token| token.kind)
     }
 
     /// The text of a token; empty beyond the end.
     pub(super) fn text(&self, at: usize) -> &'a str {
+        self.count(1);
         self.tokens
             .get(at)
             .map_or("", |token| &self.source[token.start..token.end])
@@ -126,17 +233,22 @@ impl<'a> ProgramTokens<'a> {
     }
 
     pub(super) fn parent(&self, at: usize) -> Option<usize> {
-        self.tokens.get(at)?.parent
+        self.count(1);
+        let token = self.tokens.get(at).filter(|_| !self.is_exhausted())?;
+        token.parent
     }
 
     pub(super) fn partner(&self, at: usize) -> Option<usize> {
-        self.tokens.get(at)?.partner
+        self.count(1);
+        let token = self.tokens.get(at).filter(|_| !self.is_exhausted())?;
+        token.partner
     }
 
     /// The token before `at` in the same brackets; a bracketed group counts as its opening bracket.
     pub(super) fn sibling_before(&self, at: usize) -> Option<usize> {
-        let before = at.checked_sub(1)?;
-        match self.tokens[before].kind {
+        self.count(1);
+        let before = at.checked_sub(1).filter(|_| !self.is_exhausted())?;
+        match self.tokens.get(before)?.kind {
             TokenKind::Open => None,
             TokenKind::Close => self.tokens[before].partner,
             _ => Some(before),
@@ -145,24 +257,39 @@ impl<'a> ProgramTokens<'a> {
 
     /// The token after `at` in the same brackets; a group counts as its opening bracket.
     pub(super) fn sibling_after(&self, at: usize) -> Option<usize> {
-        let next = match self.tokens.get(at)?.kind {
-            TokenKind::Open => self.tokens[at].partner? + 1,
+        self.count(1);
+        let token = self.tokens.get(at).filter(|_| !self.is_exhausted())?;
+        let next = match token.kind {
+            TokenKind::Open => token.partner? + 1,
             _ => at + 1,
         };
         (self.kind(next)? != TokenKind::Close).then_some(next)
     }
 
-    /// All positions of a word or a name, other than as a property after a dot.
+    /// All positions of a word, and of strings with this content.
+    pub(super) fn occurrences(&self, name: &str) -> impl Iterator<Item = usize> {
+        let positions = self.occurrences.get(name).map_or(&[][..], Vec::as_slice);
+        let positions = positions.iter().copied();
+        positions.take_while(|_| !self.is_exhausted())
+    }
+
+    /// All positions of a name, other than as a property after a dot.
     pub(super) fn names(&self, name: &str) -> impl Iterator<Item = usize> {
-        (0..self.len()).filter(move |at| {
-            self.is_word(*at) && self.text(*at) == name && !matches!(self.before(*at), "." | "?.")
-        })
+        self.occurrences(name)
+            .filter(|at| self.is_word(*at) && !self.is_property(*at))
+    }
+
+    /// Returns true if the word at `at` names a member after a dot.
+    pub(super) fn is_property(&self, at: usize) -> bool {
+        matches!(self.before(at), "." | "?.")
     }
 
     /// Returns true if a value ends with this token.
     pub(super) fn ends_value(&self, at: usize) -> bool {
         match self.kind(at) {
-            Some(TokenKind::Word) => !KEYWORDS_BEFORE_EXPRESSION.contains(&self.text(at)),
+            Some(TokenKind::Word) => {
+                self.is_property(at) || !KEYWORDS_BEFORE_EXPRESSION.contains(&self.text(at))
+            }
             Some(TokenKind::Open) | None => false,
             Some(TokenKind::Operator) => matches!(self.text(at), "++" | "--"),
             Some(_) => true,
@@ -177,6 +304,7 @@ struct TokenScanner<'a> {
     tokens: Vec<Token>,
     /// The open brackets.
     open: Vec<usize>,
+    is_balanced: bool,
     begins_line: bool,
 }
 
@@ -185,11 +313,14 @@ impl TokenScanner<'_> {
         let start = self.at;
         let byte = self.text[start];
         match byte {
-            b'\n' => {
+            b'\n' | b'\r' => {
                 self.at += 1;
                 self.begins_line = true;
             }
-            byte if byte.is_ascii_whitespace() => self.at += 1,
+            _ if let Some(blank) = self.blank() => {
+                self.at += blank.len_utf8();
+                self.begins_line |= LINE_SEPARATORS.contains(&blank);
+            }
             b'\'' | b'"' => {
                 self.string(byte);
                 self.push(TokenKind::String, start);
@@ -198,10 +329,14 @@ impl TokenScanner<'_> {
                 self.at += 1;
                 self.template(start);
             }
-            b'/' if self.peek(1) == b'/' => self.skip_until("\n"),
+            b'/' if self.peek(1) == b'/' => {
+                let end = self.source[start..].find(LINE_BREAKS);
+                self.at = end.map_or(self.text.len(), |end| start + end);
+            }
             b'/' if self.peek(1) == b'*' => {
-                self.at += 2;
-                self.skip_until("*/");
+                let end = self.source[start + 2..].find("*/");
+                self.at = end.map_or(self.text.len(), |end| start + end + 4);
+                self.begins_line |= self.source[start..self.at].contains(LINE_BREAKS);
             }
             b'/' if !self.follows_value() => {
                 self.regular_expression();
@@ -224,13 +359,13 @@ impl TokenScanner<'_> {
                 }
             }
             byte if byte.is_ascii_digit() => {
-                while is_word(self.peek(0)) || (self.peek(0) == b'.' && self.peek(1) != b'.') {
+                while self.continues_word() || (self.peek(0) == b'.' && self.peek(1) != b'.') {
                     self.at += 1;
                 }
                 self.push(TokenKind::Number, start);
             }
             byte if is_word(byte) => {
-                while is_word(self.peek(0)) {
+                while self.continues_word() {
                     self.at += 1;
                 }
                 self.push(TokenKind::Word, start);
@@ -255,7 +390,13 @@ impl TokenScanner<'_> {
         {
             self.tokens[open].partner = Some(at);
             partner = Some(open);
+            self.is_balanced &= match self.text[self.tokens[open].start] {
+                b'(' => self.text[start] == b')',
+                b'[' => self.text[start] == b']',
+                _ => self.text[start] == b'}',
+            };
         }
+        self.is_balanced &= kind != TokenKind::Close || partner.is_some();
         self.tokens.push(Token {
             kind,
             start,
@@ -278,8 +419,11 @@ impl TokenScanner<'_> {
             return false;
         };
         let text = &self.source[last.start..last.end];
+        let before = self.tokens.iter().rev().nth(1);
+        let is_property =
+            before.is_some_and(|dot| matches!(&self.source[dot.start..dot.end], "." | "?."));
         match last.kind {
-            TokenKind::Word => !KEYWORDS_BEFORE_EXPRESSION.contains(&text),
+            TokenKind::Word => is_property || !KEYWORDS_BEFORE_EXPRESSION.contains(&text),
             TokenKind::Open => false,
             TokenKind::Operator => matches!(text, "++" | "--"),
             _ => true,
@@ -349,14 +493,14 @@ impl TokenScanner<'_> {
         }
     }
 
-    fn skip_until(&mut self, end: &str) {
-        let rest = &self.text[self.at.min(self.text.len())..];
-        let found = rest
-            .windows(end.len())
-            .position(|window| window == end.as_bytes());
-        // The line break after a comment is left for the next step.
-        let after = end.trim_start().len();
-        self.at += found.map_or(rest.len(), |found| found + after);
+    /// The blank or line separator here.
+    fn blank(&self) -> Option<char> {
+        let next = self.source.get(self.at..)?.chars().next()?;
+        (next.is_whitespace() || next == '\u{feff}').then_some(next)
+    }
+
+    fn continues_word(&self) -> bool {
+        is_word(self.peek(0)) && self.blank().is_none()
     }
 }
 

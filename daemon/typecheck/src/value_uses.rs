@@ -4,12 +4,15 @@
 
 use super::{
     enclosing_call::{chain_before, next_after_chain},
-    execution::{expression_start, is_certain},
+    execution::is_certain,
     program_tokens::{BLOCK_HEADS, ProgramTokens, TokenKind},
 };
 
 /// The maximum number of uses of a variable that are looked at in detail.
 const MAX_USES: usize = 50;
+
+/// The maximum number of constants through which a value is followed.
+const MAX_CONSTANTS: usize = 5;
 
 /// Functions of the language that throw without a value.
 const NEEDING_A_VALUE: &[&str] = &[
@@ -41,7 +44,7 @@ const TESTS: &[&str] = &[
 /// Returns true if the program certainly fails because the member at `at` is missing.
 pub(super) fn fails_without(program: &ProgramTokens<'_>, at: usize) -> bool {
     if let Some((name, is_constant)) = binding(program, at) {
-        return is_constant && variable_fails(program, name);
+        return is_constant && variable_fails(program, name, MAX_CONSTANTS);
     }
     if !matches!(program.before(at), "." | "[") {
         return false;
@@ -50,21 +53,17 @@ pub(super) fn fails_without(program: &ProgramTokens<'_>, at: usize) -> bool {
         "]" if program.before(at) == "[" => at + 1,
         _ => at,
     };
-    is_certain(program, at) && expression_fails(program, end)
+    is_certain(program, at) && expression_fails(program, end, MAX_CONSTANTS)
 }
 
 /// Returns true if some code tests if a member or variable with this name exists, or defines it.
 pub(super) fn is_tested(program: &ProgramTokens<'_>, name: &str, except: usize) -> bool {
-    (0..program.len()).any(|at| match program.kind(at) {
-        Some(TokenKind::String) => {
-            let is_operand =
-                program.text(at + 1) == "in" || matches!(program.before(at), "(" | ",");
-            at != except && is_operand && program.text(at).trim_matches(['"', '\'']) == name
+    program.occurrences(name).any(|at| {
+        if program.is_word(at) {
+            return is_test(program, at) || at != except && is_assigned_at(program, at);
         }
-        Some(TokenKind::Word) if program.text(at) == name => {
-            is_test(program, at) || at != except && is_assigned_at(program, at)
-        }
-        _ => false,
+        let is_operand = program.text(at + 1) == "in" || matches!(program.before(at), "(" | ",");
+        at != except && is_operand
     })
 }
 
@@ -94,15 +93,15 @@ pub(super) fn is_test(program: &ProgramTokens<'_>, at: usize) -> bool {
 
 /// Returns true if the variable, or a member with this name, gets another value after its declaration.
 pub(super) fn is_reassigned(program: &ProgramTokens<'_>, name: &str) -> bool {
-    (0..program.len())
-        .any(|at| program.is_word(at) && program.text(at) == name && is_assigned_at(program, at))
+    program
+        .occurrences(name)
+        .any(|at| program.is_word(at) && is_assigned_at(program, at))
 }
 
 /// Returns true if an object or class of the program has a member with this name.
 pub(super) fn is_key(program: &ProgramTokens<'_>, name: &str) -> bool {
-    (0..program.len()).any(|at| {
-        program.text(at).trim_matches(['"', '\'']) == name
-            && matches!(program.text(at + 1), ":" | "(")
+    program.occurrences(name).any(|at| {
+        matches!(program.text(at + 1), ":" | "(")
             && matches!(program.before(at), "{" | "," | "}" | "get" | "async")
     })
 }
@@ -239,7 +238,10 @@ pub(super) fn binding<'a>(program: &ProgramTokens<'a>, at: usize) -> Option<(&'a
 }
 
 /// Returns true if the program certainly fails because this variable is `undefined`.
-fn variable_fails(program: &ProgramTokens<'_>, name: &str) -> bool {
+fn variable_fails(program: &ProgramTokens<'_>, name: &str, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
     let mut declarations = 0;
     let mut uses = 0;
     let mut fails = false;
@@ -258,7 +260,8 @@ fn variable_fails(program: &ProgramTokens<'_>, name: &str) -> bool {
             return false;
         } else {
             uses += 1;
-            fails |= uses <= MAX_USES && is_certain(program, at) && expression_fails(program, at);
+            fails |=
+                uses <= MAX_USES && is_certain(program, at) && expression_fails(program, at, depth);
         }
     }
     fails && declarations <= 1
@@ -289,7 +292,7 @@ pub(super) fn is_parameter(program: &ProgramTokens<'_>, at: usize) -> bool {
 
 /// Returns true if evaluating the code around an expression throws if the expression, which ends with the token at `end`,
 /// is `undefined`.
-fn expression_fails(program: &ProgramTokens<'_>, end: usize) -> bool {
+fn expression_fails(program: &ProgramTokens<'_>, end: usize, depth: usize) -> bool {
     let next = next_after_chain(program, end + 1);
     let follows = program.get(next).is_some_and(|token| !token.begins_line);
     match program.text(next) {
@@ -316,7 +319,7 @@ fn expression_fails(program: &ProgramTokens<'_>, end: usize) -> bool {
         "=" => {
             let target = start.saturating_sub(2);
             if program.is_word(target) && program.before(target) == "const" {
-                return variable_fails(program, program.text(target));
+                return variable_fails(program, program.text(target), depth);
             }
             let pattern = program.partner(target);
             matches!(program.text(target), "}" | "]")
@@ -372,9 +375,9 @@ fn end_of_member(program: &ProgramTokens<'_>, at: usize) -> usize {
 
 pub(super) fn is_assigned_at(program: &ProgramTokens<'_>, at: usize) -> bool {
     let next = program.text(at + 1);
-    let is_declared = matches!(program.before(at), "const" | "let" | "var")
-        || program.text(expression_start(program, at)) == "const";
-    let assigns = next.ends_with('=') && !matches!(next, "==" | "===" | "!=" | "!==" | "<=" | ">=");
+    let assigns = next.ends_with('=')
+        && program.kind(at + 1) == Some(TokenKind::Operator)
+        && !matches!(next, "==" | "===" | "!=" | "!==" | "<=" | ">=");
     let in_pattern = || {
         // `[a, b] = …` and `({ a } = …)`.
         let open = program.parent(at);
@@ -385,5 +388,7 @@ pub(super) fn is_assigned_at(program: &ProgramTokens<'_>, at: usize) -> bool {
                 && !program.is_open(open, "(")
         })
     };
-    !is_declared && (assigns || in_pattern())
+    (assigns || in_pattern())
+        && !matches!(program.before(at), "const" | "let" | "var")
+        && program.text(program.expression_start(at)) != "const"
 }

@@ -13,9 +13,9 @@ use super::super::{
     hints::{members_of_type, quoted_after},
     printed_types::{self, alternatives},
     program_tokens::{ProgramTokens, TokenKind},
-    value_origin::Origins,
+    value_origin::{Origins, WantedType},
     value_uses::{
-        constant_object, expression_before, fails_without, is_key, is_reassigned, is_test,
+        binding, constant_object, expression_before, fails_without, is_key, is_reassigned, is_test,
         is_tested, is_written_out, lists_members, member_names, receiver_end, receiver_names,
         value_end,
     },
@@ -87,6 +87,16 @@ pub(super) struct SeverityContext<'a> {
 
 /// The severity of a diagnostic; `None` if it is not reported.
 pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
+    let severity = judged(code, message, context)?;
+    // Brackets that do not match, or too much to read: no answer about the program is certain.
+    let is_readable = context.program.is_balanced() && !context.program.is_exhausted();
+    if severity == Severity::Error && !is_readable {
+        return Some(Severity::Warning);
+    }
+    Some(severity)
+}
+
+fn judged(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     if (7000..7100).contains(&code) || IGNORED_CODES.contains(&code) {
         return None;
     }
@@ -113,8 +123,8 @@ pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Opt
         2349 | 2351 | 2488 | 2504 => error_if(unusable(message, context)),
         // A variable that is used before its declaration, a constant that is assigned, a module that cannot exist.
         2448 | 2449 | 2588 | 2307 => error_if(is_certain(context.program, context.at)),
-        // The engine refuses such a program as a whole.
-        2451 => Severity::Error,
+        // The engine refuses such a program as a whole, unless one declaration is for the compiler only.
+        2451 => error_if(context.program.names("declare").next().is_none()),
         _ => Severity::Warning,
     };
     // An observed type is no guarantee.
@@ -145,13 +155,10 @@ fn unknown_name(message: &str, context: &SeverityContext<'_>) -> bool {
     };
     let is_guarded = || {
         program.names(name).any(|at| program.before(at) == "typeof")
-            || (0..program.len()).any(|at| {
-                let is_property = program.text(at) == name
-                    && program.before(at) == "."
-                    && program.text(at.saturating_sub(2)) == "globalThis";
-                let is_quoted = program.kind(at) == Some(TokenKind::String)
-                    && program.text(at).trim_matches(['"', '\'']) == name;
-                is_property || is_quoted
+            || program.occurrences(name).any(|at| {
+                let is_global =
+                    program.is_property(at) && program.text(at.saturating_sub(2)) == "globalThis";
+                is_global || program.kind(at) == Some(TokenKind::String)
             })
     };
     !ENGINE_GLOBALS.contains(&name) && !is_guarded() && is_certain(program, context.at)
@@ -170,6 +177,7 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
         return None;
     }
     let program = context.program;
+    program.count_search(context.types);
     if members_of_type(context.types, of).is_some() {
         return Some(error_if(!is_tested(program, name, context.at)));
     }
@@ -178,13 +186,20 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
     let lacks_it = || {
         let is_misspelled = first.contains("'. Did you mean '");
         match of {
-            of if of.starts_with("Promise<") || is_closed(of, context.types) => true,
+            of if of.starts_with("Promise<") => is_known_receiver(context, WantedType::Promise),
+            of if is_closed(of, context) => is_known_receiver(context, WantedType::Members),
             // The program may define the member.
             _ if is_key(program, name) => false,
-            "string" | "number" | "boolean" | "bigint" => is_known_receiver(context),
-            of if is_literal_type(of) => is_known_receiver(context),
+            "string" | "number" | "boolean" | "bigint" => {
+                is_known_receiver(context, WantedType::Members)
+            }
+            of if is_literal_type(of) => is_known_receiver(context, WantedType::Members),
             of if LIBRARY_OBJECTS.contains(&of) => is_misspelled,
-            _ => is_misspelled && is_library_type(of) && is_known_receiver(context),
+            _ => {
+                is_misspelled
+                    && is_library_type(of)
+                    && is_known_receiver(context, WantedType::Members)
+            }
         }
     };
     let fails = !is_of_union
@@ -198,37 +213,43 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
 }
 
 /// Returns true if the expression before a member certainly has the type that the compiler infers.
-fn is_known_receiver(context: &SeverityContext<'_>) -> bool {
+fn is_known_receiver(context: &SeverityContext<'_>, wanted: WantedType) -> bool {
     let program = context.program;
+    if binding(program, context.at).is_some() {
+        let open = program.parent(context.at);
+        return open.is_some_and(|open| origins(context, wanted).is_pattern_known(open));
+    }
     receiver_end(program, context.at).is_some_and(|end| {
         let start = expression_before(program, end);
-        origins(context).is_known(start, end + 1)
+        origins(context, wanted).is_known(start, end + 1)
     })
 }
 
 fn is_library_type(printed: &str) -> bool {
-    printed.ends_with("[]")
-        || ["Map<", "Set<", "Date", "RegExp", "Array<"]
-            .iter()
-            .any(|name| printed.starts_with(name))
+    let name = printed.split('<').next().unwrap_or(printed);
+    kind_of(printed) == Some(JsonKind::Array) || matches!(name, "Map" | "Set" | "Date" | "RegExp")
 }
 
-fn origins<'a>(context: &SeverityContext<'a>) -> Origins<'a> {
+fn origins<'a>(context: &SeverityContext<'a>, wanted: WantedType) -> Origins<'a> {
     Origins {
         program: context.program,
         types: context.types,
+        wanted,
     }
 }
 
 /// Returns true if a tool refuses all members but those of a printed type: each of its alternatives is marked, or is the
 /// name of a marked type.
-fn is_closed(printed: &str, types: &str) -> bool {
+fn is_closed(printed: &str, context: &SeverityContext<'_>) -> bool {
     let mut parts = alternatives(printed).into_iter().peekable();
     parts.peek().is_some()
         && parts.all(|part| {
             let name = part.rsplit('.').next().unwrap_or(part);
+            context.program.count_search(context.types);
             part.starts_with("Closed<") && part.ends_with('>')
-                || types.contains(&format!("    type {name} = Closed<"))
+                || context
+                    .types
+                    .contains(&format!("    type {name} = Closed<"))
         })
 }
 
@@ -269,7 +290,7 @@ fn unknown_argument(first: &str, context: &SeverityContext<'_>) -> bool {
     if argument_of(context).is_none() {
         return false;
     }
-    if is_closed(target, context.types) {
+    if is_closed(target, context) {
         return true;
     }
     let kinds: Option<Vec<JsonKind>> = alternatives(target).into_iter().map(kind_of).collect();
@@ -339,7 +360,10 @@ fn is_refused_value(code: u32, message: &str, context: &SeverityContext<'_>) -> 
     // An object may have a `toJSON` that gives another kind.
     let is_object = kind_of(source) == Some(JsonKind::Object);
     let never_fits = !is_object && (is_literal_type(source) || differ_in_kind(source, target));
-    code != 2769 && is_value && never_fits && origins(context).is_known(start, end)
+    code != 2769
+        && is_value
+        && never_fits
+        && origins(context, WantedType::Value).is_known(start, end)
 }
 
 /// The types of `Type 'source' is not assignable to type 'target'.`, or of `Property 'a' is missing in type 'source' but
@@ -384,12 +408,12 @@ fn is_literal_type(printed: &str) -> bool {
 
 /// The kind of the values of a printed type; `None` if the type does not show it.
 fn kind_of(printed: &str) -> Option<JsonKind> {
+    if alternatives(printed) != [printed] {
+        return None;
+    }
     let starts = |beginnings: &[&str]| beginnings.iter().any(|start| printed.starts_with(start));
     if printed.ends_with("[]") || starts(&["[", "Array<", "readonly "]) {
         return Some(JsonKind::Array);
-    }
-    if printed.contains(" | ") {
-        return None;
     }
     match printed {
         "string" => Some(JsonKind::String),
@@ -429,15 +453,21 @@ fn unusable(message: &str, context: &SeverityContext<'_>) -> bool {
         .split_once("Type '")
         .and_then(|(_, rest)| rest.split_once('\''))
         .map_or("", |(of, _)| of);
+    program.count_search(context.types);
     if members_of_type(context.types, of).is_some() {
         return !is_test(program, context.at);
     }
+    let wanted = if of.starts_with("Promise<") {
+        WantedType::Promise
+    } else {
+        WantedType::Members
+    };
     let is_union = of.contains(" | ") || message.contains("Not all constituents");
     let end = enclosing_call::end_of_chain(program, context.at);
     !is_union
         && !is_reassigned(program, program.text(context.at))
         && is_certain(program, context.at)
-        && (of.starts_with("Promise<") || origins(context).is_known(context.at, end + 1))
+        && origins(context, wanted).is_known(context.at, end + 1)
 }
 
 fn has_too_many(first: &str) -> bool {
@@ -463,6 +493,8 @@ mod tests {
             ("string[]", "(\"a\" | \"b\")[]", false),
             ("string | number", "string", false),
             ("string", "Mux.Files.Mode", false),
+            ("string | string[]", "string", false),
+            ("\"a | b\"", "number", true),
         ] {
             assert_eq!(
                 differ_in_kind(source, target),

@@ -6,7 +6,7 @@ use super::*;
 
 mod sure;
 
-const TYPES: &str = "declare const mux: Mux;\ntype R = {\n  /** B. */\n  b: number;\n};\n";
+const TYPES: &str = "declare const mux: Mux;\ntype R = {\n  /** B. */\n  b: number;\n};\n  readonly v: Mux.V;\n  interface V {\n    get(): Promise<Closed<{}>>;\n  }\n";
 
 /// The result for one compiler diagnostic at the mark in the program.
 fn found(program: &str, code: u32, message: &str) -> Vec<Diagnostic> {
@@ -106,6 +106,48 @@ fn irrelevant_advice_and_folder_paths_are_removed() {
         diagnostics[0].message.len() < MAX_MESSAGE_BYTES + 10
             && diagnostics[0].message.ends_with(" …")
     );
+}
+
+#[test]
+fn marks_of_closed_types_are_removed_outside_of_quotes() {
+    for (given, expected) in [
+        (
+            "Type 'Closed<{ a: Closed<{ f: () => Set<1>; }>[]; }>' is wrong.",
+            "Type '{ a: { f: () => Set<1>; }[]; }' is wrong.",
+        ),
+        (
+            "Type '\"Closed<x>\"' is not 'Closed<{}>'.",
+            "Type '\"Closed<x>\"' is not '{}'.",
+        ),
+        (
+            "Type 'NotClosed<1>' is wrong.",
+            "Type 'NotClosed<1>' is wrong.",
+        ),
+    ] {
+        assert_eq!(without_marks(given), expected);
+    }
+    let long = format!("Type '\"{}", "Closed<".repeat(100_000));
+    assert!(found("¦x", 2322, &long)[0].message.ends_with(" …"));
+}
+
+#[test]
+fn long_programs_are_judged_within_a_limit() {
+    for term in ["o.zz", "f(o.zz)", "(() => o.zz.x)()", "o.zz.zz.zz.zz"] {
+        let line = format!(
+            "const o = await mux.v.get(); return {}",
+            vec![term; 4000].join(" + ")
+        );
+        let at = line.find(".zz").unwrap() + 1;
+        let found: Vec<Value> = (0..200).map(|n| json!({
+            "range": {
+                "start": { "line": 0, "character": WRAPPER_PREFIX.len() + at + n * (term.len() + 3) },
+                "end": { "line": 0, "character": WRAPPER_PREFIX.len() + at + n * (term.len() + 3) + 2 },
+            },
+            "severity": 1, "code": 2339,
+            "message": "Property 'zz' does not exist on type 'Closed<{ b: number; }>'.",
+        })).collect();
+        assert!(!judged(found.into(), &line, "/f").is_empty(), "{term}");
+    }
 }
 
 #[test]

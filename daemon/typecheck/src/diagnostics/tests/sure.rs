@@ -260,37 +260,111 @@ fn only_certain_failures_are_errors() {
 
 const CLOSED: &str = "Property 'a' does not exist on type 'Closed<{ b: number; }>'.";
 
+/// What certainly has the type that the compiler infers.
+const DECLARED: &str = "const r = await mux.v.get(), rs = r.list, s = { r }; ";
+
 #[test]
 fn missing_member_is_an_error_if_the_program_certainly_fails() {
     use Severity::{Error, Warning};
     for (program, expected) in [
         ("r.¦a.x", Error),
         ("r.¦a()", Error),
-        ("(await f()).¦a.x", Error),
+        ("(await mux.v.get({ k: f() })).¦a.x", Error),
         ("for (const x of r.¦a) {}", Error),
         ("[...r.¦a]", Error),
         ("Object.keys(r.¦a)", Error),
         ("const a = r.¦a; a.map(f)", Error),
         ("const { ¦a } = r; a.map(f)", Error),
         ("const { ¦a: list } = r; list.map(f)", Error),
-        ("xs.map((r) => r.¦a.x)", Error),
-        ("async function f(r): Promise<void> { r.¦a.x } f()", Error),
-        ("const f = (r) => { r.¦a.x }; f(1)", Error),
-        ("class C { m(r) { r.¦a.x } } new C().m(1)", Error),
+        ("async function f(): Promise<void> { r.¦a.x } f()", Error),
+        ("const f = () => { r.¦a.x }; f(1)", Error),
+        ("const f = (q) => { if (q) { q() } r.¦a.x }; f(1)", Error),
+        ("function main() { return r.¦a.x }", Error),
+        ("const f = async () => r.¦a.x; return await f()", Error),
+        (
+            "const f = async () => r.¦a.x; return Promise.all([f()])",
+            Error,
+        ),
+        (
+            "const f = async () => r.¦a.x; const g = () => f(); return await g()",
+            Error,
+        ),
+        ("await (async () => { r.¦a.x })()", Error),
+        ("await new Promise((done) => r.¦a.x)", Error),
+        ("await r.b.then(() => r.¦a.x)", Error),
         ("try { r.¦a.x } catch (e) { throw e }", Error),
+        ("try { r.¦a.x } finally { f() }", Error),
+        ("do { r.¦a.x } while (q)", Error),
         ("if (r) { b() } r.¦a.x", Error),
         ("if (r) throw e\nr.¦a.x", Error),
-        ("xs.forEach((x) => { if (x) return; f(x) }); r.¦a.x", Error),
-        ("if (r) return 1\nr.¦a.x", Warning),
-        ("for (const r of rs) { if (q) continue; r.¦a.x }", Warning),
+        ("rs.forEach((x) => { if (x) return; f(x) }); r.¦a.x", Error),
         (
-            "for (const x of xs) { if (x) continue; f(x) } r.¦a.x",
+            "for (const x of rs) { if (x) continue; f(x) } r.¦a.x",
             Error,
+        ),
+        (
+            "for (const x of rs) { switch (x) { case 1: break } } r.¦a.x",
+            Error,
+        ),
+        ("const n = 1 / r.of / r.¦a.x", Error),
+        ("const\u{a0}n = r.¦a.x", Error),
+        ("if (r) return 1\nr.¦a.x", Warning),
+        ("rs.map((r) => r.¦a.x)", Warning),
+        ("for (const r of rs) { r.¦a.x }", Warning),
+        ("for (const x of rs) r.¦a.x", Warning),
+        ("for await (const x of rs) r.¦a.x", Warning),
+        ("for (let i = 0; i < 1; i += r.¦a.x) {}", Warning),
+        ("while (q) r.¦a.x", Warning),
+        ("class C { m(q) { r.¦a.x } } new C().m(1)", Warning),
+        ("const o = { get p() { return r.¦a.x } }; o.p", Warning),
+        ("const o = { f: () => r.¦a.x }; o.f()", Warning),
+        ("function* f() { r.¦a.x } f()", Warning),
+        ("const f = function* () { r.¦a.x }; f()", Warning),
+        ("const out = { log() { r.¦a.x } }; console.log(1)", Warning),
+        ("function log() { r.¦a.x } console.log(1)", Warning),
+        ("function f() { r.¦a.x } { const f = g; f() }", Warning),
+        ("const f = () => r.¦a.x; rs.map(f)", Warning),
+        ("const f = (() => r.¦a.x)", Warning),
+        ("return { f: () => r.¦a.x }", Warning),
+        ("() => r.¦a.x; f()", Warning),
+        ("try { return r.¦a.x } finally { return 1 }", Warning),
+        (
+            "try { r.¦a.x } catch (e) { for (const x of e) { return x } throw e }",
+            Warning,
         ),
         ("await safe(() => r.¦a.x)", Warning),
         ("async function f() { r.¦a.x } await f().catch(g)", Warning),
+        ("async function f() { r.¦a.x } f(); g()", Warning),
         (
-            "await Promise.allSettled(rs.map(async (r) => r.¦a.x))",
+            "const jobs = rs.map(async (q) => r.¦a.x); await Promise.allSettled(jobs)",
+            Warning,
+        ),
+        (
+            "const p = (async () => r.¦a.x)(); try { await p } catch {}",
+            Warning,
+        ),
+        (
+            "const p = Promise.resolve().then(() => r.¦a.x); await p.catch(() => 0)",
+            Warning,
+        ),
+        (
+            "const work = async (id) => r.¦a.x; for (const id of rs) all.push(work(id))",
+            Warning,
+        ),
+        (
+            "async function f() { r.¦a.x } const g = () => f(); g(); 1",
+            Warning,
+        ),
+        (
+            "const f = async () => r.¦a.x; await f().then(g, h)",
+            Warning,
+        ),
+        (
+            "await Promise.allSettled(rs.map(async (q) => r.¦a.x))",
+            Warning,
+        ),
+        (
+            "await Promise.allSettled([(async () => r.¦a.x)()])",
             Warning,
         ),
         ("q?.map((x) => r.¦a.x)", Warning),
@@ -306,26 +380,87 @@ fn missing_member_is_an_error_if_the_program_certainly_fails() {
         ("if (q) {} else r.¦a.x", Warning),
         ("q && r.¦a.x", Warning),
         ("q ? r.¦a.x : 1", Warning),
-        ("switch (q) { case 1: r.¦a.x }", Warning),
+        (
+            "switch (q) { case 1: f(); r.¦a.x; break; default: }",
+            Warning,
+        ),
+        (
+            "for (;;) { switch (q) { case 1: continue } r.¦a.x }",
+            Warning,
+        ),
+        (
+            "do { switch (q) { case 1: continue } r.¦a.x } while (q)",
+            Warning,
+        ),
+        (
+            "l: do { for (;;) { continue l } r.¦a.x } while (q)",
+            Warning,
+        ),
+        ("l: { for (;;) { break l } r.¦a.x }", Warning),
         ("try { r.¦a.x } catch {}", Warning),
         ("try { f() } catch { r.¦a.x }", Warning),
         ("f().catch(() => r.¦a.x)", Warning),
         ("f().then(g, () => r.¦a.x)", Warning),
-        ("function unused(r) { r.¦a.x }", Warning),
-        ("function f(r) { r.¦a.x } if (q) f(1)", Warning),
+        ("function unused() { r.¦a.x }", Warning),
+        ("function f() { r.¦a.x } if (q) f(1)", Warning),
         ("function f(x = r.¦a.x) {} f(1)", Warning),
+        ("function f(x = r.¦a.x): string {} f(1)", Warning),
+        ("const { q = r.¦a.x } = s", Warning),
+        ("for (const { q = r.¦a.x } of rs) {}", Warning),
         ("return 1; r.¦a.x", Warning),
+        ("return /* \n */ 1; r.¦a.x", Warning),
+        ("if (q) f() /*\n*/ return\nr.¦a.x", Warning),
         ("r = r.b; r.¦a.x", Warning),
         ("s.r = 1; s.r.¦a.x", Warning),
         ("r.a = 1; r.¦a.x", Warning),
+        ("Object.assign(r, f()); r.¦a.x", Warning),
         ("const { ¦a = [] } = r; a.map(f)", Warning),
         ("let { ¦a } = r; a.map(f)", Warning),
         ("const { ¦a } = r; a ?? r", Warning),
+        ("const { ¦a } = f(); a.map(f)", Warning),
         ("const a = r.¦a; if (!a) return; a.map(f)", Warning),
+        ("const b = r.¦a; const c = b; const b = c", Warning),
         ("const x = { ...r.¦a }", Warning),
+        ("f().¦a.x", Warning),
+        ("r.¦a.x; f(", Warning),
+        ("r.¦a.x; f(]", Warning),
     ] {
-        assert_eq!(severity(program, 2339, CLOSED), Some(expected), "{program}");
+        let program = format!("{DECLARED}{program}");
+        let found = severity(&program, 2339, CLOSED);
+        assert_eq!(found, Some(expected), "{program}");
     }
+}
+
+#[test]
+fn member_of_a_promise_is_an_error_if_it_is_one() {
+    use Severity::{Error, Warning};
+    for (program, expected) in [
+        ("mux.v.get().¦a.x", Error),
+        ("const p = mux.v.get(); p.¦a.x", Error),
+        ("async function f(q) {} f(q).¦a.x", Error),
+        ("const f = async (q) => 1; const p = f(q); p.¦a.x", Error),
+        ("const p = f(); p.¦a.x", Warning),
+        ("const p: Promise<1> = f(); p.¦a.x", Warning),
+        ("function f(): Promise<1> {} f().¦a.x", Warning),
+    ] {
+        let message = "Property 'a' does not exist on type 'Promise<number>'.";
+        assert_eq!(
+            severity(program, 2339, message),
+            Some(expected),
+            "{program}"
+        );
+    }
+}
+
+#[test]
+fn second_declaration_for_the_compiler_is_a_warning() {
+    let message = "Cannot redeclare block-scoped variable 'x'.";
+    let of = |program| severity(program, 2451, message);
+    assert_eq!(of("let x; let ¦x = 5"), Some(Severity::Error));
+    assert_eq!(
+        of("declare let x: any; const ¦x = 5"),
+        Some(Severity::Warning)
+    );
 }
 
 #[test]
@@ -344,6 +479,8 @@ fn unknown_global_is_an_error_unless_it_is_guarded() {
         ("globalThis.process ? ¦process.env : 1", Warning),
         ("if (\"process\" in globalThis) ¦process.exit()", Warning),
         ("try { ¦process.exit() } catch {}", Warning),
+        ("for (const i of []) ¦process.exit()", Warning),
+        ("[].map(() => ¦process.exit())", Warning),
     ] {
         let message = "Cannot find name 'process'.";
         assert_eq!(
@@ -526,8 +663,36 @@ fn type_is_certain_only_if_its_origin_shows_it() {
     for (program, expected) in [
         ("\"x\".¦toUppercase()", Error),
         ("const s = \"x\"; s.trim().¦toUppercase()", Error),
-        ("[\"x\"].map((s) => s.¦toUppercase())", Error),
-        ("for (const s of [\"x\"]) s.¦toUppercase()", Error),
+        ("const list = [\"x\"]; list[0].¦toUppercase()", Error),
+        (
+            "const s = Object.keys({ a: f.b }.a)[0]; s.¦toUppercase()",
+            Warning,
+        ),
+        ("[\"x\"].map((s) => s.¦toUppercase())", Warning),
+        ("for (const s of [\"x\"]) s.¦toUppercase()", Warning),
+        (
+            "const list = [\"x\"]; list.push(f()); list[1].¦toUppercase()",
+            Warning,
+        ),
+        (
+            "const list = [\"x\"]; list[0] = f(); list[0].¦toUppercase()",
+            Warning,
+        ),
+        (
+            "const data: Record<string, string> = JSON.parse(t); Object.values(data)[0].¦toUppercase()",
+            Warning,
+        ),
+        (
+            "[...new Set<string>(JSON.parse(t))][0].¦toUppercase()",
+            Warning,
+        ),
+        ("const s = [mk(1)]; s[0].¦toUppercase()", Warning),
+        ("const s = true && other; s.¦toUppercase()", Warning),
+        ("const s = ok ? raw : \"\"; s.¦toUppercase()", Warning),
+        (
+            "const s = [\"x\"].find((x): x is string => true); s.¦toUppercase()",
+            Warning,
+        ),
         ("const s: string = f(); s.¦toUppercase()", Warning),
         ("const s = f(); s.¦toUppercase()", Warning),
         ("let s = \"x\"; s = f(s); s.¦toUppercase()", Warning),
