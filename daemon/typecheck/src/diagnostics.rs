@@ -239,7 +239,7 @@ fn cleaned(message: &str, folder: &str) -> String {
 fn without_marks(line: &str) -> String {
     const MARK: &str = "Closed<";
     let mut text = String::with_capacity(line.len());
-    // Whether each open `<` belongs to a mark.
+    // For each open `<`, true if it belongs to a mark.
     let mut open = Vec::new();
     let mut rest = line;
     let mut before = ' ';

@@ -47,7 +47,7 @@ enum FunctionCall {
     Unknown,
 }
 
-/// What a block belongs to.
+/// The construct that a block belongs to.
 enum BlockKind {
     Arrow(usize),
     /// The keyword `function`.
@@ -63,7 +63,7 @@ enum BlockKind {
     Try,
 }
 
-/// What becomes of a promise in the statement that makes it.
+/// How the statement that makes a promise uses it.
 enum PromiseUse {
     Awaited,
     Returned,
@@ -147,7 +147,7 @@ impl ExecutionSearch<'_, '_> {
             || binding(program, at).is_some()
     }
 
-    /// If an exception or rejection of the call that contains the token at `at` leaves its statement, whether that is
+    /// If an exception or rejection of the call that contains the token at `at` leaves its statement: true if that is
     /// because the function around it returns the promise.
     fn propagates(&self, at: usize, is_rejection: bool) -> Option<bool> {
         if self.is_handled(at) {
@@ -194,7 +194,7 @@ impl ExecutionSearch<'_, '_> {
         false
     }
 
-    /// What becomes of the promise of the chain that contains the token at `at`.
+    /// How the statement uses the promise of the chain that contains the token at `at`.
     fn promise_use(&self, at: usize) -> PromiseUse {
         let program = self.program;
         let chain = expression_before(program, at);
@@ -242,7 +242,7 @@ impl ExecutionSearch<'_, '_> {
         program.expression_start(start) == start
     }
 
-    /// What surrounds the statement or expression that contains `at`; `None` at the top level of the program.
+    /// The surroundings of the statement or expression that contains `at`; `None` at the top level of the program.
     fn around(&self, at: usize) -> Option<Surrounding> {
         let program = self.program;
         let mut start = at;
@@ -361,7 +361,7 @@ impl ExecutionSearch<'_, '_> {
         true
     }
 
-    /// What surrounds the statements of the block that opens at `open`.
+    /// The surroundings of the statements in the block that opens at `open`.
     fn block(&self, open: usize) -> Surrounding {
         match self.block_kind(open) {
             BlockKind::Arrow(arrow) => Surrounding::Function(self.arrow(arrow)),
@@ -376,7 +376,7 @@ impl ExecutionSearch<'_, '_> {
         }
     }
 
-    /// What the block that opens at `open` belongs to.
+    /// The construct that the block that opens at `open` belongs to.
     fn block_kind(&self, open: usize) -> BlockKind {
         let program = self.program;
         let Some(last) = open.checked_sub(1) else {
@@ -478,7 +478,7 @@ impl ExecutionSearch<'_, '_> {
     /// function of promises.
     fn in_context(&self, start: usize, is_async: bool) -> Function {
         let call = self.call_in_context(start, is_async);
-        // What the executor and the handlers of a promise throw rejects it.
+        // An exception in an executor or handler of a promise rejects the promise.
         let is_handler = matches!(call, FunctionCall::Here(callee) if self.program.is_word(callee));
         Function {
             is_async: is_async || is_handler,

@@ -72,7 +72,7 @@ pub(super) struct Origins<'a> {
     pub(super) wanted: WantedType,
 }
 
-/// What is to be known about a value.
+/// The property of a value that must be certain.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum WantedType {
     /// The value is of its type, or `undefined` if it is an element of a list.

@@ -79,3 +79,76 @@ return (await mux.mail.read({ id: r.first })).body;
 // ---- newer_method
 // The engine may be newer than the type library.
 return [1, 2, 3].average();
+// ---- fetch_in_a_map
+// A list may be empty, so that its callback may not be called.
+const urls = ["https://example.com", "https://example.org"];
+const texts = await Promise.all(urls.map((u) => fetch(u).then((r) => r.text())));
+return texts.length;
+// ---- sleep_that_is_not_there
+// A list may be empty, and a loop may not execute.
+for (let i = 0; i < 2; i++) {
+  await sleep(10);
+}
+return "slept";
+// ---- assignment_to_a_constant
+// A list may be empty, and a loop may not execute.
+const total = 0;
+for (const n of [1, 2]) total += n;
+return total;
+// ---- undeclared_in_a_getter
+// A method or a getter may not be called.
+const o = {
+  get home() {
+    return process.env.HOME;
+  },
+};
+return o.home;
+// ---- undeclared_in_a_constructor
+// A method or a getter may not be called.
+class Client {
+  constructor() {
+    this.agent = new HttpAgent();
+  }
+}
+return new Client().agent;
+// ---- member_of_an_element
+// A list may be empty, so that its callback may not be called.
+const { issues } = await mux.github.list_issues({ owner: "acme", repo: "app" });
+return issues.map((i) => i.author.login);
+// ---- member_of_an_element_in_a_loop
+// A list may be empty, and a loop may not execute.
+const { events } = await mux.calendar.list_events({ from: "2026-03-01" });
+const out = [];
+for (const e of events) {
+  out.push(e.startTime.slice(0, 10));
+}
+return out;
+// ---- member_of_an_element_in_a_sort
+// A list may be empty, so that its callback may not be called.
+const { tasks } = await mux.tasks.list({ project: "app" });
+tasks.sort((a, b) => a.name.localeCompare(b.name));
+return tasks[0].id;
+// ---- member_in_a_template
+// A list may be empty, so that its callback may not be called.
+const { messages } = await mux.mail.search({ query: "a" });
+return messages.map((m) => `${m.sender.name}: ${m.subject}`);
+// ---- destructured_in_a_loop
+// A list may be empty, and a loop may not execute.
+const { transactions } = await mux.bank.transactions({ account: "a1" });
+let sum = 0;
+for (const { value } of transactions) sum += value.toFixed(2).length;
+return sum;
+// ---- promise_in_a_loop
+// A list may be empty, and a loop may not execute.
+const lists = ["inbox", "sent"].map((folder) => mux.mail.search({ query: "a", folder }));
+let n = 0;
+for (const l of lists) n += l.messages.length;
+return n;
+// ---- number_of_an_element_taken_for_a_text
+// A list may be empty, so that its callback may not be called.
+const { issues } = await mux.github.list_issues({ owner: "acme", repo: "app" });
+return issues.map((i) => i.comments.toUpperCase());
+// ---- text_taken_for_a_date_in_a_map
+// A list may be empty, so that its callback may not be called.
+const { events } = await mux.calendar.list_events({ from: "2026-03-01" });
+return events.map((e) => e.start.getHours());
