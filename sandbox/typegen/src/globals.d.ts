@@ -26,8 +26,9 @@ interface Mux {
   };
   /**
    * Reads text as data: JSON, JSON Lines, a Python literal, a list or map of YAML, TSV or CSV, in this order, or as the
-   * format that is named. CSV and TSV become an array of objects of strings. Empty text is null, and a value that is no
-   * string is returned as it is. Text of none of these throws, with line and column.
+   * format that is named. CSV and TSV become an array of objects of strings. Blank text is null in every format, and a
+   * value that is no string is returned as it is. Throws an error with line and column if the text fits no format: a
+   * sentence, or a single line such as `Error: not found`.
    */
   readonly $parse: (text: any, format?: "json" | "jsonl" | "python" | "yaml" | "tsv" | "csv") => any;
   /** Finds tools by a few words, the best first: by their names, servers, arguments and descriptions. */
@@ -174,8 +175,8 @@ type ResourceContents = { uri: string; mimeType?: string; [key: string]: any } &
 /**
  * The result of a tool that declares none and was not called before: its text or, if that is a JSON object or array, the
  * parsed value; null for no text, `null` and Python's `None`; several parts come as an array of parts. `any`, because
- * only the call can tell. Once a tool has answered in text that is not JSON, its type is string for good, and `[]` is
- * one, too.
+ * only the call can tell. Once a tool has answered in text that is not JSON, its type is string: later texts are not
+ * parsed, not even `[]`.
  */
 type ToolText = any;
 

@@ -124,15 +124,15 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// The JSON text of a text in the given format, or else in the first that fits. Empty text is null.
+/// The JSON text of a text in the given format, or else in the first that fits. Blank text is null in every format.
 pub(crate) fn parse(text: &str, format: Option<TextFormat>) -> Result<String, ParseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(format) = format {
-        return format.parse(text);
-    }
     let content = text.trim();
     if content.is_empty() {
         return Ok("null".to_owned());
+    }
+    if let Some(format) = format {
+        return format.parse(text);
     }
     let begins_as_data = content.starts_with(['{', '[', '(', '"', '\'']);
     let mut furthest: Option<ParseError> = None;
@@ -141,6 +141,8 @@ pub(crate) fn parse(text: &str, format: Option<TextFormat>) -> Result<String, Pa
             continue;
         }
         let error = match format.parse(text) {
+            // Of YAML that nobody named, a string is a sentence.
+            Ok(value) if format == TextFormat::Yaml && !value.starts_with(['[', '{']) => continue,
             Ok(value) => return Ok(value),
             Err(error) => error,
         };

@@ -1,20 +1,31 @@
-//! The op for `mux.$parse`. It is a pure function.
+//! The op for `mux.$parse`.
 
-use deno_core::{op2, serde_json::json};
+use deno_core::{OpState, op2, serde_json::json};
 
-use crate::text_formats::{self, ParseError, TextFormat};
+use crate::{
+    bridge::OpBridge,
+    text_formats::{self, ParseError, TextFormat},
+};
 
 /// Parses text in a format; an empty name lets the text decide. Returns `+` and the value as JSON text, or `-` and what
-/// is wrong, also as JSON. Null if no format has the name.
+/// is wrong, also as JSON. Null if no format has the name. Integers of the value are remembered, as those of results.
 #[op2]
 #[string]
-pub(super) fn op_mux_parse(#[string] text: String, #[string] format: String) -> Option<String> {
+pub(super) fn op_mux_parse(
+    state: &mut OpState,
+    #[string] text: String,
+    #[string] format: String,
+) -> Option<String> {
     let format = if format.is_empty() {
         None
     } else {
         Some(TextFormat::named(&format)?)
     };
     let parsed = text_formats::parse(&text, format);
+    if let Ok(value) = &parsed {
+        let bridge = state.borrow_mut::<OpBridge>();
+        bridge.remember_integers(value, "`mux.$parse`");
+    }
     Some(parsed.map_or_else(
         |error| format!("-{}", error_json(&error)),
         |value| format!("+{value}"),

@@ -25,6 +25,11 @@ impl JsonOutput {
         self.text.len()
     }
 
+    /// The part that was written after a length.
+    pub(super) fn since(&self, len: usize) -> &str {
+        &self.text[len..]
+    }
+
     /// Takes back what was written after a length.
     pub(super) fn truncate(&mut self, len: usize) {
         self.text.truncate(len);

@@ -2,7 +2,8 @@
 //! `None`.
 //!
 //! Tuples and sets become arrays, bytes become strings with a character for each byte, and a key that is no string
-//! becomes its source text. `nan` and `inf` become null, as JSON has none of them.
+//! becomes its source text. `NaN`, `Infinity` and the constants of JSON are read, too: many tools mix the two. NaN and
+//! infinities become null, as JSON has none of them.
 
 use std::ops::Range;
 
@@ -13,6 +14,8 @@ use super::{
 
 /// The maximum length of the letters before the quote of a string.
 const MAX_STRING_PREFIX: usize = 2;
+/// The length of `\ude00`.
+const LOW_SURROGATE_BYTES: usize = 6;
 
 pub(super) fn parse(text: &str) -> Result<String, Problem> {
     let mut parser = Parser {
@@ -160,12 +163,11 @@ impl<'a> Parser<'a> {
 
     fn word(&mut self) -> Result<(), Problem> {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-        let word = &rest[..end.unwrap_or(rest.len())];
+        let word = first_word(rest);
         let json = match word {
-            "None" | "nan" | "inf" => "null",
-            "True" => "true",
-            "False" => "false",
+            "None" | "null" | "nan" | "NaN" | "inf" | "Infinity" => "null",
+            "True" | "true" => "true",
+            "False" | "false" => "false",
             "set" if rest.starts_with("set()") => {
                 self.at += "()".len();
                 "[]"
@@ -185,7 +187,7 @@ impl<'a> Parser<'a> {
         } else {
             ""
         };
-        if digits.starts_with(['n', 'i']) {
+        if ["nan", "NaN", "inf", "Infinity"].contains(&first_word(digits)) {
             self.at += signs.len();
             return self.word();
         }
@@ -284,15 +286,17 @@ impl<'a> Parser<'a> {
             _ => 0,
         };
         if digits > 0 {
-            let code = after.get(1..=digits);
-            let is_hex = |code: &&str| code.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let Some(code) = code.filter(is_hex) else {
+            let Some(code) = hexadecimal(after, 1, digits) else {
                 return Err(self.problem(format!("`\\{c}` needs {digits} hexadecimal digits")));
             };
-            let code = u32::from_str_radix(code, 16).unwrap_or_default();
-            // Half an emoji has no other form.
-            string.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             self.at += 2 + digits;
+            let pair = surrogate_pair(code, &self.text[self.at..]);
+            if pair.is_some() {
+                self.at += LOW_SURROGATE_BYTES;
+            }
+            // Half an emoji has no other form.
+            let c = pair.or(char::from_u32(code));
+            string.push(c.unwrap_or(char::REPLACEMENT_CHARACTER));
             return Ok(());
         }
         if c.is_digit(8) {
@@ -370,8 +374,37 @@ struct Key {
     is_string: bool,
 }
 
-/// A number of Python, without its sign, as JSON writes it.
+/// The number of these hexadecimal digits.
+fn hexadecimal(text: &str, start: usize, digits: usize) -> Option<u32> {
+    let code = text.get(start..start + digits)?;
+    let is_hex = code.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u32::from_str_radix(code, 16).ok().filter(|_| is_hex)
+}
+
+/// The character of a high surrogate and of the escape that begins the text, if that is a low surrogate.
+fn surrogate_pair(high: u32, text: &str) -> Option<char> {
+    let low = hexadecimal(text.strip_prefix("\\u")?, 0, 4)?;
+    if !(0xd800..0xdc00).contains(&high) || !(0xdc00..0xe000).contains(&low) {
+        return None;
+    }
+    char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+}
+
+/// The letters, digits and underscores at the beginning of a text.
+fn first_word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// A number of Python, without its sign, as JSON writes it. With a leading zero it is an id such as a postal code, and no
+/// literal.
 fn json_number(spelled: &str) -> Option<String> {
+    let is_separated = spelled
+        .split('_')
+        .all(|part| part.starts_with(|c: char| c.is_ascii_hexdigit()));
+    if spelled.contains('_') && !is_separated {
+        return None;
+    }
     let plain = spelled.replace('_', "");
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
         if let Some(digits) = plain.to_ascii_lowercase().strip_prefix(prefix) {
@@ -390,10 +423,15 @@ fn json_number(spelled: &str) -> Option<String> {
     let has_digits = !whole.is_empty() || fraction.is_some_and(|digits| !digits.is_empty());
     let power = exponent.map(|power| power.trim_start_matches(['+', '-']));
     let is_power = power.is_none_or(|digits| !digits.is_empty() && is_digits(digits));
-    if !has_digits || !is_power || !is_digits(whole) || !fraction.is_none_or(is_digits) {
+    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+    if has_leading_zero
+        || !has_digits
+        || !is_power
+        || !is_digits(whole)
+        || !fraction.is_none_or(is_digits)
+    {
         return None;
     }
-    let whole = whole.trim_start_matches('0');
     let mut number = if whole.is_empty() { "0" } else { whole }.to_owned();
     if let Some(fraction) = fraction {
         number.push('.');

@@ -101,6 +101,15 @@ fn python_literals_are_read_as_python_reads_them() {
             json!([1000, 31, -0.5, 1.0, 2000.0, 4]),
         ),
         ("[nan, -inf, 1.5]", json!([null, null, 1.5])),
+        (
+            "[NaN, Infinity, -Infinity, +nan, {'a': null}, true, false]",
+            json!([null, null, null, null, { "a": null }, true, false]),
+        ),
+        (
+            r"'\ud83d\ude00 \ud83d \ude00\ud83d\ud83d\ude00'",
+            json!("\u{1f600} \u{fffd} \u{fffd}\u{fffd}\u{1f600}"),
+        ),
+        ("[0, 0.5, 0e1, 10]", json!([0, 0.5, 0.0, 10])),
         ("[1, 2,]", json!([1, 2])),
         ("{'a': [{'b': ('c',)}],}", json!({ "a": [{ "b": ["c"] }] })),
         (
@@ -113,6 +122,113 @@ fn python_literals_are_read_as_python_reads_them() {
             expected,
             "{text:?}"
         );
+    }
+}
+
+#[test]
+fn sentences_and_letters_are_plain_text() {
+    for text in [
+        "Error: not found",
+        "Error: 404",
+        "Note:\tsee below",
+        "Hello, Bob\nThanks, Al",
+        "Total; nothing\nSum; nothing",
+        "Found 2 hotels:\n- Ritz\n- Savoy",
+        "Please note: it failed\n  for a reason",
+        "!important",
+        "? what",
+        "--- a/x\n+++ b/x",
+        "007",
+        "-007",
+        "1__0",
+    ] {
+        let told = error(text);
+        assert!(told.contains("plain text"), "{text:?}: {told}");
+    }
+    assert!(error("{'zip': 02134}").contains("`02134` is no number"));
+    let zeros = parse("[1, 00]", Some(TextFormat::Python)).unwrap_err();
+    assert_eq!(zeros.problem, "`00` is no number");
+}
+
+#[test]
+fn a_second_sign_makes_a_map_or_a_table() {
+    for (text, expected) in [
+        ("a: 1\nb: x", json!({ "a": 1, "b": "x" })),
+        (
+            "full name: Al\nage: 3",
+            json!({ "full name": "Al", "age": 3 }),
+        ),
+        ("key:\tvalue\nb:\t1", json!({ "key": "value", "b": 1 })),
+        ("items:\n- a\n- b", json!({ "items": ["a", "b"] })),
+        ("a:\n  b: 1", json!({ "a": { "b": 1 } })),
+        ("'a': x", json!({ "a": "x" })),
+        ("a,b\n1,2", json!([{ "a": "1", "b": "2" }])),
+        (
+            "a, b\n1, 2\n3, 4\n5, 6",
+            json!([{ "a": "1", " b": " 2" }, { "a": "3", " b": " 4" }, { "a": "5", " b": " 6" }]),
+        ),
+    ] {
+        assert_eq!(parsed(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn yaml_is_read_by_the_core_schema_of_yaml_1_2() {
+    for (text, expected) in [
+        (
+            "[1_000, 0b11, -0x1F, 0X1F, 007, -007, 0x1F, 0o17, +5, 1e3, .5]",
+            json!([
+                "1_000", "0b11", "-0x1F", "0X1F", "007", "-007", 31, 15, 5, 1000, 0.5
+            ]),
+        ),
+        ("a: &x 0b11\nb: *x", json!({ "a": "0b11", "b": "0b11" })),
+        (
+            "é: 0b11 # c\nb: \"0b11\"",
+            json!({ "é": "0b11", "b": "0b11" }),
+        ),
+        ("~: 1", json!({ "null": 1 })),
+        ("? [a, b]\n: 1", json!({ "[\"a\",\"b\"]": 1 })),
+        ("? {a: 1}\n: {b: 2}", json!({ "{\"a\":1}": { "b": 2 } })),
+        (": 1", json!({ "null": 1 })),
+        (
+            "1.10: a\n0x10: b\ntrue: c\n'2': d",
+            json!({ "1.10": "a", "0x10": "b", "true": "c", "2": "d" }),
+        ),
+        ("- 12345678901234567890", json!([12345678901234567890_u64])),
+        (r#"- "\ud83d\ude00""#, json!(["\u{1f600}"])),
+        (
+            "a: &m {x: 1}\nb: {<<: *m, y: 2}",
+            json!({ "a": { "x": 1 }, "b": { "x": 1, "y": 2 } }),
+        ),
+    ] {
+        assert_eq!(
+            parsed_as(text, Some(TextFormat::Yaml)),
+            expected,
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn blank_text_is_null_in_every_format() {
+    for format in FORMATS {
+        for text in ["", " \n", "\u{feff}"] {
+            assert_eq!(parsed_as(text, Some(format)), json!(null), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn errors_count_blank_lines() {
+    for (text, line) in [
+        ("\n\na,b\n1,2\n3,4,5\n", 5),
+        (" \n\r\na,b\r\n1,2\r\n3,4,5\r\n", 5),
+        ("a,b\n1,2\n\n\n3,4,5\n", 5),
+        ("a,b\n\"1\n1\",2\n3,4,5\n", 4),
+        ("\n\na,a\n1,2\n", 3),
+    ] {
+        let error = parse(text, Some(TextFormat::Csv)).unwrap_err();
+        assert_eq!(error.line, line, "{text:?}: {error}");
     }
 }
 
