@@ -142,8 +142,8 @@ impl ResultReader {
             if let TextState::Stored(handle) = &part.state {
                 let notice = stored_value_notice(&part.what, handle);
                 let (text, which) = match read_both_ends(handle, link).await {
-                    Ok(ends) => (ends, BOTH_ENDS),
-                    Err(_) => (handle.preview.clone(), BEGINNING),
+                    Ok((ends, form)) => (ends, form.both_ends()),
+                    Err(_) => (handle.preview.clone(), BEGINNING.to_owned()),
                 };
                 part.text = text;
                 part.state = TextState::Cut;
@@ -185,9 +185,12 @@ impl ResultReader {
     async fn cut(&self, part: &mut DataText, link: &DaemonLink) -> String {
         let state = std::mem::replace(&mut part.state, TextState::Cut);
         let is_list = matches!(state, TextState::List);
-        let value = match state {
-            TextState::Value(value) => value,
-            _ => Value::from(part.text.as_str()).into(),
+        let (value, form) = match state {
+            TextState::Value(value) => {
+                let form = ShownForm::of(value.as_str(), &part.text);
+                (value, form)
+            }
+            _ => (Value::from(part.text.as_str()).into(), ShownForm::Text),
         };
         let kept = keep(value, link).await;
         let notice = match &kept {
@@ -201,7 +204,7 @@ impl ResultReader {
             format!("{notice} {BEGINNING}")
         } else {
             part.text = both_ends(&part.text);
-            format!("{notice} {BOTH_ENDS}")
+            format!("{notice} {}", form.both_ends())
         }
     }
 
@@ -321,7 +324,36 @@ pub(super) fn resource_text(block: &ContentBlock) -> Option<&str> {
     }
 }
 
-const BOTH_ENDS: &str = "Its beginning and end:";
+/// The form in which a stored value is shown. It is stored as JSON, and `read` counts the bytes of that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ShownForm {
+    Json,
+    Text,
+    Yaml,
+}
+
+impl ShownForm {
+    /// The form of a text that shows the value of JSON text.
+    fn of(json: &str, shown: &str) -> Self {
+        if json.trim_start().starts_with('"') {
+            Self::Text
+        } else if shown.starts_with(['{', '[']) || !json.starts_with(['{', '[']) {
+            Self::Json
+        } else {
+            Self::Yaml
+        }
+    }
+
+    fn both_ends(self) -> String {
+        let form = match self {
+            Self::Json => return "Its beginning and end:".to_owned(),
+            Self::Text => "plain text",
+            Self::Yaml => "YAML",
+        };
+        format!("Its beginning and end, as {form} (`read` counts bytes of the JSON):")
+    }
+}
+
 const BEGINNING: &str = "Its beginning:";
 
 /// Explains how to read a value that is too long.
@@ -346,7 +378,7 @@ async fn keep(value: JsonText, link: &DaemonLink) -> Result<Handle, Error> {
     link.request(KeepRequest { value }, send).await
 }
 
-async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<String, Error> {
+async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<(String, ShownForm), Error> {
     let page = |offset: u64, length: usize| {
         let request = ReadRequest {
             handle: handle.handle.clone(),
@@ -362,14 +394,17 @@ async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<String, Er
         let whole = page(0, MAX_FETCHED_BYTES as usize).await?;
         let value = serde_json::from_str::<Value>(&whole.text);
         let shown = value.ok().filter(is_shown_otherwise);
-        let text = shown.map_or(whole.text, |value| value_text(&value));
-        return Ok(both_ends(&text));
+        let Some(shown) = shown.map(|value| value_text(&value)) else {
+            return Ok((both_ends(&whole.text), ShownForm::Json));
+        };
+        let form = ShownForm::of(&whole.text, &shown);
+        return Ok((both_ends(&shown), form));
     }
     let head = page(0, HEAD_BYTES).await?.text;
     let tail_offset = handle.bytes.saturating_sub(TAIL_BYTES as u64);
     let tail = page(tail_offset, TAIL_BYTES).await?.text;
     let left_out = (handle.bytes as usize).saturating_sub(head.len() + tail.len());
-    Ok(gap(&head, left_out, &tail))
+    Ok((gap(&head, left_out, &tail), ShownForm::Json))
 }
 
 /// The beginning and the end of a text.
@@ -411,7 +446,31 @@ fn count_lines(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn notice_names_the_form_that_is_not_the_stored_one() {
+        for (value, form, words) in [
+            (json!({ "a": 1 }), ShownForm::Json, "Its beginning and end:"),
+            (json!(1), ShownForm::Json, "Its beginning and end:"),
+            (
+                json!("{ }"),
+                ShownForm::Text,
+                "end, as plain text (`read` counts",
+            ),
+            (
+                json!([{ "a": "x\ny" }]),
+                ShownForm::Yaml,
+                "end, as YAML (`read` counts",
+            ),
+        ] {
+            let shown = ShownForm::of(&value.to_string(), &value_text(&value));
+            assert_eq!(shown, form, "{value}");
+            assert!(form.both_ends().contains(words), "{}", form.both_ends());
+        }
+    }
 
     #[test]
     fn ends_of_a_text_are_within_bytes_and_lines() {

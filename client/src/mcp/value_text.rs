@@ -22,10 +22,22 @@ pub(super) fn value_text(value: &Value) -> String {
         value if has_block(value) => {
             let mut yaml = String::new();
             write_members(&mut yaml, value, 0, false);
-            yaml.truncate(yaml.trim_end_matches('\n').len());
+            if !ends_with_line_break(value) {
+                yaml.pop();
+            }
             yaml
         }
         value => value.to_string(),
+    }
+}
+
+/// True if the last line break of the YAML is that of a string in a block.
+fn ends_with_line_break(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.ends_with('\n') && literal_block(text).is_some(),
+        Value::Array(items) => items.last().is_some_and(ends_with_line_break),
+        Value::Object(members) => members.values().last().is_some_and(ends_with_line_break),
+        _ => false,
     }
 }
 
@@ -165,6 +177,11 @@ fn key_text(key: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{
+        collection::{btree_map, vec},
+        prelude::*,
+        test_runner::{Config, RngSeed, TestRunner},
+    };
     use serde_json::json;
 
     use super::*;
@@ -189,6 +206,12 @@ mod tests {
                 json!({ "to do": { "yes": ["a\nb"] } }),
                 "\"to do\":\n  \"yes\":\n    - |-\n      a\n      b",
             ),
+            (
+                json!({ "id": 1, "body": "a\nb\n\n\n" }),
+                "id: 1\nbody: |+\n  a\n  b\n\n\n",
+            ),
+            (json!(["a\nb\n"]), "- |\n  a\n  b\n"),
+            (json!({ "a": "x\ny", "b": {} }), "a: |-\n  x\n  y\nb: {}"),
             (json!({ "a": " x\ny" }), "a: |2-\n   x\n  y"),
             (
                 json!({ "a": "x\r\ny" }),
@@ -237,18 +260,69 @@ mod tests {
             .collect();
         values.push(json!(strings));
         values.push(json!({ "": [strings, { "a b": strings }], "true": "a\nb", "1": "c\nd", "x-y": [[["a\nb"]]], "~": {} }));
+        // With each of the strings at the end.
+        values.extend(strings.map(|text| json!({ "k": [1, { "last": text }] })));
+        values.extend(strings.map(|text| json!(["a\nb", text])));
         for value in values {
-            let shown = value_text(&value);
-            let read: Value =
-                serde_saphyr::from_str(&shown).unwrap_or_else(|error| panic!("{error}\n{shown}"));
-            let text = shown.replace(CRLF_NOTE, "");
-            let expected = value.to_string().replace("\\r\\n", "\\n");
-            let expected = if text == shown {
-                value
-            } else {
-                serde_json::from_str(&expected).unwrap()
-            };
-            assert_eq!(read, expected, "{shown}");
+            assert_reads_back(&value);
+        }
+    }
+
+    #[test]
+    fn any_value_reads_back() {
+        let text = proptest::string::string_regex("[ab:#'\"|>{é \\t\\n\r-]{0,12}").unwrap();
+        let leaf = prop_oneof![
+            text.prop_map(Value::from),
+            "[a\n]{0,8}".prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        let values = leaf.prop_recursive(4, 30, 5, |inner| {
+            let members = btree_map("[a-c~: ]{0,3}", inner.clone(), 0..5);
+            prop_oneof![
+                vec(inner, 0..5).prop_map(Value::Array),
+                members.prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        });
+        let mut runner = TestRunner::new(Config {
+            cases: 1000,
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(0x6d75_7864),
+            ..Config::default()
+        });
+        let outcome = runner.run(&values, |value| {
+            if !value.is_string() {
+                assert_reads_back(&value);
+            }
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{failure}");
+        }
+    }
+
+    /// Asserts that the text of a value is YAML of it. Blocks with a note about their line ends have these without it.
+    #[track_caller]
+    fn assert_reads_back(value: &Value) {
+        let shown = value_text(value);
+        let read: Value =
+            serde_saphyr::from_str(&shown).unwrap_or_else(|error| panic!("{error}\n{shown}"));
+        assert_eq!(read, as_blocks_hold(value), "{shown}");
+    }
+
+    fn as_blocks_hold(value: &Value) -> Value {
+        match value {
+            Value::String(text) if literal_block(text).is_some() => {
+                text.replace("\r\n", "\n").into()
+            }
+            Value::Array(items) => items.iter().map(as_blocks_hold).collect(),
+            Value::Object(members) => {
+                let held = members.iter();
+                let held = held.map(|(key, member)| (key.clone(), as_blocks_hold(member)));
+                Value::Object(held.collect())
+            }
+            value => value.clone(),
         }
     }
 }

@@ -13,4 +13,4 @@ show(mux.$parse("plain text", "yaml"));
 // A member of the prototype, and the numbers that JSON rounds.
 show(Object.keys(mux.$parse('{"__proto__": 1}')));
 show(mux.$parse("{1: 'a', 12345678901234567890: 2}"));
-return Object.getPrototypeOf(mux.$parse("a: 1")) === Object.prototype;
+return Object.getPrototypeOf(mux.$parse("a: 1\nb: 2")) === Object.prototype;

@@ -86,7 +86,7 @@ fn text_of_servers_is_enclosed_for_models() {
     let fenced_text = text(&long);
     assert!(
         fenced_text.starts_with("The result is ")
-            && fenced_text.contains("Its beginning and end:\n<untrusted "),
+            && fenced_text.contains("Its beginning and end, as plain text (`read` counts bytes of the JSON):\n<untrusted "),
         "{fenced_text}"
     );
     let handle = program_result::handle(&long);
