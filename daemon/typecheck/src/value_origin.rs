@@ -121,9 +121,9 @@ impl Origins<'_> {
                 }
                 // The result of a tool does not depend on the arguments.
                 last = self.end_of_call(last);
-            } else if is_name && CONVERSIONS.contains(&text) && program.before(at) != "new" {
-                last = self.end_of_call(at);
-            } else if is_name && self.is_async_call(at) {
+            } else if text.starts_with('`') {
+                last = self.end_of_template(at);
+            } else if is_name && (self.is_conversion(at) || self.is_async_call(at)) {
                 last = self.end_of_call(at);
             } else if is_name && !is_key && !self.is_known_name(at, depth - 1) {
                 return false;
@@ -131,6 +131,24 @@ impl Origins<'_> {
             at = last + 1;
         }
         !program.is_exhausted()
+    }
+
+    /// The last token of the template at `at`, which is a string for every expression in it.
+    fn end_of_template(&self, at: usize) -> usize {
+        let program = self.program;
+        let mut open = at;
+        while let Some(close) = program.partner(open) {
+            let next = close + 1;
+            if !program.is_open(next, program.text(next)) || !program.text(next).starts_with('}') {
+                return close;
+            }
+            open = next;
+        }
+        open
+    }
+
+    fn is_conversion(&self, at: usize) -> bool {
+        CONVERSIONS.contains(&self.program.text(at)) && self.program.before(at) != "new"
     }
 
     /// The last token of a call of the function whose name ends at `at`.

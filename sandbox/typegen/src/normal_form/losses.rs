@@ -118,13 +118,11 @@ fn settle_schema(schema: &mut Value, lost_definitions: &HashSet<String>) -> bool
         members.shift_remove("unevaluatedItems");
     }
     if lost_keywords.contains("oneOf") {
-        let alternatives = members.shift_remove("oneOf");
-        match (members.contains_key("anyOf"), alternatives) {
-            (false, Some(alternatives)) => {
-                members.insert("anyOf".to_owned(), alternatives);
-            }
-            // Without one of two lists of alternatives, more is allowed.
-            _ => {}
+        // Beside an `anyOf`, more is allowed without the second list of alternatives.
+        if let Some(alternatives) = members.shift_remove("oneOf")
+            && !members.contains_key("anyOf")
+        {
+            members.insert("anyOf".to_owned(), alternatives);
         }
     }
     if lost_keywords.contains("not") {

@@ -664,6 +664,7 @@ fn type_is_certain_only_if_its_origin_shows_it() {
         ("\"x\".¦toUppercase()", Error),
         ("const s = \"x\"; s.trim().¦toUppercase()", Error),
         ("const list = [\"x\"]; list[0].¦toUppercase()", Error),
+        ("const s = `${f()} ${g()}`; s.¦toUppercase()", Error),
         (
             "const s = Object.keys({ a: f.b }.a)[0]; s.¦toUppercase()",
             Warning,
