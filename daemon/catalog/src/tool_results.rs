@@ -1,8 +1,9 @@
 //! The value that a program gets for a tool's result, by one documented rule.
 //!
 //! It is the structured content if the tool declares an output schema, or its member `result` if that schema says that
-//! it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, as `text_reading` reads it; otherwise the only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`, with
-//! the content in its details: for an API called over HTTP these are `{ status, headers, body }`.
+//! it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, as `text_reading` reads it; otherwise the
+//! only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`, with the content in
+//! its details: for an API called over HTTP these are `{ status, headers, body }`.
 //!
 //! Structured content that does not match its schema is an error of kind `validation`, which names the place but no
 //! value, because values may be secret. The complete result is available raw.

@@ -35,6 +35,20 @@ fn holds<S: Strategy>(values: S, property: impl Fn(S::Value) -> Result<(), TestC
 }
 
 #[test]
+fn single_line_is_a_map_if_its_key_is_a_name() {
+    for (text, expected) in [
+        ("a: 1", "{\"a\":1}"),
+        ("name: Ann", "{\"name\":\"Ann\"}"),
+        ("Total: 4", "{\"Total\":4}"),
+    ] {
+        assert_eq!(parse(text, None).unwrap(), expected);
+    }
+    for text in ["Error: not found", "Note: see below", "my key: x"] {
+        assert!(parse(text, None).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn the_text_decides_on_its_format() {
     for (text, expected) in [
         ("", json!(null)),

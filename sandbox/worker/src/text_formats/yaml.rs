@@ -57,7 +57,8 @@ pub(super) fn parse(text: &str) -> Result<String, Problem> {
 }
 
 /// True if a text is certainly a list or a map in block style: nearly any other text is a string of YAML, and a line such as
-/// `Error: not found` is a sentence. So a map needs two keys, or one without blanks that has a list, a map or a block.
+/// `Error: not found` is a sentence. So a map needs two keys, or one without blanks that has a list, a map or a block, or
+/// that is a name such as `total_count`.
 pub(super) fn is_list_or_map(text: &str) -> bool {
     let is_content = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let mut lines = text.lines().filter(is_content);
@@ -78,6 +79,11 @@ pub(super) fn is_list_or_map(text: &str) -> bool {
         return true;
     }
     let is_plain_key = !key.contains(char::is_whitespace);
+    // A single line is one of data if its key is a name as programs write it, or its value no word.
+    if is_plain_key && lines.clone().next().is_none() {
+        let is_name = key.starts_with(|c: char| c.is_lowercase() || c == '_');
+        return is_name || value.parse::<f64>().is_ok() || value.starts_with(['[', '{']);
+    }
     let is_block = value.starts_with(['|', '>']) && value.len() <= MAX_BLOCK_HEADER;
     let is_member = |line: &str| split_key(line).is_some();
     let mut second = lines.map(|line| (line, line.trim()));
