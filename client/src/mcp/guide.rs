@@ -26,7 +26,7 @@ calls. Each tool is an async function `mux.<server>.<tool>(args)`.";
 /// The rules below them.
 pub(super) const RUN_RULES: &str = "
 - Top-level `await` and `return`. Only the returned value and console output come back: filter and join in the \
-program. Independent reads go into one `Promise.all`, writes that depend on order one by one.
+program. Independent reads go into one `Promise.all`, changes whose order matters one by one.
 - Types are checked first. Do not guess: `search` and `describe` have what the list lacks.
 - Without `Promise<…>`, a result was not seen yet: text, parsed if a JSON object or array. \
 `mux.$parse(text)` reads YAML, CSV, JSON Lines, Python literals. A void result is null.

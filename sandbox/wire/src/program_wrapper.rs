@@ -88,7 +88,7 @@ fn default_export(statement: &str) -> Option<&str> {
 fn is_name_list(statement: &str) -> bool {
     let list = statement.strip_prefix("export ").or_else(|| {
         let assigned = statement.strip_prefix("module.exports")?.trim_start();
-        Some(assigned.strip_prefix('=')?)
+        assigned.strip_prefix('=')
     });
     list.is_some_and(is_braced_names)
 }

@@ -244,7 +244,7 @@ fn commands_types_prints_all_a_server_or_tools() {
     /** Returns its text. */
     mux.fix.echo(args: { text: string });
     /** Returns the server's process id. */
-    mux.my_server.pid(args?: {});
+    mux.my_server.pid();
     // also mux["my-server"]["pid"]
     ----- stderr -----
     "#);

@@ -34,7 +34,7 @@ fn agents_get_instructions_quoted_with_their_server() {
         assert!(!one.contains("own words"), "{one}");
         let guide = resource(&mut agent, "mux://guide");
         assert!(guide.contains(quoted), "{guide}");
-        let code = "return (await mux.describe('fix')).servers";
+        let code = "return JSON.stringify((await mux.describe('fix')).servers)";
         let run = agent.call("run", json!({ "code": code }));
         let output = json!([{ "name": "fix", "instructions": TOLD.replace('\u{200b}', "") }]);
         assert_eq!(program_result::value(&run), output);

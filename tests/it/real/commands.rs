@@ -59,7 +59,7 @@ fn lists(env: &TestEnv) {
         .find(|tool| tool["path"] == "everything.get_sum");
     assert_eq!(sum.unwrap()["name"], "get-sum");
     let shown = env.mux(["tools", "knowledge", "graph"]).ok();
-    says(&shown, &["memory.read_graph(args?: {})", "destructive"]);
+    says(&shown, &["memory.read_graph()", "destructive"]);
     assert!(!shown.stdout.contains("git_log"), "{shown:#?}");
 }
 

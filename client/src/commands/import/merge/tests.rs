@@ -120,10 +120,10 @@ fn import_gives_clashing_servers_stable_names() {
     assert_eq!(
         fates(&first),
         [
-            ("a-b", ImportOutcome::Added),
-            ("a-b", ImportOutcome::Same),
-            ("a_b-codex", ImportOutcome::Added),
-            ("a-b-zed", ImportOutcome::Added),
+            ("a_b", ImportOutcome::Added),
+            ("a_b", ImportOutcome::Same),
+            ("a_b_codex", ImportOutcome::Added),
+            ("a_b_zed", ImportOutcome::Added),
         ]
     );
     assert_eq!(
@@ -133,7 +133,7 @@ fn import_gives_clashing_servers_stable_names() {
     for replace in [false, true] {
         let again = merged(&sources, &first.config.text(), &first.env.text(), replace);
         let names: Vec<&str> = fates(&again).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["a-b", "a-b", "a_b-codex", "a-b-zed"]);
+        assert_eq!(names, ["a_b", "a_b", "a_b_codex", "a_b_zed"]);
         assert_eq!(again.config.text(), first.config.text());
     }
 }
