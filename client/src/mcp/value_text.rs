@@ -36,7 +36,10 @@ fn ends_with_line_break(value: &Value) -> bool {
     match value {
         Value::String(text) => text.ends_with('\n') && literal_block(text).is_some(),
         Value::Array(items) => items.last().is_some_and(ends_with_line_break),
-        Value::Object(members) => members.values().next_back().is_some_and(ends_with_line_break),
+        Value::Object(members) => members
+            .values()
+            .next_back()
+            .is_some_and(ends_with_line_break),
         _ => false,
     }
 }

@@ -39,7 +39,7 @@ fn single_line_is_a_map_if_its_key_is_a_name() {
     for (text, expected) in [
         ("a: 1", "{\"a\":1}"),
         ("name: Ann", "{\"name\":\"Ann\"}"),
-        ("Total: 4", "{\"Total\":4}"),
+        ("total_count: [4]", "{\"total_count\":[4]}"),
     ] {
         assert_eq!(parse(text, None).unwrap(), expected);
     }

@@ -79,10 +79,9 @@ pub(super) fn is_list_or_map(text: &str) -> bool {
         return true;
     }
     let is_plain_key = !key.contains(char::is_whitespace);
-    // A single line is one of data if its key is a name as programs write it, or its value no word.
+    // A single line is data if its key is a name as programs write it.
     if is_plain_key && lines.clone().next().is_none() {
-        let is_name = key.starts_with(|c: char| c.is_lowercase() || c == '_');
-        return is_name || value.parse::<f64>().is_ok() || value.starts_with(['[', '{']);
+        return key.starts_with(|c: char| c.is_lowercase() || c == '_');
     }
     let is_block = value.starts_with(['|', '>']) && value.len() <= MAX_BLOCK_HEADER;
     let is_member = |line: &str| split_key(line).is_some();
