@@ -79,7 +79,7 @@ fn import_converts_each_agents_file() {
         (
             Agent::Goose,
             "goose.yaml",
-            "MUX_GR__E_SIZES_TOKEN=\"s3cret-of-sizes\"\n",
+            "MUX_GR_E_SIZES_TOKEN=\"s3cret-of-sizes\"\n",
         ),
         (Agent::Crush, "crush.json", ""),
         (Agent::Cline, "cline.json", ""),
