@@ -113,7 +113,7 @@ fn write_value(yaml: &mut String, value: &Value, indent: usize) {
 struct LiteralBlock<'a> {
     /// `|`, with how it is indented and ends.
     header: String,
-    /// Its lines, without the last line break.
+    /// The lines of the string, without the last line break.
     content: Cow<'a, str>,
 }
 

@@ -11,7 +11,7 @@ use super::{
     injection_signs::listed_signs,
     server_warning::{
         ServerWarning,
-        ServerWarningCode::{Instructions, Other},
+        ServerWarningCode::{Instructions, Other, Repaired},
     },
 };
 use mux_text::digest::DigestKey;
@@ -210,6 +210,7 @@ impl ToolSet {
                 .take(MAX_NAMED_TOOLS)
                 .map(|text| Other.warning(text)),
         );
+        remarks.extend(self.schema_remark().map(|text| Repaired.warning(text)));
         remarks
     }
 }

@@ -129,7 +129,7 @@ impl ToolSet {
     }
 
     /// The parts of schemas that are not checked or were reinterpreted, with the tools' names; a few of them if there are many.
-    pub fn schema_remark(&self) -> Option<String> {
+    pub(super) fn schema_remark(&self) -> Option<String> {
         let mut notes = self.schema_notes.clone();
         for note in self.tools.iter().flat_map(|tool| tool.unchecked_parts()) {
             if !notes.contains(&note) {

@@ -259,7 +259,7 @@ impl Origins<'_> {
         }
     }
 
-    /// What the name at `at` declares, if it is a declaration.
+    /// The kind of declaration at `at`, if the name there is declared.
     fn declaration(&self, at: usize) -> Declaration {
         let program = self.program;
         let is_key = program.text(at + 1) == ":" && matches!(program.before(at), "{" | ",");
@@ -372,7 +372,7 @@ impl Origins<'_> {
     }
 }
 
-/// What a name declares.
+/// The kind of a declaration.
 enum Declaration {
     None,
     Unknown,

@@ -1,6 +1,6 @@
 //! Decides how a program uses a value: if it certainly fails when the value is `undefined`, and if it tests for that.
 //!
-//! Invariant: an answer that tokens cannot give is the one that lets the program run.
+//! Invariant: where the tokens do not show an answer, the program is taken to run.
 
 use super::{
     enclosing_call::{chain_before, next_after_chain},

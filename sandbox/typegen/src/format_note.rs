@@ -10,7 +10,7 @@ use super::references::SchemaDefinition;
 /// The maximum length of a note, in bytes.
 const MAX_NOTE_BYTES: usize = 24;
 
-/// Formats that descriptions name, each before those that it contains.
+/// Formats that descriptions name. A format comes before the formats that it contains.
 const NAMED_FORMATS: &[&str] = &[
     "YYYY-MM-DDTHH:MM:SSZ",
     "YYYY-MM-DDTHH:MM:SS",
@@ -218,7 +218,8 @@ mod tests {
                 .map(|name| ((*name).to_owned(), schema.clone()));
             args(Value::Object(properties.collect()))
         };
-        let (plain, noted) = (with(&json!({ "type": "string" })), with(&day));
+        let plain = with(&json!({ "type": "string" }));
+        let noted = with(&day);
         for name in names {
             assert_eq!(
                 plain.contains(&format!("{name}?: ")),

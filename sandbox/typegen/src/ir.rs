@@ -103,7 +103,7 @@ const INHERITED_MEMBERS: &[&str] = &[
 ];
 
 impl Member {
-    /// The member as one that only some values have.
+    /// Makes the member optional and conditional.
     pub(super) fn conditional(self) -> Self {
         Self {
             optional: true,

@@ -8,8 +8,11 @@
 //!
 //! - `keywords` knows what each keyword holds, `references` finds what a reference means in the original document,
 //!   `value_types` makes `type`, `enum`, `const` and `nullable` agree, `closed_parts` reads `additionalProperties` beside
-//!   other schemas of the same object, `notes` says what was left out, `losses` keeps a
-//!   schema from forbidding more without it, `lookup` answers questions about one argument.
+//!   other schemas of the same object, `notes` says what was left out, `losses` keeps a schema from forbidding more
+//!   without it, `lookup` answers questions about one argument.
+//!
+//! The daemon's reader of messages (`daemon/upstream/src/link/reader/repair_value.rs`) repairs nulls and empty lists in a
+//! schema before this, because agents are sent the schema itself.
 //!
 //! Invariant: normalizing is total, its work is limited ([`MAX_SCHEMA_NODES`], [`MAX_COPIED_BYTES`]), and it never
 //! forbids a value that the original schema allows, except where an older draft does.
@@ -52,7 +55,7 @@ const MAX_COPIED_BYTES: usize = 64 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalSchema {
     pub schema: Value,
-    /// What was left out or reinterpreted, in the order of the schema.
+    /// The parts that were left out or reinterpreted, in the order of the schema.
     pub notes: Vec<SchemaNote>,
 }
 
@@ -66,20 +69,24 @@ pub fn normalize(schema: &Value) -> NormalSchema {
         definitions: HashMap::new(),
         queue: Vec::new(),
         names: HashMap::new(),
+        has_parts: false,
         nodes: 0,
         copied_bytes: 0,
     };
-    let root = normalizer.root(schema);
+    let mut root = normalizer.root(schema);
     if normalizer.is_too_large() {
         return NormalSchema {
             schema: Value::Bool(true),
             notes: vec![SchemaNote::new("", Deviation::TooLarge)],
         };
     }
-    let mut root = root;
-    references::break_cycles(&mut root, &mut normalizer.notes);
+    if normalizer.has_parts {
+        references::break_cycles(&mut root, &mut normalizer.notes);
+    }
     losses::settle(&mut root);
-    closed_parts::open(&mut root);
+    if normalizer.has_parts {
+        closed_parts::open(&mut root);
+    }
     NormalSchema {
         schema: root,
         notes: normalizer.notes.into_list(),
@@ -105,6 +112,8 @@ struct Normalizer<'a> {
     queue: Vec<(String, &'a Value, String)>,
     /// How often a definition name was asked for.
     names: HashMap<String, usize>,
+    /// A schema refers to another, or combines several.
+    has_parts: bool,
     nodes: usize,
     /// The approximate size of the values that were copied. Definitions inside each other are copied several times.
     copied_bytes: usize,
@@ -205,6 +214,7 @@ impl<'a> Normalizer<'a> {
             }
             return;
         };
+        self.has_parts |= references::is_part(keyword);
         let at = || references::join(pointer, keyword);
         let read = match kind {
             KeywordKind::Schema => self.one_schema(value, &at(), depth),

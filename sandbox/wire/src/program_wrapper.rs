@@ -207,7 +207,9 @@ fn first_line(lines: &[&str]) -> Option<usize> {
 /// before them is odd. Tildes could be operators, so they need a closing line.
 fn find_fenced_programs(lines: &[&str]) -> Vec<Range<usize>> {
     let mut found: Vec<(Range<usize>, bool)> = Vec::new();
-    let (mut backticks, mut before, mut at) = (0, "", 0);
+    let mut backticks = 0;
+    let mut before = "";
+    let mut at = 0;
     let mut is_markdown = false;
     while let Some(line) = lines.get(at) {
         let is_in_literal =

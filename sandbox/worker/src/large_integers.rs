@@ -135,7 +135,8 @@ impl LargeIntegers {
         }
         let mut scanner = StringScanner::new(&text);
         let mut restored = String::new();
-        let (mut copied, mut ambiguous) = (0, None);
+        let mut copied = 0;
+        let mut ambiguous = None;
         for (range, written) in integers_in(&text) {
             let number = written as f64;
             let Some(known) = self.by_number.get(&number.to_bits()) else {

@@ -47,7 +47,8 @@ fn check_working_programs_have_the_same_result_as_unchecked() {
 #[test]
 fn check_failing_programs_are_rejected_with_the_fix() {
     compare_all("fails", 150, |outcomes| {
-        let (unchecked, error) = (result_text(&outcomes.unchecked), &outcomes.checked["error"]);
+        let unchecked = result_text(&outcomes.unchecked);
+        let error = &outcomes.checked["error"];
         if outcomes.unchecked["ok"] == true {
             return Err(format!("works unchecked: {unchecked}"));
         }

@@ -203,7 +203,7 @@ async fn syntax_errors_are_left_to_the_parser() {
         "if (a) {",
         "return 1 +",
         "import fs from \"fs\"",
-        "const a = 1;\nexport { a };",
+        "const a = 1;\nexport { a } from \"fs\";",
         "enum A { B }",
     ] {
         let found = setting.check(source).await;

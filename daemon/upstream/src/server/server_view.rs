@@ -138,7 +138,6 @@ impl Server {
         let list_warnings = server_shared.list_warnings().into_iter();
         let repairs = server_shared.repairs();
         let repairs = repairs.as_deref();
-        let schema_remark = facts.tools.as_ref().and_then(|tools| tools.schema_remark());
         let secret_results = server_shared
             .secret_results
             .warning(&server_shared.definition);
@@ -173,7 +172,6 @@ impl Server {
                 (DiscardedFiles, server_shared.discarded_files_warning()),
                 (LeftOut, repairs.and_then(Repairs::left_out_warning)),
                 (Repaired, repairs.and_then(Repairs::remark)),
-                (Repaired, schema_remark),
             ])
             .filter_map(|(code, text)| Some(code.warning(text?)))
             .collect(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{UNRESOLVED_KEYWORD, losses::LOST_KEYWORD};
 
-/// What the value of a keyword is.
+/// The kind of value that a keyword has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeywordKind {
     Schema,
@@ -43,7 +43,7 @@ pub(super) enum KeywordKind {
 }
 
 impl KeywordKind {
-    /// Whether the value is copied as it is.
+    /// Returns true if the value is copied as it is.
     pub(super) fn is_copied(self) -> bool {
         matches!(
             self,

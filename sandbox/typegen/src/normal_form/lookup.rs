@@ -45,7 +45,7 @@ impl JsonTypes {
         self.allows(Self::bit(name))
     }
 
-    /// Whether a value of this type is allowed.
+    /// Returns true if a value of this type is allowed.
     pub fn allows_value(self, value: &Value) -> bool {
         self.allows(Self::of_value(value))
     }
@@ -133,7 +133,7 @@ impl SchemaView {
         found
     }
 
-    /// Whether one of the schemas describes items.
+    /// Returns true if one of the schemas describes items.
     pub fn describes_list(&self, schemas: &[&Value]) -> bool {
         schemas.iter().any(|schema| !self.items(schema).is_empty())
     }
@@ -195,8 +195,8 @@ impl SchemaView {
         types
     }
 
-    /// One schema with the keywords of those that it refers to or combines, for readers that know plain schemas only. Of
-    /// several alternatives, the only one that is not null counts.
+    /// A schema merged with the schemas that it refers to or combines, for forms and overrides, which read plain schemas. An
+    /// alternative of null is left out.
     pub fn flattened(&self, schema: &Value) -> Map<String, Value> {
         let mut flat = Map::new();
         let mut left = MAX_VISITED_SCHEMAS;

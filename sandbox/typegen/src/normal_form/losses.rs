@@ -15,7 +15,7 @@ use super::{
 /// The mark of a schema that lost a part. [`settle`] removes it.
 pub(super) const LOST_KEYWORD: &str = "x-mux-lost";
 
-/// Marks a schema as one that allows more than it was written to.
+/// Marks a schema that allows more than its server wrote.
 pub fn mark_lost(schema: &mut Map<String, Value>) {
     schema.insert(LOST_KEYWORD.to_owned(), Value::Bool(true));
 }
@@ -33,7 +33,7 @@ pub fn settle(root: &mut Value) {
     settle_schema(root, &lost_definitions);
 }
 
-/// The definitions that lost something, or refer to one that did. The whole schema has the empty name.
+/// The names of definitions that lost a part or refer to such a definition. The whole schema has the empty name.
 fn lost_definitions(root: &Value) -> HashSet<String> {
     let mut lost: Vec<String> = Vec::new();
     let mut referrers: HashMap<String, Vec<String>> = HashMap::new();

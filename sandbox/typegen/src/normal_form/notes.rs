@@ -29,7 +29,7 @@ pub enum Deviation {
     TooLarge,
     /// A keyword whose value cannot be read.
     Ignored { keyword: String },
-    /// A type name that JSON Schema lacks, and the one that it was read as.
+    /// A type name that JSON Schema lacks, read as another.
     TypeAlias { name: String, read_as: &'static str },
     /// A type name that means nothing.
     UnknownType { name: String },

@@ -33,6 +33,21 @@ const ANONYMOUS_DOCUMENT: &str = "http://document.invalid/";
 const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const IN_PLACE_SCHEMAS: [&str; 3] = ["if", "then", "else"];
 
+/// Returns true for keywords whose schemas apply to the same value as those beside them.
+pub(super) fn is_part(keyword: &str) -> bool {
+    IN_PLACE_LISTS.contains(&keyword)
+        || matches!(
+            keyword,
+            "$ref"
+                | "$dynamicRef"
+                | "$recursiveRef"
+                | "if"
+                | "not"
+                | "dependentSchemas"
+                | "dependencies"
+        )
+}
+
 /// The target of a reference.
 pub(super) enum ReferenceTarget<'a> {
     Root,
@@ -279,18 +294,19 @@ pub(super) fn each_subschema<'a>(
         } else {
             kind_of(keyword)
         };
-        let at = join(pointer, keyword);
         match (kind, value) {
             (Some(KeywordKind::Schema | KeywordKind::AdditionalItems), _)
             | (Some(KeywordKind::Items | KeywordKind::Schemas), Value::Object(_)) => {
-                visit(value, at);
+                visit(value, join(pointer, keyword));
             }
             (Some(KeywordKind::Items | KeywordKind::Schemas), Value::Array(list)) => {
+                let at = join(pointer, keyword);
                 for (index, schema) in list.iter().enumerate() {
                     visit(schema, join_index(&at, index));
                 }
             }
             (Some(KeywordKind::SchemaMap | KeywordKind::Dependencies), Value::Object(map)) => {
+                let at = join(pointer, keyword);
                 for (name, schema) in map {
                     visit(schema, join(&at, name));
                 }

@@ -168,7 +168,7 @@ fn convert(value: &Value, name: &str) -> Option<Value> {
 
 /// OpenAPI 3.0 says `nullable` beside any schema.
 pub(super) fn make_nullable(members: &Map<String, Value>, mut normal: Map<String, Value>) -> Value {
-    const COMBINED: [&str; 9] = [
+    const COMBINED: [&str; 8] = [
         "$ref",
         "allOf",
         "anyOf",
@@ -177,7 +177,6 @@ pub(super) fn make_nullable(members: &Map<String, Value>, mut normal: Map<String
         "if",
         "const",
         "dependentSchemas",
-        "type",
     ];
     let is_nullable = ["nullable", "x-nullable"]
         .iter()
@@ -185,19 +184,18 @@ pub(super) fn make_nullable(members: &Map<String, Value>, mut normal: Map<String
     if !is_nullable {
         return Value::Object(normal);
     }
-    let is_plain = COMBINED
-        .iter()
-        .all(|keyword| *keyword == "type" || !normal.contains_key(*keyword));
-    if is_plain {
-        let mut types = declared_types(&normal);
-        if !types.is_empty() && !types.contains(&"null") {
-            types.push("null");
+    if !COMBINED.iter().any(|keyword| normal.contains_key(*keyword)) {
+        let types = match normal.get_mut("type") {
+            Some(Value::Array(types)) => Some(types),
+            Some(only) => {
+                *only = Value::Array(vec![only.take()]);
+                only.as_array_mut()
+            }
+            None => None,
+        };
+        if let Some(types) = types.filter(|types| !types.contains(&"null".into())) {
+            types.push("null".into());
         }
-        let types: Vec<String> = types.into_iter().map(str::to_owned).collect();
-        write_types(
-            &types.iter().map(String::as_str).collect::<Vec<_>>(),
-            &mut normal,
-        );
         if let Some(Value::Array(values)) = normal.get_mut("enum")
             && !values.contains(&Value::Null)
         {

@@ -132,7 +132,8 @@ impl<'a> Parser<'a> {
     /// Reads a key, and writes its value.
     fn key(&mut self, depth: usize) -> Result<Key, Problem> {
         self.skip_blanks();
-        let (start, written_from) = (self.at, self.output.len());
+        let start = self.at;
+        let written_from = self.output.len();
         let is_string = self.string_kind().is_some();
         self.value(depth + 1)?;
         Ok(Key {

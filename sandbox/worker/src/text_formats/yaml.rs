@@ -218,7 +218,8 @@ fn is_old_number(source: &str) -> bool {
 fn source_at(document: &str, location: Location) -> &str {
     let span = location.span();
     let byte = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-    let (begin, length) = (byte(span.byte_offset()), byte(span.byte_len()));
+    let begin = byte(span.byte_offset());
+    let length = byte(span.byte_len());
     let range = begin
         .zip(length)
         .map(|(begin, length)| begin..begin + length);

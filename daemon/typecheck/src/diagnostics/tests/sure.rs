@@ -260,7 +260,7 @@ fn only_certain_failures_are_errors() {
 
 const CLOSED: &str = "Property 'a' does not exist on type 'Closed<{ b: number; }>'.";
 
-/// What certainly has the type that the compiler infers.
+/// Expressions that certainly have the type that the compiler infers.
 const DECLARED: &str = "const r = await mux.v.get(), rs = r.list, s = { r }; ";
 
 #[test]

@@ -11,7 +11,7 @@ use super::{
     shapes::{Presence, Shape},
 };
 
-/// How deep schemas are searched for empty arrays.
+/// How deep schemas are searched for empty arrays. Everything else in a schema is read by `mux_typegen::normal_form`.
 const MAX_SCHEMA_DEPTH: usize = 64;
 /// Schema keywords whose value maps names to schemas.
 const SCHEMA_MAPS: [&str; 6] = [
