@@ -206,6 +206,18 @@ fn closed_parts_close_the_whole_object() {
         json!([{ "properties": { "a": {} } }])
     );
     assert_eq!(referenced.schema["unevaluatedProperties"], false);
+    // So does a part that types the members besides its own.
+    let parts = |typed: Value| json!({ "allOf": [part, { "type": "object" }, typed] });
+    let typed = |kind: &str| json!({ "additionalProperties": { "type": kind } });
+    let mut expected = parts(json!({}));
+    expected["unevaluatedProperties"] = json!({ "type": "string" });
+    reads(parts(typed("string")), expected, &[]);
+    let several =
+        json!({ "allOf": [part, typed("string"), { "additionalProperties": { "minLength": 1 } }] });
+    assert_eq!(
+        normalize(&several).schema["unevaluatedProperties"],
+        json!({ "allOf": [{ "type": "string" }, { "minLength": 1 }] })
+    );
     // A part that is the whole object stays closed.
     let alone = json!({ "allOf": [{ "properties": { "a": {} }, "additionalProperties": false }] });
     reads(alone.clone(), alone, &[]);

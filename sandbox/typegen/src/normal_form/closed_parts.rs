@@ -1,14 +1,15 @@
 //! Closed parts of an object: `additionalProperties` beside other schemas of the same object.
 //!
 //! By the standard, `additionalProperties` sees only the `properties` beside it, so that a part of `allOf` that is closed
-//! forbids the members of all other parts. No generator means that. The normal form closes the whole object:
-//! `unevaluatedProperties` sees the members of all parts.
+//! forbids the members of all other parts, and one that gives other members a type demands that type of them. No
+//! generator means that. The normal form has the keyword on the whole object: `unevaluatedProperties` sees the members of
+//! all parts.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::references::{definition_of, each_schema_in_place, each_subschema};
+use super::references::{self, definition_of, each_schema_in_place, each_subschema};
 
 /// The work for one document: schemas and names that are read, and values that are copied. Beyond, closed parts stay
 /// closed.
@@ -25,6 +26,7 @@ pub(super) fn open(root: &mut Value) {
     let mut pointers = Vec::new();
     collect_affected(root, String::new(), &mut pointers);
     let mut work_left = MAX_WORK;
+    let mut is_changed = false;
     for pointer in pointers {
         let Some(schema) = root.pointer(&pointer).and_then(Value::as_object) else {
             continue;
@@ -32,10 +34,15 @@ pub(super) fn open(root: &mut Value) {
         let opened = open_object(schema, root, &mut work_left);
         if let (Some(opened), Some(schema)) = (opened, root.pointer_mut(&pointer)) {
             *schema = Value::Object(opened);
+            is_changed = true;
         }
         if work_left == 0 {
-            return;
+            break;
         }
+    }
+    if is_changed {
+        // A part that was copied to be opened may have been the only one.
+        references::drop_unused_definitions(root);
     }
 }
 
@@ -98,10 +105,15 @@ fn open_object(
         opened.insert("unevaluatedProperties".to_owned(), additional.clone());
         is_changed = true;
     }
+    let mut additional_of_parts: Vec<Value> = Vec::new();
     for (index, (part, names)) in parts.iter().zip(&part_names).enumerate() {
-        let Some(part) = closed_part(part, root).filter(|_| names.len() < all.len()) else {
+        let found = closed_part(part, root).filter(|_| names.len() < all.len());
+        let Some((part, additional)) = found else {
             continue;
         };
+        if !additional_of_parts.contains(additional) {
+            additional_of_parts.push(additional.clone());
+        }
         *work_left = work_left.saturating_sub(size_of(part));
         if *work_left == 0 {
             return None;
@@ -120,29 +132,47 @@ fn open_object(
                 opened.shift_remove("$ref");
             }
         }
-        if !opened.contains_key("additionalProperties") {
-            opened
-                .entry("unevaluatedProperties")
-                .or_insert(Value::Bool(false));
-        }
         is_changed = true;
+    }
+    if !additional_of_parts.is_empty() && !opened.contains_key("additionalProperties") {
+        opened
+            .entry("unevaluatedProperties")
+            .or_insert_with(|| all_of(additional_of_parts));
     }
     is_changed.then_some(opened)
 }
 
-/// The schema of a part that allows no members besides its own.
-fn closed_part<'a>(part: &'a Value, root: &'a Value) -> Option<&'a Value> {
+/// The schema of a part that limits members besides its own, and the schema for them.
+fn closed_part<'a>(part: &'a Value, root: &'a Value) -> Option<(&'a Value, &'a Value)> {
     let mut part = part;
     for _ in 0..MAX_FOLLOWED_REFERENCES {
-        let is_closed = ["additionalProperties", "unevaluatedProperties"]
+        let additional = ["additionalProperties", "unevaluatedProperties"]
             .iter()
-            .any(|keyword| part.get(*keyword) == Some(&Value::Bool(false)));
-        if is_closed {
-            return Some(part);
+            .find_map(|keyword| part.get(*keyword).filter(|it| is_limit(it)));
+        if let Some(additional) = additional {
+            return Some((part, additional));
         }
         part = target(part.get("$ref")?.as_str()?, root)?;
     }
     None
+}
+
+fn is_limit(additional: &Value) -> bool {
+    match additional {
+        Value::Object(schema) => !schema.is_empty(),
+        other => *other == Value::Bool(false),
+    }
+}
+
+/// The schema that matches what all of these match.
+fn all_of(mut schemas: Vec<Value>) -> Value {
+    if schemas.contains(&Value::Bool(false)) {
+        return Value::Bool(false);
+    }
+    match schemas.len() {
+        1 => schemas.swap_remove(0),
+        _ => json!({ "allOf": schemas }),
+    }
 }
 
 /// Collects the names and patterns of members that a schema and its parts mention.

@@ -3,7 +3,11 @@
 //! Invariant: nothing is ever fetched, and a reference has the target that the document's own `$id`s and anchors give
 //! it, or none.
 
-use std::{borrow::Cow, cell::OnceCell, collections::HashMap};
+use std::{
+    borrow::Cow,
+    cell::OnceCell,
+    collections::{HashMap, HashSet},
+};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value};
@@ -312,6 +316,38 @@ pub(super) fn each_subschema<'a>(
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Drops definitions to which nothing leads from the root.
+pub(super) fn drop_unused_definitions(root: &mut Value) {
+    let definitions = root.get("$defs").and_then(Value::as_object);
+    let mut used: HashSet<String> = HashSet::new();
+    let mut pending = vec![&*root];
+    while let Some(schema) = pending.pop() {
+        let Some(members) = schema.as_object() else {
+            continue;
+        };
+        let reference = members.get("$ref").and_then(Value::as_str);
+        if let Some(name) = reference.and_then(definition_of)
+            && used.insert(name.to_string())
+        {
+            pending.extend(definitions.and_then(|all| all.get(&*name)));
+        }
+        each_subschema(members, "", &mut |schema, pointer| {
+            if !pointer.starts_with("/$defs/") {
+                pending.push(schema);
+            }
+        });
+    }
+    let Some(members) = root.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Object(definitions)) = members.get_mut("$defs") {
+        definitions.retain(|name, _| used.contains(name));
+        if definitions.is_empty() {
+            members.shift_remove("$defs");
         }
     }
 }
