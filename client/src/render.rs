@@ -227,7 +227,7 @@ pub(crate) fn ask_to_confirm(question: &str, is_yes_default: bool) {
 }
 
 /// Prints a warning to standard error, unless --quiet is given.
-fn warn(warning: impl Display) {
+pub(crate) fn warn(warning: impl Display) {
     if verbosity::verbosity() != Verbosity::Quiet {
         warn_always(warning);
     }

@@ -71,7 +71,7 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
             answer = session.client.call(context, request.clone()) => answer,
             never = questions.answer_all(session) => match never {},
         };
-        questions.print_declined(session).await;
+        questions.print_late_notices(session).await;
         // A call that was sent may have happened although the connection was lost.
         let value = answer.map_err(mux_client::rpc_error)??;
         Ok((session.clone(), value))

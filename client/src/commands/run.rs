@@ -131,7 +131,7 @@ pub(super) async fn execute_run(
             finished = watched => finished?,
             never = questions.answer_all(session) => match never {},
         };
-        questions.print_declined(session).await;
+        questions.print_late_notices(session).await;
         Ok((session.clone(), finished.outcome))
     });
     let finished = tokio::select! {

@@ -20,6 +20,7 @@ use std::{
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{ApprovalAsked, AskKind, Cause, NoticeKind, NoticesRequest, transport};
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use self::{
@@ -147,9 +148,10 @@ impl TerminalQuestions {
         }
     }
 
-    /// Prints which questions were declined during a call or run that has ended: its end may have overtaken notices.
-    pub(super) async fn print_declined(&self, session: &Session) {
-        if self.asks() || self.is_idle(session) {
+    /// Prints the declined questions and the warnings of a call or run that has ended: its end may have overtaken
+    /// notices.
+    pub(super) async fn print_late_notices(&self, session: &Session) {
+        if self.is_idle(session) {
             return;
         }
         let page = session.client.notices(within_seconds(5), self.request(0));
@@ -157,13 +159,14 @@ impl TerminalQuestions {
             return;
         };
         for notice in page.notices {
-            if let NoticeKind::Declined {
-                server,
-                kind: AskKind::Elicitation,
-                ..
-            } = notice.notice
-            {
-                self.report_declined(server);
+            match notice.notice {
+                NoticeKind::Declined {
+                    server,
+                    kind: AskKind::Elicitation,
+                    ..
+                } if !self.asks() => self.report_declined(server),
+                NoticeKind::Log { server, data, .. } => self.report_warning(&server, &data),
+                _ => {}
             }
         }
     }
@@ -172,6 +175,16 @@ impl TerminalQuestions {
         let print = move || render::elicitation_unanswered(&server, "declined", NO_TERMINAL);
         if let Some(spinner) = &self.spinner {
             spinner.aside(print);
+        }
+    }
+
+    /// Prints a warning of muxd about the call. The view of a run prints those about its calls.
+    fn report_warning(&self, server: &str, data: &Value) {
+        if let (Some(_), Some(spinner), "mux", Some(warning)) =
+            (&self.call, &self.spinner, server, data.as_str())
+        {
+            let warning = warning.to_owned();
+            spinner.aside(move || render::warn(warning));
         }
     }
 
@@ -226,6 +239,7 @@ impl TerminalQuestions {
                 }
             }
             NoticeKind::Withdrawn { ask } => prompts.remove(ask),
+            NoticeKind::Log { server, data, .. } => self.report_warning(&server, &data),
             NoticeKind::Declined {
                 server,
                 kind: AskKind::Elicitation,

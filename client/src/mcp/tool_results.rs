@@ -20,6 +20,8 @@ use super::{
 /// The maximum length of an error's `data`, and of the errors beside it, in bytes.
 const MAX_ERROR_DATA_BYTES: usize = 2_000;
 const MAX_OTHER_ERRORS_BYTES: usize = 2_000;
+/// The member of `_meta` with a warning of muxd; `mux_sources::SOURCE_WARNING` in the daemon.
+const SOURCE_WARNING: &str = "mux/warning";
 
 pub(super) fn text_result(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
@@ -163,8 +165,10 @@ pub(super) async fn called_result(
             let mut result = parse_result(&result);
             let structured = result.structured_content.take();
             let content = std::mem::take(&mut result.content);
+            let mut data = one_form(content, structured);
+            data.extend(warning_block(&result).map(DataPart::Block));
             let model = ModelResult {
-                data: one_form(content, structured),
+                data,
                 ..ModelResult::default()
             };
             result.content = reader.content(model, fence.as_ref(), link).await;
@@ -273,7 +277,9 @@ pub(super) async fn direct_result(
 
 /// A server's complete `CallToolResult`, as MCP clients accept it.
 fn server_result(result: &JsonText) -> CallToolResult {
-    with_object_structure(parse_result(result))
+    let mut result = with_object_structure(parse_result(result));
+    result.content.extend(warning_block(&result));
+    result
 }
 
 fn parse_result(result: &JsonText) -> CallToolResult {
@@ -281,6 +287,12 @@ fn parse_result(result: &JsonText) -> CallToolResult {
     result
         .parse()
         .unwrap_or_else(|_| text_result(result.to_string()))
+}
+
+/// The warning that an API's result has in `_meta`, which agents do not show.
+fn warning_block(result: &CallToolResult) -> Option<ContentBlock> {
+    let warning = result.meta.as_ref()?.get(SOURCE_WARNING)?.as_str()?;
+    Some(ContentBlock::text(format!("Warning: {warning}")))
 }
 
 /// Moves structured content that is not an object to the text content: MCP clients accept only objects, but an API's

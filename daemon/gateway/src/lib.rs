@@ -81,9 +81,10 @@ use mux_caller::{ClientOrigin, ProgressUpdate};
 use mux_catalog::{Scope, Scopes, Tool, ToolSet, value_of};
 use mux_policy::PolicySet;
 use mux_settings::{
-    AgentViews, ResultCheck,
+    AgentViews, ResultCheck, ServerEndpoint,
     projects::{ProjectDenials, ProjectView, WorkspaceContext},
 };
+use mux_sources::SOURCE_WARNING;
 use mux_telemetry::{
     metrics::CallMeter,
     trace::{TraceScope, Tracer},
@@ -108,8 +109,8 @@ pub trait CallObserver: Send + Sync {
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
     /// The approval of the call has changed: it waits, or no longer waits.
     fn approval_changed(&self, word: ApprovalEvent<'_>);
-    /// The server ended before it answered, and the call is sent again because that is harmless.
-    fn call_retried(&self, path: &str, cause: &str);
+    /// The call goes on or has a result, and something about it is worth a warning.
+    fn call_warned(&self, path: &str, warning: &str);
 }
 
 /// Resolves names, asks policy, and calls.
@@ -330,7 +331,9 @@ impl Gateway {
             let lets = |tool: &Tool| {
                 let lets = server.serves(&slot, &whose) && attempts.allows_send(tool);
                 if let (true, Some(cause)) = (lets, attempts.take_retry_cause()) {
-                    observer.call_retried(&path, cause);
+                    let cause = cause.lines().next().unwrap_or_default();
+                    let warning = format!("is sent again, since it changes nothing: {cause}");
+                    observer.call_warned(&path, &warning);
                 }
                 lets
             };
@@ -358,6 +361,9 @@ impl Gateway {
                 match search_answer(&server, &path, answer).await {
                     Ok(result) if raw => Ok(json_weight::to_text(result).await),
                     Ok(result) => {
+                        if let Some(warning) = source_warning(&server, &result) {
+                            observer.call_warned(&path, &warning);
+                        }
                         let value = self.value_of(&server, &tool, result).await;
                         self.learn_output_type(&tool, value).await
                     }
@@ -463,6 +469,15 @@ async fn ready_session(
         }
         Err(fault) => Err(add_sandbox_hint(server, fault).await),
     }
+}
+
+/// The warning beside the result of a source, such as a page that could not be read. Other servers cannot warn in the
+/// name of muxd.
+fn source_warning(server: &Server, result: &Value) -> Option<String> {
+    let definition = server.definition();
+    let link = &definition.as_ref().ok()?.link;
+    let warning = result.get("_meta")?.get(SOURCE_WARNING)?.as_str()?;
+    matches!(link, ServerEndpoint::Source(_)).then(|| warning.to_owned())
 }
 
 /// The caller's session for another attempt, with a permit of its slot.

@@ -110,5 +110,5 @@ impl CallObserver for NoopObserver {
     fn call_progress(&self, _: u32, _: &str, _: ProgressUpdate) {}
     fn call_ended(&self, _: u32, _: &str, _: Duration, _: Result<usize, &Fault>) {}
     fn approval_changed(&self, _: ApprovalEvent<'_>) {}
-    fn call_retried(&self, _: &str, _: &str) {}
+    fn call_warned(&self, _: &str, _: &str) {}
 }

@@ -126,11 +126,10 @@ impl CallObserver for RunCallObserver {
         });
     }
 
-    fn call_retried(&self, path: &str, cause: &str) {
-        let cause = cause.lines().next().unwrap_or_default();
+    fn call_warned(&self, path: &str, warning: &str) {
         self.recorder.push(RunEvent::Console {
             level: ConsoleLevel::Warn,
-            text: format!("[mux] {path} is sent again, since it changes nothing: {cause}"),
+            text: format!("[mux] {path} {warning}"),
         });
     }
 

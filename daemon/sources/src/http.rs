@@ -16,7 +16,9 @@ mod dot_segments;
 mod entry_state;
 mod error_reason;
 mod link_header;
+mod next_page;
 mod pagination;
+mod paging_hints;
 mod request_credentials;
 mod retry_policy;
 mod secret_mask;
@@ -35,7 +37,10 @@ pub(super) use self::{
     api_response::ApiResponse,
     dot_segments::has_steps,
     entry_state::EntryState,
-    pagination::{MAX_PAGES, PageSize, PaginationPlan, PaginationStyle},
+    pagination::{
+        CountingParameter, CursorParameter, LIST_MEMBER_NAMES, MAX_PAGES, PaginationPlan,
+    },
+    paging_hints::{MAX_HINT_DEPTH, NextKind, PagingHint, hint_of, letters},
     secret_mask::SecretMask,
 };
 
@@ -61,11 +66,18 @@ pub(super) enum RequestBody {
     Json(Value),
     /// Names and values, already percent-encoded.
     Form(Vec<(String, String)>),
-    Multipart(Vec<FormPart>),
+    Multipart(MultipartBody),
     Bytes {
         media: String,
         bytes: Vec<u8>,
     },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct MultipartBody {
+    /// The media type, without the boundary.
+    pub(super) media: String,
+    pub(super) parts: Vec<FormPart>,
 }
 
 #[derive(Clone, Debug)]

@@ -87,6 +87,9 @@ use self::{
 };
 use mux_text::json_weight as weight;
 
+/// The member of a result's `_meta` with a warning about the result. The client for agents reads it, too.
+pub const SOURCE_WARNING: &str = "mux/warning";
+
 /// The sources that are open.
 #[derive(Debug)]
 pub struct Sources {

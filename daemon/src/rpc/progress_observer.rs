@@ -39,7 +39,17 @@ impl CallObserver for ProgressObserver {
     /// The connection's notices report approvals.
     fn approval_changed(&self, _word: ApprovalEvent<'_>) {}
 
-    fn call_retried(&self, _path: &str, _cause: &str) {}
+    fn call_warned(&self, path: &str, warning: &str) {
+        if let Some(mailbox) = &self.0.mailbox {
+            mailbox.push_notice(ClientNotice::Log {
+                server: "mux".into(),
+                level: "warning".into(),
+                logger: None,
+                data: format!("{path} {warning}").into(),
+                cause: self.0.cause.clone(),
+            });
+        }
+    }
 
     fn call_ended(&self, _call: u32, _path: &str, _took: Duration, _: Result<usize, &Fault>) {}
 }

@@ -141,14 +141,18 @@ async fn picture() -> impl IntoResponse {
     )
 }
 
-/// Three things per page, with a `Link` to the next page.
+/// Three things per page, with a `Link` to the next page. The last page fails for `fail`.
 async fn linked(uri: Uri, RawQuery(query): RawQuery) -> Response {
     let page = number(query.as_deref(), "page").unwrap_or(1);
+    if query.as_deref().is_some_and(|query| query.contains("fail")) && page == 3 {
+        return (StatusCode::INTERNAL_SERVER_ERROR, "out of things").into_response();
+    }
     let things = things(3 * (page - 1));
     if 3 * page >= THINGS {
         return Json(things).into_response();
     }
-    let next = format!("<{}?page={}>; rel=\"next\"", uri.path(), page + 1);
+    let fail = if query.is_some_and(|query| query.contains("fail")) { "&fail=1" } else { "" };
+    let next = format!("<{}?page={}{fail}>; rel=\"next\"", uri.path(), page + 1);
     ([(header::LINK, next)], Json(things)).into_response()
 }
 

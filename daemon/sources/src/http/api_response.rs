@@ -3,10 +3,13 @@
 //! Invariant: a response is at most [`MAX_RESPONSE_BYTES`] long, JSON in it holds at most [`MAX_RESPONSE_VALUES`]
 //! values, and nothing is cut silently.
 
+use std::io::Read as _;
+
 use encoding_rs::{Encoding, UTF_8};
+use flate2::read::GzDecoder;
 use reqwest::{
     Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderMap},
+    header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap},
 };
 use serde::de::IgnoredAny;
 
@@ -18,6 +21,33 @@ pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// In `json_weight` values, for JSON: a few megabytes of it can hold so many values that they take a gigabyte.
 pub(crate) const MAX_RESPONSE_VALUES: usize = 1_000_000;
+
+/// Decodes a body that the HTTP client has not decoded, whose encoding is written in an unusual way: the client removes
+/// the header of a body that it decodes.
+fn decoded(body: Vec<u8>, headers: &HeaderMap) -> Result<Vec<u8>, ResponseReadError> {
+    let encoding = headers.get(CONTENT_ENCODING);
+    let encoding = encoding.and_then(|value| value.to_str().ok()).unwrap_or("");
+    let encoding = encoding.trim().to_ascii_lowercase();
+    if body.is_empty() || matches!(encoding.as_str(), "" | "identity") {
+        return Ok(body);
+    }
+    let unknown = || ResponseReadError::Encoded(encoding.clone());
+    if matches!(encoding.as_str(), "gzip" | "x-gzip") {
+        let mut decoded = Vec::new();
+        let mut decoder = GzDecoder::new(&*body).take(MAX_RESPONSE_BYTES as u64 + 1);
+        decoder.read_to_end(&mut decoded).map_err(|_| unknown())?;
+        return if decoded.len() > MAX_RESPONSE_BYTES {
+            Err(ResponseReadError::TooLong)
+        } else {
+            Ok(decoded)
+        };
+    }
+    // Some servers name the character set here.
+    match std::str::from_utf8(&body) {
+        Ok(_) => Ok(body),
+        Err(_) => Err(unknown()),
+    }
+}
 
 /// The response of an API to a request.
 #[derive(Clone, Debug)]
@@ -32,6 +62,8 @@ pub(super) enum ResponseReadError {
     TooLong,
     TooMany,
     Broken(reqwest::Error),
+    /// Its encoding cannot be decoded.
+    Encoded(String),
 }
 
 /// The kind of a body, by its media type.
@@ -51,6 +83,7 @@ impl ApiResponse {
         let body = body
             .map_err(ResponseReadError::Broken)?
             .ok_or(ResponseReadError::TooLong)?;
+        let body = decoded(body, &headers)?;
         let reply = Self {
             status,
             headers,

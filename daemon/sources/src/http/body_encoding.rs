@@ -1,6 +1,8 @@
 //! Encodes request bodies for the wire.
 
-use super::{FormPart, RequestBody};
+use super::{FormPart, MultipartBody, RequestBody};
+
+const FORM_DATA: &str = "multipart/form-data";
 
 /// The media type and the encoded body.
 pub(super) fn encoded(body: &RequestBody) -> Result<(String, Vec<u8>), String> {
@@ -17,10 +19,17 @@ pub(super) fn encoded(body: &RequestBody) -> Result<(String, Vec<u8>), String> {
                 text.into_bytes(),
             )
         }
-        RequestBody::Multipart(parts) => {
-            let boundary = boundary(parts);
-            let text = multipart(parts, &boundary);
-            (format!("multipart/form-data; boundary={boundary}"), text)
+        RequestBody::Multipart(body) => {
+            let boundary = boundary(&body.parts);
+            let bytes = multipart(body, &boundary);
+            let mut media = format!("{}; boundary={boundary}", body.media);
+            if is_related(body)
+                && let Some(root) = body.parts.first()
+            {
+                // RFC 2387: the type of the first part.
+                media.push_str(&format!("; type=\"{}\"", quoted(part_media(root))));
+            }
+            (media, bytes)
         }
         RequestBody::Bytes { media, bytes } => (media.clone(), bytes.clone()),
     })
@@ -36,28 +45,40 @@ fn boundary(parts: &[FormPart]) -> String {
     format!("mux-{}", &hasher.finalize().to_hex()[..40])
 }
 
-fn multipart(parts: &[FormPart], boundary: &str) -> Vec<u8> {
+fn multipart(body: &MultipartBody, boundary: &str) -> Vec<u8> {
     let mut text = Vec::new();
-    for part in parts {
+    for part in &body.parts {
         let name = quoted(&part.name);
-        text.extend_from_slice(format!("--{boundary}\r\n").as_bytes());
-        text.extend_from_slice(
-            format!("Content-Disposition: form-data; name=\"{name}\"").as_bytes(),
-        );
-        if let Some(file) = &part.file_name {
-            text.extend_from_slice(format!("; filename=\"{}\"", quoted(file)).as_bytes());
+        let mut head = format!("--{boundary}\r\n");
+        if is_related(body) {
+            head.push_str(&format!("Content-ID: <{name}>\r\n"));
+        } else {
+            head.push_str(&format!("Content-Disposition: form-data; name=\"{name}\""));
+            if let Some(file) = &part.file_name {
+                head.push_str(&format!("; filename=\"{}\"", quoted(file)));
+            }
+            head.push_str("\r\n");
         }
-        text.extend_from_slice(b"\r\n");
-        if let Some(media) = &part.media {
-            let media = media.replace(['\r', '\n'], "");
-            text.extend_from_slice(format!("Content-Type: {media}\r\n").as_bytes());
+        // Without a type, the text of a form has the type of the form.
+        if part.media.is_some() || body.media != FORM_DATA {
+            let media = part_media(part).replace(['\r', '\n'], "");
+            head.push_str(&format!("Content-Type: {media}\r\n"));
         }
-        text.extend_from_slice(b"\r\n");
+        head.push_str("\r\n");
+        text.extend_from_slice(head.as_bytes());
         text.extend_from_slice(&part.bytes);
         text.extend_from_slice(b"\r\n");
     }
     text.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     text
+}
+
+fn is_related(body: &MultipartBody) -> bool {
+    body.media == "multipart/related"
+}
+
+fn part_media(part: &FormPart) -> &str {
+    part.media.as_deref().unwrap_or("text/plain; charset=utf-8")
 }
 
 /// Escapes a name as browsers do.
@@ -82,7 +103,11 @@ mod tests {
             part("a\"\r\nb", None, b"1"),
             part("file", Some("x.png"), b"\x00\xff"),
         ];
-        let (media, body) = encoded(&RequestBody::Multipart(parts)).unwrap();
+        let body = MultipartBody {
+            media: FORM_DATA.into(),
+            parts,
+        };
+        let (media, body) = encoded(&RequestBody::Multipart(body)).unwrap();
         let boundary = media.split_once("boundary=").unwrap().1;
         let expected = [
             format!(
@@ -96,6 +121,41 @@ mod tests {
         ]
         .concat();
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn related_parts_have_types_and_ids() {
+        let part = |name: &str, media: Option<&str>| FormPart {
+            name: name.into(),
+            file_name: None,
+            media: media.map(str::to_owned),
+            bytes: name.as_bytes().to_vec(),
+        };
+        let body = |media: &str| {
+            let parts = vec![part("meta", Some("application/json")), part("note", None)];
+            let media = media.into();
+            encoded(&RequestBody::Multipart(MultipartBody { media, parts })).unwrap()
+        };
+        let (media, related) = body("multipart/related");
+        assert!(
+            media.starts_with("multipart/related; boundary=mux-"),
+            "{media}"
+        );
+        assert!(media.ends_with("; type=\"application/json\""), "{media}");
+        let related = String::from_utf8(related).unwrap();
+        for head in [
+            "Content-ID: <meta>\r\nContent-Type: application/json\r\n\r\nmeta\r\n",
+            "Content-ID: <note>\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nnote\r\n",
+        ] {
+            assert!(related.contains(head), "{related}");
+        }
+        let (media, mixed) = body("multipart/mixed");
+        assert!(media.starts_with("multipart/mixed; boundary="), "{media}");
+        let mixed = String::from_utf8(mixed).unwrap();
+        assert!(
+            mixed.contains("name=\"note\"\r\nContent-Type: text/plain"),
+            "{mixed}"
+        );
     }
 
     #[test]

@@ -4,37 +4,53 @@
 
 use reqwest::header::{HeaderMap, LINK};
 
-/// The target of `rel="next"`.
-pub(super) fn linked(headers: &HeaderMap) -> Option<String> {
-    let values = headers
-        .get_all(LINK)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    for value in values {
+/// The links of a response to other pages of its list.
+#[derive(Debug, Default)]
+pub(super) struct PageLinks {
+    pub(super) next: Option<String>,
+    /// There is a link to the first, previous or last page.
+    pub(super) has_other: bool,
+}
+
+impl PageLinks {
+    pub(super) fn read(headers: &HeaderMap) -> Self {
+        let mut links = Self::default();
+        let values = headers.get_all(LINK).iter();
+        for value in values.filter_map(|value| value.to_str().ok()) {
+            links.read_value(value);
+        }
+        links
+    }
+
+    fn read_value(&mut self, value: &str) {
         let mut rest = value;
         while let Some((_, after)) = rest.split_once('<') {
-            let (target, after) = after.split_once('>')?;
+            let Some((target, after)) = after.split_once('>') else {
+                return;
+            };
             // Parameters end where the next target begins.
             let starts = [",<", ", <"].iter().filter_map(|start| after.find(start));
             let end = starts.min().unwrap_or(after.len());
             let (parameters, next) = after.split_at(end);
             rest = next;
-            let is_next = parameters.split(';').any(|parameter| {
-                let Some((name, value)) = parameter.split_once('=') else {
-                    return false;
-                };
-                let value = value.trim().trim_end_matches(',').trim_matches('"');
-                name.trim().eq_ignore_ascii_case("rel")
-                    && value
-                        .split_whitespace()
-                        .any(|rel| rel.eq_ignore_ascii_case("next"))
-            });
-            if is_next {
-                return Some(target.to_owned());
+            for relation in relations(parameters) {
+                match relation.to_ascii_lowercase().as_str() {
+                    "next" if self.next.is_none() => self.next = Some(target.to_owned()),
+                    "first" | "prev" | "previous" | "last" => self.has_other = true,
+                    _ => {}
+                }
             }
         }
     }
-    None
+}
+
+/// The relation types in the parameters of a link.
+fn relations(parameters: &str) -> impl Iterator<Item = &str> {
+    let parameters = parameters.split(';').filter_map(|it| it.split_once('='));
+    let values = parameters
+        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("rel"))
+        .map(|(_, value)| value.trim().trim_end_matches(',').trim_matches('"'));
+    values.flat_map(str::split_whitespace)
 }
 
 #[cfg(test)]
@@ -57,6 +73,7 @@ mod tests {
                 Some("https://h/a,b?c=<d"),
             ),
             ("<https://h/x>; rel=\"nextish\"", None),
+            ("<https://h/x", None),
             ("https://h/x; rel=next", None),
             (
                 "<https://h/1>; rel=first, <https://h/2>; rel=next,<https://h/9>; rel=last",
@@ -64,7 +81,8 @@ mod tests {
             ),
         ] {
             let headers = HeaderMap::from_iter([(LINK, header.parse().unwrap())]);
-            assert_eq!(linked(&headers).as_deref(), expected, "{header}");
+            let links = PageLinks::read(&headers);
+            assert_eq!(links.next.as_deref(), expected, "{header}");
         }
     }
 }

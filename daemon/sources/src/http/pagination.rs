@@ -1,77 +1,83 @@
-//! Joins several pages of a list: the first page's response, with the items of all.
+//! Joins several pages of a list into one result: the last page's response, with the items of all pages.
 //!
-//! Invariant: the joined list is complete up to its last page. A page that fails or exceeds a limit fails the call.
-//! `_meta` says whether there are more pages, and the other members are those of the last page.
+//! A response says best how its list continues, so its hints (`paging_hints`) are followed first. Only if there are none
+//! does the next page follow from the parameters that the description declares (`next_page`).
+//!
+//! Invariant: each item is joined once, in order, and the pages that were read are not lost: if a later page fails or
+//! exceeds a limit, the result holds the pages before it, and its `_meta` holds the error as a warning.
 
-use std::mem;
+use std::{collections::HashSet, sync::Arc};
 
-use reqwest::{
-    Url,
-    header::{HeaderMap, LINK},
-};
+use reqwest::{StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::{
-    ApiClient, ApiRequest, ApiResponse,
+    ApiClient, ApiRequest, ApiResponse, RequestBody,
     api_response::{MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES},
     call_result,
-    link_header::linked,
+    next_page::{NextReason, NextStep, NextTarget, PagePosition},
+    paging_hints::PagingHints,
 };
-use crate::{CallFailure, call_progress::CallProgress, weight};
+use crate::{CallFailure, SOURCE_WARNING, call_progress::CallProgress, weight};
+use mux_process::blocking_pool;
 
 /// The number of pages in one call.
 pub(crate) const MAX_PAGES: usize = 100;
+/// Longer bodies are parsed off the runtime's threads.
+const LONG_BODY_BYTES: usize = 64 << 10;
+/// The nesting of the list in a response.
+const MAX_LIST_DEPTH: usize = 3;
+/// The number of members on one level that are searched for the list.
+const MAX_LIST_CANDIDATES: usize = 10_000;
+/// Statuses with which APIs answer a request for a page beyond the last one.
+const BEYOND_THE_END: [StatusCode; 5] = [
+    StatusCode::BAD_REQUEST,
+    StatusCode::NOT_FOUND,
+    StatusCode::GONE,
+    StatusCode::RANGE_NOT_SATISFIABLE,
+    StatusCode::UNPROCESSABLE_ENTITY,
+];
+/// Names of the member that holds the list.
+pub(crate) const LIST_MEMBER_NAMES: [&str; 11] = [
+    "data", "items", "results", "values", "value", "records", "entries", "content", "list",
+    "objects", "rows",
+];
 
-/// How the pages of a function continue.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// The paging parameters of a function, as far as its description declares them. Names are encoded.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct PaginationPlan {
-    pub(crate) by: PaginationStyle,
-    /// The path of members to the list; empty if the response itself is the list.
-    pub(crate) items: Vec<String>,
+    /// The path of members to the list, empty if the response itself is the list; `None` if it is not described.
+    pub(crate) items: Option<Vec<String>>,
+    pub(crate) page: Option<CountingParameter>,
+    pub(crate) offset: Option<CountingParameter>,
+    pub(crate) cursor: Option<CursorParameter>,
+    /// Takes the `id` of the last item.
+    pub(crate) after: Option<String>,
+    /// The description declares a header or a member for the next page. A response without it is the last page.
+    pub(crate) declares_next: bool,
 }
 
-/// How the next page is requested. Parameters are in the query, by their encoded names. A `Link` header in a response
-/// takes precedence.
+/// A query parameter that numbers pages or items.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum PaginationStyle {
-    /// `Link: <…>; rel="next"`.
-    Link,
-    /// Pages are numbered.
-    Page {
-        parameter: String,
-        first: u64,
-        size: Option<PageSize>,
-    },
-    /// Items are numbered, from 0.
-    Offset {
-        parameter: String,
-        size: Option<PageSize>,
-    },
-    /// The response holds the parameter of the next page, a string or a number, or its URL.
-    Cursor {
-        parameter: String,
-        field: Vec<String>,
-    },
-    /// The next page begins after the last item of this one.
-    After {
-        parameter: String,
-        id: String,
-        /// The path of the member that says whether there are more pages.
-        more: Option<Vec<String>>,
-    },
+pub(crate) struct CountingParameter {
+    pub(crate) name: String,
+    /// The number of the first page or item, if the description says it.
+    pub(crate) first: Option<u64>,
 }
 
-/// The number of items on a page.
+/// A parameter that takes a cursor of a response.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct PageSize {
-    pub(crate) parameter: String,
-    pub(crate) default: Option<u64>,
+pub(crate) enum CursorParameter {
+    Query(String),
+    /// A member of the JSON body.
+    Body(String),
 }
 
-/// The location of the next page.
-enum NextPage {
-    Query(String, String),
-    Address(Url),
+/// A response that was read as a page.
+struct Page {
+    reply: ApiResponse,
+    body: Option<Value>,
+    hints: PagingHints,
 }
 
 impl ApiClient {
@@ -79,249 +85,358 @@ impl ApiClient {
     pub(crate) async fn pages(
         &self,
         request: &ApiRequest,
-        paged: &PaginationPlan,
+        plan: &PaginationPlan,
         most: usize,
-        telling: &CallProgress,
+        progress: &CallProgress,
     ) -> Result<Value, CallFailure> {
         let most = most.clamp(1, MAX_PAGES);
         let mut request = request.clone();
         let mut url = self.url(&request)?;
-        let mut joined: Option<JoinedPages> = None;
-        let mut page = 1;
+        let mut requested = HashSet::from([request_key(&request, &url)]);
+        let reply = self.send_to(&request, url.clone(), progress).await?;
+        let first = self.read_page(reply).await;
+        let list = first.body.as_ref().and_then(|body| list_path(body, plan));
+        let (Some(body), Some(list)) = (first.body, list) else {
+            let mut result = self.result(&request, &first.reply);
+            if first.reply.status.is_success() {
+                warn(
+                    &mut result,
+                    "the response is not one list, so `$pages` has no effect",
+                );
+            }
+            return Ok(result);
+        };
+        let mut position = PagePosition::first(plan, &request);
+        position.advance(item_count(&body, &list), NextReason::Named);
+        let mut joined = JoinedPages::new(body, &first.reply, list);
+        let mut hints = first.hints;
+        let mut last_reply = first.reply;
+        let report = |pages: usize| {
+            progress.progress(pages as f64, Some(most as f64), &format!("page {pages}"));
+        };
+        report(joined.pages);
         loop {
-            let reply = self.send_to(&request, url.clone(), telling).await?;
-            let body = match reply.status.is_success() {
-                true => self.read(&reply),
-                false => None,
-            };
-            let Some(body) =
-                body.filter(|body| at(body, &paged.items).is_some_and(Value::is_array))
-            else {
-                return match (joined, reply.status.is_success()) {
-                    // The response is not a list, so it is the result.
-                    (None, _) => Ok(self.result(&request, &reply)),
-                    (Some(joined), false) => Ok(joined.broken(self.result(&request, &reply), page)),
-                    (Some(_), true) => Err(CallFailure::Declined(format!(
-                        "page {page} is not a list like the pages before it; no page is used"
-                    ))),
-                };
-            };
-            let next = self.next(&url, &request, paged, &body, &reply.headers)?;
-            match &mut joined {
-                None => joined = Some(JoinedPages::new(body, &reply)),
-                Some(joined) => joined.add(body, &reply, &paged.items, page)?,
-            }
-            telling.progress(page as f64, Some(most as f64), &format!("page {page}"));
-            match (next, &mut joined) {
-                (Some(next), _) if page < most => match next {
-                    NextPage::Query(name, value) => {
-                        request.query.retain(|(known, _)| *known != name);
-                        request.query.push((name, value));
-                        url = self.url(&request)?;
-                    }
-                    NextPage::Address(address) if address == url => {
-                        return Err(CallFailure::Declined(format!(
-                            "page {page} names itself as the next one; nothing of it is used"
-                        )));
-                    }
-                    NextPage::Address(address) => url = address,
-                },
-                (next, Some(joined)) => {
-                    let meta = call_result::meta(&reply, self.mask());
-                    return Ok(mem::take(joined).whole(meta, page, next.is_some()));
+            let step = position.next(plan, &request, &hints, joined.last_item());
+            let (target, reason) = match step {
+                NextStep::To(target, reason) => (target, reason),
+                NextStep::End => return Ok(joined.finish(self, &last_reply, false, None)),
+                NextStep::Unknown => {
+                    let problem =
+                        "the response says that there are more pages, and not how to request them";
+                    return Ok(joined.finish(self, &last_reply, true, Some(problem)));
                 }
-                (_, None) => return Ok(self.result(&request, &reply)),
-            }
-            page += 1;
-        }
-    }
-
-    fn read(&self, reply: &ApiResponse) -> Option<Value> {
-        serde_json::from_str(&self.mask().content(&reply.text())).ok()
-    }
-
-    fn next(
-        &self,
-        url: &Url,
-        request: &ApiRequest,
-        paged: &PaginationPlan,
-        body: &Value,
-        headers: &HeaderMap,
-    ) -> Result<Option<NextPage>, CallFailure> {
-        if headers.contains_key(LINK) || paged.by == PaginationStyle::Link {
-            return match linked(headers) {
-                Some(to) => self.leads(url, &to).map(Some),
-                None => Ok(None),
             };
-        }
-        let items = at(body, &paged.items).and_then(Value::as_array);
-        let count = items.map_or(0, Vec::len) as u64;
-        let sent = |name: &str| {
-            let pair = request.query.iter().find(|(known, _)| known == name);
-            pair.map(|(_, value)| value.as_str())
-        };
-        // A page that is not full is the last one.
-        let full = |size: &Option<PageSize>| {
-            let size = size.as_ref().and_then(|size| {
-                let said = sent(&size.parameter).and_then(|said| said.parse().ok());
-                said.or(size.default)
-            });
-            count > 0 && size.is_none_or(|size: u64| count >= size)
-        };
-        let number = |name: &str| sent(name).and_then(|said| said.parse::<u64>().ok());
-        let query = |name: &String, value: String| Ok(Some(NextPage::Query(name.clone(), value)));
-        match &paged.by {
-            PaginationStyle::Link => Ok(None),
-            PaginationStyle::Page {
-                parameter,
-                first,
-                size,
-            } => match full(size) {
-                true => query(
-                    parameter,
-                    (number(parameter).unwrap_or(*first) + 1).to_string(),
-                ),
-                false => Ok(None),
-            },
-            PaginationStyle::Offset { parameter, size } => match full(size) {
-                true => query(
-                    parameter,
-                    (number(parameter).unwrap_or(0) + count).to_string(),
-                ),
-                false => Ok(None),
-            },
-            PaginationStyle::Cursor { parameter, field } => match at(body, field) {
-                Some(Value::String(cursor)) if cursor.is_empty() => Ok(None),
-                Some(Value::String(to))
-                    if to.starts_with("http://") || to.starts_with("https://") =>
+            if joined.pages == most {
+                return Ok(joined.finish(self, &last_reply, true, None));
+            }
+            let leads = self.apply(target, &mut request, &url);
+            let read = match leads {
+                // A page that leads back ends the list.
+                Ok(next) if !requested.insert(request_key(&request, &next)) => {
+                    return Ok(joined.finish(self, &last_reply, false, None));
+                }
+                Ok(next) => {
+                    url = next;
+                    self.send_to(&request, url.clone(), progress).await
+                }
+                Err(failure) => Err(failure),
+            };
+            let page = match read {
+                Ok(reply) => self.read_page(reply).await,
+                Err(failure) => {
+                    let problem = failure.to_string();
+                    return Ok(joined.finish(self, &last_reply, true, Some(&problem)));
+                }
+            };
+            let status = page.reply.status;
+            if !status.is_success() {
+                if reason == NextReason::Guessed && BEYOND_THE_END.contains(&status) {
+                    return Ok(joined.finish(self, &last_reply, false, None));
+                }
+                let failure = self.result(&request, &page.reply);
+                let problem = failure["content"][0]["text"].as_str();
+                return Ok(joined.finish(self, &last_reply, true, problem));
+            }
+            let body = match page.body {
+                Some(body) if joined.is_alike(&body) => body,
+                // Beyond the end, some APIs answer with an empty body, null or a message.
+                body if page.reply.body.is_empty()
+                    || body.is_some() && reason == NextReason::Guessed =>
                 {
-                    self.leads(url, to).map(Some)
+                    json!({})
                 }
-                Some(Value::String(cursor)) => {
-                    self.advance(parameter, encoded(cursor), sent(parameter))
+                _ => {
+                    let problem = "the page is not a list like the pages before it";
+                    return Ok(joined.finish(self, &last_reply, true, Some(problem)));
                 }
-                Some(Value::Number(cursor)) => {
-                    self.advance(parameter, cursor.to_string(), sent(parameter))
+            };
+            if joined.repeats(&body) {
+                if position.is_probe() {
+                    // The first page has the number 1.
+                    position.skip_probe();
+                    continue;
                 }
-                _ => Ok(None),
-            },
-            PaginationStyle::After {
-                parameter,
-                id,
-                more,
-            } => {
-                let more = more.as_ref().map(|more| at(body, more));
-                let ended = matches!(more, Some(Some(Value::Bool(false)) | None));
-                let last = items.and_then(|items| items.last()?.get(id));
-                match last {
-                    Some(Value::String(id)) if !ended => {
-                        self.advance(parameter, encoded(id), sent(parameter))
-                    }
-                    Some(Value::Number(id)) if !ended => {
-                        self.advance(parameter, id.to_string(), sent(parameter))
-                    }
-                    _ => Ok(None),
+                let problem = "the API repeats the page before it";
+                let problem = (reason != NextReason::Guessed).then_some(problem);
+                return Ok(joined.finish(self, &last_reply, problem.is_some(), problem));
+            }
+            position.advance(item_count(&body, &joined.list), reason);
+            if let Err(problem) = joined.add(body, &page.reply) {
+                return Ok(joined.finish(self, &last_reply, true, Some(&problem)));
+            }
+            report(joined.pages);
+            (hints, last_reply) = (page.hints, page.reply);
+        }
+    }
+
+    async fn read_page(&self, reply: ApiResponse) -> Page {
+        if !reply.status.is_success() {
+            return Page {
+                reply,
+                body: None,
+                hints: PagingHints::default(),
+            };
+        }
+        let mask = Arc::clone(&self.shared.mask);
+        let is_long = reply.body.len() > LONG_BODY_BYTES;
+        blocking_pool::run_if(is_long, move || {
+            let body: Option<Value> = serde_json::from_str(&mask.content(&reply.text())).ok();
+            let hints = PagingHints::read(&reply.headers, body.as_ref().unwrap_or(&Value::Null));
+            Page { reply, body, hints }
+        })
+        .await
+    }
+
+    /// Changes the request to that for the next page, and returns its URL.
+    fn apply(
+        &self,
+        target: NextTarget,
+        request: &mut ApiRequest,
+        current: &Url,
+    ) -> Result<Url, CallFailure> {
+        match target {
+            NextTarget::Url(url) => self.page_url(current, &url),
+            NextTarget::Query(name, value) => {
+                request.query.retain(|(known, _)| *known != name);
+                request.query.push((name, value));
+                self.url(request)
+            }
+            NextTarget::Body(name, value) => {
+                if let Some(RequestBody::Json(Value::Object(body))) = &mut request.body {
+                    body.insert(name, value.into());
                 }
+                self.url(request)
             }
         }
     }
 
-    /// A page whose parameter does not change would repeat forever.
-    fn advance(
-        &self,
-        parameter: &str,
-        to: String,
-        from: Option<&str>,
-    ) -> Result<Option<NextPage>, CallFailure> {
-        match from == Some(to.as_str()) {
-            false => Ok(Some(NextPage::Query(parameter.to_owned(), to))),
-            true => Err(CallFailure::Declined(
-                "a page names itself as the next one; nothing of it is used".into(),
-            )),
+    /// The URL of the next page. Only within the origin, because the request carries credentials.
+    pub(super) fn page_url(&self, current: &Url, next: &str) -> Result<Url, CallFailure> {
+        let Ok(mut url) = current.join(next) else {
+            return Err(CallFailure::Declined(
+                "the URL of the next page cannot be read".into(),
+            ));
+        };
+        // APIs behind a proxy often do not know that they are called over TLS.
+        let is_downgrade = current.scheme() == "https"
+            && url.scheme() == "http"
+            && url.port().is_none()
+            && current.port().is_none();
+        if is_downgrade {
+            // Fails for no pair of these schemes.
+            _ = url.set_scheme("https");
         }
-    }
-
-    /// Only within the origin, because the request carries credentials.
-    fn leads(&self, from: &Url, to: &str) -> Result<NextPage, CallFailure> {
-        match from.join(to) {
-            Ok(to) if to.origin() == from.origin() => Ok(NextPage::Address(to)),
-            Ok(to) => Err(CallFailure::Declined(format!(
-                "the next page is at another origin, {}, and credentials go to one origin only; no page is used",
-                to.host_str().unwrap_or_default()
-            ))),
-            Err(_) => Err(CallFailure::Declined(
-                "the address of the next page cannot be read".into(),
-            )),
+        if url.origin() == current.origin() {
+            return Ok(url);
         }
+        Err(CallFailure::Declined(format!(
+            "the next page is at another origin, {}, and credentials go to one origin only",
+            url.host_str().unwrap_or_default()
+        )))
     }
 }
 
+/// Identifies a request among those of one call.
+fn request_key(request: &ApiRequest, url: &Url) -> String {
+    match &request.body {
+        Some(RequestBody::Json(body)) => format!("{url} {body}"),
+        _ => url.to_string(),
+    }
+}
+
+/// Adds a warning to a result, which is shown beside it.
+fn warn(result: &mut Value, text: &str) {
+    result["_meta"][SOURCE_WARNING] = text.into();
+}
+
+/// The path of members to the list of a response: the described one, or the list that the response shows. A response
+/// without lists has an empty one if the description says where it is.
+fn list_path(body: &Value, plan: &PaginationPlan) -> Option<Vec<String>> {
+    let described = plan.items.as_ref();
+    let is_there = |path: &&Vec<String>| at(body, path).is_some_and(Value::is_array);
+    if let Some(path) = described.filter(is_there) {
+        return Some(path.clone());
+    }
+    let found = shown_list_path(body);
+    found.or_else(|| {
+        described
+            .filter(|path| body.is_object() && !path.is_empty())
+            .cloned()
+    })
+}
+
+/// The only list or the one with a usual name, on the outermost level that has lists.
+fn shown_list_path(body: &Value) -> Option<Vec<String>> {
+    let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), body)];
+    for _ in 0..=MAX_LIST_DEPTH {
+        let lists: Vec<&Vec<&str>> = level
+            .iter()
+            .filter(|(_, value)| value.is_array())
+            .map(|(path, _)| path)
+            .collect();
+        if !lists.is_empty() {
+            let usual = LIST_MEMBER_NAMES
+                .iter()
+                .find_map(|usual| lists.iter().find(|path| path.last() == Some(usual)));
+            let only = lists.first().filter(|_| lists.len() == 1);
+            let path = usual.or(only)?;
+            return Some(path.iter().map(|name| (*name).to_owned()).collect());
+        }
+        let objects = level
+            .into_iter()
+            .filter_map(|(path, value)| Some((path, value.as_object()?)));
+        level = objects
+            .flat_map(|(path, members)| {
+                let below = |(name, value)| ([path.as_slice(), &[name]].concat(), value);
+                let members = members.iter().map(|(name, value)| (name.as_str(), value));
+                members.map(below).collect::<Vec<_>>()
+            })
+            .take(MAX_LIST_CANDIDATES)
+            .collect();
+    }
+    None
+}
+
+fn item_count(body: &Value, list: &[String]) -> u64 {
+    let items = at(body, list).and_then(Value::as_array);
+    items.map_or(0, Vec::len) as u64
+}
+
 /// The pages fetched so far.
-#[derive(Default)]
 struct JoinedPages {
+    /// The last page, with the items of all.
     body: Value,
+    /// The path of members to the list.
+    list: Vec<String>,
+    pages: usize,
+    /// The number of items on the last page that had some.
+    last_count: usize,
     bytes: usize,
     /// In `json_weight` values.
     values: usize,
 }
 
 impl JoinedPages {
-    fn new(body: Value, reply: &ApiResponse) -> Self {
+    fn new(body: Value, reply: &ApiResponse, list: Vec<String>) -> Self {
+        let last_count = at(&body, &list)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
         Self {
             body,
+            list,
+            pages: 1,
+            last_count,
             bytes: reply.body.len(),
             values: values(reply),
         }
     }
 
-    /// Appends the items of a page. The other members are replaced by those of this page.
-    fn add(
-        &mut self,
-        mut body: Value,
-        reply: &ApiResponse,
-        items: &[String],
-        page: usize,
-    ) -> Result<(), CallFailure> {
-        self.bytes += reply.body.len();
-        if self.bytes > MAX_RESPONSE_BYTES {
-            return Err(CallFailure::TooMuch(format!(
-                "{page} pages are longer than {} MiB together, and nothing of them is used: ask for fewer with \
-                 `$pages`, or for fewer fields",
+    fn items(&self) -> &[Value] {
+        let items = at(&self.body, &self.list).and_then(Value::as_array);
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a response can be a page of this list. The last page of some lists has no member for its items.
+    fn is_alike(&self, body: &Value) -> bool {
+        if self.list.is_empty() {
+            body.is_array()
+        } else {
+            body.is_object()
+        }
+    }
+
+    fn last_item(&self) -> Option<&Value> {
+        self.items().last()
+    }
+
+    /// Whether a page has the same items as the page before it.
+    fn repeats(&self, page: &Value) -> bool {
+        let items = self.items();
+        let last = &items[items.len() - self.last_count..];
+        let page = at(page, &self.list).and_then(Value::as_array);
+        page.is_some_and(|page| !page.is_empty() && page == last)
+    }
+
+    /// Appends the items of a page. The other members are replaced by those of this page. Returns the limit that the
+    /// page exceeds.
+    fn add(&mut self, mut page: Value, reply: &ApiResponse) -> Result<(), String> {
+        let (bytes, values) = (self.bytes + reply.body.len(), self.values + values(reply));
+        if bytes > MAX_RESPONSE_BYTES {
+            return Err(format!(
+                "the pages are longer than {} MiB together: ask for fewer with `$pages`, or for fewer fields",
                 MAX_RESPONSE_BYTES >> 20
-            )));
+            ));
         }
-        self.values += values(reply);
-        if self.values > MAX_RESPONSE_VALUES {
-            return Err(CallFailure::TooMuch(format!(
-                "{page} pages hold more than {MAX_RESPONSE_VALUES} JSON values together, {}, and nothing of them is used: ask \
-                 for fewer with `$pages`, or for fewer fields",
+        if values > MAX_RESPONSE_VALUES {
+            return Err(format!(
+                "the pages hold more than {MAX_RESPONSE_VALUES} JSON values together, {}: ask for fewer with `$pages`, \
+                 or for fewer fields",
                 weight::WEIGHT_RULE_TEXT
-            )));
+            ));
         }
-        let before = at_mut(&mut self.body, items).map(Value::take);
-        let more = at_mut(&mut body, items);
-        if let (Some(Value::Array(mut before)), Some(Value::Array(more))) = (before, more) {
-            before.append(more);
-            *more = before;
+        (self.bytes, self.values) = (bytes, values);
+        self.pages += 1;
+        let Some(Value::Array(new)) = at_mut(&mut page, &self.list) else {
+            return Ok(());
+        };
+        if !new.is_empty() {
+            self.last_count = new.len();
         }
-        self.body = body;
+        if let Some(Value::Array(items)) = at_mut(&mut self.body, &self.list) {
+            items.append(new);
+            std::mem::swap(items, new);
+        }
+        self.body = page;
         Ok(())
     }
 
-    fn whole(self, mut meta: Value, pages: usize, more: bool) -> Value {
+    /// The result. `problem` is the reason why the next page is missing.
+    fn finish(
+        self,
+        api: &ApiClient,
+        reply: &ApiResponse,
+        more: bool,
+        problem: Option<&str>,
+    ) -> Value {
+        let pages = self.pages;
+        let mut meta = call_result::meta(reply, api.mask());
         meta["pages"] = pages.into();
         meta["more"] = more.into();
-        call_result::json_result(self.body.to_string(), self.body, meta)
-    }
-
-    /// The error result of a page that the API refused.
-    fn broken(self, mut failure: Value, page: usize) -> Value {
-        let before = page - 1;
-        failure["structuredContent"]["page"] = json!(page);
-        if let Some(Value::String(text)) = failure["content"][0].get_mut("text") {
-            *text = format!("page {page}: {text}; the {before} before it are not used");
+        let mut result = call_result::json_result(self.body.to_string(), self.body, meta);
+        if let Some(problem) = problem {
+            let count = match pages {
+                1 => "the page before it".to_owned(),
+                _ => format!("the {pages} pages before it"),
+            };
+            warn(
+                &mut result,
+                &format!(
+                    "page {}: {problem}; the result holds the items of {count}",
+                    pages + 1
+                ),
+            );
         }
-        failure
+        result
     }
 }
 
@@ -337,9 +452,4 @@ fn at_mut<'a>(body: &'a mut Value, members: &[String]) -> Option<&'a mut Value> 
     members
         .iter()
         .try_fold(body, |value, name| value.get_mut(name))
-}
-
-fn encoded(text: &str) -> String {
-    let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
-    encoded.replace('+', "%20")
 }

@@ -23,6 +23,9 @@ use mux_http::{address_policy::refusal_in, connect_failure::connect_failure, pro
 use mux_telemetry::trace::TraceContext;
 use mux_text::error_chain::error_causes;
 
+/// The length of an encoding in an error, in characters.
+const MAX_SHOWN_ENCODING: usize = 40;
+
 /// An encoded request, without what may change between attempts.
 struct RequestDraft<'a> {
     request: &'a ApiRequest,
@@ -145,6 +148,14 @@ impl ApiClient {
                 let why = error_causes(&error.without_url());
                 Err(CallFailure::Lost(shared.mask.words(&format!(
                     "the connection to {} broke in the middle of the answer: {why}",
+                    self.shown()
+                ))))
+            }
+            Err(ResponseReadError::Encoded(encoding)) => {
+                let encoding: String = encoding.chars().take(MAX_SHOWN_ENCODING).collect();
+                Err(CallFailure::Lost(shared.mask.words(&format!(
+                    "{} compresses its response with {encoding:?} (Content-Encoding), which muxd cannot decode: it \
+                     decodes gzip, deflate, br and zstd",
                     self.shown()
                 ))))
             }

@@ -47,10 +47,6 @@ impl<'a> MemberList<'a> {
 }
 
 impl<'a> FlatObject<'a> {
-    pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
-        self.properties.iter()
-    }
-
     pub(super) fn properties(&self) -> Map<String, Value> {
         let owned = |(name, member): (&str, &Value)| (name.to_owned(), member.clone());
         self.properties.iter().map(owned).collect()

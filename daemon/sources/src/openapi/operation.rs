@@ -104,9 +104,7 @@ impl OperationContext<'_> {
             .collect();
         let body = operation_body::read(document, operation, &taken)?;
         let answers = operation_responses::read(document, verb, operation);
-        let paged = (verb == "get")
-            .then(|| paging_detection::read(document, &described, &answers))
-            .flatten();
+        let paged = paging_detection::read(document, verb, &described, body.as_ref(), &answers);
         let input = self.input_schema(&described, body.as_ref(), paged.is_some())?;
         let method = Method::from_bytes(verb.to_ascii_uppercase().as_bytes());
         let method = method.map_err(|_| UnusableOperation::NoObject)?;

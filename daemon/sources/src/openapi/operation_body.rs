@@ -12,9 +12,14 @@ use serde_json::{Map, Value, json};
 use super::{
     media_types::{self, MediaChoice, chosen, essence, is_json, is_text},
     object_members::flat,
-    openapi_document::{OpenApiDocument, UnresolvedReference, is_true, members, text},
+    openapi_document::{OpenApiDocument, UnresolvedReference, is_true, items, members, text},
     parameter_style::{AllowedCharacters, ParameterEncoding, ParameterStyle},
 };
+
+/// The nesting of alternatives around files.
+const MAX_FILE_DEPTH: usize = 8;
+/// The number of parts of a multipart body.
+const MAX_PARTS: usize = 1_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct OperationBody {
@@ -32,15 +37,17 @@ pub(super) enum BodyKind {
     Json,
     /// A form, with the encoding of the members for which the description has one.
     Form(BTreeMap<String, ParameterEncoding>),
-    Multipart(BTreeMap<String, MultipartField>),
+    /// In the order of the description.
+    Multipart(Vec<MultipartField>),
     Text,
     Bytes,
 }
 
 /// One member of a multipart body.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct MultipartField {
-    pub(super) file: bool,
+    pub(super) name: String,
+    pub(super) file: FileUse,
     pub(super) media: Option<String>,
 }
 
@@ -114,8 +121,10 @@ pub(super) fn read(
         _ => MediaChoice::default(),
     };
     if let Some((mut properties, flat)) = members {
-        if let BodyKind::Multipart(parts) = &kind {
-            files(&mut properties, parts);
+        if let BodyKind::Multipart(_) = &kind {
+            for member in properties.values_mut() {
+                replace_files(document, member);
+            }
         }
         properties.extend(choice.argument());
         return Ok(Some(DescribedBody {
@@ -131,6 +140,9 @@ pub(super) fn read(
             limits: if required { flat.limits } else { Vec::new() },
             open: !flat.closed,
         }));
+    }
+    if let BodyKind::Multipart(_) = &kind {
+        whole = with_file_members(document, &whole, 0);
     }
     if choice.takes_patch() {
         whole = json!({ "anyOf": [whole, media_types::json_patch()] });
@@ -195,81 +207,227 @@ fn writing(encoding: &Value) -> Option<ParameterEncoding> {
     })
 }
 
-fn parts(
-    document: &OpenApiDocument,
-    schema: &Value,
-    content: &Value,
-) -> BTreeMap<String, MultipartField> {
-    let mut parts = BTreeMap::new();
-    let Ok(Some(flat)) = flat(document, schema) else {
-        return parts;
-    };
-    for (name, member) in flat.members() {
-        let of_items = document.resolve(member).ok().and_then(|it| it.get("items"));
-        let file = is_file(document, member) || of_items.is_some_and(|it| is_file(document, it));
+/// The members of a multipart body, also those of alternatives.
+fn parts(document: &OpenApiDocument, schema: &Value, content: &Value) -> Vec<MultipartField> {
+    let mut members = Vec::new();
+    add_members(document, schema, 0, &mut members);
+    let fields = members.into_iter().map(|(name, member)| {
         let encoding = content.get("encoding").and_then(|it| it.get(name));
         let said = encoding.and_then(|it| text(it, "contentType"));
         let said = said
             .and_then(|types| types.split(',').next())
-            .map(str::trim);
-        let part = MultipartField {
-            file,
-            media: said.filter(|said| !said.contains('*')).map(str::to_owned),
-        };
-        if part != MultipartField::default() {
-            parts.insert(name.to_owned(), part);
+            .map(str::trim)
+            .filter(|said| !said.contains('*'));
+        MultipartField {
+            name: name.to_owned(),
+            file: file_use(document, member),
+            media: said
+                .or_else(|| content_media(document, member))
+                .map(str::to_owned),
+        }
+    });
+    fields.collect()
+}
+
+fn add_members<'a>(
+    document: &'a OpenApiDocument,
+    schema: &'a Value,
+    depth: usize,
+    found: &mut Vec<(&'a str, &'a Value)>,
+) {
+    let Ok(schema) = document.resolve(schema) else {
+        return;
+    };
+    if depth > MAX_FILE_DEPTH {
+        return;
+    }
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        for part in items(schema, keyword) {
+            add_members(document, part, depth + 1, found);
         }
     }
-    parts
+    for (name, member) in members(schema, "properties") {
+        if found.len() < MAX_PARTS && found.iter().all(|(known, _)| known != name) {
+            found.push((name, member));
+        }
+    }
+}
+
+/// The media type of text that JSON Schema describes, as base64 or as it is.
+fn content_media<'a>(document: &'a OpenApiDocument, member: &'a Value) -> Option<&'a str> {
+    let schema = document.resolve(member).ok()?;
+    let has_encoding = schema.get("contentEncoding").is_some();
+    text(schema, "contentMediaType").or(has_encoding.then_some("application/octet-stream"))
 }
 
 pub(super) fn holds_files(document: &OpenApiDocument, schema: &Value) -> bool {
     let parts = parts(document, schema, &Value::Null);
-    parts.values().any(|part| part.file)
+    parts.iter().any(|part| part.file != FileUse::None)
 }
 
-/// Whether a value is a file: `format: binary` in OpenAPI 3.0, a media type without an encoding in 3.1.
+/// Whether a value is a file, also in a list or behind `anyOf`, `oneOf` and `allOf`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum FileUse {
+    None,
+    /// As base64 text, or as an object with it.
+    File,
+    /// As an object with base64 text. A text is no file.
+    FileOrText,
+}
+
 pub(super) fn is_file(document: &OpenApiDocument, schema: &Value) -> bool {
+    file_use(document, schema) != FileUse::None
+}
+
+fn file_use(document: &OpenApiDocument, schema: &Value) -> FileUse {
+    file_use_at(document, schema, 0)
+}
+
+fn file_use_at(document: &OpenApiDocument, schema: &Value, depth: usize) -> FileUse {
     let Ok(schema) = document.resolve(schema) else {
-        return false;
+        return FileUse::None;
     };
-    let bare_media = text(schema, "contentMediaType")
+    if depth > MAX_FILE_DEPTH {
+        return FileUse::None;
+    }
+    if is_binary(schema) {
+        return FileUse::File;
+    }
+    if let Some(of_items) = schema.get("items") {
+        return file_use_at(document, of_items, depth + 1);
+    }
+    let mut parts = items(schema, "allOf").map(|part| file_use_at(document, part, depth + 1));
+    if let Some(file) = parts.find(|part| *part != FileUse::None) {
+        return file;
+    }
+    let mut alternatives = Alternatives::default();
+    for keyword in ["anyOf", "oneOf"] {
+        for alternative in items(schema, keyword) {
+            alternatives.add(document, alternative, depth);
+        }
+    }
+    match (alternatives.has_file, alternatives.has_text) {
+        (false, _) => FileUse::None,
+        (true, false) => FileUse::File,
+        (true, true) => FileUse::FileOrText,
+    }
+}
+
+#[derive(Default)]
+struct Alternatives {
+    has_file: bool,
+    has_text: bool,
+}
+
+impl Alternatives {
+    fn add(&mut self, document: &OpenApiDocument, alternative: &Value, depth: usize) {
+        let file = file_use_at(document, alternative, depth + 1);
+        self.has_file |= file != FileUse::None;
+        let resolved = document.resolve(alternative);
+        let is_text = resolved.is_ok_and(|it| text(it, "type") == Some("string"));
+        self.has_text |= file == FileUse::FileOrText || file == FileUse::None && is_text;
+    }
+}
+
+/// `format: binary` in OpenAPI 3.0, a media type without an encoding in 3.1.
+fn is_binary(schema: &Value) -> bool {
+    let has_bare_media = text(schema, "contentMediaType")
         .is_some_and(|media| !is_json(media) && !is_text(media))
         && schema.get("contentEncoding").is_none();
-    text(schema, "format") == Some("binary") || text(schema, "type") == Some("file") || bare_media
+    text(schema, "format") == Some("binary")
+        || text(schema, "type") == Some("file")
+        || has_bare_media
 }
 
 fn file_text() -> Value {
     json!({ "type": "string", "contentEncoding": "base64" })
 }
 
-/// Replaces the schemas of files by that of a file argument.
-fn files(properties: &mut Map<String, Value>, parts: &BTreeMap<String, MultipartField>) {
-    for (name, member) in properties {
-        if !parts.get(name).is_some_and(|part| part.file) {
-            continue;
-        }
-        let file = json!({
-            "anyOf": [
-                file_text(),
-                {
-                    "type": "object",
-                    "properties": {
-                        "name": { "type": "string" },
-                        "type": { "type": "string" },
-                        "base64": file_text(),
-                    },
-                    "required": ["base64"],
-                },
-            ],
-        });
-        let mut instead = match text(member, "type") {
-            Some("array") => json!({ "type": "array", "items": file }),
-            _ => file,
-        };
-        if let Some(words) = member.get("description") {
-            instead["description"] = words.clone();
-        }
-        *member = instead;
+fn file_object() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "type": { "type": "string" },
+            "base64": file_text(),
+        },
+        "required": ["base64"],
+    })
+}
+
+/// Replaces a schema by that of its argument if it is that of a file.
+fn replace_files(document: &OpenApiDocument, member: &mut Value) {
+    let file = file_use(document, member);
+    if file == FileUse::None {
+        return;
     }
+    let mut argument = file_argument(document, member, file, 0);
+    if let Some(words) = member.get("description") {
+        argument["description"] = words.clone();
+    }
+    *member = argument;
+}
+
+/// The schema of the argument for a file; `file` is the use of the whole member.
+fn file_argument(document: &OpenApiDocument, schema: &Value, file: FileUse, depth: usize) -> Value {
+    let Ok(schema) = document.resolve(schema) else {
+        return json!({});
+    };
+    let of_file = match file {
+        FileUse::FileOrText => file_object(),
+        FileUse::File | FileUse::None => json!({ "anyOf": [file_text(), file_object()] }),
+    };
+    if is_binary(schema) || depth > MAX_FILE_DEPTH {
+        return or_null(of_file, schema);
+    }
+    if let Some(of_items) = schema.get("items") {
+        let of_items = file_argument(document, of_items, file, depth + 1);
+        return or_null(json!({ "type": "array", "items": of_items }), schema);
+    }
+    let alternatives: Vec<Value> = ["anyOf", "oneOf"]
+        .iter()
+        .flat_map(|keyword| items(schema, keyword))
+        .map(|alternative| match file_use(document, alternative) {
+            FileUse::None => alternative.clone(),
+            _ => file_argument(document, alternative, file, depth + 1),
+        })
+        .collect();
+    if alternatives.is_empty() {
+        // `allOf` around a file.
+        return or_null(of_file, schema);
+    }
+    or_null(json!({ "anyOf": alternatives }), schema)
+}
+
+fn or_null(argument: Value, schema: &Value) -> Value {
+    let is_nullable =
+        is_true(schema, "nullable") || items(schema, "type").any(|kind| kind == "null");
+    if is_nullable {
+        return json!({ "anyOf": [argument, { "type": "null" }] });
+    }
+    argument
+}
+
+/// A body that is composed of alternatives, with the arguments of its files.
+fn with_file_members(document: &OpenApiDocument, schema: &Value, depth: usize) -> Value {
+    let Ok(resolved) = document.resolve(schema) else {
+        return schema.clone();
+    };
+    if depth > MAX_FILE_DEPTH || !holds_files(document, resolved) {
+        return schema.clone();
+    }
+    let mut body = resolved.clone();
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        if let Some(Value::Array(parts)) = body.get_mut(keyword) {
+            for part in parts {
+                *part = with_file_members(document, part, depth + 1);
+            }
+        }
+    }
+    if let Some(Value::Object(members)) = body.get_mut("properties") {
+        for member in members.values_mut() {
+            replace_files(document, member);
+        }
+    }
+    body
 }

@@ -3,6 +3,8 @@
 //! Invariant: pure. An argument changes only the value in its place, not other segments of the path and not other
 //! headers.
 
+use std::collections::HashMap;
+
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
@@ -10,15 +12,16 @@ use base64::{
 use serde_json::{Map, Value};
 
 use super::{
+    media_types::essence,
     operation::OpenApiOperation,
-    operation_body::{BodyArguments, BodyKind, MultipartField},
+    operation_body::{BodyArguments, BodyKind, FileUse, MultipartField},
     parameter_style::{
         AllowedCharacters, EncodedPair, ParameterEncoding, ParameterLocation, ParameterStyle,
         encoded, plain,
     },
-    parameters::{OperationParameter, ParameterFormat},
+    parameters::{OperationParameter, ParameterFormat, next_path_parameter, path_parameter_name},
 };
-use crate::http::{ApiRequest, FormPart, RequestBody, has_steps};
+use crate::http::{ApiRequest, FormPart, MultipartBody, RequestBody, has_steps};
 
 /// Arguments that are valid by their schema but make no request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -49,15 +52,14 @@ pub(super) fn request(
         security: operation.security.clone(),
         safe: operation.safe,
     };
-    let mut path = operation.path.clone();
+    let mut segments = HashMap::new();
     for parameter in &operation.parameters {
         let value = arguments.shift_remove(&parameter.argument);
         let value = value.unwrap_or_default();
         let name = &parameter.name;
         match parameter.place {
             ParameterLocation::Path => {
-                let segment = segment(parameter, &value)?;
-                path = path.replace(&format!("{{{name}}}"), &segment);
+                segments.insert(name.as_str(), segment(parameter, &value)?);
             }
             _ if value.is_null() => {}
             ParameterLocation::Query => request.query.extend(pairs(parameter, &value)),
@@ -74,6 +76,9 @@ pub(super) fn request(
             }
         }
     }
+    // A fragment distinguishes operations of one path, and is not sent.
+    let template = operation.path.split('#').next().unwrap_or_default();
+    let mut path = expand_path(template, &segments);
     // Some descriptions distinguish operations by a query in the path.
     if let Some((before, query)) = path.clone().split_once('?') {
         path = before.to_owned();
@@ -85,6 +90,21 @@ pub(super) fn request(
     request.path = path;
     request.body = body(operation, arguments)?;
     Ok(request)
+}
+
+/// Replaces the parameters of a path.
+fn expand_path(template: &str, segments: &HashMap<&str, String>) -> String {
+    let mut path = String::new();
+    let mut rest = template;
+    while let Some((before, name, after)) = next_path_parameter(rest) {
+        path.push_str(before);
+        match segments.get(path_parameter_name(name)) {
+            Some(segment) => path.push_str(segment),
+            None => path.push_str(&format!("{{{name}}}")),
+        }
+        rest = after;
+    }
+    path + rest
 }
 
 fn segment(parameter: &OperationParameter, value: &Value) -> Result<String, ArgumentError> {
@@ -158,12 +178,24 @@ fn body(
                     .collect(),
             )
         }
-        BodyKind::Multipart(said) => {
+        BodyKind::Multipart(fields) => {
+            let mut members = match value {
+                Value::Object(members) => members,
+                _ => Map::new(),
+            };
             let mut parts = Vec::new();
-            for (name, value) in value.as_object().into_iter().flatten() {
-                multipart(name, value, said.get(name), &mut parts)?;
+            for field in fields {
+                if let Some(value) = members.shift_remove(&field.name) {
+                    multipart(&field.name, &value, Some(field), &mut parts)?;
+                }
             }
-            RequestBody::Multipart(parts)
+            for (name, value) in &members {
+                multipart(name, value, None, &mut parts)?;
+            }
+            RequestBody::Multipart(MultipartBody {
+                media: essence(&media),
+                parts,
+            })
         }
     }))
 }
@@ -187,7 +219,12 @@ fn multipart(
     said: Option<&MultipartField>,
     parts: &mut Vec<FormPart>,
 ) -> Result<(), ArgumentError> {
-    let file = said.is_some_and(|said| said.file);
+    let file = said.map_or(FileUse::None, |said| said.file);
+    let is_file = match file {
+        FileUse::None => false,
+        FileUse::File => true,
+        FileUse::FileOrText => value.get("base64").is_some(),
+    };
     let media = said.and_then(|said| said.media.clone());
     let part = match value {
         Value::Null => return Ok(()),
@@ -197,7 +234,7 @@ fn multipart(
             }
             return Ok(());
         }
-        _ if file => {
+        _ if is_file => {
             let said = |member: &str| value.get(member).and_then(Value::as_str);
             let file_name = said("name").unwrap_or(name);
             if file_name.chars().any(char::is_control) {

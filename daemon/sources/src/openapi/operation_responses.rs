@@ -19,8 +19,10 @@ pub(super) struct SuccessResponses {
     pub(super) schema: Option<Value>,
     /// The header `Accept`.
     pub(super) accept: String,
-    /// Whether the responses have a `Link` header, for paging.
+    /// The responses have a `Link` header, for paging.
     pub(super) links: bool,
+    /// A response may have a JSON body.
+    pub(super) may_be_json: bool,
 }
 
 /// Reads the success responses. One whose reference cannot be resolved has an unknown body.
@@ -67,6 +69,7 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
         }
     }
     SuccessResponses {
+        may_be_json: !json.is_empty() || others.is_empty(),
         schema: match verb {
             // A HEAD response has no body, whatever the description says.
             "head" => Some(json!({ "type": "null" })),

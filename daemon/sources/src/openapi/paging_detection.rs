@@ -1,9 +1,9 @@
-//! Detects whether an operation returns a list in pages, and how the next page is requested.
+//! Detects whether an operation returns a list in pages, and which of its parameters request the next page.
 //!
-//! Descriptions do not say so; the names of parameters and members in most APIs do. An operation that is not recognized
-//! is called without paging.
+//! Descriptions do not say so. The names of parameters and of members of the response do in most APIs, and responses say
+//! the rest when they arrive (`http/paging_hints` has the names of their members).
 //!
-//! Invariant: only a GET whose result has one list is paged.
+//! Invariant: only a GET, or a POST that takes a cursor of its response, is paged.
 
 use std::collections::HashSet;
 
@@ -12,173 +12,389 @@ use serde_json::Value;
 use super::{
     object_members::members_of,
     openapi_document::{OpenApiDocument, items, members, text},
+    operation_body::{BodyArguments, BodyKind, DescribedBody},
     operation_responses::SuccessResponses,
     parameter_style::{AllowedCharacters, ParameterLocation, encoded},
     parameters::DescribedParameter,
 };
-use crate::http::{PageSize, PaginationPlan, PaginationStyle};
+use crate::http::{
+    CountingParameter, CursorParameter, LIST_MEMBER_NAMES, MAX_HINT_DEPTH, NextKind,
+    PaginationPlan, PagingHint, hint_of, letters,
+};
 
-/// Names of the member that holds the list.
-const LIST_MEMBER_NAMES: [&str; 9] = [
-    "data", "items", "results", "values", "value", "records", "entries", "list", "objects",
+const PAGE_PARAMETER_NAMES: [&str; 7] = [
+    "page",
+    "pagenumber",
+    "pageno",
+    "pagenum",
+    "pageindex",
+    "currentpage",
+    "pagenr",
 ];
-const PAGE_PARAMETER_NAMES: [&str; 4] = ["page", "pagenumber", "pageno", "pageindex"];
-const OFFSET_PARAMETER_NAMES: [&str; 5] = ["offset", "skip", "start", "startat", "pageoffset"];
-const PAGE_SIZE_PARAMETER_NAMES: [&str; 9] = [
+const OFFSET_PARAMETER_NAMES: [&str; 7] = [
+    "offset",
+    "skip",
+    "startindex",
+    "start",
+    "startat",
+    "pageoffset",
+    "firstresult",
+];
+const PAGE_SIZE_PARAMETER_NAMES: [&str; 10] = [
     "perpage",
     "pagesize",
     "limit",
     "pagelimit",
     "maxresults",
+    "maxitems",
     "size",
     "count",
     "top",
     "max",
 ];
-const CURSOR_PARAMETER_NAMES: [&str; 11] = [
+const CURSOR_PARAMETER_NAMES: [&str; 24] = [
     "cursor",
+    "startcursor",
     "pagetoken",
     "nexttoken",
     "nextpagetoken",
+    "paginationtoken",
     "continuationtoken",
+    "continuation",
+    "starttoken",
+    "skiptoken",
     "pagecursor",
+    "pageafter",
+    "aftercursor",
     "after",
     "marker",
     "continue",
     "nextcursor",
+    "nextpage",
+    "nextmarker",
+    "next",
+    "bookmark",
+    "scrollid",
+    "pageid",
     "offset",
 ];
-/// Members that lead to the next page: letters and digits in lowercase; `a.b` is the member `b` in `a`.
-const CURSOR_MEMBER_NAMES: [&str; 14] = [
-    "nextcursor",
-    "nextpagetoken",
-    "nexttoken",
-    "nextmarker",
-    "nextcontinuationtoken",
-    "continuationtoken",
-    "nextpagecursor",
-    "endcursor",
-    "metadata.continue",
-    "nextpage.offset",
-    "cursors.after",
-    "next.after",
-    "next.cursor",
-    "cursor.next",
+/// Words with which descriptions say that pages or items count from 0, and from 1.
+const ZERO_BASED: [&str; 12] = [
+    "zero-based",
+    "zero based",
+    "zero-indexed",
+    "zero indexed",
+    "0-based",
+    "0 based",
+    "0-indexed",
+    "0..n",
+    "starting at 0",
+    "starts at 0",
+    "starts from 0",
+    "starting from 0",
 ];
-/// The nesting of members that are searched.
-const MAX_MEMBER_DEPTH: usize = 3;
+const ONE_BASED: [&str; 8] = [
+    "one-based",
+    "1-based",
+    "1-indexed",
+    "one-indexed",
+    "starting at 1",
+    "starts at 1",
+    "starts from 1",
+    "starting from 1",
+];
+/// The number of members that are searched in one response.
+const MAX_SEARCHED_MEMBERS: usize = 2_000;
 
 pub(super) fn read(
     document: &OpenApiDocument,
+    verb: &str,
     parameters: &[DescribedParameter],
-    answers: &SuccessResponses,
+    body: Option<&DescribedBody>,
+    responses: &SuccessResponses,
 ) -> Option<PaginationPlan> {
-    let schema = answers.schema.as_ref()?;
-    let list = list(document, schema)?;
-    let query: Vec<&DescribedParameter> = parameters
-        .iter()
-        .filter(|it| it.parameter.place == ParameterLocation::Query)
-        .collect();
-    let sent = |it: &DescribedParameter| encoded(&it.parameter.name, AllowedCharacters::Unreserved);
-    let named = |names: &[&str]| {
-        let mut found = query.iter().filter_map(|it| {
-            let letters = letters(&it.parameter.name);
-            let rank = names.iter().position(|name| *name == letters)?;
-            Some((rank, *it))
-        });
-        let first = found.next()?;
-        Some(
-            found
-                .fold(first, |best, it| if it.0 < best.0 { it } else { best })
-                .1,
-        )
+    let response = match &responses.schema {
+        Some(schema) => DescribedResponse::read(document, schema),
+        None if responses.may_be_json => DescribedResponse::default(),
+        None => return None,
     };
-    let counts = |it: &DescribedParameter| {
-        let schema = document.resolve(&it.schema).unwrap_or(&Value::Null);
-        text(schema, "type") != Some("string")
-    };
-    let size = || {
-        named(&PAGE_SIZE_PARAMETER_NAMES).map(|it| PageSize {
-            parameter: sent(it),
-            default: number(document, &it.schema, "default"),
-        })
-    };
-    let after = query
-        .iter()
-        .find(|it| letters(&it.parameter.name) == "startingafter");
-    let page = named(&PAGE_PARAMETER_NAMES).filter(|it| counts(it));
-    let by = if let Some(after) = after {
-        PaginationStyle::After {
-            parameter: sent(after),
-            id: "id".into(),
-            more: lead(document, schema, &["hasmore"]),
-        }
-    } else if answers.links {
-        PaginationStyle::Link
-    } else if let (Some(cursor), Some(field)) = (
-        named(&CURSOR_PARAMETER_NAMES),
-        lead(document, schema, &CURSOR_MEMBER_NAMES),
-    ) {
-        PaginationStyle::Cursor {
-            parameter: sent(cursor),
-            field,
-        }
-    } else if let Some(page) = page {
-        PaginationStyle::Page {
-            parameter: sent(page),
-            first: number(document, &page.schema, "default")
-                .or_else(|| number(document, &page.schema, "minimum"))
-                .map_or(1, |first| first.min(1)),
-            size: size(),
-        }
-    } else {
-        let offset = named(&OFFSET_PARAMETER_NAMES).filter(|it| counts(it))?;
-        PaginationStyle::Offset {
-            parameter: sent(offset),
-            size: size(),
-        }
-    };
-    Some(PaginationPlan { by, items: list })
-}
-
-/// Normalizes a name: `per_page` and `perPage` become `perpage`, `page[number]` becomes `pagenumber`.
-fn letters(name: &str) -> String {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    letters.map(|letter| letter.to_ascii_lowercase()).collect()
-}
-
-fn number(document: &OpenApiDocument, schema: &Value, member: &str) -> Option<u64> {
-    let own = schema.get(member);
-    let found = own.or_else(|| document.resolve(schema).ok()?.get(member));
-    found?.as_u64()
-}
-
-/// The path of members to the list.
-fn list(document: &OpenApiDocument, schema: &Value) -> Option<Vec<String>> {
-    let schema = present(document, schema)?;
-    if is_list(schema) {
-        return Some(Vec::new());
-    }
-    let properties = members_of(document, schema)?;
-    let lists: Vec<&str> = properties
-        .iter()
-        .filter(|(_, member)| document.resolve(member).is_ok_and(is_list))
-        .map(|(name, _)| name)
-        .collect();
-    let usual = LIST_MEMBER_NAMES
-        .iter()
-        .find(|usual| lists.contains(*usual));
-    match (usual, lists.as_slice()) {
-        (Some(usual), _) => Some(vec![(*usual).to_owned()]),
-        (None, [only]) => Some(vec![(*only).to_owned()]),
+    match verb {
+        "get" => read_get(document, parameters, &response, responses.links),
+        "post" => read_post(body?, &response),
         _ => None,
+    }
+}
+
+fn read_get(
+    document: &OpenApiDocument,
+    parameters: &[DescribedParameter],
+    response: &DescribedResponse,
+    has_link_header: bool,
+) -> Option<PaginationPlan> {
+    let query = QueryParameters {
+        document,
+        parameters: parameters
+            .iter()
+            .filter(|it| it.parameter.place == ParameterLocation::Query)
+            .collect(),
+    };
+    // A page that is a string may be a cursor.
+    let page = query
+        .named(&PAGE_PARAMETER_NAMES)
+        .filter(|it| query.is_number(it) || response.next.is_empty());
+    let offset = query
+        .named(&OFFSET_PARAMETER_NAMES)
+        .filter(|it| query.is_number(it));
+    let cursor = query
+        .named(&CURSOR_PARAMETER_NAMES)
+        .filter(|it| offset.is_none_or(|offset| !std::ptr::eq(*it, offset)))
+        .or_else(|| {
+            query
+                .named(&PAGE_PARAMETER_NAMES)
+                .filter(|_| page.is_none())
+        });
+    let after = query.named(&["startingafter"]);
+    let can_continue = [page, offset, cursor, after].iter().any(Option::is_some);
+    let is_offered = match &response.list {
+        ListPath::Members(path) => {
+            // A plain list may have a `Link` header that no description mentions.
+            path.is_empty()
+                || can_continue
+                || query.named(&PAGE_SIZE_PARAMETER_NAMES).is_some()
+                || response.has_hints
+                || has_link_header
+        }
+        ListPath::Unknown => can_continue,
+        ListPath::Absent => false,
+    };
+    if !is_offered {
+        return None;
+    }
+    let declares_next = has_link_header
+        || response.next.iter().any(|kind| match kind {
+            NextKind::Url | NextKind::Any => true,
+            NextKind::Cursor => cursor.is_some(),
+            NextKind::Page => page.is_some(),
+            NextKind::Offset => offset.is_some(),
+        });
+    Some(PaginationPlan {
+        items: response.list.members(),
+        page: page.map(|it| query.counting(it)),
+        offset: offset.map(|it| query.counting(it)),
+        cursor: cursor.map(|it| CursorParameter::Query(encoded_name(it))),
+        after: after.map(encoded_name),
+        declares_next,
+    })
+}
+
+/// A POST whose body takes the cursor that its response declares only reads, page by page.
+fn read_post(body: &DescribedBody, response: &DescribedResponse) -> Option<PaginationPlan> {
+    let declares_cursor = response
+        .next
+        .iter()
+        .any(|kind| matches!(kind, NextKind::Cursor | NextKind::Any));
+    let is_json = body.body.kind == BodyKind::Json && body.body.media == "application/json";
+    if !declares_cursor || !is_json || body.body.given != BodyArguments::Members {
+        return None;
+    }
+    let items = response.list.members()?;
+    let name = CURSOR_PARAMETER_NAMES.iter().find_map(|wanted| {
+        let mut names = body.properties.keys();
+        names.find(|name| letters(name) == *wanted)
+    })?;
+    Some(PaginationPlan {
+        items: Some(items),
+        cursor: Some(CursorParameter::Body(name.clone())),
+        declares_next: true,
+        ..PaginationPlan::default()
+    })
+}
+
+/// The query parameters of an operation.
+struct QueryParameters<'a> {
+    document: &'a OpenApiDocument,
+    parameters: Vec<&'a DescribedParameter>,
+}
+
+impl<'a> QueryParameters<'a> {
+    /// The parameter with the first of these names.
+    fn named(&self, names: &[&str]) -> Option<&'a DescribedParameter> {
+        names
+            .iter()
+            .find_map(|name| {
+                let mut parameters = self.parameters.iter();
+                parameters.find(|it| letters(&it.parameter.name) == *name)
+            })
+            .copied()
+    }
+
+    fn is_number(&self, parameter: &DescribedParameter) -> bool {
+        let schema = self.document.resolve(&parameter.schema);
+        text(schema.unwrap_or(&Value::Null), "type") != Some("string")
+    }
+
+    fn counting(&self, parameter: &DescribedParameter) -> CountingParameter {
+        CountingParameter {
+            name: encoded_name(parameter),
+            first: self.first_number(parameter),
+        }
+    }
+
+    /// The number of the first page or item: by its default, its minimum or its description.
+    fn first_number(&self, parameter: &DescribedParameter) -> Option<u64> {
+        let schema = &parameter.schema;
+        let member = |name: &str| {
+            let own = schema.get(name);
+            let found = own.or_else(|| self.document.resolve(schema).ok()?.get(name));
+            found?.as_u64()
+        };
+        let description = text(schema, "description")
+            .unwrap_or_default()
+            .to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| description.contains(word));
+        if let Some(first) = member("default") {
+            Some(first.min(1))
+        } else if says(&ZERO_BASED) {
+            Some(0)
+        } else if says(&ONE_BASED) {
+            Some(1)
+        } else {
+            member("minimum").map(|first| first.min(1))
+        }
+    }
+}
+
+fn encoded_name(parameter: &DescribedParameter) -> String {
+    encoded(&parameter.parameter.name, AllowedCharacters::Unreserved)
+}
+
+/// The place of the list in a described response.
+#[derive(Debug, Default, PartialEq)]
+enum ListPath {
+    /// The path of members to it, empty if the response itself is the list.
+    Members(Vec<String>),
+    /// The response is described and has no list, or several.
+    Absent,
+    /// The response is not described.
+    #[default]
+    Unknown,
+}
+
+impl ListPath {
+    fn members(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Members(path) => Some(path.clone()),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+}
+
+/// What a description says of the pages of a response.
+#[derive(Debug, Default)]
+struct DescribedResponse {
+    list: ListPath,
+    /// A level with lists was searched. Deeper lists belong to other members.
+    has_lists: bool,
+    /// The kinds of members for the next page.
+    next: Vec<NextKind>,
+    /// A member has the name of a paging hint.
+    has_hints: bool,
+}
+
+impl DescribedResponse {
+    fn read(document: &OpenApiDocument, schema: &Value) -> Self {
+        let mut response = Self::default();
+        let Some(schema) = present(document, schema) else {
+            return response;
+        };
+        if is_list(schema) {
+            response.list = ListPath::Members(Vec::new());
+            return response;
+        }
+        if text(schema, "type").is_some_and(|kind| kind != "object") {
+            response.list = ListPath::Absent;
+            return response;
+        }
+        let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), schema)];
+        let (mut known, mut left) = (HashSet::new(), MAX_SEARCHED_MEMBERS);
+        for depth in 1..=MAX_HINT_DEPTH {
+            let (mut next, mut lists) = (Vec::new(), Vec::new());
+            for (path, schema) in level {
+                let Some(properties) = members_of(document, schema) else {
+                    continue;
+                };
+                let container = path.last().map(|name| letters(name)).unwrap_or_default();
+                for (name, member) in properties.iter() {
+                    let Some(rest) = left.checked_sub(1) else {
+                        return response;
+                    };
+                    left = rest;
+                    let Some(member) = present(document, member) else {
+                        continue;
+                    };
+                    let deeper = [path.as_slice(), &[name]].concat();
+                    if is_list(member) {
+                        lists.push(deeper);
+                        continue;
+                    }
+                    let own = letters(name);
+                    let is_object = members(member, "properties").next().is_some()
+                        || member.get("allOf").is_some();
+                    if !is_object {
+                        response.add_hint(hint_of(&container, &own));
+                    } else if depth < MAX_HINT_DEPTH
+                        && known.insert((std::ptr::from_ref(member), own))
+                    {
+                        next.push((deeper, member));
+                    }
+                }
+                if response.list == ListPath::Unknown && properties.iter().next().is_some() {
+                    response.list = ListPath::Absent;
+                }
+            }
+            response.add_lists(&lists);
+            level = next;
+        }
+        response
+    }
+
+    fn add_hint(&mut self, hint: Option<PagingHint>) {
+        match hint {
+            Some(PagingHint::Next(kind)) => {
+                self.next.push(kind);
+                self.has_hints = true;
+            }
+            Some(PagingHint::CurrentPage | PagingHint::CurrentOffset) | None => {}
+            Some(_) => self.has_hints = true,
+        }
+    }
+
+    /// Chooses the list among those of one level: the only one, or the one with a usual name.
+    fn add_lists(&mut self, lists: &[Vec<&str>]) {
+        if lists.is_empty() || self.has_lists {
+            return;
+        }
+        self.has_lists = true;
+        let usual = LIST_MEMBER_NAMES
+            .iter()
+            .find_map(|usual| lists.iter().find(|path| path.last() == Some(usual)));
+        let chosen = usual.or(match lists {
+            [only] => Some(only),
+            _ => None,
+        });
+        if let Some(path) = chosen {
+            self.list = ListPath::Members(path.iter().map(|name| (*name).to_owned()).collect());
+        }
     }
 }
 
 /// The alternative that is not null, if there is exactly one.
 fn present<'a>(document: &'a OpenApiDocument, schema: &'a Value) -> Option<&'a Value> {
     let schema = document.resolve(schema).ok()?;
-    let mut some = items(schema, "anyOf").filter(|it| text(it, "type") != Some("null"));
+    let alternatives = ["anyOf", "oneOf"]
+        .iter()
+        .flat_map(|keyword| items(schema, keyword));
+    let mut some = alternatives.filter(|it| text(it, "type") != Some("null"));
     match (some.next(), some.next()) {
         (Some(only), None) => document.resolve(only).ok(),
         _ => Some(schema),
@@ -186,42 +402,10 @@ fn present<'a>(document: &'a OpenApiDocument, schema: &'a Value) -> Option<&'a V
 }
 
 fn is_list(schema: &Value) -> bool {
-    text(schema, "type") == Some("array") || schema.get("items").is_some()
-}
-
-/// The path to the member with one of these names, the outermost first. A schema is searched once under each name:
-/// further in, it would be the same.
-fn lead(document: &OpenApiDocument, schema: &Value, names: &[&str]) -> Option<Vec<String>> {
-    let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), present(document, schema)?)];
-    let mut known = HashSet::new();
-    for depth in 1..=MAX_MEMBER_DEPTH {
-        let mut next = Vec::new();
-        for (path, schema) in &level {
-            let Some(properties) = members_of(document, schema) else {
-                continue;
-            };
-            let before = path.last().map(|name| letters(name));
-            let before = before.unwrap_or_default();
-            for (name, member) in properties.iter() {
-                let own = letters(name);
-                let both = format!("{before}.{own}");
-                let deeper = || [path.as_slice(), &[name]].concat();
-                if names.iter().any(|it| *it == own || *it == both) {
-                    return Some(deeper().into_iter().map(str::to_owned).collect());
-                }
-                let Ok(holds) = document.resolve(member) else {
-                    continue;
-                };
-                if depth < MAX_MEMBER_DEPTH
-                    && !is_list(holds)
-                    && members(holds, "properties").next().is_some()
-                    && known.insert((std::ptr::from_ref(holds), own))
-                {
-                    next.push((deeper(), holds));
-                }
-            }
-        }
-        level = next;
-    }
-    None
+    let is_array = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        Some(kind) => kind == "array",
+        None => false,
+    };
+    is_array || schema.get("items").is_some()
 }

@@ -95,8 +95,40 @@ pub(super) fn read_parameters(
 
 /// The names of a path's parameters.
 pub(super) fn path_parameter_names(path: &str) -> impl Iterator<Item = &str> {
-    let after = path.split('{').skip(1);
-    after.filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
+    let mut rest = path;
+    std::iter::from_fn(move || {
+        let (_, name, after) = next_path_parameter(rest)?;
+        rest = after;
+        Some(path_parameter_name(name))
+    })
+}
+
+/// The first parameter of a path as it is written: the text before it, its name and the text after it.
+pub(super) fn next_path_parameter(path: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = path.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    Some((before, name, after))
+}
+
+/// The name of a path's parameter without the marks of routers: `{path+}`, `{path*}`, `{+path}` and `{id:int}` stand for
+/// the parameters `path` and `id`.
+pub(super) fn path_parameter_name(written: &str) -> &str {
+    let name = written.trim_start_matches(['+', '*']);
+    let name = name.split(':').next().unwrap_or(name);
+    let name = name.trim_end_matches(['+', '*', '?']);
+    if name.is_empty() { written } else { name }
+}
+
+/// Whether a path's parameter stands for several segments.
+fn is_multi_segment(path: &str, name: &str) -> bool {
+    let mut rest = path;
+    while let Some((_, written, after)) = next_path_parameter(rest) {
+        if written != name && path_parameter_name(written) == name {
+            return written.contains(['+', '*']) || written.ends_with(":path");
+        }
+        rest = after;
+    }
+    false
 }
 
 fn describe_parameter(
@@ -105,6 +137,11 @@ fn describe_parameter(
     path: &str,
 ) -> Option<DescribedParameter> {
     let name = text(parameter, "name")?;
+    // The parameter may have the marks, too.
+    let name = match text(parameter, "in") {
+        Some("path") => path_parameter_name(name),
+        _ => name,
+    };
     let place = match text(parameter, "in")? {
         "path" if path_parameter_names(path).any(|it| it == name) => ParameterLocation::Path,
         "query" => ParameterLocation::Query,
@@ -122,7 +159,11 @@ fn describe_parameter(
         }
         None => (
             parameter.get("schema"),
-            ParameterFormat::Styled(parameter_encoding(parameter, place)),
+            ParameterFormat::Styled(parameter_encoding(
+                parameter,
+                place,
+                is_multi_segment(path, name),
+            )),
         ),
     };
     let mut schema = schema.cloned().unwrap_or_else(|| json!({}));
@@ -139,7 +180,11 @@ fn describe_parameter(
     })
 }
 
-fn parameter_encoding(parameter: &Value, place: ParameterLocation) -> ParameterEncoding {
+fn parameter_encoding(
+    parameter: &Value,
+    place: ParameterLocation,
+    is_multi_segment: bool,
+) -> ParameterEncoding {
     let style = text(parameter, "style").and_then(ParameterStyle::of);
     let style = style.unwrap_or_else(|| ParameterStyle::usual(place));
     let explode = match parameter.get("explode") {
@@ -149,7 +194,7 @@ fn parameter_encoding(parameter: &Value, place: ParameterLocation) -> ParameterE
     };
     let letters = match place {
         ParameterLocation::Header => AllowedCharacters::Any,
-        ParameterLocation::Path if is_true(parameter, "x-multi-segment") => {
+        ParameterLocation::Path if is_multi_segment || is_true(parameter, "x-multi-segment") => {
             AllowedCharacters::Segments
         }
         // Not for cookies, which a reserved character would end.

@@ -1,5 +1,6 @@
 //! Arguments as requests, paging detection, and properties of every description.
 
+mod files;
 mod hostile;
 mod patches;
 mod places;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{OpenApiDescription, ServerOverrides, operation_request::request};
-use crate::http::{ApiRequest, RequestBody};
+use crate::http::{ApiRequest, CursorParameter, RequestBody};
 
 const EVERY_WAY: &str = include_str!("../../../../tests/data/openapi/every-way.yaml");
 
@@ -46,8 +47,8 @@ fn written(request: &ApiRequest) -> String {
         None => {}
         Some(RequestBody::Json(value)) => lines.push_str(&format!("\n\n{value}")),
         Some(RequestBody::Form(form)) => lines.push_str(&format!("\n\n{}", pairs(form, "&"))),
-        Some(RequestBody::Multipart(parts)) => {
-            for part in parts {
+        Some(RequestBody::Multipart(body)) => {
+            for part in &body.parts {
                 let text = String::from_utf8_lossy(&part.bytes);
                 let (file, media) = (part.file_name.as_deref(), part.media.as_deref());
                 lines.push_str(&format!(
@@ -207,62 +208,150 @@ fn arguments_become_requests() {
 fn paging_is_detected_by_names() {
     let list = json!({ "type": "array", "items": { "type": "object" } });
     let of = |members: Value| json!({ "type": "object", "properties": members });
+    let cursors = of(json!({ "next_cursor": { "type": ["string", "null"] } }));
     for (parameters, schema, expected) in [
-        (
-            json!(["page", "per_page"]),
-            list.clone(),
-            "Page { parameter: \"page\", first: 1, size: Some(PageSize { parameter: \"per_page\", default: Some(30) }) } []",
-        ),
+        (json!(["page", "per_page"]), list.clone(), "[] page=1"),
         (
             json!(["offset", "limit"]),
             of(json!({ "results": list, "count": {} })),
-            "Offset { parameter: \"offset\", size: Some(PageSize { parameter: \"limit\", default: Some(30) }) } [\"results\"]",
+            "[results] offset=1",
         ),
         (
             json!(["cursor"]),
-            of(json!({ "channels": list, "response_metadata": of(json!({ "next_cursor": {} })) })),
-            "Cursor { parameter: \"cursor\", field: [\"response_metadata\", \"next_cursor\"] } [\"channels\"]",
+            of(json!({ "channels": list, "response_metadata": cursors })),
+            "[channels] cursor declared",
         ),
         (
             json!(["pageToken"]),
             of(json!({ "items": list, "other": list, "nextPageToken": {} })),
-            "Cursor { parameter: \"pageToken\", field: [\"nextPageToken\"] } [\"items\"]",
+            "[items] pageToken declared",
         ),
         (
             json!(["starting_after", "limit"]),
             of(json!({ "data": list, "has_more": {} })),
-            "After { parameter: \"starting_after\", id: \"id\", more: Some([\"has_more\"]) } [\"data\"]",
+            "[data] starting_after",
         ),
         (
             json!(["page[number]"]),
             of(json!({ "data": list })),
-            "Page { parameter: \"page%5Bnumber%5D\", first: 1, size: None } [\"data\"]",
+            "[data] page%5Bnumber%5D=1",
         ),
-        (json!(["q"]), list.clone(), "none"),
+        (
+            json!(["$skip", "$top"]),
+            of(json!({ "value": list, "@odata.nextLink": {} })),
+            "[value] %24skip=1 declared",
+        ),
+        (
+            json!(["page"]),
+            of(json!({ "_embedded": of(json!({ "orders": list })), "_links": {} })),
+            "[_embedded.orders] page=1",
+        ),
+        // Only a `Link` header can continue it.
+        (json!(["q"]), list.clone(), "[]"),
+        (json!(["after"]), list.clone(), "[] after"),
+        // The response shows its list.
+        (json!(["page"]), json!({ "type": "object" }), "- page=1"),
+        (json!(["q"]), json!({ "type": "object" }), "none"),
+        (json!(["q"]), of(json!({ "tags": list })), "none"),
         (json!(["page"]), of(json!({ "a": list, "b": list })), "none"),
         (json!(["page"]), json!({ "type": "string" }), "none"),
     ] {
-        let parameters: Vec<Value> = parameters.as_array().unwrap().iter().map(|name| {
-            json!({ "name": name, "in": "query", "schema": { "type": "integer", "default": if name == "per_page" || name == "limit" { 30 } else { 1 } } })
-        }).collect();
-        let text = json!({
-            "openapi": "3.1.0",
-            "paths": { "/a": { "get": {
-                "parameters": parameters,
-                "responses": { "200": { "content": { "application/json": { "schema": schema } } } },
-            } } },
+        let parameters = parameters.as_array().unwrap().iter().map(|name| {
+            json!({ "name": name, "in": "query", "schema": { "type": "integer", "default": 1 } })
         });
-        let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
-        let paged = &description.operations["a.getA"].paged;
-        let found = paged.as_ref().map_or("none".to_owned(), |it| {
-            format!("{:?} {:?}", it.by, it.items)
+        let operation = json!({
+            "parameters": parameters.collect::<Vec<_>>(),
+            "responses": { "200": { "content": { "application/json": { "schema": schema } } } },
         });
-        assert_eq!(found, expected, "{schema}");
-        let asks = description.tools()[0]["inputSchema"]["properties"]
-            .get("$pages")
-            .is_some();
-        assert_eq!(asks, paged.is_some());
+        assert_eq!(paging("get", operation), expected, "{schema}");
     }
+}
+
+#[test]
+fn post_is_paged_if_its_body_takes_the_cursor_of_its_response() {
+    let list = json!({ "type": "array", "items": {} });
+    let operation = |name: &str, response: Value| {
+        let body =
+            json!({ "type": "object", "properties": { name: { "type": "string" }, "q": {} } });
+        let response = json!({ "type": "object", "properties": response });
+        json!({
+            "requestBody": { "content": { "application/json": { "schema": body } } },
+            "responses": { "200": { "content": { "application/json": { "schema": response } } } },
+        })
+    };
+    let page = json!({ "results": list, "next_cursor": {}, "has_more": {} });
+    assert_eq!(
+        paging("post", operation("start_cursor", page.clone())),
+        "[results] body.start_cursor declared"
+    );
+    assert_eq!(paging("post", operation("other", page.clone())), "none");
+    assert_eq!(paging("put", operation("start_cursor", page)), "none");
+    assert_eq!(
+        paging("post", operation("NextToken", json!({ "Items": list }))),
+        "none"
+    );
+}
+
+#[test]
+fn first_page_is_known_from_the_parameter() {
+    for (parameter, expected) in [
+        (
+            json!({ "schema": { "default": 0, "minimum": 1 } }),
+            "[] page=0",
+        ),
+        (json!({ "schema": { "minimum": 0 } }), "[] page=0"),
+        (json!({ "schema": { "minimum": 1 } }), "[] page=1"),
+        (
+            json!({ "schema": {}, "description": "Zero-based page index (0..N)" }),
+            "[] page=0",
+        ),
+        (
+            json!({ "schema": { "minimum": 0 }, "description": "Page number, starting at 1." }),
+            "[] page=1",
+        ),
+        (json!({ "schema": {} }), "[] page"),
+    ] {
+        let mut described = parameter.clone();
+        described["name"] = "page".into();
+        described["in"] = "query".into();
+        let content = json!({ "application/json": { "schema": { "type": "array" } } });
+        let operation =
+            json!({ "parameters": [described], "responses": { "200": { "content": content } } });
+        assert_eq!(paging("get", operation), expected, "{parameter}");
+    }
+}
+
+/// The pagination plan of an operation: the path of the list, the parameters with their first numbers, and whether the
+/// next page is declared.
+fn paging(verb: &str, operation: Value) -> String {
+    let text = json!({ "openapi": "3.1.0", "paths": { "/a": { verb: operation } } });
+    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+    let operation = description.operations.values().next().unwrap();
+    let asks = description.tools()[0]["inputSchema"]["properties"]
+        .get("$pages")
+        .is_some();
+    assert_eq!(asks, operation.paged.is_some());
+    let Some(plan) = &operation.paged else {
+        return "none".into();
+    };
+    let mut parts = vec![match &plan.items {
+        Some(path) => format!("[{}]", path.join(".")),
+        None => "-".into(),
+    }];
+    for parameter in [&plan.page, &plan.offset].into_iter().flatten() {
+        let name = &parameter.name;
+        parts.push(match parameter.first {
+            Some(first) => format!("{name}={first}"),
+            None => name.clone(),
+        });
+    }
+    parts.extend(plan.cursor.as_ref().map(|cursor| match cursor {
+        CursorParameter::Query(name) => name.clone(),
+        CursorParameter::Body(name) => format!("body.{name}"),
+    }));
+    parts.extend(plan.after.clone());
+    parts.extend(plan.declares_next.then(|| "declared".to_owned()));
+    parts.join(" ")
 }
 
 /// Values that resemble parts of a description.

@@ -228,3 +228,56 @@ async fn path_that_leads_to_another_function_is_refused() {
     }
     assert_eq!(log.lock().unwrap().len(), 4);
 }
+
+#[tokio::test]
+async fn encoded_response_is_decoded_or_refused_by_name() {
+    use std::io::Write as _;
+    let gzip = |text: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bomb = gzip(&vec![b' '; 17 << 20]);
+    let plain = gzip(b"{\"ok\":true}");
+    let (base, _) = serve(move |seen, _| {
+        let (encoding, body) = match seen.target.as_str() {
+            "/gzip" => ("gzip", plain.clone()),
+            "/x-gzip" => ("X-GZIP", plain.clone()),
+            "/bomb" => ("gzip", bomb.clone()),
+            "/x-bomb" => ("x-gzip", bomb.clone()),
+            "/none" => ("identity", b"{\"ok\":true}".to_vec()),
+            // A character set is no encoding.
+            "/utf-8" => ("UTF-8", b"{\"ok\":true}".to_vec()),
+            "/compress" => ("compress", vec![0x1f, 0x9d, 0xff]),
+            other => panic!("{other}"),
+        };
+        (
+            [
+                ("content-type", "application/json"),
+                ("content-encoding", encoding),
+            ],
+            body,
+        )
+            .into_response()
+    })
+    .await;
+    let api = api(&base);
+    for path in ["/gzip", "/x-gzip", "/none", "/utf-8"] {
+        let result = api.call(&get(path), &telling()).await.unwrap();
+        assert_eq!(result["structuredContent"], json!({ "ok": true }), "{path}");
+    }
+    for path in ["/bomb", "/x-bomb"] {
+        let failure = api.call(&get(path), &telling()).await.unwrap_err();
+        assert!(
+            matches!(failure, CallFailure::TooMuch(_)),
+            "{path}: {failure:?}"
+        );
+    }
+    let failure = api.call(&get("/compress"), &telling()).await.unwrap_err();
+    assert!(
+        failure
+            .to_string()
+            .contains("\"compress\" (Content-Encoding)"),
+        "{failure}"
+    );
+}

@@ -1,165 +1,676 @@
-//! Pages of every style.
+//! Pages of every style: each item once, in order, whatever the API does at the end.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::StatusCode;
+use proptest::{
+    prelude::*,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
 use serde_json::json;
 
 use super::*;
 
-/// Seven items, three on a page.
-const ITEMS: u64 = 7;
-
-fn number(seen: &RecordedRequest, name: &str) -> Option<u64> {
-    let url = url::Url::parse(&format!("http://h{}", seen.target)).unwrap();
-    let mut pairs = url.query_pairs();
-    let found = pairs.find(|(key, _)| key == name)?.1.into_owned();
-    Some(found.trim_start_matches('c').parse().unwrap())
+/// A list, and how an API pages it.
+#[derive(Clone, Copy, Debug)]
+struct Pages {
+    style: Style,
+    items: u64,
+    size: u64,
 }
 
-fn items(from: u64, size: u64) -> Vec<Value> {
-    (from..ITEMS.min(from + size))
-        .map(|id| json!({ "id": id }))
-        .collect()
+/// How an API pages a list. The comments name APIs that do so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Style {
+    /// GitHub: no `Link` header on a single page, other links on the last page.
+    Link,
+    /// RFC 8288: no `Link` header on the last page.
+    LinkOnlyNext,
+    /// Okta: a cursor in the `Link` header only.
+    LinkCursor,
+    /// Pages are numbered from 1, and one beyond the end is empty.
+    PageFromOne,
+    /// The same, and the page before the first one is the first one, too.
+    PageFromZero,
+    /// A page beyond the end is the last page again.
+    PageClamped,
+    /// A page beyond the end is 404.
+    PageNotFound,
+    /// Django REST framework: `next` is a URL or null, a page beyond the end is 404.
+    NextUrl,
+    /// Spring: `number` from 0, `last`, `totalPages`.
+    Spring,
+    /// Laravel: `current_page` from 1, `last_page`.
+    Laravel,
+    /// `page`, `total_pages`; a page beyond the end is 500.
+    TotalPages,
+    /// GitLab: `X-Next-Page`, empty on the last page.
+    NextPageHeader,
+    /// WordPress: `X-WP-TotalPages`; a page beyond the end is 400.
+    TotalPagesHeader,
+    /// A number in `next_page`, which is 0 on the last page.
+    NextPageNumber,
+    Offset,
+    /// The API returns at most two items, whatever `limit` says.
+    OffsetClamped,
+    /// Jira: `startAt`, `total`.
+    OffsetTotal,
+    /// SCIM: `startIndex` from 1.
+    StartIndex,
+    /// `next_offset`, null on the last page.
+    NextOffset,
+    /// Microsoft Graph: `@odata.nextLink`, which `$skip` does not replace.
+    Odata,
+    /// `_links.next.href`, relative, and no `_embedded` in an empty page.
+    Hal,
+    /// `links.next` of JSON:API.
+    JsonApi,
+    /// Slack: `response_metadata.next_cursor` is empty on the last page.
+    Slack,
+    /// Notion: `next_cursor` is null and `has_more` false.
+    Notion,
+    /// Google: `nextPageToken` is absent on the last page, and pages may be empty.
+    Google,
+    /// AWS: `NextToken` in the body of a POST.
+    Aws,
+    /// The API always returns a cursor; `has_more` says when to stop.
+    EndlessCursor,
+    /// Stripe: `starting_after` and `has_more`.
+    After,
+    /// `starting_after` without `has_more`.
+    AfterUntilEmpty,
+    /// Kubernetes: `metadata.continue`.
+    Continue,
 }
 
-fn ids(list: &Value) -> Vec<u64> {
-    let list = list.as_array().unwrap().iter();
-    list.map(|item| item["id"].as_u64().unwrap()).collect()
-}
-
-fn size(name: &str, default: Option<u64>) -> Option<PageSize> {
-    Some(PageSize {
-        parameter: name.into(),
-        default,
-    })
-}
+const STYLES: [Style; 30] = [
+    Style::Link,
+    Style::LinkOnlyNext,
+    Style::LinkCursor,
+    Style::PageFromOne,
+    Style::PageFromZero,
+    Style::PageClamped,
+    Style::PageNotFound,
+    Style::NextUrl,
+    Style::Spring,
+    Style::Laravel,
+    Style::TotalPages,
+    Style::NextPageHeader,
+    Style::TotalPagesHeader,
+    Style::NextPageNumber,
+    Style::Offset,
+    Style::OffsetClamped,
+    Style::OffsetTotal,
+    Style::StartIndex,
+    Style::NextOffset,
+    Style::Odata,
+    Style::Hal,
+    Style::JsonApi,
+    Style::Slack,
+    Style::Notion,
+    Style::Google,
+    Style::Aws,
+    Style::EndlessCursor,
+    Style::After,
+    Style::AfterUntilEmpty,
+    Style::Continue,
+];
 
 fn members(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The responses of one server; the path chooses the style of its pages.
-fn answer(seen: &RecordedRequest, _: usize) -> Response {
-    let body = |value: Value| axum::Json(value).into_response();
-    let path = seen.target.split('?').next().unwrap();
-    match path {
-        "/link" => {
-            let page = number(seen, "page").unwrap_or(1);
-            let next = format!("</link?page={}>; rel=\"next\"", page + 1);
-            let list = axum::Json(Value::from(items((page - 1) * 3, 3)));
-            match page < 3 {
-                true => ([("link", next)], list).into_response(),
-                false => ([("link", "</link?page=1>; rel=\"first\"")], list).into_response(),
+fn number(seen: &RecordedRequest, name: &str) -> Option<u64> {
+    let url = url::Url::parse(&format!("http://h{}", seen.target)).unwrap();
+    let mut pairs = url.query_pairs();
+    let found = pairs.find(|(key, _)| key == name)?.1.into_owned();
+    Some(found.trim_start_matches("c=").parse().unwrap())
+}
+
+fn cursor(at: u64) -> String {
+    format!("c={at}")
+}
+
+impl Pages {
+    fn page_count(self) -> u64 {
+        self.items.div_ceil(self.size).max(1)
+    }
+
+    fn slice(self, from: u64, size: u64) -> Vec<Value> {
+        (from..self.items.min(from + size))
+            .map(|id| json!({ "id": id }))
+            .collect()
+    }
+
+    /// The page with this number from 0.
+    fn page(self, number: u64) -> Vec<Value> {
+        self.slice(number.saturating_mul(self.size), self.size)
+    }
+
+    fn plan(self) -> PaginationPlan {
+        let counting = |name: &str, first| {
+            Some(CountingParameter {
+                name: name.into(),
+                first,
+            })
+        };
+        let query = |name: &str| Some(CursorParameter::Query(name.into()));
+        let by_page = PaginationPlan {
+            page: counting("page", None),
+            ..PaginationPlan::default()
+        };
+        let by_offset = PaginationPlan {
+            offset: counting("offset", None),
+            ..PaginationPlan::default()
+        };
+        let by_cursor = |name| PaginationPlan {
+            cursor: query(name),
+            declares_next: true,
+            ..PaginationPlan::default()
+        };
+        match self.style {
+            Style::Link => PaginationPlan {
+                declares_next: true,
+                ..by_page
+            },
+            Style::LinkOnlyNext
+            | Style::PageFromOne
+            | Style::PageFromZero
+            | Style::PageClamped
+            | Style::PageNotFound
+            | Style::NextUrl
+            | Style::Spring
+            | Style::Laravel
+            | Style::TotalPages
+            | Style::NextPageHeader
+            | Style::TotalPagesHeader
+            | Style::NextPageNumber
+            | Style::JsonApi => by_page,
+            Style::Hal => PaginationPlan {
+                items: Some(members(&["_embedded", "orders"])),
+                declares_next: true,
+                ..by_page
+            },
+            Style::LinkCursor => PaginationPlan {
+                cursor: query("after"),
+                ..PaginationPlan::default()
+            },
+            Style::Offset | Style::OffsetClamped | Style::NextOffset => by_offset,
+            Style::OffsetTotal => PaginationPlan {
+                offset: counting("startAt", Some(0)),
+                ..PaginationPlan::default()
+            },
+            Style::StartIndex => PaginationPlan {
+                offset: counting("startIndex", None),
+                ..PaginationPlan::default()
+            },
+            Style::Odata => PaginationPlan {
+                offset: counting("$skip", None),
+                declares_next: true,
+                ..PaginationPlan::default()
+            },
+            Style::Slack | Style::EndlessCursor => by_cursor("cursor"),
+            Style::Notion => by_cursor("start_cursor"),
+            Style::Google => by_cursor("pageToken"),
+            Style::Aws => PaginationPlan {
+                cursor: Some(CursorParameter::Body("NextToken".into())),
+                ..by_cursor("")
+            },
+            Style::After | Style::AfterUntilEmpty => PaginationPlan {
+                after: Some("starting_after".into()),
+                ..PaginationPlan::default()
+            },
+            Style::Continue => by_cursor("continue"),
+        }
+    }
+
+    fn request(self) -> ApiRequest {
+        match self.style {
+            Style::Aws => ApiRequest {
+                body: Some(RequestBody::Json(json!({ "Filter": "x" }))),
+                ..request(Method::POST, "/list")
+            },
+            _ => get("/list"),
+        }
+    }
+
+    fn respond(self, seen: &RecordedRequest) -> Response {
+        let body = |value: Value| axum::Json(value).into_response();
+        let list = |items: Vec<Value>| axum::Json(Value::from(items));
+        let refused =
+            |status: StatusCode| (status, "{\"message\":\"no such page\"}").into_response();
+        let (size, pages) = (self.size, self.page_count());
+        // The number of the page, from 0, of an API that numbers pages from 1.
+        let page = number(seen, "page").unwrap_or(1).saturating_sub(1);
+        let has_next = page + 1 < pages;
+        let next_page = (has_next).then_some(page + 2);
+        let next_url = next_page.map(|next| format!("/list?page={next}"));
+        let at = |name: &str| number(seen, name).unwrap_or(0);
+        let next_cursor = |from: u64| (from + size < self.items).then(|| cursor(from + size));
+        match self.style {
+            Style::Link => match next_url {
+                Some(next) => {
+                    let link =
+                        format!("<{next}>; rel=\"next\", </list?page={pages}>; rel=\"last\"");
+                    ([("link", link)], list(self.page(page))).into_response()
+                }
+                None if page > 0 => {
+                    let link = "</list?page=1>; rel=\"first\"".to_owned();
+                    ([("link", link)], list(self.page(page))).into_response()
+                }
+                None => list(self.page(page)).into_response(),
+            },
+            Style::LinkOnlyNext => match next_url {
+                Some(next) => (
+                    [("link", format!("<{next}>; rel=next"))],
+                    list(self.page(page)),
+                )
+                    .into_response(),
+                None => list(self.page(page)).into_response(),
+            },
+            Style::LinkCursor => {
+                let from = at("after");
+                let items = list(self.slice(from, size));
+                match next_cursor(from) {
+                    Some(next) => {
+                        let link =
+                            format!("</list?after={}>; rel=\"next\"", next.replace('=', "%3D"));
+                        ([("link", link)], items).into_response()
+                    }
+                    None => items.into_response(),
+                }
+            }
+            Style::PageFromOne => list(self.page(page)).into_response(),
+            Style::PageFromZero => list(self.page(at("page"))).into_response(),
+            Style::PageClamped => list(self.page(page.min(pages - 1))).into_response(),
+            Style::PageNotFound if page >= pages => refused(StatusCode::NOT_FOUND),
+            Style::PageNotFound => body(json!({ "results": self.page(page) })),
+            Style::NextUrl if page >= pages => refused(StatusCode::NOT_FOUND),
+            Style::NextUrl => body(json!({
+                "count": self.items, "next": next_url, "results": self.page(page),
+            })),
+            Style::Spring => {
+                let page = at("page");
+                body(json!({
+                    "content": self.page(page), "number": page, "totalPages": pages,
+                    "last": page + 1 >= pages, "size": size,
+                }))
+            }
+            Style::Laravel => body(json!({
+                "data": self.page(page),
+                "meta": { "current_page": page + 1, "last_page": pages, "total": self.items },
+            })),
+            Style::TotalPages if page >= pages => refused(StatusCode::INTERNAL_SERVER_ERROR),
+            Style::TotalPages => body(json!({
+                "items": self.page(page), "page": page + 1, "total_pages": pages,
+            })),
+            Style::NextPageHeader => {
+                let next = next_page.map_or_else(String::new, |next| next.to_string());
+                ([("x-next-page", next)], list(self.page(page))).into_response()
+            }
+            Style::TotalPagesHeader if page >= pages => refused(StatusCode::BAD_REQUEST),
+            Style::TotalPagesHeader => (
+                [("x-wp-totalpages", pages.to_string())],
+                list(self.page(page)),
+            )
+                .into_response(),
+            Style::NextPageNumber => body(json!({
+                "items": self.page(page), "next_page": next_page.unwrap_or(0),
+            })),
+            Style::Offset => list(self.slice(at("offset"), size)).into_response(),
+            Style::OffsetClamped => body(json!({
+                "data": self.slice(at("offset"), size.min(2)), "limit": size,
+            })),
+            Style::OffsetTotal => {
+                let from = at("startAt");
+                body(json!({
+                    "startAt": from, "maxResults": size, "total": self.items,
+                    "issues": self.slice(from, size),
+                }))
+            }
+            Style::StartIndex => {
+                let from = number(seen, "startIndex").unwrap_or(1);
+                let items = self.slice(from.saturating_sub(1), size);
+                body(json!({
+                    "totalResults": self.items, "startIndex": from, "itemsPerPage": items.len(),
+                    "Resources": items,
+                }))
+            }
+            Style::NextOffset => {
+                let from = at("offset");
+                let next = (from + size < self.items).then_some(from + size);
+                body(json!({ "records": self.slice(from, size), "next_offset": next }))
+            }
+            Style::Odata if seen.target.contains("skip=") => refused(StatusCode::BAD_REQUEST),
+            Style::Odata => {
+                let from = at("$skiptoken");
+                let mut page = json!({ "value": self.slice(from, size) });
+                if let Some(next) = next_cursor(from) {
+                    let host = seen.header("host").unwrap();
+                    page["@odata.nextLink"] =
+                        format!("http://{host}/list?$skiptoken={}", next.replace('=', "%3D"))
+                            .into();
+                }
+                body(page)
+            }
+            Style::Hal => {
+                let mut answer = json!({ "_links": { "self": { "href": "/list" } } });
+                if let Some(next) = next_url {
+                    answer["_links"]["next"] = json!({ "href": next });
+                }
+                let items = self.page(page);
+                if !items.is_empty() {
+                    answer["_embedded"] = json!({ "orders": items });
+                }
+                body(answer)
+            }
+            Style::JsonApi => body(json!({
+                "data": self.page(page),
+                "links": { "self": "/list", "next": next_url, "last": format!("/list?page={pages}") },
+            })),
+            Style::Slack => {
+                let from = at("cursor");
+                let next = next_cursor(from).unwrap_or_default();
+                body(json!({
+                    "ok": true, "channels": self.slice(from, size),
+                    "response_metadata": { "next_cursor": next },
+                }))
+            }
+            Style::Notion => {
+                let from = at("start_cursor");
+                let next = next_cursor(from);
+                body(json!({
+                    "object": "list", "results": self.slice(from, size),
+                    "has_more": next.is_some(), "next_cursor": next,
+                }))
+            }
+            Style::Google => {
+                // Every other page is empty.
+                let from = at("pageToken");
+                let (start, is_empty) = (from / 2 * size, from % 2 == 1);
+                let items = if is_empty {
+                    Vec::new()
+                } else {
+                    self.slice(start, size)
+                };
+                let mut page = json!({ "files": items });
+                if start + size < self.items {
+                    page["nextPageToken"] = cursor(from + 1).into();
+                }
+                body(page)
+            }
+            Style::Aws => {
+                let sent: Value = serde_json::from_slice(&seen.body).unwrap();
+                assert_eq!(sent["Filter"], "x");
+                let from = sent["NextToken"]
+                    .as_str()
+                    .map_or(0, |token| token.trim_start_matches("c=").parse().unwrap());
+                let mut page = json!({ "Items": self.slice(from, size) });
+                if let Some(next) = next_cursor(from) {
+                    page["NextToken"] = next.into();
+                }
+                body(page)
+            }
+            Style::EndlessCursor => {
+                let from = at("cursor");
+                body(json!({
+                    "entries": self.slice(from, size), "next_cursor": cursor(from + size),
+                    "has_more": from + size < self.items,
+                }))
+            }
+            Style::After | Style::AfterUntilEmpty => {
+                let from = number(seen, "starting_after").map_or(0, |id| id + 1);
+                let mut page = json!({ "data": self.slice(from, size) });
+                if self.style == Style::After {
+                    page["has_more"] = (from + size < self.items).into();
+                }
+                body(page)
+            }
+            Style::Continue => {
+                let from = at("continue");
+                body(json!({
+                    "items": self.slice(from, size),
+                    "metadata": { "continue": next_cursor(from).unwrap_or_default() },
+                }))
             }
         }
-        "/page" => body(items(number(seen, "page").unwrap_or(0) * 3, 3).into()),
-        "/offset" => {
-            let limit = number(seen, "limit").unwrap_or(3);
-            body(json!({ "data": items(number(seen, "offset").unwrap_or(0), limit) }))
-        }
-        "/cursor" => {
-            let from = number(seen, "cursor").unwrap_or(0);
-            let next = (from + 3 < ITEMS).then(|| format!("c{}", from + 3));
-            body(json!({ "list": { "items": items(from, 3) }, "meta": { "next": next } }))
-        }
-        "/after" => {
-            let from = number(seen, "starting_after").map_or(0, |id| id + 1);
-            body(json!({ "data": items(from, 3), "has_more": from + 3 < ITEMS }))
-        }
-        "/broken" => match number(seen, "page").unwrap_or(0) {
-            2 => (StatusCode::INTERNAL_SERVER_ERROR, "oh").into_response(),
-            page => body(items(page * 3, 3).into()),
-        },
-        "/elsewhere" => (
-            [("link", "<https://evil.example/x>; rel=next")],
-            axum::Json(json!([1])),
-        )
-            .into_response(),
-        "/circle" => ([("link", "</circle>; rel=next")], axum::Json(json!([1]))).into_response(),
-        "/long" => {
-            let page = number(seen, "page").unwrap_or(0);
-            body(json!([{ "id": page, "text": "x".repeat(6 << 20) }]))
-        }
-        other => panic!("{other}"),
     }
 }
 
-fn paged(by: PaginationStyle, items: &[&str]) -> PaginationPlan {
-    PaginationPlan {
-        by,
-        items: members(items),
+/// The only list in a result.
+fn ids(result: &Value) -> Vec<u64> {
+    fn list(value: &Value) -> Option<&Vec<Value>> {
+        match value {
+            Value::Array(items) => Some(items),
+            Value::Object(members) => members.values().find_map(list),
+            _ => None,
+        }
     }
+    let items = list(&result["structuredContent"]).into_iter().flatten();
+    items.map(|item| item["id"].as_u64().unwrap()).collect()
 }
 
-fn by_page() -> PaginationPlan {
-    let by = PaginationStyle::Page {
-        parameter: "page".into(),
-        first: 0,
-        size: size("per_page", Some(3)),
-    };
-    paged(by, &[])
+fn warning(result: &Value) -> Option<&str> {
+    result["_meta"].get(crate::SOURCE_WARNING)?.as_str()
+}
+
+async fn read(pages: Pages, most: usize) -> Value {
+    let (base, _) = serve(move |seen, _| pages.respond(seen)).await;
+    let api = api(&base);
+    api.pages(&pages.request(), &pages.plan(), most, &telling())
+        .await
+        .unwrap()
+}
+
+#[test]
+fn every_item_of_every_style_is_joined_once_and_in_order() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::with_cases(240), random);
+    let style = proptest::sample::select(&STYLES[..]);
+    let pages =
+        (style, 0..12_u64, 1..5_u64).prop_map(|(style, items, size)| Pages { style, items, size });
+    let tested = AtomicUsize::new(0);
+    let outcome = runner.run(&(pages, 1..6_usize), |(pages, few)| {
+        tested.fetch_add(1, Ordering::Relaxed);
+        let all = runtime.block_on(read(pages, MAX_PAGES));
+        let found = (ids(&all), &all["_meta"]["more"], warning(&all));
+        let expected = ((0..pages.items).collect(), &json!(false), None);
+        prop_assert_eq!(found, expected);
+        // Fewer pages are the beginning of all.
+        let first = runtime.block_on(read(pages, few));
+        let found = ids(&first);
+        prop_assert_eq!(&found[..], &ids(&all)[..found.len()]);
+        prop_assert_eq!(warning(&first), None);
+        let is_all = found.len() as u64 == pages.items;
+        prop_assert!(is_all || first["_meta"]["more"] == true, "{first}");
+        Ok(())
+    });
+    outcome.unwrap();
+    assert!(tested.into_inner() >= 240);
+}
+
+/// Each style with sizes at which an end is easily missed.
+#[tokio::test]
+async fn every_style_ends_where_the_list_ends() {
+    for style in STYLES {
+        for (items, size) in [(0, 2), (1, 1), (2, 2), (3, 2), (4, 2), (7, 3)] {
+            let pages = Pages { style, items, size };
+            let all = read(pages, MAX_PAGES).await;
+            assert_eq!(ids(&all), (0..items).collect::<Vec<_>>(), "{pages:?}");
+            assert_eq!(all["_meta"]["more"], false, "{pages:?}");
+            assert_eq!(warning(&all), None, "{pages:?}");
+        }
+    }
 }
 
 #[tokio::test]
-async fn pages_of_every_style_are_joined() {
-    let offset = PaginationStyle::Offset {
-        parameter: "offset".into(),
-        size: size("limit", None),
-    };
-    let cursor = PaginationStyle::Cursor {
-        parameter: "cursor".into(),
-        field: members(&["meta", "next"]),
-    };
-    let after = PaginationStyle::After {
-        parameter: "starting_after".into(),
-        id: "id".into(),
-        more: Some(members(&["has_more"])),
-    };
-    for (path, how, requests) in [
-        ("/link", paged(PaginationStyle::Link, &[]), 3),
-        ("/page", by_page(), 3),
-        // The size of a full page is not known, so there is one more request, for an empty page.
-        ("/offset", paged(offset, &["data"]), 4),
-        ("/cursor", paged(cursor, &["list", "items"]), 3),
-        ("/after", paged(after, &["data"]), 3),
+async fn pages_begin_at_the_requested_one() {
+    for (style, name, value, expected) in [
+        (Style::PageFromOne, "page", "2", vec![2, 3, 4]),
+        (Style::PageFromZero, "page", "1", vec![2, 3, 4]),
+        (Style::TotalPages, "page", "2", vec![2, 3, 4]),
+        (Style::OffsetTotal, "startAt", "3", vec![3, 4]),
+        (Style::Notion, "start_cursor", "c%3D4", vec![4]),
+        (Style::After, "starting_after", "0", vec![1, 2, 3, 4]),
     ] {
-        let (base, log) = serve(answer).await;
-        let result = api(&base)
-            .pages(&get(path), &how, 10, &telling())
+        let pages = Pages {
+            style,
+            items: 5,
+            size: 2,
+        };
+        let (base, _) = serve(move |seen, _| pages.respond(seen)).await;
+        let mut request = pages.request();
+        request.query.push((name.into(), value.into()));
+        let api = api(&base);
+        let joined = api
+            .pages(&request, &pages.plan(), MAX_PAGES, &telling())
             .await
             .unwrap();
-        let list = how
-            .items
-            .iter()
-            .fold(&result["structuredContent"], |value, name| &value[name]);
-        assert_eq!(ids(list), (0..ITEMS).collect::<Vec<_>>(), "{path}");
-        assert_eq!(result["_meta"]["more"], false, "{path}");
-        assert_eq!(log.lock().unwrap().len(), requests, "{path}: {log:?}");
-        let (base, log) = serve(answer).await;
-        let result = api(&base)
-            .pages(&get(path), &how, 2, &telling())
-            .await
-            .unwrap();
-        let list = how
-            .items
-            .iter()
-            .fold(&result["structuredContent"], |value, name| &value[name]);
-        assert_eq!(ids(list), (0..6).collect::<Vec<_>>(), "{path}");
-        assert_eq!(
-            (&result["_meta"]["more"], &result["_meta"]["pages"]),
-            (&json!(true), &json!(2))
-        );
-        assert_eq!(log.lock().unwrap().len(), 2, "{path}");
+        assert_eq!(ids(&joined), expected, "{style:?}");
     }
+}
+
+/// Pages of three items, with numbers from 0. The path chooses what goes wrong on the third one.
+fn respond_badly(seen: &RecordedRequest, _: usize) -> Response {
+    let body = |value: Value| axum::Json(value).into_response();
+    let page = number(seen, "page").unwrap_or(0);
+    let items = |page: u64| json!([{ "id": 2 * page }, { "id": 2 * page + 1 }]);
+    let path = seen.target.split('?').next().unwrap();
+    match (path, page) {
+        ("/elsewhere", 1) => (
+            [("link", "<https://evil.example/x>; rel=next")],
+            axum::Json(items(1)),
+        )
+            .into_response(),
+        ("/circle", 1) => (
+            [("link", "</circle?page=1>; rel=next")],
+            axum::Json(items(1)),
+        )
+            .into_response(),
+        ("/elsewhere" | "/circle", 0) => (
+            [("link", format!("<{path}?page=1>; rel=next"))],
+            axum::Json(items(0)),
+        )
+            .into_response(),
+        ("/broken", 2) => (StatusCode::INTERNAL_SERVER_ERROR, "oh").into_response(),
+        ("/stuck", _) => body(json!({ "data": items(page.min(1)), "has_more": true })),
+        ("/text", 2) => media("text/plain", "no list"),
+        ("/long", page) => body(json!([{ "id": page, "text": "x".repeat(6 << 20) }])),
+        (_, page) => body(items(page)),
+    }
+}
+
+#[tokio::test]
+async fn pages_before_a_failure_are_kept_with_a_warning() {
+    let plan = PaginationPlan {
+        page: Some(CountingParameter {
+            name: "page".into(),
+            first: Some(0),
+        }),
+        ..PaginationPlan::default()
+    };
+    for (path, expected, part) in [
+        (
+            "/broken",
+            vec![0, 1, 2, 3],
+            "page 3: GET /broken answered HTTP 500",
+        ),
+        (
+            "/broken",
+            vec![0, 1, 2, 3],
+            "holds the items of the 2 pages before it",
+        ),
+        (
+            "/elsewhere",
+            vec![0, 1, 2, 3],
+            "page 3: the next page is at another origin, evil.example",
+        ),
+        ("/text", vec![0, 1, 2, 3], "page 3: the page is not a list"),
+        (
+            "/stuck",
+            vec![0, 1, 2, 3],
+            "page 3: the API repeats the page before it",
+        ),
+        (
+            "/long",
+            vec![0, 1],
+            "page 3: the pages are longer than 16 MiB together",
+        ),
+    ] {
+        let (base, _) = serve(respond_badly).await;
+        let joined = api(&base)
+            .pages(&get(path), &plan, 9, &telling())
+            .await
+            .unwrap();
+        assert_eq!(ids(&joined), expected, "{path}");
+        assert_eq!(joined["_meta"]["more"], true, "{path}");
+        let warning = warning(&joined).unwrap();
+        assert!(warning.contains(part), "{path}: {warning}");
+        assert_eq!(joined.get("isError"), None, "{path}");
+    }
+    // A page that names one which was read is the last one.
+    let (base, log) = serve(respond_badly).await;
+    let joined = api(&base)
+        .pages(&get("/circle"), &plan, 9, &telling())
+        .await
+        .unwrap();
+    assert_eq!((ids(&joined), warning(&joined)), (vec![0, 1, 2, 3], None));
+    assert_eq!(log.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn lost_connection_keeps_the_pages_before_it() {
+    let pages = Pages {
+        style: Style::OffsetTotal,
+        items: 6,
+        size: 2,
+    };
+    let (base, _) = serve(
+        move |seen: &RecordedRequest, _| match number(seen, "startAt") {
+            Some(4) => {
+                let broken =
+                    futures::stream::iter([Err::<Bytes, _>(std::io::Error::other("broken"))]);
+                axum::body::Body::from_stream(broken).into_response()
+            }
+            _ => pages.respond(seen),
+        },
+    )
+    .await;
+    let joined = api(&base)
+        .pages(&pages.request(), &pages.plan(), 9, &telling())
+        .await
+        .unwrap();
+    assert_eq!(ids(&joined), [0, 1, 2, 3]);
+    assert!(
+        warning(&joined)
+            .unwrap()
+            .starts_with("page 3: the connection to "),
+        "{joined}"
+    );
+}
+
+#[tokio::test]
+async fn failed_first_page_fails_the_call() {
+    let (base, _) = serve(|_, _| (StatusCode::INTERNAL_SERVER_ERROR, "oh")).await;
+    let failed = api(&base)
+        .pages(&get("/a"), &PaginationPlan::default(), 3, &telling())
+        .await
+        .unwrap();
+    let (message, details) = refusal(&failed);
+    assert!(message.starts_with("GET /a answered HTTP 500"), "{message}");
+    assert_eq!(details["status"], 500);
+    assert_eq!(warning(&failed), None);
 }
 
 #[tokio::test]
 async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
-    let (base, _) = serve(answer).await;
-    let after = PaginationStyle::After {
-        parameter: "starting_after".into(),
-        id: "id".into(),
-        more: Some(members(&["has_more"])),
+    let pages = Pages {
+        style: Style::After,
+        items: 7,
+        size: 3,
     };
+    let (base, _) = serve(move |seen, _| pages.respond(seen)).await;
     let reported = Arc::new(Mutex::new(Vec::new()));
     let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
@@ -172,9 +683,8 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
     let telling = CallProgress::new(terms, move |done, total, note| {
         heard.lock().unwrap().push((done, total, note.to_owned()));
     });
-    let how = paged(after, &["data"]);
     let result = api(&base)
-        .pages(&get("/after"), &how, 5, &telling)
+        .pages(&pages.request(), &pages.plan(), 5, &telling)
         .await
         .unwrap();
     assert_eq!(result["structuredContent"]["has_more"], false);
@@ -184,57 +694,43 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
 }
 
 #[tokio::test]
-async fn failed_page_fails_the_call() {
-    let (base, _) = serve(answer).await;
-    let api = api(&base);
-    let broken = api
-        .pages(&get("/broken"), &by_page(), 9, &telling())
-        .await
-        .unwrap();
-    let (message, details) = refusal(&broken);
-    assert!(
-        message.starts_with("page 3: GET /broken answered HTTP 500"),
-        "{message}"
-    );
-    assert_eq!(
-        (&details["status"], &details["page"]),
-        (&json!(500), &json!(3))
-    );
-    for (path, how, part) in [
+async fn next_page_over_http_of_an_api_over_tls_stays_on_tls() {
+    let api = api("https://api.example/v1");
+    let current = url::Url::parse("https://api.example/v1/a?page=1").unwrap();
+    for (next, expected) in [
         (
-            "/elsewhere",
-            paged(PaginationStyle::Link, &[]),
-            "evil.example",
+            "http://api.example/v1/a?page=2",
+            Some("https://api.example/v1/a?page=2"),
         ),
-        ("/circle", paged(PaginationStyle::Link, &[]), "names itself"),
+        ("?page=2", Some("https://api.example/v1/a?page=2")),
+        ("/v1/a?page=2", Some("https://api.example/v1/a?page=2")),
+        ("http://api.example:8080/v1/a?page=2", None),
+        ("https://other.example/a", None),
+        ("https://[", None),
     ] {
-        let failure = api
-            .pages(&get(path), &how, 9, &telling())
-            .await
-            .unwrap_err();
-        assert!(failure.to_string().contains(part), "{path}: {failure}");
+        let url = api.page_url(&current, next).map(String::from);
+        assert_eq!(url.ok().as_deref(), expected, "{next}");
     }
-    let numbered = PaginationStyle::Page {
-        parameter: "page".into(),
-        first: 0,
-        size: None,
-    };
-    let how = paged(numbered, &[]);
-    let failure = api
-        .pages(&get("/long"), &how, 9, &telling())
-        .await
-        .unwrap_err();
-    assert!(matches!(failure, CallFailure::TooMuch(_)), "{failure:?}");
-    assert!(failure.to_string().contains("$pages"), "{failure}");
 }
 
 #[tokio::test]
-async fn response_that_is_not_a_list_is_returned_unchanged() {
-    let (base, _) = serve(|_, _| axum::Json(json!({ "one": 1 }))).await;
-    let result = api(&base)
-        .pages(&get("/"), &by_page(), 3, &telling())
-        .await
-        .unwrap();
-    assert_eq!(result["structuredContent"], json!({ "one": 1 }));
-    assert_eq!(result["_meta"].get("pages"), None);
+async fn response_that_is_not_a_list_is_returned_unchanged_with_a_warning() {
+    for body in [
+        json!({ "one": 1 }),
+        json!({ "a": [1], "b": [2] }),
+        json!("text"),
+    ] {
+        let sent = body.clone();
+        let (base, _) = serve(move |_, _| axum::Json(sent.clone())).await;
+        let result = api(&base)
+            .pages(&get("/"), &PaginationPlan::default(), 3, &telling())
+            .await
+            .unwrap();
+        assert_eq!(result["structuredContent"], body);
+        assert_eq!(result["_meta"].get("pages"), None);
+        assert!(
+            warning(&result).unwrap().contains("not one list"),
+            "{result}"
+        );
+    }
 }

@@ -107,3 +107,40 @@ fn tool_meta_names_the_address_and_credentials() {
         credentials(&described("api.example"), &ServerOverrides::default())
     );
 }
+
+#[test]
+fn path_parameters_with_marks_of_routers_meet_their_descriptions() {
+    for (path, place, name, value, expected) in [
+        ("/p/{proxy+}", "path", "proxy", "a/b", "/p/a/b"),
+        ("/p/{proxy+}", "path", "proxy+", "a/b", "/p/a/b"),
+        ("/p/{path*}", "path", "path", "a/b", "/p/a/b"),
+        ("/p/{+path}", "path", "path", "a/b", "/p/a/b"),
+        ("/p/{id:int}/x", "path", "id", "7", "/p/7/x"),
+        ("/p/{id}:cancel", "path", "id", "7", "/p/7:cancel"),
+        ("/p/{id}/{id}", "path", "id", "{id}", "/p/%7Bid%7D/%7Bid%7D"),
+        ("/p/{id}#copy", "path", "id", "7", "/p/7"),
+        ("/p/{id}?a=1#b?c=2", "path", "id", "7", "/p/7?a=1"),
+        ("/#Action=X", "query", "Version", "1", "/?Version=1"),
+        ("/p/{id", "query", "id", "7", "/p/{id?id=7"),
+    ] {
+        let parameter = json!({ "name": name, "in": place, "schema": { "type": "string" } });
+        let text = json!({ "openapi": "3.0.0", "paths": { path: { "get": { "parameters": [parameter] } } } });
+        let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+        let (_, operation) = description.operations.iter().next().unwrap();
+        let name = &operation.parameters[0].argument;
+        let arguments = json!({ name: value }).as_object().cloned().unwrap();
+        assert_eq!(operation.parameters.len(), 1, "{path}");
+        let sent = request(operation, arguments).unwrap();
+        let query: Vec<String> = sent
+            .query
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let query = if query.is_empty() {
+            String::new()
+        } else {
+            format!("?{}", query.join("&"))
+        };
+        assert_eq!(format!("{}{query}", sent.path), expected, "{path}");
+    }
+}
