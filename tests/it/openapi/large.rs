@@ -18,6 +18,23 @@ const VERBS: [&str; 8] = [
 /// The maximum length of a tool's result schema, in bytes of JSON.
 const MOST_OF_A_RESULT: usize = 32 << 10;
 
+/// Every API that `scripts/setup --apis` installs.
+const NAMES: [&str; 11] = [
+    "asana",
+    "box",
+    "digitalocean",
+    "github",
+    "jira",
+    "kubernetes",
+    "netbox",
+    "slack",
+    "spotify",
+    "stripe",
+    "zoom",
+];
+/// One in so many operations may have a text that looks as if it instructed a model.
+const OPERATIONS_PER_FALSE_ALARM: usize = 1000;
+
 fn read(name: &str) -> (Value, OpenApiDescription) {
     let text = fs::read_to_string(apis().join(format!("{name}.json"))).unwrap();
     let entry = ServerOverrides {
@@ -187,4 +204,28 @@ fn apis_other_operations_are_typed_functions() {
     ] {
         is_whole(name, known, example);
     }
+}
+
+#[test]
+fn apis_have_hardly_an_operation_whose_text_seems_to_instruct_a_model() {
+    let (mut operations, mut alarms) = (0, Vec::new());
+    for name in NAMES {
+        let (_, description) = read(name);
+        let described = description.tools().iter();
+        let described = described.map(|tool| ToolDescription::of_definition(tool).unwrap());
+        let set = ToolSet::new(name, described.collect(), &[], &Default::default());
+        for tool in set.iter() {
+            operations += 1;
+            let signs = tool.injection_signs();
+            if !signs.is_empty() {
+                alarms.push(format!("{}: {signs:?}", tool.path()));
+            }
+        }
+    }
+    assert!(operations > 4000, "{operations}");
+    assert!(
+        alarms.len() * OPERATIONS_PER_FALSE_ALARM < operations,
+        "{} of {operations}: {alarms:#?}",
+        alarms.len()
+    );
 }
