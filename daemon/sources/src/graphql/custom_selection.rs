@@ -1,7 +1,8 @@
 //! A selection that the caller writes: as GraphQL, `{ id author { name } }`, or as an object, `{ id: true, author: {
 //! name: true } }`.
 //!
-//! Both are checked against the schema, so that an error can suggest the known names.
+//! Both are checked against the schema, names as well as required arguments and members of input objects, so that an
+//! error can suggest what is known. Nothing is sent that the API is certain to refuse for these reasons.
 //!
 //! Invariant: the query holds one selection of one field, written here from the parsed input. The caller's text is
 //! never copied into it.
@@ -14,11 +15,11 @@ use serde_json::{Map, Value};
 use super::{
     argument_schema::SELECT_ARGUMENT,
     default_selection::DefaultSelection,
-    schema_model::{GraphqlSchema, SchemaField, is_name},
+    schema_model::{GraphqlSchema, SchemaArgument, SchemaField, is_name},
     tool_list::ToolBudget,
-    value_literal::{self, MAX_LITERAL_NESTING},
+    value_literal::{self, MAX_LITERAL_NESTING, instead},
 };
-use mux_text::{did_you_mean::nearest_few, json_length};
+use mux_text::json_length;
 
 /// The limit of a selection: of the caller's text or object, and of the GraphQL made of it.
 pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
@@ -26,8 +27,6 @@ pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
 const ARGUMENTS_KEY: &str = "$args";
 const FRAGMENT_PREFIX: &str = "... on ";
 const TYPENAME_FIELD: &str = "__typename";
-/// The number of names that an error lists.
-const MAX_SUGGESTED_NAMES: usize = 12;
 /// The number of leaves in the example selection of an error.
 const MAX_EXAMPLE_LEAVES: usize = 5;
 
@@ -150,23 +149,24 @@ impl<'a> SelectionWriter<'a> {
             return Ok(());
         }
         let known = self.known(ty, name)?;
-        let mut given = Vec::new();
+        let mut given = Map::new();
         for argument in &field.arguments {
             argument_of(known, argument.name.as_str())?;
             if has_variable(&argument.value) {
                 return Err(no_variables());
             }
-            if given.contains(&&argument.name) {
+            let value = argument.value.serialize().no_indent().to_string();
+            self.push(if given.is_empty() { "(" } else { ", " })?;
+            self.push(&format!("{}: {value}", argument.name))?;
+            let value = value_literal::json(&argument.value);
+            if given.insert(argument.name.to_string(), value).is_some() {
                 return Err(format!("`{}` of `{name}` is given twice", argument.name));
             }
-            self.push(if given.is_empty() { "(" } else { ", " })?;
-            given.push(&argument.name);
-            let value = argument.value.serialize().no_indent().to_string();
-            self.push(&format!("{}: {value}", argument.name))?;
         }
         if !given.is_empty() {
             self.push(")")?;
         }
+        self.has_arguments(known, &given)?;
         has_no_variables(&field.directives)?;
         let directives = field.directives.serialize().no_indent().to_string();
         self.push(&directives)?;
@@ -238,15 +238,20 @@ impl<'a> SelectionWriter<'a> {
         let (name, ty) = (&field.name, field.ty.name());
         self.push(name)?;
         let members = match value {
-            Value::Bool(_) if self.is_composite(field) => return self.leaves(ty),
-            Value::Bool(_) => return Ok(()),
+            Value::Bool(_) => {
+                self.has_arguments(field, &Map::new())?;
+                return match self.is_composite(field) {
+                    true => self.leaves(ty),
+                    false => Ok(()),
+                };
+            }
             Value::Object(members) => members,
             _ => {
                 return Err(format!("`{name}` must be `true` or an object of fields"));
             }
         };
         match members.get(ARGUMENTS_KEY) {
-            None | Some(Value::Null) => {}
+            None | Some(Value::Null) => self.has_arguments(field, &Map::new())?,
             Some(Value::Object(arguments)) => {
                 for (place, (name, value)) in arguments.iter().enumerate() {
                     let known = argument_of(field, name)?;
@@ -260,6 +265,7 @@ impl<'a> SelectionWriter<'a> {
                 if !arguments.is_empty() {
                     self.push(")")?;
                 }
+                self.has_arguments(field, arguments)?;
             }
             Some(_) => return Err(format!("`{ARGUMENTS_KEY}` of `{name}` must be an object")),
         }
@@ -273,6 +279,31 @@ impl<'a> SelectionWriter<'a> {
             (false, false) => Ok(()),
             (false, true) => Err(has_no_fields(field)),
         }
+    }
+
+    /// Fails if a required argument is missing, or a value lacks what its type requires.
+    fn has_arguments(&self, field: &SchemaField, given: &Map<String, Value>) -> Result<(), String> {
+        let name = &field.name;
+        for argument in &field.arguments {
+            let SchemaArgument {
+                name: wanted, ty, ..
+            } = argument;
+            match given.get(wanted) {
+                Some(value) => {
+                    if let Some(why) = value_literal::misfit(self.schema, wanted, ty, value) {
+                        return Err(format!("the arguments of `{name}` do not fit: {why}"));
+                    }
+                }
+                None if argument.is_required() => {
+                    return Err(format!(
+                        "`{name}` needs the argument `{wanted}` of type {ty}: write `{name}({wanted}: …)`, or \
+                         `\"{name}\": {{ \"{ARGUMENTS_KEY}\": {{ \"{wanted}\": … }} }}` in an object"
+                    ));
+                }
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     fn leaves(&mut self, ty: &'a str) -> Result<(), String> {
@@ -331,10 +362,7 @@ fn too_long(what: &str) -> String {
     )
 }
 
-fn argument_of<'b>(
-    field: &'b SchemaField,
-    name: &str,
-) -> Result<&'b super::schema_model::SchemaArgument, String> {
+fn argument_of<'b>(field: &'b SchemaField, name: &str) -> Result<&'b SchemaArgument, String> {
     let mut arguments = field.arguments.iter();
     let found = arguments.find(|argument| argument.name == name);
     found.ok_or_else(|| {
@@ -375,25 +403,4 @@ fn has_no_fields(field: &SchemaField) -> String {
         field.name,
         field.ty.name()
     )
-}
-
-/// Suggests the most similar names, or else the first few.
-fn instead<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let quoted = |names: Vec<&str>| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        names.join(", ")
-    };
-    let near = nearest_few(name, known.clone(), 3);
-    if !near.is_empty() {
-        return format!("; did you mean {}?", quoted(near));
-    }
-    let all = known.clone().count();
-    match (all, all.saturating_sub(MAX_SUGGESTED_NAMES)) {
-        (0, _) => String::new(),
-        (_, 0) => format!("; it has {}", quoted(known.collect())),
-        (_, more) => format!(
-            "; it has {} and {more} more",
-            quoted(known.take(MAX_SUGGESTED_NAMES).collect())
-        ),
-    }
 }

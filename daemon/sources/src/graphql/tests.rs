@@ -245,6 +245,100 @@ fn invalid_selection_error_suggests_a_valid_one() {
     }
 }
 
+/// A schema whose fields require arguments at every depth.
+const DEMANDING: &str = "
+type Query { all: All }
+type All {
+  a(x: Int!): Int  b(x: Int! = 1, y: Int): Int  c(in: In!, list: [In!]): All  d(one: One): Int  all: All
+  e(x: Int!): All
+}
+input In { need: Int! deep: In with: Int! = 2 more: [In!] }
+input One @oneOf { a: Int b: Int }
+";
+
+#[test]
+fn selection_has_the_arguments_and_members_that_the_schema_requires() {
+    let schema = sdl::read(DEMANDING, "schema").unwrap();
+    let spelled =
+        |select: &Value| super::custom_selection::spelled(&schema, "All", select, &TEST_BUDGET);
+    for select in [
+        json!("{ a(x: 1) b }"),
+        json!("{ n: a(x: 1) all { ... on All { b(y: null) } } }"),
+        json!("{ c(in: { need: 1, deep: null, more: { need: 2 } }, list: []) { b } }"),
+        json!("{ d d2: d(one: { a: 1 }) }"),
+        json!({ "a": { "$args": { "x": 1 } }, "b": true, "all": true }),
+        json!({ "c": { "$args": { "in": { "need": 1 } }, "b": true } }),
+    ] {
+        assert!(spelled(&select).is_ok(), "{select}: {:?}", spelled(&select));
+    }
+    for (select, part) in [
+        (json!("{ a }"), "`a` needs the argument `x` of type Int!"),
+        (json!("{ n: a }"), "`a` needs the argument `x` of type Int!"),
+        (json!("{ all { all { a } } }"), "`a` needs the argument `x`"),
+        (json!("{ ... on All { a } }"), "`a` needs the argument `x`"),
+        (json!("{ ... { a } }"), "`a` needs the argument `x`"),
+        (
+            json!("{ e { b } }"),
+            "`e` needs the argument `x` of type Int!",
+        ),
+        (json!("{ a(x: null) }"), "`x` of type Int! must not be null"),
+        (json!("{ b(x: null) }"), "`x` of type Int! must not be null"),
+        (json!("{ b(z: 1) }"), "`b` takes no argument `z`"),
+        (
+            json!("{ c { b } }"),
+            "`c` needs the argument `in` of type In!",
+        ),
+        (
+            json!("{ c(in: {}) { b } }"),
+            "`in` needs the member `need` of type Int!",
+        ),
+        (
+            json!("{ c(in: { need: 1, deep: {} }) { b } }"),
+            "`in.deep` needs the member `need`",
+        ),
+        (
+            json!("{ c(in: { need: 1, more: [{ need: 1 }, {}] }) { b } }"),
+            "`in.more` needs the member",
+        ),
+        (
+            json!("{ c(in: { need: 1, nede: 1 }) { b } }"),
+            "In has no member `nede`; did you mean `need`?",
+        ),
+        (
+            json!("{ c(in: { need: 1 }, list: [null]) { b } }"),
+            "`list` of type In! must not be null",
+        ),
+        (json!("{ c(in: 1) { b } }"), "`in` must be an object of In"),
+        (
+            json!("{ d(one: { a: 1, b: 2 }) }"),
+            "exactly one member of One",
+        ),
+        (
+            json!("{ d(one: { a: null }) }"),
+            "exactly one member of One",
+        ),
+        (json!({ "a": true }), "`\"a\": { \"$args\": { \"x\": … } }`"),
+        (json!({ "a": {} }), "`a` needs the argument `x`"),
+        (json!({ "e": true }), "`e` needs the argument `x`"),
+        (
+            json!({ "all": { "a": { "$args": {} } } }),
+            "`a` needs the argument `x`",
+        ),
+        (
+            json!({ "... on All": { "a": true } }),
+            "`a` needs the argument `x`",
+        ),
+        (
+            json!({ "c": { "$args": { "in": { "need": null } }, "b": true } }),
+            "`in.need` of type Int!",
+        ),
+    ] {
+        let why = spelled(&select).unwrap_err();
+        assert!(why.contains(part), "{select}: {why}");
+        assert!(why.starts_with("`$select`: "), "{why}");
+    }
+}
+
 #[test]
 fn selection_cannot_escape_its_field() {
     for select in [

@@ -1,14 +1,17 @@
-//! Converts values between JSON and GraphQL literals.
+//! Converts values between JSON and GraphQL literals, and finds what a literal lacks for its type.
 //!
 //! Invariant: what is written here is one value, whatever its strings contain.
 
 use apollo_compiler::{ast, parser::Parser};
 use serde_json::{Map, Number, Value};
 
-use super::schema_model::{GraphqlSchema, TypeRef, TypeShape, is_name};
+use super::schema_model::{GraphqlSchema, SchemaArgument, TypeRef, TypeShape, is_name};
+use mux_text::did_you_mean::nearest_few;
 
 /// The nesting of values and selections in a text.
 pub(super) const MAX_LITERAL_NESTING: usize = 64;
+/// The number of names that an error lists.
+const MAX_SUGGESTED_NAMES: usize = 12;
 
 /// A default value as JSON. It has no variables.
 pub(super) fn json(value: &ast::Value) -> Value {
@@ -79,6 +82,78 @@ pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Op
             _ => untyped(value),
         },
         (TypeRef::Required(_), _) => None,
+    }
+}
+
+/// What a value lacks that its type requires: a value that is not null, or the members of an input object, and none
+/// that it does not have. `place` names the value. Scalars are left to the API.
+pub(super) fn misfit(
+    schema: &GraphqlSchema,
+    place: &str,
+    ty: &TypeRef,
+    value: &Value,
+) -> Option<String> {
+    let name = match (ty, value) {
+        (TypeRef::Required(_), Value::Null) => {
+            return Some(format!("`{place}` of type {ty} must not be null"));
+        }
+        (TypeRef::Required(inner), _) => return misfit(schema, place, inner, value),
+        (_, Value::Null) => return None,
+        (TypeRef::List(item), Value::Array(items)) => {
+            let mut items = items.iter();
+            return items.find_map(|value| misfit(schema, place, item, value));
+        }
+        (TypeRef::List(item), _) => return misfit(schema, place, item, value),
+        (TypeRef::Named(name), _) => name,
+    };
+    let Some(TypeShape::Input { fields, one_of }) = schema.shape(name) else {
+        return None;
+    };
+    let Value::Object(members) = value else {
+        return Some(format!("`{place}` must be an object of {name}"));
+    };
+    let is_known = |member: &str| fields.iter().any(|field| field.name == member);
+    if let Some(unknown) = members.keys().find(|member| !is_known(member)) {
+        let known = fields.iter().map(|field| field.name.as_str());
+        return Some(format!(
+            "{name} has no member `{unknown}`{}",
+            instead(unknown, known)
+        ));
+    }
+    if *one_of && (members.len() != 1 || members.values().any(Value::is_null)) {
+        return Some(format!("`{place}` takes exactly one member of {name}"));
+    }
+    fields.iter().find_map(|field| {
+        let SchemaArgument {
+            name: wanted, ty, ..
+        } = field;
+        match members.get(wanted) {
+            Some(value) => misfit(schema, &format!("{place}.{wanted}"), ty, value),
+            None => field
+                .is_required()
+                .then(|| format!("`{place}` needs the member `{wanted}` of type {ty}")),
+        }
+    })
+}
+
+/// Suggests the most similar names, or else the first few.
+pub(super) fn instead<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let quoted = |names: Vec<&str>| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let near = nearest_few(name, known.clone(), 3);
+    if !near.is_empty() {
+        return format!("; did you mean {}?", quoted(near));
+    }
+    let all = known.clone().count();
+    match (all, all.saturating_sub(MAX_SUGGESTED_NAMES)) {
+        (0, _) => String::new(),
+        (_, 0) => format!("; it has {}", quoted(known.collect())),
+        (_, more) => format!(
+            "; it has {} and {more} more",
+            quoted(known.take(MAX_SUGGESTED_NAMES).collect())
+        ),
     }
 }
 
