@@ -1,8 +1,9 @@
 //! Where descriptions come from: files, and URLs (`description_fetcher`) whose responses are cached
-//! (`description_cache`).
+//! (`description_cache`). `description_bytes` decodes both.
 //!
 //! Invariant: a cached description was read once without an error; one that cannot be read replaces no other.
 
+mod description_bytes;
 mod description_cache;
 mod description_fetcher;
 
@@ -98,5 +99,5 @@ pub(super) fn read_description_file(path: &Path) -> Result<String, String> {
             "{shown} is larger than {most} MiB, the limit for descriptions"
         ));
     }
-    String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8 text"))
+    description_bytes::decode(bytes).map_err(|why| format!("{shown} {why}"))
 }

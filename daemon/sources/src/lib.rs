@@ -8,18 +8,19 @@
 //! # From a description to calls
 //!
 //! - `description` is where descriptions come from: a watched file, or a URL (`description_fetcher`) whose responses
-//!   are cached (`description_cache`). A cached description is used at once, whatever its age, and refreshed in
-//!   the background.
+//!   are cached (`description_cache`), both decoded by `description_bytes`. A cached description is used at once,
+//!   whatever its age, and refreshed in the background.
 //! - `live_source` is an open source and the description that it follows. A new description replaces the old one only
 //!   if all of it was read. `source_config` is the configuration of a source, `call_progress` the progress and the time
 //!   limits of a call in flight.
 //! - `first_seen_origins` records where each source was called, and its tokens fetched, when its description was first
 //!   read.
-//! - `openapi` makes a function of each operation. `openapi_document` parses the text and resolves references,
-//!   `openapi_description` reads all operations, `operation` one of them. `function_names`, `parameters`,
-//!   `operation_body` with `media_types`, `operation_responses`, `paging_detection`, `security_requirements` and
-//!   `server_address` each read a part of it. `schema_dialect`, `schema_keywords`, `object_members`, `schema_closure`
-//!   and `schema_walk` translate schemas to JSON Schema. `parameter_style` and `operation_request` build the request.
+//! - `openapi` makes a function of each operation. `openapi_document` parses the text, with `repeated_keys` and
+//!   `foreign_formats`, and resolves references; `openapi_description` reads all operations, `operation` one of them.
+//!   `function_names`, `parameters`, `operation_body` with `media_types`, `operation_responses`, `paging_detection`,
+//!   `security_requirements` and `server_address` each read a part of it. `schema_dialect`, `schema_keywords`,
+//!   `object_members`, `schema_closure` and `schema_walk` translate schemas to JSON Schema. `parameter_style` and
+//!   `operation_request` build the request.
 //! - `graphql` makes a function of each field of the root types. The schema comes from introspection
 //!   (`introspection_fetcher`, `introspection`) or from SDL (`sdl`) and becomes a `schema_model`. `tool_list` makes
 //!   tools of it, with `argument_schema`, `default_selection`, `result_schema`, `scalar_types` and `description_text`.

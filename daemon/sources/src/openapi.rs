@@ -8,6 +8,7 @@
 //!
 //! Invariant: everything but the call is pure.
 
+mod foreign_formats;
 mod function_names;
 mod media_types;
 mod object_members;
@@ -20,6 +21,7 @@ mod operation_responses;
 mod paging_detection;
 mod parameter_style;
 mod parameters;
+mod repeated_keys;
 mod schema_closure;
 mod schema_dialect;
 mod schema_keywords;

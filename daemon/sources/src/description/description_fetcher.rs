@@ -20,7 +20,10 @@ use reqwest::{
 };
 use tokio::time::timeout;
 
-use super::{FetchDescription, FetchOutcome, HttpValidators, MAX_DESCRIPTION_BYTES};
+use super::{
+    FetchDescription, FetchOutcome, HttpValidators, MAX_DESCRIPTION_BYTES,
+    description_bytes::decode,
+};
 use crate::http::SecretMask;
 use mux_http::{
     address_policy::{AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url},
@@ -183,13 +186,13 @@ impl DescriptionFetcher {
                 "returned more than {most} MiB, the limit for descriptions"
             ))
         })?;
-        match String::from_utf8(bytes) {
+        match decode(bytes) {
             Ok(text) => Ok(FetchOutcome::New {
                 text,
                 version,
                 private,
             }),
-            Err(_) => Err(self.problem_text("did not return UTF-8 text")),
+            Err(why) => Err(self.problem_text(&why)),
         }
     }
 

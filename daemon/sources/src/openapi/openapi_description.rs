@@ -83,6 +83,7 @@ impl OpenApiDescription {
         );
         let named: Vec<OperationNameParts<'_>> = found.iter().map(named).collect();
         let (names, mut notes) = names(&named);
+        notes.extend(document.notes.iter().cloned());
         notes.extend(security.notes.iter().cloned());
         notes.extend(unknown_variables(root, entry));
         let mut context = OperationContext {

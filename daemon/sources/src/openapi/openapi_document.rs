@@ -10,12 +10,18 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
 
+use super::{
+    foreign_formats::{parsed_format, unparsable_format},
+    repeated_keys::ParsedText,
+};
 use crate::weight;
 
 /// The size of the text. GitHub's description has 13 MiB, that of Microsoft Graph 20.
 const MAX_OPENAPI_BYTES: usize = 64 << 20;
 /// The nesting of YAML; serde_json itself stops at 128.
 const MAX_YAML_DEPTH: usize = 128;
+/// The size of a text that begins like JSON, up to which it may be YAML.
+const MAX_FLOW_YAML_BYTES: usize = 1 << 20;
 /// The number of YAML nodes.
 const MAX_YAML_NODES: usize = 4_000_000;
 /// The limit of JSON, in `json_weight` values. GitHub's description has half a million.
@@ -34,6 +40,8 @@ const MAX_REFERENCE_HOPS: usize = 32;
 pub(super) struct OpenApiDocument {
     root: Value,
     pub(super) version: OpenApiVersion,
+    /// Notes for the user about the text.
+    pub(super) notes: Vec<String>,
     /// The number of steps left.
     left: Cell<usize>,
 }
@@ -69,11 +77,12 @@ impl OpenApiDocument {
                 "the description is longer than {MAX_OPENAPI_BYTES} bytes"
             ));
         }
-        let root = parsed(text)?;
+        let ParsedText { root, notes } = parsed(text)?;
         let version = version(&root)?;
         Ok(Self {
             root,
             version,
+            notes,
             left: Cell::new(MAX_READ_STEPS),
         })
     }
@@ -163,36 +172,67 @@ pub(super) fn is_true(value: &Value, member: &str) -> bool {
     value.get(member) == Some(&Value::Bool(true))
 }
 
-fn parsed(text: &str) -> Result<Value, String> {
+fn parsed(text: &str) -> Result<ParsedText, String> {
     let text = text.trim_start_matches('\u{feff}');
-    if text.trim_start().starts_with('{') {
-        if weight::of(text.as_bytes(), MAX_JSON_WEIGHT).is_none() {
+    let start = text.trim_start();
+    if start.starts_with('{') || start.starts_with("//") || start.starts_with("/*") {
+        return json(text);
+    }
+    if let Some(foreign) = unparsable_format(text) {
+        return Err(foreign);
+    }
+    yaml(text).map_err(|error| format!("the description is neither JSON nor YAML: {error}"))
+}
+
+/// JSON, also with comments and trailing commas, or YAML in flow style, which begins with a brace, too.
+fn json(text: &str) -> Result<ParsedText, String> {
+    let mut parsed = strict_json(text);
+    if matches!(parsed, Err(JsonError::Invalid(_))) {
+        // Comments become spaces, so that lines and columns stay.
+        let mut stripped = text.to_owned();
+        if json_strip_comments::strip(&mut stripped).is_ok() && stripped != text {
+            parsed = strict_json(&stripped);
+        }
+    }
+    let error = match parsed {
+        Ok(parsed) => return Ok(parsed),
+        Err(JsonError::TooHeavy) => {
             return Err(format!(
                 "the description holds too many values: more than {MAX_JSON_WEIGHT}, {}",
                 weight::WEIGHT_RULE_TEXT
             ));
         }
-        let (line, column) = match serde_json::from_str(text) {
-            Ok(root) => return Ok(root),
-            Err(error) => (error.line(), error.column()),
+        Err(JsonError::Invalid(error)) => error,
+    };
+    let may_be_yaml = text.len() <= MAX_FLOW_YAML_BYTES && text.trim_start().starts_with('{');
+    let parsed = may_be_yaml.then(|| yaml(text)).and_then(Result::ok);
+    parsed.ok_or_else(|| {
+        let (line, column) = (error.line(), error.column());
+        let why = match error.is_eof() {
+            true => "it ends there, as if only a part of it was saved or sent".to_owned(),
+            false => error
+                .to_string()
+                .replace(&format!(" at line {line} column {column}"), ""),
         };
-        // YAML in flow style begins with a brace, too.
-        let root = (text.len() <= 1 << 20).then(|| yaml(text));
-        return root.and_then(Result::ok).ok_or_else(|| {
-            format!(
-                "the description is not JSON: there is a mistake at line {line}, column {column}"
-            )
-        });
-    }
-    if text.trim_start().starts_with('<') {
-        return Err(
-            "the description is a web page, not JSON or YAML: is the address right?".into(),
-        );
-    }
-    yaml(text).map_err(|error| format!("the description is neither JSON nor YAML: {error}"))
+        format!(
+            "the description is not JSON: there is a mistake at line {line}, column {column}: {why}"
+        )
+    })
 }
 
-fn yaml(text: &str) -> Result<Value, String> {
+enum JsonError {
+    TooHeavy,
+    Invalid(serde_json::Error),
+}
+
+fn strict_json(text: &str) -> Result<ParsedText, JsonError> {
+    match weight::of(text.as_bytes(), MAX_JSON_WEIGHT) {
+        Some(_) => serde_json::from_str(text).map_err(JsonError::Invalid),
+        None => Err(JsonError::TooHeavy),
+    }
+}
+
+fn yaml(text: &str) -> Result<ParsedText, String> {
     let mut budget = serde_saphyr::Budget::default();
     budget.max_depth = MAX_YAML_DEPTH;
     budget.max_nodes = MAX_YAML_NODES;
@@ -202,10 +242,16 @@ fn yaml(text: &str) -> Result<Value, String> {
     options.alias_limits.max_total_replayed_events = MAX_YAML_ALIAS_NODES;
     // YAML 1.1 reads `no` and `on` as booleans; here they are strings.
     options.strict_booleans = true;
-    options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
+    // `ParsedText` merges or names them.
+    options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::PassThrough;
     options.with_snippet = false;
-    serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| UserMessageFormatter.format_message(&error).into_owned())
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let why = UserMessageFormatter.format_message(&error);
+        match error.location() {
+            Some(place) => format!("line {}, column {}: {why}", place.line(), place.column()),
+            None => why.into_owned(),
+        }
+    })
 }
 
 fn version(root: &Value) -> Result<OpenApiVersion, String> {
@@ -221,7 +267,7 @@ fn version(root: &Value) -> Result<OpenApiVersion, String> {
         ));
     }
     match root.get("openapi").map(said) {
-        None => Err("this is not an OpenAPI description: it has no member `openapi`".into()),
+        None => Err(parsed_format(root)),
         Some(version) if version == "3" || version.starts_with("3.0") => Ok(OpenApiVersion::V3_0),
         Some(version) if version.starts_with("3.") => Ok(OpenApiVersion::V3_1),
         Some(version) => Err(format!(
@@ -255,15 +301,108 @@ mod tests {
         for (text, part) in [
             ("swagger: '2.0'\n", "swagger2openapi"),
             ("{\"swagger\": \"2.0\"}", "Swagger 2.0"),
+            ("{\"swaggerVersion\": \"1.2\"}", "Swagger 1"),
             ("openapi: 4.0.0\n", "3.0 and 3.1"),
-            ("{}", "no member `openapi`"),
-            ("{\"openapi\":", "not JSON"),
+            ("{}", "no member `openapi` (it is empty)"),
+            (
+                "message: Not Found\ncode: 404\n",
+                "(it has `message`, `code`); is the file or the address right?",
+            ),
+            (
+                "a: 1\nb: 1\nc: 1\nd: 1\ne: 1\nf: 1\ng: 1\n",
+                "`e` and 2 more",
+            ),
+            ("", "is empty"),
+            (" \n# nothing\n", "is empty"),
+            ("Not found", "plain text"),
+            ("- a\n- b\n", "an object with the member `openapi`"),
+            ("[{\"openapi\": \"3.0.0\"}]", "a JSON array"),
+            ("<!DOCTYPE html><html></html>", "a web page"),
+            ("  <html>", "/v3/api-docs"),
+            ("<?xml version=\"1.0\"?><definitions/>", "WSDL"),
+            (
+                "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}",
+                "p2o FILE",
+            ),
+            (
+                "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}}",
+                "Postman collection",
+            ),
+            ("asyncapi: 2.6.0\n", "AsyncAPI"),
+            (
+                "{\"kind\": \"discovery#restDescription\", \"discoveryVersion\": \"v1\"}",
+                "Google API Discovery",
+            ),
+            ("{\"log\": {\"entries\": []}}", "HAR"),
+            ("#%RAML 1.0\ntitle: T\n", "RAML"),
+            (
+                "# Users\ntype Query {\n  user: User\n}\n",
+                "`schema = \"FILE\"`",
+            ),
+            (
+                "\"\"\"\nUsers\n\"\"\"\ntype Query { user: User }\n",
+                "GraphQL schema",
+            ),
+            (
+                "extend schema @link(url: \"https://x\") {\n query: Q }\n",
+                "GraphQL schema",
+            ),
+            ("{\"data\": {\"__schema\": {}}}", "GraphQL schema"),
+            (
+                "{\"openapi\":",
+                "mistake at line 1, column 11: it ends there",
+            ),
+            (
+                "{\n  \"openapi\": \"3.0.0\",\n  \"paths\": {",
+                "at line 3, column 12: it ends there",
+            ),
+            (
+                "{\"openapi\": \"3.0.0\"\n  \"paths\": {}}",
+                "at line 2, column 3: expected `,` or `}`",
+            ),
+            (
+                "{\"openapi\": \"3.0.0\", \"x\": [1 2}",
+                "at line 1, column 30",
+            ),
+            ("/* a\n{}", "it ends there"),
+            ("// a\n{\"openapi\": 3.0.0}", "at line 2, column 16"),
             ("a: [", "neither JSON nor YAML"),
-            ("", "no"),
+            (
+                "openapi: 3.0.0\npaths:\n  /a: {get: [\n",
+                "line 3, column 13: unclosed bracket",
+            ),
+            ("openapi: 3.0.0\npaths:\n\t/a: 1\n", "line 3"),
+            (
+                "openapi: 3.0.0\ninfo: {a: \"b\n",
+                "line 2, column 11: unclosed quote",
+            ),
         ] {
             let problem = OpenApiDocument::read(text).unwrap_err();
             assert!(problem.contains(part), "{text}: {problem}");
         }
+    }
+
+    #[test]
+    fn json_with_comments_and_trailing_commas_is_read() {
+        for text in [
+            "// generated\n{\"openapi\": \"3.0.0\", \"url\": \"https://a//b\"}",
+            "/* generated,\n { */ {\"openapi\": \"3.0.0\", /* \" */ \"url\": \"https://a//b\"} // end",
+            "{\n\"openapi\": \"3.0.0\", // a \"comment\"\n\"url\": \"https://a//b\",\n}",
+            "# generated\n{\"openapi\": \"3.0.0\", \"url\": \"https://a//b\"}",
+            "\u{feff}// ä\n{\"openapi\": \"3.0.0\", \"url\": \"https://a//b\"}",
+        ] {
+            let document = OpenApiDocument::read(text);
+            let document = document.unwrap_or_else(|problem| panic!("{text}: {problem}"));
+            let expected = json!({ "openapi": "3.0.0", "url": "https://a//b" });
+            assert_eq!(*document.root(), expected, "{text}");
+        }
+        // A comment hides no values from the limit.
+        let text = format!(
+            "{{ // don\"t\n\"openapi\": \"3.0.0\", \"x\": [{}1]}}",
+            "1,".repeat(MAX_JSON_WEIGHT)
+        );
+        let problem = OpenApiDocument::read(&text).unwrap_err();
+        assert!(problem.contains("more than 4000000"), "{problem}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod files;
 mod hostile;
 mod patches;
 mod places;
+mod repetition;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

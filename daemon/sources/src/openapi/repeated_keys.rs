@@ -1,0 +1,353 @@
+//! Parses JSON or YAML to a JSON value, and finds the keys that an object has more than once.
+//!
+//! Objects whose members are independent of each other are merged: the paths of a description, the operations of a path
+//! and the components. So are objects without a common member. Of all others, the last one is used.
+//!
+//! Invariant: every key whose value is not used is in a note or counted in the last note.
+
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value, map::Entry};
+
+/// The number of keys that are named.
+const MAX_NAMED_KEYS: usize = 20;
+/// The length of a key, or of its place, in a note.
+const MAX_SHOWN_CHARS: usize = 120;
+/// The members of a description that are merged, with the objects in them.
+const CONTAINERS: [&str; 3] = ["paths", "components", "webhooks"];
+/// The depth of the last objects in a container that are merged: path items, and groups of components.
+const MAX_CONTAINER_DEPTH: usize = 2;
+
+/// A parsed text, with notes about repeated keys.
+#[derive(Debug)]
+pub(super) struct ParsedText {
+    pub(super) root: Value,
+    pub(super) notes: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for ParsedText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut repeated = RepeatedKeys::default();
+        let seed = ValueSeed {
+            place: None,
+            repeated: &mut repeated,
+        };
+        let root = seed.deserialize(deserializer)?;
+        Ok(Self {
+            root,
+            notes: repeated.notes(),
+        })
+    }
+}
+
+#[derive(Default)]
+struct RepeatedKeys {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl RepeatedKeys {
+    fn note(&mut self, key: &str, place: Option<&Place<'_>>, done: &str) {
+        if self.named.len() >= MAX_NAMED_KEYS {
+            self.more += 1;
+            return;
+        }
+        let note = format!(
+            "`{}` occurs more than once in {}: {done}",
+            shortened(key),
+            match place {
+                Some(place) => format!("`{}`", shortened(&place.path())),
+                None => "the description".to_owned(),
+            }
+        );
+        if !self.named.contains(&note) {
+            self.named.push(note);
+        }
+    }
+
+    fn notes(self) -> Vec<String> {
+        let Self { mut named, more } = self;
+        if more > 0 {
+            named.push(format!(
+                "{more} more keys occur more than once; of each, the last value is used"
+            ));
+        }
+        named
+    }
+
+    /// Merges the value of a repeated key into the one before.
+    fn merge(&mut self, key: &str, place: Option<&Place<'_>>, before: &mut Value, value: Value) {
+        let here = Place {
+            parent: place,
+            key: PlaceKey::Member(key),
+        };
+        let is_container = here.is_container();
+        let (before, members) = match (before, value) {
+            (Value::Object(before), Value::Object(members))
+                if is_container || !members.keys().any(|member| before.contains_key(member)) =>
+            {
+                (before, members)
+            }
+            (before, value) => {
+                let is_same = *before == value;
+                *before = value;
+                if !is_same {
+                    self.note(key, place, "the last value is used");
+                }
+                return;
+            }
+        };
+        let what = match place.map(|place| (place.parent, place.key)) {
+            Some((None, PlaceKey::Member("paths"))) => "the operations of all are offered",
+            _ => "their members are merged",
+        };
+        self.note(key, place, what);
+        for (name, member) in members {
+            match before.entry(name) {
+                Entry::Vacant(entry) => drop(entry.insert(member)),
+                Entry::Occupied(mut entry) => {
+                    let name = entry.key().clone();
+                    self.merge(&name, Some(&here), entry.get_mut(), member);
+                }
+            }
+        }
+    }
+}
+
+/// Where a value is in the text.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    parent: Option<&'a Self>,
+    key: PlaceKey<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum PlaceKey<'a> {
+    Member(&'a str),
+    Item(usize),
+}
+
+impl Place<'_> {
+    /// The keys that lead to the place, from the root.
+    fn keys(&self) -> Vec<PlaceKey<'_>> {
+        let places = std::iter::successors(Some(self), |place| place.parent);
+        let mut keys: Vec<PlaceKey<'_>> = places.map(|place| place.key).collect();
+        keys.reverse();
+        keys
+    }
+
+    fn path(&self) -> String {
+        let keys = self.keys().into_iter().map(|key| match key {
+            PlaceKey::Member(name) => name.to_owned(),
+            PlaceKey::Item(number) => number.to_string(),
+        });
+        keys.collect::<Vec<_>>().join(" > ")
+    }
+
+    fn is_container(&self) -> bool {
+        let keys = self.keys();
+        let is_inside =
+            |key: &PlaceKey<'_>| matches!(key, PlaceKey::Member(name) if CONTAINERS.contains(name));
+        keys.len() <= MAX_CONTAINER_DEPTH && keys.first().is_some_and(is_inside)
+    }
+}
+
+struct ValueSeed<'a> {
+    place: Option<&'a Place<'a>>,
+    repeated: &'a mut RepeatedKeys,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let Self { place, repeated } = self;
+        let mut values = Vec::new();
+        loop {
+            let here = Place {
+                parent: place,
+                key: PlaceKey::Item(values.len()),
+            };
+            let seed = ValueSeed {
+                place: Some(&here),
+                repeated: &mut *repeated,
+            };
+            match items.next_element_seed(seed)? {
+                Some(value) => values.push(value),
+                None => return Ok(Value::Array(values)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let Self { place, repeated } = self;
+        let mut members = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let here = Place {
+                parent: place,
+                key: PlaceKey::Member(&key),
+            };
+            let value = entries.next_value_seed(ValueSeed {
+                place: Some(&here),
+                repeated: &mut *repeated,
+            })?;
+            match members.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(value)),
+                Entry::Occupied(mut entry) => {
+                    let key = entry.key().clone();
+                    repeated.merge(&key, place, entry.get_mut(), value);
+                }
+            }
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+/// The beginning of a text, without control characters.
+fn shortened(text: &str) -> String {
+    let text: String = text.escape_debug().collect();
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(text: &str) -> ParsedText {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn values_are_those_of_serde_json() {
+        for text in [
+            "null",
+            "[1, -1, 1.5, 1e400, 18446744073709551615, \"a\\u00e4\", true, [], {}]",
+            "{\"b\": {\"a\": [null]}, \"a\": 1, \"$serde_json::private::RawValue\": \"1\"}",
+        ] {
+            // An error stays one, such as that of a number that is too large.
+            let read = serde_json::from_str::<ParsedText>(text).map(|read| read.root.to_string());
+            let known = serde_json::from_str::<Map<String, Value>>(text).map(Value::Object);
+            let known = known.or_else(|_| serde_json::from_str::<Value>(text));
+            assert_eq!(read.ok(), known.ok().map(|value| value.to_string()));
+        }
+        assert!(
+            parsed("{\"a\": {\"a\": 1}, \"b\": [{\"a\": 1}, {\"a\": 1}]}")
+                .notes
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn repeated_keys_are_merged_or_named() {
+        let read = parsed(
+            r#"{
+                "paths": {
+                    "/a": { "get": { "summary": "1" }, "parameters": [] },
+                    "/a": { "post": { "summary": "2" } },
+                    "/b": { "get": { "summary": "1", "x": 1 } },
+                    "/b": { "get": { "summary": "2" } }
+                },
+                "info": { "title": "1", "title": "2", "same": 1, "same": 1 },
+                "x": [{ "y": { "a": 1 }, "y": { "b": 2 } }],
+                "components": { "schemas": { "A": { "type": "object", "required": ["a"] } } },
+                "components": { "schemas": { "A": { "type": "string" }, "B": {} } },
+                "x-long": 1,
+                "x-long": "2"
+            }"#,
+        );
+        assert_eq!(
+            read.root,
+            json!({
+                "paths": {
+                    "/a": { "get": { "summary": "1" }, "parameters": [], "post": { "summary": "2" } },
+                    "/b": { "get": { "summary": "2" } },
+                },
+                "info": { "title": "2", "same": 1 },
+                "x": [{ "y": { "a": 1, "b": 2 } }],
+                "components": { "schemas": { "A": { "type": "string" }, "B": {} } },
+                "x-long": "2",
+            })
+        );
+        assert_eq!(
+            read.notes,
+            [
+                "`/a` occurs more than once in `paths`: the operations of all are offered",
+                "`/b` occurs more than once in `paths`: the operations of all are offered",
+                "`get` occurs more than once in `paths > /b`: the last value is used",
+                "`title` occurs more than once in `info`: the last value is used",
+                "`y` occurs more than once in `x > 0`: their members are merged",
+                "`components` occurs more than once in the description: their members are merged",
+                "`schemas` occurs more than once in `components`: their members are merged",
+                "`A` occurs more than once in `components > schemas`: the last value is used",
+                "`x-long` occurs more than once in the description: the last value is used",
+            ]
+        );
+    }
+
+    #[test]
+    fn number_and_length_of_notes_are_limited() {
+        let members = (0..100)
+            .map(|number| format!("\"{number}{0}\": 1, \"{number}{0}\": 2", "k".repeat(1000)));
+        let read = parsed(&format!("{{{}}}", members.collect::<Vec<_>>().join(",")));
+        assert_eq!(read.notes.len(), MAX_NAMED_KEYS + 1);
+        assert_eq!(
+            read.notes[MAX_NAMED_KEYS],
+            "80 more keys occur more than once; of each, the last value is used"
+        );
+        assert!(read.notes.iter().all(|note| note.len() < 400));
+    }
+}
