@@ -40,7 +40,7 @@ pub(super) fn run_reader(shared: &SharedCache) {
             Ok(found) => drop(answer.send(found)),
             Err(error) => {
                 drop(state);
-                shared.broke(epoch, error.to_string());
+                shared.failed(epoch, error);
                 drop(answer.send(None));
                 state = shared.state();
             }

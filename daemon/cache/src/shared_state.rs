@@ -15,7 +15,7 @@ use super::{
     CacheSpace, CacheStatus, DigestKey,
     limits::{MAX_QUEUED_READS, STUCK_READ_TIMEOUT, STUCK_WRITE_TIMEOUT},
     memory_store::MemoryStore,
-    store::OpenStore,
+    store::{OpenStore, StoreError},
     write_queue::{PendingValue, WriteQueue, WriteRequest},
 };
 
@@ -161,15 +161,23 @@ impl SharedCache {
         }
     }
 
-    /// Reports a failure of the store of this epoch: the writer replaces it.
-    pub(super) fn broke(&self, epoch: u64, why: String) {
+    /// Reports a failure of the store of this epoch: the writer replaces it, unless only the disk is full.
+    pub(super) fn failed(&self, epoch: u64, error: StoreError) {
         let mut state = self.state();
-        if state.epoch == epoch && matches!(state.phase, CachePhase::Disk(_)) {
-            state.phase = CachePhase::Opening;
-            state.epoch += 1;
-            state.writing = Some(Instant::now());
-            state.broken = Some(why);
-            self.writes.notify_one();
+        if state.epoch != epoch || !matches!(state.phase, CachePhase::Disk(_)) {
+            return;
+        }
+        match error {
+            StoreError::NoRoom(error) => {
+                self.forsake_locked(&mut state, format!("it cannot be written: {error}"));
+            }
+            error => {
+                state.phase = CachePhase::Opening;
+                state.epoch += 1;
+                state.writing = Some(Instant::now());
+                state.broken = Some(error.to_string());
+                self.writes.notify_one();
+            }
         }
     }
 
@@ -219,8 +227,9 @@ impl SharedCache {
         warn!(why, "the cache lives in memory only");
         let mut memory = MemoryStore::default();
         for (space, key, value) in state.queue.take() {
-            if let Some(value) = value {
-                memory.put(space, key, value);
+            match value {
+                Some(value) => memory.put(space, key, value),
+                None => memory.remove(space, &key),
             }
         }
         state.phase = CachePhase::Memory(memory);

@@ -25,6 +25,8 @@ enum StoreFault {
     Hangs,
     Fails,
     IsFull,
+    /// It finds out when it is flushed.
+    IsFullAtFlush,
 }
 
 type Kept = HashMap<(CacheSpace, Vec<u8>), Vec<u8>>;
@@ -53,7 +55,7 @@ impl FakeStore {
     fn answer(&self) -> Result<(), StoreError> {
         let fault = *self.fault.lock().unwrap();
         match fault {
-            StoreFault::None => Ok(()),
+            StoreFault::None | StoreFault::IsFullAtFlush => Ok(()),
             StoreFault::Panics => panic!("on purpose"),
             StoreFault::Hangs => loop {
                 thread::park();
@@ -103,6 +105,9 @@ impl Store for FakeStore {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
+        if *self.fault.lock().unwrap() == StoreFault::IsFullAtFlush {
+            return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+        }
         self.answer()
     }
 
@@ -271,6 +276,48 @@ async fn store_on_a_full_disk_is_not_quarantined() {
     let status = until(&cache, |status| status.problem.is_some()).await;
     assert!(status.problem.unwrap().contains("cannot be written"));
     assert_eq!(get(&cache, CacheSpace::Types, KEY).await, b"value");
+    works(&cache).await;
+    assert!(!quarantined(home.path()));
+}
+
+#[tokio::test]
+async fn values_that_a_full_disk_does_not_take_when_it_is_flushed_stay_in_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let fake = FakeStore::default();
+    let cache = open(home.path(), vec![Ok(fake.clone())]).await;
+    cache.put(CacheSpace::Types, OTHER, b"old".to_vec());
+    cache.put(CacheSpace::Usage, OTHER, b"old".to_vec());
+    cache.flush().await;
+    fake.goes(StoreFault::IsFullAtFlush);
+    cache.put(CacheSpace::Shapes, KEY, b"cleared".to_vec());
+    cache.put(CacheSpace::Types, KEY, b"first".to_vec());
+    cache.put(CacheSpace::Types, KEY, b"value".to_vec());
+    cache.put(CacheSpace::Usage, KEY, b"removed".to_vec());
+    cache.remove(CacheSpace::Usage, KEY);
+    cache.clear(CacheSpace::Shapes).await;
+    cache.flush().await;
+    let status = until(&cache, |status| status.problem.is_some()).await;
+    assert!(status.problem.unwrap().contains("cannot be written"));
+    assert_eq!(get(&cache, CacheSpace::Types, KEY).await, b"value");
+    for (space, key) in [
+        (CacheSpace::Types, OTHER),
+        (CacheSpace::Shapes, KEY),
+        (CacheSpace::Usage, KEY),
+    ] {
+        assert_eq!(cache.get(space, key).await, None, "{space:?}");
+    }
+    assert!(!quarantined(home.path()));
+}
+
+#[tokio::test]
+async fn store_whose_reads_find_a_full_disk_is_not_quarantined() {
+    let home = tempfile::tempdir().unwrap();
+    let fake = FakeStore::default();
+    let cache = open(home.path(), vec![Ok(fake.clone())]).await;
+    fake.goes(StoreFault::IsFull);
+    assert_eq!(cache.get(CacheSpace::Types, KEY).await, None);
+    let status = until(&cache, |status| status.problem.is_some()).await;
+    assert!(status.problem.unwrap().contains("cannot be written"));
     works(&cache).await;
     assert!(!quarantined(home.path()));
 }

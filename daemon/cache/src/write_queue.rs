@@ -1,4 +1,7 @@
 //! The queue of pending writes, which can be read meanwhile.
+//!
+//! Invariant: a value is here from its `put` until it is on disk: `waiting` for the writer, then `written` to the store,
+//! which may still find the disk full when it is flushed.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -31,6 +34,9 @@ pub(super) struct WriteQueue {
     waiting: HashMap<(CacheSpace, DigestKey), (u64, PendingValue)>,
     bytes: usize,
     next: u64,
+    /// What the store has taken since its last flush.
+    written: HashMap<(CacheSpace, DigestKey), PendingValue>,
+    written_bytes: usize,
 }
 
 impl WriteQueue {
@@ -52,7 +58,7 @@ impl WriteQueue {
     /// Adds a request that a caller waits for. There is no limit, since there are few callers.
     pub(super) fn ask(&mut self, write: WriteRequest) {
         if let WriteRequest::Clear(space, _) = write {
-            self.drop_waiting(|of| of == space);
+            self.drop_space(space);
         }
         self.order.push_back(write);
     }
@@ -78,6 +84,32 @@ impl WriteQueue {
         (*newest == number).then(|| value.clone())
     }
 
+    /// The store has taken this value.
+    pub(super) fn wrote(
+        &mut self,
+        space: CacheSpace,
+        key: &DigestKey,
+        number: u64,
+        value: PendingValue,
+    ) {
+        self.done(space, key, number);
+        self.written_bytes += size(&value);
+        if let Some(before) = self.written.insert((space, *key), value) {
+            self.written_bytes -= size(&before);
+        }
+    }
+
+    /// Whether the store has taken so much that it has to be flushed.
+    pub(super) fn needs_flush(&self) -> bool {
+        self.written_bytes > MAX_QUEUED_BYTES
+    }
+
+    /// Everything that the store has taken is on disk, or the store was replaced.
+    pub(super) fn flushed(&mut self) {
+        self.written = HashMap::new();
+        self.written_bytes = 0;
+    }
+
     /// Removes a write that was made or has failed.
     pub(super) fn done(&mut self, space: CacheSpace, key: &DigestKey, number: u64) {
         if self.content(space, key, number).is_some() {
@@ -85,13 +117,16 @@ impl WriteQueue {
         }
     }
 
-    /// Takes all pending values when the store is given up. Waiting callers get no answer.
+    /// Takes all values that are not on disk when the store is given up, older ones first. Waiting callers get no
+    /// answer.
     pub(super) fn take(
         &mut self,
     ) -> impl Iterator<Item = (CacheSpace, DigestKey, PendingValue)> + use<> {
         let queue = std::mem::take(self);
         let waiting = queue.waiting.into_iter();
-        waiting.map(|((space, key), (_, value))| (space, key, value))
+        let waiting = waiting.map(|(at, (_, value))| (at, value));
+        let all = queue.written.into_iter().chain(waiting);
+        all.map(|((space, key), value)| (space, key, value))
     }
 
     fn drop_key(&mut self, space: CacheSpace, key: &DigestKey) {
@@ -100,15 +135,12 @@ impl WriteQueue {
         }
     }
 
-    fn drop_waiting(&mut self, goes: impl Fn(CacheSpace) -> bool) {
-        let Self { waiting, bytes, .. } = self;
-        waiting.retain(|(space, _), (_, value)| {
-            let stays = !goes(*space);
-            if !stays {
-                *bytes -= size(value);
-            }
-            stays
-        });
+    fn drop_space(&mut self, space: CacheSpace) {
+        self.waiting.retain(|(of, _), _| *of != space);
+        self.written.retain(|(of, _), _| *of != space);
+        let waiting = self.waiting.values();
+        self.bytes = waiting.map(|(_, value)| size(value)).sum();
+        self.written_bytes = self.written.values().map(size).sum();
     }
 }
 

@@ -80,7 +80,8 @@ impl CacheWriter {
             let (store, epoch) = (Arc::clone(store), state.epoch);
             let due = self.unflushed.map(|since| since + FLUSH_DELAY);
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
-            let done = if due.is_some_and(|left| left.is_zero()) {
+            let is_due = state.queue.needs_flush() || due.is_some_and(|left| left.is_zero());
+            let done = if is_due {
                 state.writing = Some(Instant::now());
                 drop(state);
                 self.flush(&store)
@@ -101,13 +102,8 @@ impl CacheWriter {
             };
             shared.state().writing = None;
             drop(store);
-            match done {
-                Ok(()) => {}
-                Err(StoreError::NoRoom(error)) => {
-                    self.shared
-                        .forsake(format!("it cannot be written: {error}"));
-                }
-                Err(error) => self.shared.broke(epoch, error.to_string()),
+            if let Err(error) = done {
+                self.shared.failed(epoch, error);
             }
         }
     }
@@ -126,8 +122,8 @@ impl CacheWriter {
                     return Ok(());
                 };
                 drop(state);
-                let done = store.run_fenced(|store| match content {
-                    Some(value) => store.put(space, &key, envelope::seal(space, &key, &value)),
+                let done = store.run_fenced(|store| match &content {
+                    Some(value) => store.put(space, &key, envelope::seal(space, &key, value)),
                     None => store.remove(space, &key),
                 });
                 if matches!(done, Err(StoreError::NoRoom(_))) {
@@ -135,7 +131,12 @@ impl CacheWriter {
                     return done;
                 }
                 self.unflushed.get_or_insert_with(Instant::now);
-                self.shared.state().queue.done(space, &key, number);
+                let mut state = self.shared.state();
+                let is_in_use = matches!(state.phase, CachePhase::Disk(_));
+                match done {
+                    Ok(()) if is_in_use => state.queue.wrote(space, &key, number, content),
+                    _ => state.queue.done(space, &key, number),
+                }
                 done
             }
             WriteRequest::Clear(space, done) => {
@@ -164,6 +165,7 @@ impl CacheWriter {
     fn flush(&mut self, store: &OpenStore) -> Result<(), StoreError> {
         store.run_fenced(|store| store.flush())?;
         self.unflushed = None;
+        self.shared.state().queue.flushed();
         if self.disk_bytes(store) > self.most {
             self.compact(store)?;
         }
@@ -222,6 +224,7 @@ impl CacheWriter {
         }
         self.began_anew = true;
         self.unflushed = None;
+        self.shared.state().queue.flushed();
         match self.place.begin_anew(why) {
             Ok(store) => {
                 self.disk_bytes(&store);

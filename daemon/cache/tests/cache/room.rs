@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use mux_cache::Cache;
 
-use crate::values::{SPACES, close, entries, has, key, open, store, value, works};
+use crate::values::{SPACES, close, entries, has, key, open, store, value, works, works_when};
 
 /// The environment variable with the cache folder of the other process.
 const FULL: &str = "MUX_TEST_FULL";
@@ -99,7 +99,7 @@ async fn a_full_disk_costs_only_what_it_has_no_room_for() {
 
 async fn fill(folder: &Path) {
     let (cache, _) = open(folder).await;
-    works(&cache).await;
+    works_when(&cache, "on a new disk").await;
     assert_eq!(cache.status().problem, None);
     let mut number = 0;
     while cache.status().problem.is_none() {
@@ -113,15 +113,16 @@ async fn fill(folder: &Path) {
     let problem = cache.status().problem.unwrap();
     assert!(problem.contains("cannot be written"), "{problem}");
     entries(&cache).await;
-    works(&cache).await;
+    works_when(&cache, "on the disk that became full").await;
     close(cache, folder);
     // The store was not moved, and can still be read.
     assert!(!folder.join("quarantine").exists());
     assert!(store(folder).is_dir());
-    for _ in 0..3 {
+    for time in 1..=3 {
         let (cache, _) = open(folder).await;
         entries(&cache).await;
-        works(&cache).await;
+        let step = format!("on a full disk, opened {time} times");
+        works_when(&cache, &step).await;
         assert!(!folder.join("quarantine").exists(), "{:?}", cache.status());
         close(cache, folder);
     }
