@@ -25,7 +25,7 @@ enum StoreFault {
     Hangs,
     Fails,
     IsFull,
-    /// It finds out when it is flushed.
+    /// The disk takes writes and is full at the next flush.
     IsFullAtFlush,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct WriteQueue {
     waiting: HashMap<(CacheSpace, DigestKey), (u64, PendingValue)>,
     bytes: usize,
     next: u64,
-    /// What the store has taken since its last flush.
+    /// The writes that the store has taken since its last flush.
     written: HashMap<(CacheSpace, DigestKey), PendingValue>,
     written_bytes: usize,
 }
@@ -99,7 +99,7 @@ impl WriteQueue {
         }
     }
 
-    /// Whether the store has taken so much that it has to be flushed.
+    /// True if the store has taken so much that it has to be flushed.
     pub(super) fn needs_flush(&self) -> bool {
         self.written_bytes > MAX_QUEUED_BYTES
     }

@@ -65,7 +65,7 @@ const SIGNS: &[SignDefinition] = &[
             r"</?_?(instructions?|critical|system-reminder|hidden|system.prompt)(_[^>\n]{0,40})?>",
             IMPORTANT_TAG,
             r"<\|(im.start|im.end|system|assistant)\|>",
-            // What follows begins anew. In a sentence about the mark, or as a value, it is only named.
+            // The mark begins a new text. A sentence or a default value only names it.
             r#"<\|endoftext\|>(<[^/\n]|[^_\n<`'"),.;:]|_((?-i:[A-Z<#\[*])|(system|user|human|assistant|instructions?|ignore|you)\b))"#,
             r"\[/?(inst|system.prompt)\]",
             r"#{1,4}_?(system|hidden)_(prompt|instructions?|message)\b",

@@ -208,7 +208,8 @@ fn apis_other_operations_are_typed_functions() {
 
 #[test]
 fn apis_have_hardly_an_operation_whose_text_seems_to_instruct_a_model() {
-    let (mut operations, mut alarms) = (0, Vec::new());
+    let mut operations = 0;
+    let mut alarms = Vec::new();
     for name in NAMES {
         let (_, description) = read(name);
         let described = description.tools().iter();

@@ -1,4 +1,4 @@
-//! Converts values between JSON and GraphQL literals, and finds what a literal lacks for its type.
+//! Converts values between JSON and GraphQL literals, and checks the members of input objects.
 //!
 //! Invariant: what is written here is one value, whatever its strings contain.
 
@@ -85,32 +85,32 @@ pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Op
     }
 }
 
-/// What a value lacks that its type requires: a value that is not null, or the members of an input object, and none
-/// that it does not have. `place` names the value. Scalars are left to the API.
+/// The reason why a value does not fit its type: null, or a missing or unknown member of an input object. `path` names
+/// the value in the reason. The API checks scalars.
 pub(super) fn misfit(
     schema: &GraphqlSchema,
-    place: &str,
+    path: &str,
     ty: &TypeRef,
     value: &Value,
 ) -> Option<String> {
     let name = match (ty, value) {
         (TypeRef::Required(_), Value::Null) => {
-            return Some(format!("`{place}` of type {ty} must not be null"));
+            return Some(format!("`{path}` of type {ty} must not be null"));
         }
-        (TypeRef::Required(inner), _) => return misfit(schema, place, inner, value),
+        (TypeRef::Required(inner), _) => return misfit(schema, path, inner, value),
         (_, Value::Null) => return None,
         (TypeRef::List(item), Value::Array(items)) => {
             let mut items = items.iter();
-            return items.find_map(|value| misfit(schema, place, item, value));
+            return items.find_map(|value| misfit(schema, path, item, value));
         }
-        (TypeRef::List(item), _) => return misfit(schema, place, item, value),
+        (TypeRef::List(item), _) => return misfit(schema, path, item, value),
         (TypeRef::Named(name), _) => name,
     };
     let Some(TypeShape::Input { fields, one_of }) = schema.shape(name) else {
         return None;
     };
     let Value::Object(members) = value else {
-        return Some(format!("`{place}` must be an object of {name}"));
+        return Some(format!("`{path}` must be an object of {name}"));
     };
     let is_known = |member: &str| fields.iter().any(|field| field.name == member);
     if let Some(unknown) = members.keys().find(|member| !is_known(member)) {
@@ -121,17 +121,17 @@ pub(super) fn misfit(
         ));
     }
     if *one_of && (members.len() != 1 || members.values().any(Value::is_null)) {
-        return Some(format!("`{place}` takes exactly one member of {name}"));
+        return Some(format!("`{path}` takes exactly one member of {name}"));
     }
     fields.iter().find_map(|field| {
         let SchemaArgument {
             name: wanted, ty, ..
         } = field;
         match members.get(wanted) {
-            Some(value) => misfit(schema, &format!("{place}.{wanted}"), ty, value),
+            Some(value) => misfit(schema, &format!("{path}.{wanted}"), ty, value),
             None => field
                 .is_required()
-                .then(|| format!("`{place}` needs the member `{wanted}` of type {ty}")),
+                .then(|| format!("`{path}` needs the member `{wanted}` of type {ty}")),
         }
     })
 }

@@ -1,6 +1,6 @@
-//! Names what a text is that is no OpenAPI description, and what to do about it.
+//! Recognizes other formats than OpenAPI, for the error about a text that is not a description.
 //!
-//! Invariant: nothing here decides whether a text is a description; it only words the error for one that is none.
+//! Invariant: nothing here decides whether a text is a description.
 
 use serde_json::{Map, Value};
 
@@ -9,8 +9,8 @@ use super::openapi_document::text;
 /// The number of members that an error names.
 const MAX_NAMED_MEMBERS: usize = 5;
 const MAX_SHOWN_CHARS: usize = 40;
-/// The words with which definitions of GraphQL's schema language begin.
-const GRAPHQL_WORDS: [&str; 9] = [
+/// The keywords of definitions in GraphQL's schema language.
+const GRAPHQL_KEYWORDS: [&str; 9] = [
     "directive",
     "enum",
     "extend",
@@ -26,12 +26,12 @@ const EMPTY: &str =
 const GRAPHQL_SCHEMA: &str = "this is a GraphQL schema and not an OpenAPI description: write `graphql = \"https://…\"` with the address of \
                               the API instead of `openapi`, and `schema = \"FILE\"` with this file";
 
-/// What a text is that is not worth parsing.
+/// The error for a text that cannot be a description, before it is parsed.
 pub(super) fn unparsable_format(text: &str) -> Option<String> {
     let text = text.trim_start();
-    let begins = |word: &str| {
-        let start = text.get(..word.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    let begins = |prefix: &str| {
+        let start = text.get(..prefix.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(prefix))
     };
     let what = if text.is_empty() {
         EMPTY
@@ -53,7 +53,7 @@ pub(super) fn unparsable_format(text: &str) -> Option<String> {
     Some(what.to_owned())
 }
 
-/// What a parsed text without `openapi` is.
+/// The error for a parsed text without `openapi`.
 pub(super) fn parsed_format(root: &Value) -> String {
     let members = match root {
         Value::Object(members) => members,
@@ -114,13 +114,13 @@ fn known_format(root: &Value, members: &Map<String, Value>) -> Option<&'static s
     Some(known)
 }
 
-/// Whether the first line that is no comment begins a definition of a schema. In YAML a colon follows such a word.
+/// True if the first line that is not a comment begins a definition of a schema. In YAML, a colon follows the keyword.
 fn is_graphql(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
         return false;
     };
-    let word = line.split([' ', '{', '@']).next().unwrap_or(line);
+    let keyword = line.split([' ', '{', '@']).next().unwrap_or(line);
     let is_mapping = line.contains(": ") && !line.contains(['{', '(', '=']);
-    line.starts_with("\"\"\"") || (GRAPHQL_WORDS.contains(&word) && !is_mapping)
+    line.starts_with("\"\"\"") || (GRAPHQL_KEYWORDS.contains(&keyword) && !is_mapping)
 }

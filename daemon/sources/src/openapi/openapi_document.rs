@@ -207,12 +207,13 @@ fn json(text: &str) -> Result<ParsedText, String> {
     let may_be_yaml = text.len() <= MAX_FLOW_YAML_BYTES && text.trim_start().starts_with('{');
     let parsed = may_be_yaml.then(|| yaml(text)).and_then(Result::ok);
     parsed.ok_or_else(|| {
-        let (line, column) = (error.line(), error.column());
-        let why = match error.is_eof() {
-            true => "it ends there, as if only a part of it was saved or sent".to_owned(),
-            false => error
-                .to_string()
-                .replace(&format!(" at line {line} column {column}"), ""),
+        let line = error.line();
+        let column = error.column();
+        let why = if error.is_eof() {
+            "it ends there, as if only a part of it was saved or sent".to_owned()
+        } else {
+            let position = format!(" at line {line} column {column}");
+            error.to_string().replace(&position, "")
         };
         format!(
             "the description is not JSON: there is a mistake at line {line}, column {column}: {why}"
@@ -248,7 +249,7 @@ fn yaml(text: &str) -> Result<ParsedText, String> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let why = UserMessageFormatter.format_message(&error);
         match error.location() {
-            Some(place) => format!("line {}, column {}: {why}", place.line(), place.column()),
+            Some(at) => format!("line {}, column {}: {why}", at.line(), at.column()),
             None => why.into_owned(),
         }
     })

@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value, map::Entry};
 
 /// The number of keys that are named.
 const MAX_NAMED_KEYS: usize = 20;
-/// The length of a key, or of its place, in a note.
+/// The length of a key, or of the path to it, in a note.
 const MAX_SHOWN_CHARS: usize = 120;
 /// The members of a description that are merged, with the objects in them.
 const CONTAINERS: [&str; 3] = ["paths", "components", "webhooks"];
@@ -30,7 +30,7 @@ impl<'de> Deserialize<'de> for ParsedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut repeated = RepeatedKeys::default();
         let seed = ValueSeed {
-            place: None,
+            parent: None,
             repeated: &mut repeated,
         };
         let root = seed.deserialize(deserializer)?;
@@ -48,16 +48,16 @@ struct RepeatedKeys {
 }
 
 impl RepeatedKeys {
-    fn note(&mut self, key: &str, place: Option<&Place<'_>>, done: &str) {
+    fn note(&mut self, key: &str, parent: Option<&ValuePath<'_>>, outcome: &str) {
         if self.named.len() >= MAX_NAMED_KEYS {
             self.more += 1;
             return;
         }
         let note = format!(
-            "`{}` occurs more than once in {}: {done}",
+            "`{}` occurs more than once in {}: {outcome}",
             shortened(key),
-            match place {
-                Some(place) => format!("`{}`", shortened(&place.path())),
+            match parent {
+                Some(parent) => format!("`{}`", shortened(&parent.shown())),
                 None => "the description".to_owned(),
             }
         );
@@ -69,18 +69,22 @@ impl RepeatedKeys {
     fn notes(self) -> Vec<String> {
         let Self { mut named, more } = self;
         if more > 0 {
-            named.push(format!(
-                "{more} more keys occur more than once; of each, the last value is used"
-            ));
+            named.push(format!("{more} more keys occur more than once"));
         }
         named
     }
 
     /// Merges the value of a repeated key into the one before.
-    fn merge(&mut self, key: &str, place: Option<&Place<'_>>, before: &mut Value, value: Value) {
-        let here = Place {
-            parent: place,
-            key: PlaceKey::Member(key),
+    fn merge(
+        &mut self,
+        key: &str,
+        parent: Option<&ValuePath<'_>>,
+        before: &mut Value,
+        value: Value,
+    ) {
+        let here = ValuePath {
+            parent,
+            key: PathKey::Member(key),
         };
         let is_container = here.is_container();
         let (before, members) = match (before, value) {
@@ -93,16 +97,16 @@ impl RepeatedKeys {
                 let is_same = *before == value;
                 *before = value;
                 if !is_same {
-                    self.note(key, place, "the last value is used");
+                    self.note(key, parent, "the last value is used");
                 }
                 return;
             }
         };
-        let what = match place.map(|place| (place.parent, place.key)) {
-            Some((None, PlaceKey::Member("paths"))) => "the operations of all are offered",
+        let outcome = match parent.map(|path| (path.parent, path.key)) {
+            Some((None, PathKey::Member("paths"))) => "the operations of all are offered",
             _ => "their members are merged",
         };
-        self.note(key, place, what);
+        self.note(key, parent, outcome);
         for (name, member) in members {
             match before.entry(name) {
                 Entry::Vacant(entry) => drop(entry.insert(member)),
@@ -115,32 +119,32 @@ impl RepeatedKeys {
     }
 }
 
-/// Where a value is in the text.
+/// The keys that lead to a value, from the value up.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ValuePath<'a> {
     parent: Option<&'a Self>,
-    key: PlaceKey<'a>,
+    key: PathKey<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum PlaceKey<'a> {
+enum PathKey<'a> {
     Member(&'a str),
     Item(usize),
 }
 
-impl Place<'_> {
-    /// The keys that lead to the place, from the root.
-    fn keys(&self) -> Vec<PlaceKey<'_>> {
-        let places = std::iter::successors(Some(self), |place| place.parent);
-        let mut keys: Vec<PlaceKey<'_>> = places.map(|place| place.key).collect();
+impl ValuePath<'_> {
+    /// The keys from the root down.
+    fn keys(&self) -> Vec<PathKey<'_>> {
+        let ancestors = std::iter::successors(Some(self), |parent| parent.parent);
+        let mut keys: Vec<PathKey<'_>> = ancestors.map(|parent| parent.key).collect();
         keys.reverse();
         keys
     }
 
-    fn path(&self) -> String {
+    fn shown(&self) -> String {
         let keys = self.keys().into_iter().map(|key| match key {
-            PlaceKey::Member(name) => name.to_owned(),
-            PlaceKey::Item(number) => number.to_string(),
+            PathKey::Member(name) => name.to_owned(),
+            PathKey::Item(number) => number.to_string(),
         });
         keys.collect::<Vec<_>>().join(" > ")
     }
@@ -148,13 +152,13 @@ impl Place<'_> {
     fn is_container(&self) -> bool {
         let keys = self.keys();
         let is_inside =
-            |key: &PlaceKey<'_>| matches!(key, PlaceKey::Member(name) if CONTAINERS.contains(name));
+            |key: &PathKey<'_>| matches!(key, PathKey::Member(name) if CONTAINERS.contains(name));
         keys.len() <= MAX_CONTAINER_DEPTH && keys.first().is_some_and(is_inside)
     }
 }
 
 struct ValueSeed<'a> {
-    place: Option<&'a Place<'a>>,
+    parent: Option<&'a ValuePath<'a>>,
     repeated: &'a mut RepeatedKeys,
 }
 
@@ -210,15 +214,15 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let Self { place, repeated } = self;
+        let Self { parent, repeated } = self;
         let mut values = Vec::new();
         loop {
-            let here = Place {
-                parent: place,
-                key: PlaceKey::Item(values.len()),
+            let here = ValuePath {
+                parent,
+                key: PathKey::Item(values.len()),
             };
             let seed = ValueSeed {
-                place: Some(&here),
+                parent: Some(&here),
                 repeated: &mut *repeated,
             };
             match items.next_element_seed(seed)? {
@@ -229,22 +233,22 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let Self { place, repeated } = self;
+        let Self { parent, repeated } = self;
         let mut members = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let here = Place {
-                parent: place,
-                key: PlaceKey::Member(&key),
+            let here = ValuePath {
+                parent,
+                key: PathKey::Member(&key),
             };
             let value = entries.next_value_seed(ValueSeed {
-                place: Some(&here),
+                parent: Some(&here),
                 repeated: &mut *repeated,
             })?;
             match members.entry(key) {
                 Entry::Vacant(entry) => drop(entry.insert(value)),
                 Entry::Occupied(mut entry) => {
                     let key = entry.key().clone();
-                    repeated.merge(&key, place, entry.get_mut(), value);
+                    repeated.merge(&key, parent, entry.get_mut(), value);
                 }
             }
         }
@@ -346,7 +350,7 @@ mod tests {
         assert_eq!(read.notes.len(), MAX_NAMED_KEYS + 1);
         assert_eq!(
             read.notes[MAX_NAMED_KEYS],
-            "80 more keys occur more than once; of each, the last value is used"
+            "80 more keys occur more than once"
         );
         assert!(read.notes.iter().all(|note| note.len() < 400));
     }
