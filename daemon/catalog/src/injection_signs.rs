@@ -329,11 +329,11 @@ impl<'a> TextCollector<'a> {
         for matched in patterns.set.matches(lines.as_bytes()) {
             let (code, pattern, compiled) = &patterns.each[matched];
             let regex = compiled.get_or_init(|| compile(pattern));
-            let excerpt = match *pattern == IMPORTANT_TAG {
-                true => lines
-                    .lines()
-                    .find_map(|line| instruction_block(line, regex)),
-                false => excerpt(regex, &lines),
+            let excerpt = if *pattern == IMPORTANT_TAG {
+                let mut lines = lines.lines();
+                lines.find_map(|line| instruction_block(line, regex))
+            } else {
+                excerpt(regex, &lines)
             };
             self.note(code, excerpt);
         }

@@ -240,10 +240,10 @@ impl<'a> SelectionWriter<'a> {
         let members = match value {
             Value::Bool(_) => {
                 self.has_arguments(field, &Map::new())?;
-                return match self.is_composite(field) {
-                    true => self.leaves(ty),
-                    false => Ok(()),
-                };
+                if self.is_composite(field) {
+                    self.leaves(ty)?;
+                }
+                return Ok(());
             }
             Value::Object(members) => members,
             _ => {
