@@ -7,7 +7,7 @@ mod shop;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
+use mux_sources::openapi::{FunctionSelection, OpenApiDescription, ServerOverrides};
 use mux_tests::golden;
 use serde_json::{Value, json};
 
@@ -24,7 +24,8 @@ fn descriptions_become_the_recorded_functions() {
         }
         cases += 1;
         let text = fs::read_to_string(&path).unwrap();
-        let shown = match OpenApiDescription::read(&text, &entry_of(&text)) {
+        let everything = FunctionSelection::new(&[], 20_000);
+        let shown = match OpenApiDescription::read(&text, &entry_of(&text), &everything) {
             Ok(description) => shown(&description),
             Err(problem) => json!({ "error": problem }),
         };

@@ -15,7 +15,7 @@ use tracing::debug;
 use super::{Digest, ToolDescription, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
 use mux_files::gzip_text::GzipText;
-use mux_settings::{ServerDefinition, ServerEndpoint};
+use mux_settings::{ServerDefinition, ServerEndpoint, SourceKind};
 use mux_text::digest::DigestKey;
 
 /// Increases when more is stored of a tool, so that no list lacks it.
@@ -70,7 +70,14 @@ impl ListKey {
             }
             ServerEndpoint::Source(source) => {
                 let digest = digest.text("source").text(&source.shown());
-                digest.text(&source.depth.to_string())
+                let digest = digest.text(&source.depth.to_string());
+                if source.kind == SourceKind::Graphql {
+                    return Self(digest.key());
+                }
+                // What is excluded is not even listed.
+                let digest = digest.text(&source.max_functions.to_string());
+                let patterns = source.exclude.iter();
+                patterns.fold(digest, |digest, pattern| digest.text(pattern))
             }
         };
         Self(digest.key())

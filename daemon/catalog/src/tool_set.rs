@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use mux_typegen::names::{SpellingCollision, find_collisions, is_path, spell, tool_spellings};
+use mux_typegen::names::{SpellingCollision, find_collisions, is_path, spell};
 
 use super::{
     InjectionSign, Tool, ToolDescription,
@@ -17,11 +17,10 @@ use super::{
     tool_names::{self, ToolNames},
     tool_overrides::{self, OverrideMistake},
 };
-use mux_settings::ToolOverrides;
+use mux_settings::{ExcludedTools, ToolOverrides};
 use mux_text::did_you_mean::nearest_few;
 use mux_text::{
     digest::{Digest, DigestKey},
-    glob::glob,
     sanitize::readable_instructions,
 };
 
@@ -52,12 +51,6 @@ pub struct ToolSet {
     outline: OnceLock<Box<str>>,
 }
 
-fn is_excluded(tool: &ToolDescription, exclude: &[String]) -> bool {
-    let spellings = tool_spellings(&tool.name);
-    let mut patterns = exclude.iter();
-    patterns.any(|pattern| spellings.iter().any(|name| glob(pattern, name)))
-}
-
 impl ToolSet {
     /// `exclude` holds globs of tool names in any spelling, the server's and those of overrides.
     pub fn new(
@@ -67,7 +60,8 @@ impl ToolSet {
         overrides: &ToolOverrides,
     ) -> Self {
         let mut described = described;
-        described.retain(|tool| !is_excluded(tool, exclude));
+        let exclude = ExcludedTools::new(exclude);
+        described.retain(|tool| !exclude.contains(&tool.name));
         let (described, mistakes) = tool_overrides::apply(described, overrides);
         let mut set = Self {
             warnings: mistakes
@@ -79,7 +73,7 @@ impl ToolSet {
         let server: Arc<str> = server.into();
         let (mut known, mut drafts) = (HashSet::new(), ToolDrafts::default());
         for description in described {
-            if description.overridden.is_some() && is_excluded(&description, exclude) {
+            if description.overridden.is_some() && exclude.contains(&description.name) {
                 continue;
             }
             if !known.insert(description.name.clone()) {
@@ -108,7 +102,8 @@ impl ToolSet {
         exclude: &[String],
         overrides: &ToolOverrides,
     ) -> Vec<OverrideMistake> {
-        described.retain(|tool| !is_excluded(tool, exclude));
+        let exclude = ExcludedTools::new(exclude);
+        described.retain(|tool| !exclude.contains(&tool.name));
         tool_overrides::apply(described, overrides).1
     }
 

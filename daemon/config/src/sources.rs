@@ -51,6 +51,10 @@ pub struct SourceEntry {
     /// GraphQL only: depth of the default selection.
     #[schemars(range(min = 1, max = 6), extend("default" = 2))]
     pub depth: Option<u32>,
+    /// OpenAPI only: how many operations become functions, in the order of the description. What `tools.exclude` matches
+    /// does not count.
+    #[schemars(range(min = 1, max = 50_000), extend("default" = 20_000))]
+    pub max_functions: Option<usize>,
     /// Which tools are offered, and how.
     pub tools: ToolsEntry,
     /// What of single tools is different here, by their names.

@@ -281,6 +281,7 @@ fn source_changes(old: &SourceDefinition, new: &SourceDefinition) -> Vec<String>
         ("rate", old.rate == new.rate),
         ("refresh", old.refresh == new.refresh),
         ("depth", old.depth == new.depth),
+        ("max_functions", old.max_functions == new.max_functions),
     ]);
     keys.extend(differing_entries(
         "variables",

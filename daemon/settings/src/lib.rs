@@ -34,6 +34,7 @@ mod audit;
 mod check_mode;
 mod differences;
 mod entry_fingerprint;
+mod excluded_tools;
 mod metrics;
 mod pins;
 pub mod projects;
@@ -70,6 +71,7 @@ pub use self::{
     check_mode::{CheckMode, CheckModes},
     differences::{ConfigChanges, LoadedConfig, SectionChange},
     entry_fingerprint::EntryFingerprint,
+    excluded_tools::ExcludedTools,
     pins::OnChange,
     remote::{NetworkSettings, NetworkVariable},
     results::{ResultSettings, SecretSearch},

@@ -31,6 +31,9 @@ const DEFAULT_SOURCE_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 const DEFAULT_SOURCE_TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_SELECTION_DEPTH: u32 = 2;
+const DEFAULT_MAX_FUNCTIONS: usize = 20_000;
+/// The upper bound of `max_functions`.
+const MAX_MAX_FUNCTIONS: usize = 50_000;
 
 /// The resolved entry of a source.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +63,10 @@ pub struct SourceDefinition {
     pub refresh: Duration,
     /// The depth of a default GraphQL selection.
     pub depth: u32,
+    /// The number of operations that become functions.
+    pub max_functions: usize,
+    /// Globs of functions that are not offered, and not read from an OpenAPI description.
+    pub exclude: Vec<String>,
     pub network: Arc<NetworkSettings>,
 }
 
@@ -184,6 +191,7 @@ fn resolve_source(
             ("variables", !entry.variables.is_empty()),
             ("origins", !entry.origins.is_empty()),
             ("scopes", entry.scopes.is_some()),
+            ("max_functions", entry.max_functions.is_some()),
         ],
     };
     if let Some((key, _)) = misplaced.iter().find(|(_, set)| *set) {
@@ -267,6 +275,17 @@ fn resolve_source(
             None => DEFAULT_SELECTION_DEPTH,
             Some(_) => return Err("depth must be a number from 1 to 6".into()),
         },
+        max_functions: match entry.max_functions {
+            Some(count @ 1..=MAX_MAX_FUNCTIONS) => count,
+            None => DEFAULT_MAX_FUNCTIONS,
+            Some(_) => {
+                return Err(format!(
+                    "max_functions must be a number from 1 to {MAX_MAX_FUNCTIONS}"
+                )
+                .into());
+            }
+        },
+        exclude: entry.tools.exclude,
         network: Arc::new(NetworkSettings::of(environment)),
     })
 }
@@ -326,6 +345,13 @@ mod tests {
             ("openapi = \"x\"\nrate = \"fast\"", "10/s"),
             ("openapi = \"x\"\ndepth = 3", "graphql"),
             ("graphql = \"https://h\"\ndepth = 9", "1 to 6"),
+            ("openapi = \"x\"\nmax_functions = 0", "1 to 50000"),
+            ("openapi = \"x\"\nmax_functions = 50001", "1 to 50000"),
+            (
+                "graphql = \"https://h\"\nmax_functions = 5",
+                "`max_functions` requires `openapi`",
+            ),
+            ("openapi = \"x\"\nmax_function = 5", "`max_functions`"),
             (
                 "graphql = \"https://h\"\norigins = [\"https://x\"]",
                 "`openapi`",

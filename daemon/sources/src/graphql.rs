@@ -156,6 +156,8 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
         rate: None,
         refresh: Duration::from_secs(3600),
         depth: 2,
+        max_functions: 20_000,
+        exclude: Vec::new(),
         network: Arc::default(),
     };
     let nowhere = Arc::new(FirstSeenOrigins::new("/nowhere/sources.json".into()));

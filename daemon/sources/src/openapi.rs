@@ -43,7 +43,7 @@ use serde_json::{Map, Value};
 use tracing::info;
 
 pub use self::{
-    openapi_description::{OpenApiDescription, SkippedOperation},
+    openapi_description::{FunctionSelection, OpenApiDescription, SkippedOperation},
     server_address::ServerOverrides,
 };
 use super::{
@@ -58,6 +58,8 @@ use mux_process::malloc_trim;
 
 /// The number of skipped operations that are listed one by one.
 const MAX_LISTED_LEFT_OUT: usize = 20;
+/// The number of those that have one reason.
+const MAX_LISTED_OF_REASON: usize = 3;
 /// The limit for unpacking the tools, more than a source may list.
 const MAX_TOOLS_JSON_BYTES: usize = 1 << 30;
 
@@ -84,8 +86,10 @@ pub(super) fn read(
         variables: making.settings.variables.clone(),
         at: document.base.clone(),
     };
+    let settings = &making.settings;
+    let selection = FunctionSelection::new(&settings.exclude, settings.max_functions);
     let read = || {
-        let mut description = OpenApiDescription::read(&document.text, &entry)?;
+        let mut description = OpenApiDescription::read(&document.text, &entry, &selection)?;
         let tools = GzipText::json(&description.take_tools());
         Ok((tools, description))
     };
@@ -153,6 +157,33 @@ fn trusted_origins(
         )));
     }
     (origins, notes)
+}
+
+/// Lists skipped operations: a few of each reason, and how many more there are.
+fn left_out_notes(left_out: &[SkippedOperation]) -> Vec<String> {
+    let mut listed_of_reason = HashMap::<&str, usize>::new();
+    let mut more = BTreeMap::<&str, usize>::new();
+    let mut notes = Vec::new();
+    for SkippedOperation { operation, why } in left_out {
+        let listed = listed_of_reason.entry(why).or_default();
+        if *listed < MAX_LISTED_OF_REASON && notes.len() < MAX_LISTED_LEFT_OUT {
+            *listed += 1;
+            notes.push(format!("{operation} is left out: {why}"));
+        } else {
+            *more.entry(why).or_default() += 1;
+        }
+    }
+    if more.len() > MAX_LISTED_LEFT_OUT {
+        let count: usize = more.values().sum();
+        notes.push(format!("{count} more operations are left out"));
+        return notes;
+    }
+    let more = more.into_iter().map(|(why, count)| match count {
+        1 => format!("1 more operation is left out: {why}"),
+        count => format!("{count} more operations are left out: {why}"),
+    });
+    notes.extend(more);
+    notes
 }
 
 impl OpenApiSource {
@@ -249,12 +280,7 @@ impl Source for OpenApiSource {
     }
 
     fn report(&self) -> SourceReport {
-        let left_out = self.description.left_out();
-        let listed = left_out.iter().take(MAX_LISTED_LEFT_OUT);
-        let listed = listed
-            .map(|SkippedOperation { operation, why }| format!("{operation} is left out: {why}"));
-        let more = left_out.len().saturating_sub(MAX_LISTED_LEFT_OUT);
-        let more = (more > 0).then(|| format!("{more} more operations are left out"));
+        let left_out = left_out_notes(self.description.left_out());
         let notes = self
             .description
             .notes()
@@ -268,7 +294,7 @@ impl Source for OpenApiSource {
                 .chain(self.notes.iter().cloned())
                 .chain(stopped)
                 .chain(self.api.notes())
-                .chain(listed.chain(more).map(SourceNote::from))
+                .chain(left_out.into_iter().map(SourceNote::from))
                 .collect(),
             missing: self
                 .api

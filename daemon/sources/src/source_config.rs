@@ -56,14 +56,20 @@ impl SourceConfig {
         }
     }
 
-    /// Takes over the state of the configuration before it, if both are the same entry.
+    /// Takes over the state of the configuration before it, if both are the same entry. They may offer different
+    /// functions.
     pub(super) fn after(self, before: &Self) -> Self {
-        match self.settings == before.settings {
-            true => Self {
-                lasting: Arc::clone(&before.lasting),
-                ..self
-            },
-            false => self,
+        let same_functions = mux_settings::SourceDefinition {
+            exclude: self.settings.exclude.clone(),
+            max_functions: self.settings.max_functions,
+            ..before.settings.clone()
+        };
+        if self.settings != same_functions {
+            return self;
+        }
+        Self {
+            lasting: Arc::clone(&before.lasting),
+            ..self
         }
     }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_client::{ClientIdentity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{CheckRequest, endpoint::Dirs};
-use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
+use mux_sources::openapi::{FunctionSelection, OpenApiDescription, ServerOverrides};
 use mux_typegen::{ServerDecl, declarations};
 use serde_json::{Value, json};
 
@@ -76,9 +76,10 @@ fn generated(
         base_url: Some("https://api.example".into()),
         ..ServerOverrides::default()
     };
+    let everything = FunctionSelection::new(&[], 20_000);
     let (mut read, mut typed) = (Samples::default(), Samples::default());
     let mut read_once = || {
-        read.time(|| OpenApiDescription::read(text, &entry))
+        read.time(|| OpenApiDescription::read(text, &entry, &everything))
             .map_err(anyhow::Error::msg)
     };
     let mut description = read_once()?;

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_schema::can_be_checked;
-use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
+use mux_sources::openapi::{FunctionSelection, OpenApiDescription, ServerOverrides};
 use mux_tests::{
     TestEnv,
     env::{apis, compiler, output},
@@ -41,7 +41,8 @@ fn read(name: &str) -> (Value, OpenApiDescription) {
         base_url: Some("https://api.example".into()),
         ..ServerOverrides::default()
     };
-    let description = OpenApiDescription::read(&text, &entry);
+    let everything = FunctionSelection::new(&[], 20_000);
+    let description = OpenApiDescription::read(&text, &entry, &everything);
     let description = description.unwrap_or_else(|problem| panic!("{name}: {problem}"));
     (serde_json::from_str(&text).unwrap(), description)
 }

@@ -93,6 +93,8 @@ fn settings() -> SourceDefinition {
         rate: None,
         refresh: Duration::from_secs(60),
         depth: 2,
+        max_functions: 20_000,
+        exclude: Vec::new(),
         network: Arc::default(),
     }
 }

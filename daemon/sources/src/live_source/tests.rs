@@ -73,6 +73,8 @@ fn making(description: DescriptionLocation, base_url: Option<&str>) -> SourceCon
         rate: None,
         refresh: Duration::from_secs(3600),
         depth: 2,
+        max_functions: 20_000,
+        exclude: Vec::new(),
         network: Arc::default(),
     };
     let nowhere = FirstSeenOrigins::new("/nowhere/sources.json".into());

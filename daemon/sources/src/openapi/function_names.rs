@@ -3,7 +3,10 @@
 //! Invariant: a name depends on the operation alone, unless another operation has the same one. Then neither gets it,
 //! so that a name never passes from one operation to another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The number of names that a note lists.
+const MAX_LISTED_NAMES: usize = 20;
 
 /// The parts of an operation from which its name is made.
 #[derive(Clone, Copy, Debug)]
@@ -28,18 +31,31 @@ pub(super) fn names(operations: &[OperationNameParts<'_>]) -> (Vec<String>, Vec<
         .map(|(name, places)| (name.to_owned(), places))
         .collect();
     let mut taken: BTreeSet<String> = names.iter().cloned().collect();
+    // The last number of each name: thousands of operations may have one.
+    let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut said = Vec::new();
     for (name, mut places) in contested {
         places.sort_by_key(|place| (operations[*place].path, operations[*place].verb));
         let mut instead = Vec::new();
         for place in places {
             let own = operations[place].by_path();
-            let numbered = (2..).map(|number: u32| format!("{own}{number}"));
-            let mut free = std::iter::once(own.clone()).chain(numbered);
-            let other = free.find(|name| !taken.contains(name)).unwrap_or(own);
+            let number = numbers.entry(own.clone()).or_default();
+            let mut free = std::iter::from_fn(|| {
+                *number += 1;
+                Some(match *number {
+                    1 => own.clone(),
+                    number => format!("{own}{number}"),
+                })
+            });
+            let other = free.find(|name| !taken.contains(name)).unwrap_or_default();
             taken.insert(other.clone());
             instead.push(format!("`{other}`"));
             names[place] = other;
+        }
+        let more = instead.len().saturating_sub(MAX_LISTED_NAMES);
+        instead.truncate(MAX_LISTED_NAMES);
+        if more > 0 {
+            instead.push(format!("and {more} more"));
         }
         said.push(format!(
             "several operations would be named `{name}`; they are {}",

@@ -20,10 +20,11 @@ use super::{
     server_address::{self, ServerAddress, ServerOverrides},
 };
 use crate::{first_seen_origins::DescribedOrigins as Origins, http::SecurityScheme};
+use mux_settings::ExcludedTools;
 use mux_text::json_length;
 
-/// The number of operations, as many as the tools that a server may list.
-const MAX_DESCRIBED_OPERATIONS: usize = 10_000;
+/// The number of operations, offered or not. Microsoft Graph has 11,422.
+const MAX_DESCRIBED_OPERATIONS: usize = 200_000;
 /// The size of all functions together as JSON text; those of Kubernetes take 8 MiB.
 const MAX_FUNCTION_LIST_BYTES: usize = 24 << 20;
 /// Bytes for the schemas that an operation's arguments refer to. A description that is too large for one budget gets
@@ -32,6 +33,26 @@ const ARGUMENT_BUDGETS_BYTES: [usize; 4] = [256 << 10, 24 << 10, 3 << 10, 0];
 const HTTP_VERBS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
+
+/// Which operations of a description become functions.
+#[derive(Clone, Debug)]
+pub struct FunctionSelection {
+    /// These are not read, and no limit counts them.
+    pub exclude: ExcludedTools,
+    pub max_functions: usize,
+    /// The size of all functions, in bytes of JSON.
+    pub(super) max_bytes: usize,
+}
+
+impl FunctionSelection {
+    pub fn new(exclude: &[String], max_functions: usize) -> Self {
+        Self {
+            exclude: ExcludedTools::new(exclude),
+            max_functions,
+            max_bytes: MAX_FUNCTION_LIST_BYTES,
+        }
+    }
+}
 
 /// A description that was read, ready to be listed and called.
 #[derive(Debug)]
@@ -58,32 +79,44 @@ pub struct SkippedOperation {
 
 impl OpenApiDescription {
     /// Reads the text of a description. An error tells the user what to do.
-    pub fn read(text: &str, entry: &ServerOverrides) -> Result<Self, String> {
-        Self::of(
-            &OpenApiDocument::read(text)?,
-            entry,
-            MAX_FUNCTION_LIST_BYTES,
-        )
+    pub fn read(
+        text: &str,
+        entry: &ServerOverrides,
+        selection: &FunctionSelection,
+    ) -> Result<Self, String> {
+        Self::of(&OpenApiDocument::read(text)?, entry, selection)
     }
 
-    /// Reads a description. `longest` is the size of all functions, in bytes of JSON.
     pub(super) fn of(
         document: &OpenApiDocument,
         entry: &ServerOverrides,
-        max_bytes: usize,
+        selection: &FunctionSelection,
     ) -> Result<Self, String> {
         let root = document.root();
         let address = server_address::address(root, entry)?;
         let security = SecurityRequirements::read(document);
         let (mut found, mut left_out) = found(document);
         let too_many = found.drain(found.len().min(MAX_DESCRIBED_OPERATIONS)..);
-        left_out.extend(
-            too_many
-                .map(|it| left_out_of(&it, &UnusableOperation::TooMany(MAX_DESCRIBED_OPERATIONS))),
-        );
+        left_out.extend(too_many.map(|it| {
+            left_out_of(
+                &it,
+                &UnusableOperation::TooManyDescribed(MAX_DESCRIBED_OPERATIONS),
+            )
+        }));
+        // Names are given over all operations, so that they do not depend on what is offered.
         let named: Vec<OperationNameParts<'_>> = found.iter().map(named).collect();
         let (names, mut notes) = names(&named);
         notes.extend(document.notes.iter().cloned());
+        let mut offered: Vec<(FoundOperation<'_>, String)> = found
+            .into_iter()
+            .zip(names)
+            .filter(|(_, name)| !selection.exclude.contains(name))
+            .collect();
+        let max_functions = selection.max_functions;
+        let too_many = offered.drain(offered.len().min(max_functions)..);
+        left_out.extend(
+            too_many.map(|(it, _)| left_out_of(&it, &UnusableOperation::TooMany(max_functions))),
+        );
         notes.extend(security.notes.iter().cloned());
         notes.extend(unknown_variables(root, entry));
         let mut context = OperationContext {
@@ -97,7 +130,7 @@ impl OpenApiDescription {
         for room in ARGUMENT_BUDGETS_BYTES {
             context.room = room;
             functions = DescribedFunctions::default();
-            if functions.read(&context, &found, &names, max_bytes) {
+            if functions.read(&context, &offered, selection.max_bytes) {
                 break;
             }
         }
@@ -188,12 +221,11 @@ impl DescribedFunctions {
     fn read(
         &mut self,
         context: &OperationContext<'_>,
-        found: &[FoundOperation<'_>],
-        names: &[String],
+        offered: &[(FoundOperation<'_>, String)],
         max_bytes: usize,
     ) -> bool {
         let mut left = max_bytes;
-        for (it, name) in found.iter().zip(names) {
+        for (it, name) in offered {
             let has_steps = context.closures.dialect.document.has_steps();
             let read = has_steps.map_err(UnusableOperation::from);
             let read = read.and_then(|()| context.read_operation(it, name));

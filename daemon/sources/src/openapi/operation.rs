@@ -60,8 +60,16 @@ pub(super) enum UnusableOperation {
     #[error("its path does not begin with `/`")]
     NoPath,
     #[error("the description has more than {0} operations")]
+    TooManyDescribed(usize),
+    #[error(
+        "there are more than {0} functions (`max_functions` of the entry): raise it, or leave others out with \
+         `tools.exclude`"
+    )]
     TooMany(usize),
-    #[error("all functions together take more than {0} bytes, so there is no room for this one")]
+    #[error(
+        "all functions together take more than {} MiB, so there is no room for this one: leave others out with \
+         `tools.exclude`", .0 >> 20
+    )]
     NoRoom(usize),
 }
 

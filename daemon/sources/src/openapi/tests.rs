@@ -5,11 +5,12 @@ mod hostile;
 mod patches;
 mod places;
 mod repetition;
+mod selection;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{OpenApiDescription, ServerOverrides, operation_request::request};
+use super::{FunctionSelection, OpenApiDescription, ServerOverrides, operation_request::request};
 use crate::http::{ApiRequest, CursorParameter, RequestBody};
 
 const EVERY_WAY: &str = include_str!("../../../../tests/data/openapi/every-way.yaml");
@@ -21,8 +22,13 @@ fn entry() -> ServerOverrides {
     }
 }
 
+/// All functions, within the limits.
+fn everything() -> FunctionSelection {
+    FunctionSelection::new(&[], 20_000)
+}
+
 fn asked(function: &str, arguments: &Value) -> Result<ApiRequest, String> {
-    let description = OpenApiDescription::read(EVERY_WAY, &entry()).unwrap();
+    let description = OpenApiDescription::read(EVERY_WAY, &entry(), &everything()).unwrap();
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     let operation = &description.operations[function];
     request(operation, arguments).map_err(|misfit| misfit.to_string())
@@ -326,7 +332,7 @@ fn first_page_is_known_from_the_parameter() {
 /// next page is declared.
 fn paging(verb: &str, operation: Value) -> String {
     let text = json!({ "openapi": "3.1.0", "paths": { "/a": { verb: operation } } });
-    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
     let operation = description.operations.values().next().unwrap();
     let asks = description.tools()[0]["inputSchema"]["properties"]
         .get("$pages")
@@ -443,7 +449,7 @@ proptest! {
             } } },
             "components": { "schemas": { "a": schema, "b": components } },
         }).to_string();
-        let read = |text: &str| OpenApiDescription::read(text, &entry()).map(|it| (it.tools().to_vec(), it.left_out().to_vec()));
+        let read = |text: &str| OpenApiDescription::read(text, &entry(), &everything()).map(|it| (it.tools().to_vec(), it.left_out().to_vec()));
         let first = read(&text);
         prop_assert_eq!(&first, &read(&text));
         let (tools, _) = first.unwrap();

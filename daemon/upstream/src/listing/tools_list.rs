@@ -23,12 +23,16 @@ use mux_catalog::ToolDescription;
 use mux_process::{blocking_pool, malloc_trim};
 use mux_text::{error_chain::excerpt, json_length};
 
-const MAX_LISTED_TOOLS: usize = 10_000;
 const MAX_TOOL_PAGES: usize = 500;
-/// The maximum length of all pages together as JSON text. In memory a list takes several times as much.
-const MAX_TOOLS_LIST_BYTES: usize = 8 << 20;
-/// The maximum length of a source's list: the list is our own work, and each tool is limited.
-const MAX_SOURCE_TOOLS_LIST_BYTES: usize = 64 << 20;
+const SERVER_LIMITS: ToolsListLimits = ToolsListLimits {
+    tools: 10_000,
+    bytes: 8 << 20,
+};
+/// The list is our own work, and has the limits of the entry: these are more than any entry allows.
+const SOURCE_LIMITS: ToolsListLimits = ToolsListLimits {
+    tools: 50_000,
+    bytes: 256 << 20,
+};
 /// JSON-RPC's code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 
@@ -38,6 +42,14 @@ pub(crate) struct ListedTools {
     pub(crate) ttl: Option<Duration>,
     /// Of what the server sent.
     pub(crate) digest: blake3::Hash,
+}
+
+/// The limits of all pages together.
+#[derive(Clone, Copy, Debug)]
+struct ToolsListLimits {
+    tools: usize,
+    /// The length as JSON text. In memory a list takes several times as much.
+    bytes: usize,
 }
 
 /// Why there is no list of tools.
@@ -114,13 +126,13 @@ pub(crate) async fn list_tools(
     repairs: &Arc<Repairs>,
 ) -> Result<ListedTools, ListToolsError> {
     if transport != "source" {
-        return list_all_pages(peer, MAX_TOOLS_LIST_BYTES, repairs).await;
+        return list_all_pages(peer, SERVER_LIMITS, repairs).await;
     }
     let peer = peer.clone();
     let repairs = Arc::clone(repairs);
     let runtime = Handle::current();
     let listed = move || {
-        let pages = list_all_pages(&peer, MAX_SOURCE_TOOLS_LIST_BYTES, &repairs);
+        let pages = list_all_pages(&peer, SOURCE_LIMITS, &repairs);
         runtime.block_on(pages)
     };
     let listed = spawn_blocking(listed).await;
@@ -130,13 +142,13 @@ pub(crate) async fn list_tools(
     })
 }
 
-/// Lists all tools, in at most `max_bytes` bytes.
+/// Lists all tools, within the limits.
 async fn list_all_pages(
     peer: &Peer<RoleClient>,
-    max_bytes: usize,
+    limits: ToolsListLimits,
     repairs: &Arc<Repairs>,
 ) -> Result<ListedTools, ListToolsError> {
-    let listed = fetch_tools_pages(peer, max_bytes, repairs).await;
+    let listed = fetch_tools_pages(peer, limits, repairs).await;
     if listed.is_err() {
         // The partial list may have been very long.
         malloc_trim::give_back_soon();
@@ -146,7 +158,7 @@ async fn list_all_pages(
 
 async fn fetch_tools_pages(
     peer: &Peer<RoleClient>,
-    max_bytes: usize,
+    limits: ToolsListLimits,
     repairs: &Arc<Repairs>,
 ) -> Result<ListedTools, ListToolsError> {
     let mut listed = ListedTools {
@@ -155,7 +167,7 @@ async fn fetch_tools_pages(
         digest: blake3::hash(b""),
     };
     let mut hasher = blake3::Hasher::new();
-    let (mut cursor, mut remaining) = (None, max_bytes);
+    let (mut cursor, mut remaining) = (None, limits.bytes);
     let mut pages = ListPages::new("name");
     for _ in 0..MAX_TOOL_PAGES {
         let failed = |why: &str| format!("its tools cannot be listed: {why}");
@@ -190,13 +202,13 @@ async fn fetch_tools_pages(
             Some((length, describe_tools(page.items, &repairs), hasher))
         });
         let (length, described, hashed) = (read.await)
-            .ok_or_else(|| format!("its list of tools is longer than {max_bytes} bytes"))?;
+            .ok_or_else(|| format!("its list of tools is longer than {} bytes", limits.bytes))?;
         remaining -= length;
         hasher = hashed;
         listed.digest = hasher.finalize();
         listed.tools.extend(described);
-        if listed.tools.len() > MAX_LISTED_TOOLS {
-            return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools").into());
+        if listed.tools.len() > limits.tools {
+            return Err(format!("it lists more than {} tools", limits.tools).into());
         }
         if cursor.is_none() {
             return Ok(listed);

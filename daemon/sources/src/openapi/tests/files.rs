@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaVerdict};
 use serde_json::{Value, json};
 
-use super::{super::operation_request::request, OpenApiDescription, entry, written};
+use super::{super::operation_request::request, OpenApiDescription, entry, everything, written};
 
 const HELLO: &str = "aGVsbG8=";
 
@@ -20,7 +20,7 @@ fn read(version: &str, media: &str, schema: &Value, encoding: &Value) -> OpenApi
             "Upload": { "type": "object", "properties": { "f": { "$ref": "#/components/schemas/Wrapped" } } },
         } },
     });
-    OpenApiDescription::read(&text.to_string(), &entry()).unwrap()
+    OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap()
 }
 
 /// The parts that are sent, or why the arguments are refused.
@@ -207,6 +207,6 @@ fn schemas_that_refer_to_each_other_are_searched_for_files_in_limited_time() {
         "paths": { "/a": { "post": { "requestBody": { "content": { "multipart/form-data": { "schema": any } } } } } },
         "components": { "schemas": { "A": any } },
     });
-    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
     assert!(description.tools().len() <= 1);
 }

@@ -5,8 +5,8 @@ use std::{sync::mpsc, thread, time::Duration};
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{OpenApiDescription, openapi_document::OpenApiDocument},
-    entry,
+    super::{FunctionSelection, OpenApiDescription, openapi_document::OpenApiDocument},
+    entry, everything,
 };
 
 /// The limit of all functions, small enough to be reached soon.
@@ -25,9 +25,16 @@ fn read(paths: Value, components: Value) -> OpenApiDescription {
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || {
         let document = OpenApiDocument::read(&text).unwrap();
-        drop(done.send(OpenApiDescription::of(&document, &entry(), TEST_LIST_BYTES)));
+        drop(done.send(OpenApiDescription::of(&document, &entry(), &selection())));
     });
     outcome.recv_timeout(HANG_TIMEOUT).unwrap().unwrap()
+}
+
+fn selection() -> FunctionSelection {
+    FunctionSelection {
+        max_bytes: TEST_LIST_BYTES,
+        ..everything()
+    }
 }
 
 fn to(name: &str) -> Value {
@@ -161,11 +168,11 @@ fn operation_that_exceeds_the_steps_is_left_out() {
     });
     let document = || OpenApiDocument::read(&text.to_string()).unwrap();
     let whole = document();
-    OpenApiDescription::of(&whole, &entry(), TEST_LIST_BYTES).unwrap();
+    OpenApiDescription::of(&whole, &entry(), &selection()).unwrap();
     let document = document();
     // All but a few of the steps that it takes.
     document.steps(whole.left() + 3).unwrap();
-    let description = OpenApiDescription::of(&document, &entry(), TEST_LIST_BYTES).unwrap();
+    let description = OpenApiDescription::of(&document, &entry(), &selection()).unwrap();
     assert_eq!(description.tools().len() + description.left_out().len(), 3);
     let last = description.left_out().last().unwrap();
     assert_eq!(last.operation, "POST /3");

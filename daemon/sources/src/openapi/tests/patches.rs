@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{OpenApiDescription, media_types, operation_request::request},
-    entry, written,
+    entry, everything, written,
 };
 
 const KUBERNETES: [&str; 5] = [
@@ -31,7 +31,7 @@ fn described(media: &[&str], schema: &Value) -> OpenApiDescription {
         "paths": { "/a": { "patch": operation } },
         "components": { "schemas": { "Patch": { "type": "object" } } },
     });
-    OpenApiDescription::read(&text.to_string(), &entry()).unwrap()
+    OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap()
 }
 
 fn sent(description: &OpenApiDescription, arguments: &Value) -> String {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{super::operation_request::request, OpenApiDescription, ServerOverrides, entry};
+use super::{
+    super::operation_request::request, OpenApiDescription, ServerOverrides, entry, everything,
+};
 
 #[test]
 fn path_without_a_leading_slash_is_left_out() {
@@ -10,7 +12,7 @@ fn path_without_a_leading_slash_is_left_out() {
     let text = json!({ "openapi": "3.0.0", "paths": {
         "@evil.example/x": get, ".evil.example/x": get, ":81/x": get, "x": get, "": get, "/good": get,
     } });
-    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
     assert_eq!(description.tools().len(), 1);
     assert_eq!(description.left_out().len(), 5);
     for left in description.left_out() {
@@ -39,7 +41,7 @@ fn reserved_headers_are_not_arguments() {
     let parameters: Vec<Value> = names.into_iter().map(header).collect();
     let text =
         json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": parameters } } } });
-    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
     let asked = &description.tools()[0]["inputSchema"]["properties"];
     assert_eq!(asked, &json!({ "X-Mine": { "type": "string" } }));
 }
@@ -49,7 +51,7 @@ fn cookie_value_cannot_add_another_cookie() {
     let cookie = json!({ "name": "c", "in": "cookie", "allowReserved": true, "schema": { "type": "string" } });
     let text =
         json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": [cookie] } } } });
-    let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
     let arguments = json!({ "c": "a; sid=b" }).as_object().cloned().unwrap();
     let request = request(&description.operations["a.getA"], arguments).unwrap();
     assert_eq!(
@@ -81,7 +83,7 @@ fn tool_meta_names_the_address_and_credentials() {
         .to_string()
     };
     let credentials = |text: &str, entry: &ServerOverrides| -> Vec<Value> {
-        let description = OpenApiDescription::read(text, entry).unwrap();
+        let description = OpenApiDescription::read(text, entry, &everything()).unwrap();
         let calls = description.tools().iter();
         calls
             .map(|tool| tool["_meta"]["mux/http"].clone())
@@ -125,7 +127,7 @@ fn path_parameters_with_marks_of_routers_meet_their_descriptions() {
     ] {
         let parameter = json!({ "name": name, "in": place, "schema": { "type": "string" } });
         let text = json!({ "openapi": "3.0.0", "paths": { path: { "get": { "parameters": [parameter] } } } });
-        let description = OpenApiDescription::read(&text.to_string(), &entry()).unwrap();
+        let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
         let (_, operation) = description.operations.iter().next().unwrap();
         let name = &operation.parameters[0].argument;
         let arguments = json!({ name: value }).as_object().cloned().unwrap();

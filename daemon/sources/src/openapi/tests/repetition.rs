@@ -27,7 +27,7 @@ paths:
 #[test]
 fn operations_of_a_path_that_occurs_twice_are_all_offered() {
     for text in [JSON, YAML] {
-        let description = OpenApiDescription::read(text, &entry()).unwrap();
+        let description = OpenApiDescription::read(text, &entry(), &everything()).unwrap();
         let mut names: Vec<&String> = description.operations.keys().collect();
         names.sort();
         assert_eq!(names, ["d1.first", "d1.second", "d2.last"]);
@@ -52,7 +52,7 @@ paths:
     <<: *base
     get: {operationId: own, responses: {200: {description: a}, '200': {description: b}}}
 ";
-    let description = OpenApiDescription::read(text, &entry()).unwrap();
+    let description = OpenApiDescription::read(text, &entry(), &everything()).unwrap();
     let mut names: Vec<&String> = description.operations.keys().collect();
     names.sort();
     assert_eq!(names, ["a.own", "a.post"]);
