@@ -250,7 +250,7 @@ mod tests {
     async fn check(schema: Value, arguments: &str) -> Result<Map<String, Value>, Fault> {
         let described = ToolDescription {
             name: "add".into(),
-            input_schema: schema,
+            input_schema: schema.into(),
             ..ToolDescription::default()
         };
         let set = ToolSet::new("m", vec![described], &[], &Default::default());
@@ -341,7 +341,7 @@ mod tests {
         let read = async |pairs: &[(&str, &str)]| {
             let described = ToolDescription {
                 name: "t".into(),
-                input_schema: schema.clone(),
+                input_schema: schema.clone().into(),
                 ..ToolDescription::default()
             };
             let set = ToolSet::new("s", vec![described], &[], &Default::default());
@@ -411,7 +411,7 @@ mod tests {
         let names = |schema: Value, arguments: Value| {
             let described = ToolDescription {
                 name: "add".into(),
-                input_schema: schema,
+                input_schema: schema.into(),
                 ..ToolDescription::default()
             };
             let set = ToolSet::new("m", vec![described], &[], &Default::default());

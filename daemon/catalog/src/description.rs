@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{OverriddenTool, PinStatus};
+use super::{OverriddenTool, PinStatus, SchemaText};
 
 /// A server's description of a tool, before it is validated.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +15,8 @@ pub struct ToolDescription {
     pub name: String,
     pub title: Option<String>,
     pub description: Option<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
+    pub input_schema: SchemaText,
+    pub output_schema: Option<SchemaText>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
     /// All other members of MCP's `Tool`.
@@ -36,7 +36,7 @@ impl ToolDescription {
             .collect()
     }
 
-    /// The members of the MCP `Tool`, without copying its schemas.
+    /// The members of the MCP `Tool`.
     pub fn members(&self) -> Vec<(&str, Cow<'_, Value>)> {
         let text = |text: &str| Cow::Owned(Value::from(text));
         let mut members = vec![("name", text(&self.name))];
@@ -45,9 +45,9 @@ impl ToolDescription {
                 .as_deref()
                 .map(|it| ("description", text(it))),
         );
-        members.push(("inputSchema", Cow::Borrowed(&self.input_schema)));
+        members.push(("inputSchema", Cow::Owned(self.input_schema.parse())));
         let output = self.output_schema.as_ref();
-        members.extend(output.map(|schema| ("outputSchema", Cow::Borrowed(schema))));
+        members.extend(output.map(|schema| ("outputSchema", Cow::Owned(schema.parse()))));
         let extra = self.extra.iter();
         members.extend(extra.map(|(name, member)| (name.as_str(), Cow::Borrowed(member))));
         members
@@ -89,27 +89,6 @@ impl ToolDescription {
         visibility().is_some_and(|seen_by| !seen_by.iter().any(|who| who == "model"))
     }
 
-    /// The schema of the single value that results wrap into an object, if they do: FastMCP marks such schemas of tools
-    /// that return something other than an object, and its own client unwraps it.
-    pub(super) fn wrapped_schema(&self) -> Option<Value> {
-        let schema = self.output_schema.as_ref()?.as_object()?;
-        if schema.get("x-fastmcp-wrap-result") != Some(&Value::Bool(true)) {
-            return None;
-        }
-        let mut wrapped = schema
-            .get("properties")?
-            .get("result")?
-            .as_object()?
-            .clone();
-        // References into the definitions stay valid.
-        for name in ["$defs", "definitions"] {
-            if let Some(definitions) = schema.get(name) {
-                wrapped.entry(name).or_insert_with(|| definitions.clone());
-            }
-        }
-        Some(Value::Object(wrapped))
-    }
-
     pub(super) fn verb(&self) -> Option<String> {
         let http = self.extra.get("_meta")?.get("mux/http")?;
         http.get("method")?.as_str().map(str::to_owned)
@@ -128,8 +107,8 @@ impl ToolDescription {
         };
         let name = text(members.shift_remove("name"))?;
         let description = text(members.shift_remove("description"));
-        let input_schema = members.shift_remove("inputSchema")?;
-        let output_schema = members.shift_remove("outputSchema");
+        let input_schema = members.shift_remove("inputSchema")?.into();
+        let output_schema = members.shift_remove("outputSchema").map(Into::into);
         let hint = |name: &str| members.get("annotations")?.get(name)?.as_bool();
         let (read_only, destructive) = (hint("readOnlyHint"), hint("destructiveHint"));
         let own = text(members.get("title").cloned());
@@ -147,6 +126,27 @@ impl ToolDescription {
             overridden: None,
         })
     }
+}
+
+/// The schema of the single value that results wrap into an object, if they do: FastMCP marks such schemas of tools that
+/// return something other than an object, and its own client unwraps it.
+pub(super) fn wrapped_schema(output_schema: &Value) -> Option<Value> {
+    let schema = output_schema.as_object()?;
+    if schema.get("x-fastmcp-wrap-result") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let mut wrapped = schema
+        .get("properties")?
+        .get("result")?
+        .as_object()?
+        .clone();
+    // References into the definitions stay valid.
+    for name in ["$defs", "definitions"] {
+        if let Some(definitions) = schema.get(name) {
+            wrapped.entry(name).or_insert_with(|| definitions.clone());
+        }
+    }
+    Some(Value::Object(wrapped))
 }
 
 #[cfg(test)]
@@ -174,10 +174,6 @@ mod tests {
 
     #[test]
     fn result_schema_is_unwrapped_only_if_marked() {
-        let tool = |schema: Value| {
-            let tool = json!({ "name": "n", "inputSchema": {}, "outputSchema": schema });
-            ToolDescription::of_definition(&tool).unwrap()
-        };
         let schema = json!({
             "type": "object",
             "properties": { "result": { "type": "array", "items": { "$ref": "#/$defs/Item" } } },
@@ -190,12 +186,12 @@ mod tests {
             "items": { "$ref": "#/$defs/Item" },
             "$defs": { "Item": { "type": "integer" } },
         });
-        assert_eq!(tool(schema.clone()).wrapped_schema(), Some(value));
+        assert_eq!(wrapped_schema(&schema), Some(value));
         let mut unmarked = schema;
         unmarked["x-fastmcp-wrap-result"] = json!(false);
-        assert_eq!(tool(unmarked).wrapped_schema(), None);
+        assert_eq!(wrapped_schema(&unmarked), None);
         let marked = json!({ "type": "object", "x-fastmcp-wrap-result": true });
-        assert_eq!(tool(marked).wrapped_schema(), None);
+        assert_eq!(wrapped_schema(&marked), None);
     }
 
     #[test]

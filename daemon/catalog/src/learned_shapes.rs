@@ -212,7 +212,7 @@ mod tests {
         let described = ToolDescription {
             name: name.into(),
             description: Some(description.into()),
-            input_schema: json!({}),
+            input_schema: json!({}).into(),
             ..ToolDescription::default()
         };
         let set = ToolSet::new("s", vec![described], &[], &Default::default());

@@ -60,6 +60,7 @@ mod learned_shapes;
 mod lookalikes;
 mod pin_status;
 pub mod pins;
+mod schema_text;
 mod scope;
 pub mod search;
 mod server_eras;
@@ -97,6 +98,7 @@ pub use self::{
     learned_shapes::LearnedShapes,
     lookalikes::imitations,
     pin_status::{ChangeReaction, DefinitionChange, PinStatus},
+    schema_text::SchemaText,
     scope::{Scope, Scopes},
     server_warning::{ServerWarning, ServerWarningCode},
     tool::Tool,

@@ -177,7 +177,7 @@ mod tests {
     fn server(name: &str, tools: &[&str]) -> KnownServer {
         let described = tools.iter().map(|name| ToolDescription {
             name: (*name).to_owned(),
-            input_schema: json!({ "type": "object" }),
+            input_schema: json!({ "type": "object" }).into(),
             ..ToolDescription::default()
         });
         KnownServer {

@@ -375,7 +375,7 @@ mod tests {
     fn set(server: &str, names: &[&str]) -> Arc<ToolSet> {
         let described = names.iter().map(|name| ToolDescription {
             name: (*name).to_owned(),
-            input_schema: json!({"type": "object"}),
+            input_schema: json!({"type": "object"}).into(),
             ..ToolDescription::default()
         });
         Arc::new(ToolSet::new(

@@ -14,7 +14,7 @@ use mux_typegen::{ObservedResult, ToolDecl};
 use serde_json::{Map, Value};
 
 use super::{
-    InjectionSign, OverriddenTool, PinStatus, ToolDescription, argument_check::ArgumentSchema,
+    InjectionSign, OverriddenTool, PinStatus, argument_check::ArgumentSchema,
     injection_signs::signs_of_definition, lookalikes::NameSkeleton, tool_drafts::ToolDraft,
     tool_results::ResultSchema,
 };
@@ -124,13 +124,11 @@ impl Tool {
 
     /// The MCP `Tool` as lists show it: long descriptions are shortened.
     pub fn definition(&self) -> Value {
-        let described = ToolDescription {
-            description: self.description.clone(),
-            input_schema: self.input_schema(),
-            output_schema: self.output_schema(),
-            ..self.undescribed()
-        };
-        described.definition()
+        self.definition_with(
+            self.description.as_deref(),
+            self.input_schema(),
+            self.output_schema(),
+        )
     }
 
     /// The MCP `Tool` with its complete descriptions.
@@ -138,24 +136,28 @@ impl Tool {
         let parsed = |place: &Range<usize>| value(&self.sheet[place.clone()]);
         let input = self.whole_input_schema.as_ref().map(parsed);
         let output = self.whole_output_schema.as_ref().map(parsed);
-        let described = ToolDescription {
-            description: self.whole_description().map(str::to_owned),
-            input_schema: input.unwrap_or_else(|| self.input_schema()),
-            output_schema: output.or_else(|| self.output_schema()),
-            ..self.undescribed()
-        };
-        described.definition()
+        self.definition_with(
+            self.whole_description(),
+            input.unwrap_or_else(|| self.input_schema()),
+            output.or_else(|| self.output_schema()),
+        )
     }
 
-    fn undescribed(&self) -> ToolDescription {
-        ToolDescription {
-            name: self.name.clone(),
-            extra: match value(&self.sheet[self.extra.clone()]) {
-                Value::Object(extra) => extra,
-                _ => Map::new(),
-            },
-            ..ToolDescription::default()
+    fn definition_with(
+        &self,
+        description: Option<&str>,
+        input_schema: Value,
+        output_schema: Option<Value>,
+    ) -> Value {
+        let mut members = Map::new();
+        members.insert("name".into(), self.name.as_str().into());
+        members.extend(description.map(|text| ("description".to_owned(), text.into())));
+        members.insert("inputSchema".into(), input_schema);
+        members.extend(output_schema.map(|schema| ("outputSchema".to_owned(), schema)));
+        if let Value::Object(extra) = value(&self.sheet[self.extra.clone()]) {
+            members.extend(extra);
         }
+        Value::Object(members)
     }
 
     /// The annotations, if there are any.

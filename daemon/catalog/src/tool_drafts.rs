@@ -7,8 +7,8 @@ use std::{ops::Range, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    ChangeReaction, InjectionSign, OverriddenTool, PinStatus, Tool, ToolDescription,
-    injection_signs::SignSearch, pin_status,
+    ChangeReaction, InjectionSign, OverriddenTool, PinStatus, SchemaText, Tool, ToolDescription,
+    description::wrapped_schema, injection_signs::SignSearch, pin_status,
 };
 use mux_text::{
     digest::{Digest, DigestKey},
@@ -60,11 +60,23 @@ pub(super) struct ToolDraft {
     pub(super) overridden: Option<Arc<OverriddenTool>>,
 }
 
+/// The schemas of the tool that is added.
+struct ParsedSchemas {
+    input: Value,
+    output: Option<Value>,
+}
+
 impl ToolDrafts {
     pub(super) fn add(&mut self, server: &str, mut described: ToolDescription) {
-        let signs = self.search.of_tool(&described);
-        self.note_schemas(&described);
-        readable(&mut described, server);
+        let mut schemas = ParsedSchemas {
+            input: described.input_schema.parse(),
+            output: described.output_schema.take().map(|it| it.parse()),
+        };
+        described.input_schema = SchemaText::default();
+        let texts = [Some(&schemas.input), schemas.output.as_ref()];
+        let signs = self.search.of_tool(&described, texts.into_iter().flatten());
+        self.note_schemas(&described.name, &schemas);
+        readable(&mut described, &mut schemas, server);
         let path = format!("{server}.{}", described.name);
         let description = described.description.take();
         let short = description
@@ -74,13 +86,13 @@ impl ToolDrafts {
             Some(head) => (Some(head), description),
             None => (description, None),
         };
-        let whole_input_schema = self.shorten(&mut described.input_schema);
-        let input_schema = self.json(&described.input_schema);
-        let output_schema = described.output_schema.as_mut();
+        let whole_input_schema = self.shorten(&mut schemas.input);
+        let input_schema = self.json(&schemas.input);
+        let output_schema = schemas.output.as_mut();
         let whole_output_schema = output_schema.and_then(|schema| self.shorten(schema));
-        let wrapped_schema = described.wrapped_schema();
+        let wrapped_schema = schemas.output.as_ref().and_then(wrapped_schema);
         let wrapped_schema = wrapped_schema.map(|schema| self.json(&schema));
-        let output_schema = described.output_schema.take();
+        let output_schema = schemas.output.take();
         let output_schema = output_schema.map(|schema| self.json(&schema));
         let output = output_schema.clone().map(|place| &self.sheet[place]);
         let key = Digest::new()
@@ -137,16 +149,16 @@ impl ToolDrafts {
         self.drafts.push(draft);
     }
 
-    fn note_schemas(&mut self, described: &ToolDescription) {
-        let input = Some((&described.input_schema, ""));
-        let output = described.output_schema.as_ref();
+    fn note_schemas(&mut self, name: &str, schemas: &ParsedSchemas) {
+        let input = Some((&schemas.input, ""));
+        let output = schemas.output.as_ref();
         let output = output.map(|schema| (schema, " (result)"));
         for (schema, side) in [input, output].into_iter().flatten() {
             if self.schema_notes.len() >= MAX_SCHEMA_NOTES {
                 return;
             }
             let notes = normalize(schema).notes.into_iter();
-            let name = clean(&described.name);
+            let name = clean(name);
             self.schema_notes
                 .extend(notes.map(|note| format!("{name}{side}: {note}")));
         }
@@ -195,12 +207,12 @@ impl ToolDrafts {
 }
 
 /// Cleans a description for readers: removes invisible characters, and marks a refused tool.
-fn readable(described: &mut ToolDescription, server: &str) {
+fn readable(described: &mut ToolDescription, schemas: &mut ParsedSchemas, server: &str) {
     let cleaned = |text: &mut String| *text = clean(text).into_owned();
     described.title.as_mut().map(cleaned);
     described.description.as_mut().map(cleaned);
-    clean_schema(&mut described.input_schema);
-    described.output_schema.as_mut().map(clean_schema);
+    clean_schema(&mut schemas.input);
+    schemas.output.as_mut().map(clean_schema);
     for (name, member) in &mut described.extra {
         match member {
             Value::String(title) if name == "title" => cleaned(title),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use tracing::debug;
 
-use super::{Digest, ToolDescription, cache_slot::CacheSlot};
+use super::{Digest, SchemaText, ToolDescription, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
 use mux_files::gzip_text::GzipText;
 use mux_settings::{ServerDefinition, ServerEndpoint, SourceKind};
@@ -279,8 +279,8 @@ struct StoredTool<'a> {
     name: Cow<'a, str>,
     title: Option<Cow<'a, str>>,
     description: Option<Cow<'a, str>>,
-    input: Cow<'a, Value>,
-    output: Option<Cow<'a, Value>>,
+    input: Cow<'a, SchemaText>,
+    output: Option<Cow<'a, SchemaText>>,
     read_only: Option<bool>,
     destructive: Option<bool>,
     #[serde(default, skip_serializing_if = "is_empty")]

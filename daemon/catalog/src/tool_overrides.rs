@@ -21,7 +21,7 @@ use mux_typegen::{
 use mux_wire::Fault;
 use serde_json::{Map, Value, json};
 
-use super::{Tool, ToolDescription, argument_check::declared_names};
+use super::{SchemaText, Tool, ToolDescription, argument_check::declared_names};
 
 /// What an overridden tool is to its server, and what its calls are given.
 #[derive(Debug)]
@@ -203,20 +203,22 @@ pub(super) fn apply(
 
 /// The tool with its override, or why that cannot be.
 fn overridden(mut tool: ToolDescription, read: &ToolOverride) -> Result<ToolDescription, String> {
+    let mut schema = tool.input_schema.parse();
     for (key, values) in [("defaults", &read.defaults), ("fixed", &read.fixed)] {
         for (name, value) in values {
-            check_value(&tool.input_schema, name, value)
+            check_value(&schema, name, value)
                 .map_err(|mistake| format!("`{key}.{name}` {mistake}"))?;
         }
     }
-    let server_schema = tool.input_schema.to_string();
-    if tool.input_schema.get("$ref").is_some() {
-        let view = SchemaView::new(&tool.input_schema);
-        tool.input_schema = Value::Object(view.flattened(view.root()));
+    let server_schema = tool.input_schema.as_str().to_owned();
+    if schema.get("$ref").is_some() {
+        let view = SchemaView::new(&schema);
+        schema = Value::Object(view.flattened(view.root()));
     }
-    hide_arguments(&mut tool.input_schema, &read.fixed);
-    make_optional(&mut tool.input_schema, &read.defaults);
-    let offered = tool.input_schema["properties"].as_object();
+    hide_arguments(&mut schema, &read.fixed);
+    make_optional(&mut schema, &read.defaults);
+    tool.input_schema = SchemaText::from(&schema);
+    let offered = schema.get("properties").and_then(Value::as_object);
     let own = OverriddenTool {
         server_name: tool.name.clone(),
         input_schema: server_schema,

@@ -267,8 +267,8 @@ mod tests {
     ) -> Result<Value, Fault> {
         let described = ToolDescription {
             name: "t".into(),
-            input_schema: json!({}),
-            output_schema,
+            input_schema: json!({}).into(),
+            output_schema: output_schema.map(Into::into),
             ..ToolDescription::default()
         };
         let set = ToolSet::new("s", vec![described], &[], &Default::default());
@@ -334,7 +334,7 @@ mod tests {
     async fn text_that_repeats_structured_content_is_json() {
         let described = ToolDescription {
             name: "t".into(),
-            input_schema: json!({}),
+            input_schema: json!({}).into(),
             ..ToolDescription::default()
         };
         let set = ToolSet::new("s", vec![described], &[], &Default::default());
@@ -375,8 +375,8 @@ mod tests {
         }
         let described = ToolDescription {
             name: "t".into(),
-            input_schema: json!({}),
-            output_schema: Some(schema(true)),
+            input_schema: json!({}).into(),
+            output_schema: Some(schema(true).into()),
             ..ToolDescription::default()
         };
         let set = ToolSet::new("s", vec![described], &[], &Default::default());

@@ -326,7 +326,7 @@ mod tests {
             .iter()
             .map(|name| ToolDescription {
                 name: (*name).to_owned(),
-                input_schema: json!({"type": "object"}),
+                input_schema: json!({"type": "object"}).into(),
                 ..ToolDescription::default()
             })
             .collect();

@@ -120,7 +120,7 @@ mod tests {
         let names = ["often", "once", "never"];
         let described = names.map(|name| ToolDescription {
             name: name.into(),
-            input_schema: json!({}),
+            input_schema: json!({}).into(),
             ..ToolDescription::default()
         });
         let tools = ToolSet::new("s", described.into(), &[], &Default::default());

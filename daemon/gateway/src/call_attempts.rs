@@ -149,7 +149,7 @@ mod tests {
     fn tool(read_only: bool) -> Arc<Tool> {
         let description = ToolDescription {
             name: "t".into(),
-            input_schema: serde_json::json!({}),
+            input_schema: serde_json::json!({}).into(),
             read_only: Some(read_only),
             ..ToolDescription::default()
         };

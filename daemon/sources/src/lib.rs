@@ -12,7 +12,7 @@
 //!   whatever its age, and refreshed in the background.
 //! - `live_source` is an open source and the description that it follows. A new description replaces the old one only
 //!   if all of it was read. `source_config` is the configuration of a source, `call_progress` the progress and the time
-//!   limits of a call in flight.
+//!   limits of a call in flight. `tool_pages` holds a long list of functions.
 //! - `first_seen_origins` records where each source was called, and its tokens fetched, when its description was first
 //!   read.
 //! - `openapi` makes a function of each operation. `openapi_document` parses the text, with `repeated_keys` and
@@ -55,6 +55,7 @@ mod http;
 mod live_source;
 pub mod openapi;
 mod source_config;
+mod tool_pages;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -181,8 +182,13 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// The name and the version that the API gives itself.
     fn identity(&self) -> (String, String);
 
-    /// The functions as MCP tools.
-    fn tools(&self) -> Vec<Value>;
+    /// The functions of a page as MCP tools. Pages are counted from 0.
+    fn tools(&self, page: usize) -> Vec<Value>;
+
+    /// The number of pages, 0 if there are no functions.
+    fn tool_page_count(&self) -> usize {
+        1
+    }
 
     /// The number of functions.
     fn function_count(&self) -> usize;

@@ -14,7 +14,6 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
     task::spawn_blocking,
@@ -30,6 +29,7 @@ use super::{
     },
     source_config::SourceConfig,
 };
+use mux_text::{canonical_json, digest::DigestKey};
 
 /// The time between attempts after a failed fetch.
 const FETCH_RETRY_INTERVAL: Duration = Duration::from_secs(10 * 60);
@@ -90,20 +90,15 @@ impl RefreshReport {
         names.iter().all(|names| names.is_empty())
     }
 
-    fn between(before: &[Value], after: &[Value]) -> Self {
-        let by_name = |tools: &[Value]| -> BTreeMap<String, Value> {
-            let named = tools
-                .iter()
-                .filter_map(|tool| Some((tool.get("name")?.as_str()?.to_owned(), tool.clone())));
-            named.collect()
-        };
-        let (old, new) = (by_name(before), by_name(after));
-        let missing = |these: &BTreeMap<String, Value>, those: &BTreeMap<String, Value>| {
+    fn between(before: &dyn Source, after: &dyn Source) -> Self {
+        let (old, new) = (digests_by_name(before), digests_by_name(after));
+        let missing = |these: &ToolDigests, those: &ToolDigests| {
             let names = these.keys().filter(|name| !those.contains_key(*name));
             names.cloned().collect()
         };
-        let differs =
-            |(name, tool): &(&String, &Value)| new.get(*name).is_some_and(|after| after != *tool);
+        let differs = |(name, tool): &(&String, &DigestKey)| {
+            new.get(*name).is_some_and(|after| after != *tool)
+        };
         Self {
             functions: new.len(),
             added: missing(&new, &old),
@@ -129,6 +124,18 @@ impl RefreshReport {
             ..self
         }
     }
+}
+
+/// The digests of tools, by their names.
+type ToolDigests = BTreeMap<String, DigestKey>;
+
+fn digests_by_name(source: &dyn Source) -> ToolDigests {
+    let pages = (0..source.tool_page_count()).map(|page| source.tools(page));
+    let digests = pages.flatten().filter_map(|tool| {
+        let name = tool.get("name")?.as_str()?.to_owned();
+        Some((name, canonical_json::digest(&tool)))
+    });
+    digests.collect()
 }
 
 impl LiveSource {
@@ -321,7 +328,7 @@ impl LiveSource {
                 *self.seen() = seen;
                 let before = self.current.send_replace(Arc::clone(&source));
                 let facts = (before.report(), source.report());
-                let compare = move || Ok(RefreshReport::between(&before.tools(), &source.tools()));
+                let compare = move || Ok(RefreshReport::between(&*before, &*source));
                 blocking(compare).await?.with_facts(&facts.0, facts.1)
             }
         };

@@ -4,12 +4,14 @@
 //! `parameters`, `operation_body` with `media_types`, `operation_responses`, `paging_detection`,
 //! `security_requirements` and `server_address` each read their part of an `operation`. `schema_dialect`,
 //! `schema_keywords`, `schema_walk` and `schema_closure` translate its schemas. `operation_request` makes a request of
-//! arguments, with `parameter_style`. `openapi_description` is the whole description.
+//! arguments, with `parameter_style`. `openapi_description` is the whole description, `left_out` what of it
+//! is no function.
 //!
 //! Invariant: everything but the call is pure.
 
 mod foreign_formats;
 mod function_names;
+mod left_out;
 mod media_types;
 mod object_members;
 mod openapi_description;
@@ -43,7 +45,8 @@ use serde_json::{Map, Value};
 use tracing::info;
 
 pub use self::{
-    openapi_description::{FunctionSelection, OpenApiDescription, SkippedOperation},
+    left_out::SkippedOperation,
+    openapi_description::{FunctionSelection, OpenApiDescription},
     server_address::ServerOverrides,
 };
 use super::{
@@ -53,21 +56,11 @@ use super::{
     http::{AllowedOrigins, ApiClient, MAX_PAGES, allowed_origins},
     source_config::SourceConfig,
 };
-use mux_files::gzip_text::GzipText;
 use mux_process::malloc_trim;
-
-/// The number of skipped operations that are listed one by one.
-const MAX_LISTED_LEFT_OUT: usize = 20;
-/// The number of those that have one reason.
-const MAX_LISTED_OF_REASON: usize = 3;
-/// The limit for unpacking the tools, more than a source may list.
-const MAX_TOOLS_JSON_BYTES: usize = 1 << 30;
 
 /// A description that was read, with the API that it describes.
 struct OpenApiSource {
     description: OpenApiDescription,
-    /// The tools as compressed JSON; the catalog holds what it needs of them.
-    tools: GzipText,
     api: ApiClient,
     /// The clients of functions with an address of their own, by that address.
     elsewhere: HashMap<String, ApiClient>,
@@ -88,20 +81,16 @@ pub(super) fn read(
     };
     let settings = &making.settings;
     let selection = FunctionSelection::new(&settings.exclude, settings.max_functions);
-    let read = || {
-        let mut description = OpenApiDescription::read(&document.text, &entry, &selection)?;
-        let tools = GzipText::json(&description.take_tools());
-        Ok((tools, description))
-    };
+    let read = || OpenApiDescription::read(&document.text, &entry, &selection);
     // A thread of its own has its own malloc arena, which is returned to the system because nothing stays in it.
     let read = thread::scope(|scope| scope.spawn(read).join());
     let read: Result<_, String> = read.unwrap_or_else(|cause| resume_unwind(cause));
-    let settled = read.map(|(tools, mut description)| {
+    let settled = read.map(|mut description| {
         description.settle();
-        (tools, description)
+        description
     });
     malloc_trim::give_back_small_values();
-    let (tools, description) = settled?;
+    let description = settled?;
     let (origins, notes) = trusted_origins(making, &description);
     let api = making.api(description.base(), origins, description.schemes.clone())?;
     let bases = description.operations.values();
@@ -114,7 +103,6 @@ pub(super) fn read(
     );
     Ok(Arc::new(OpenApiSource {
         description,
-        tools,
         api,
         elsewhere,
         notes,
@@ -157,33 +145,6 @@ fn trusted_origins(
         )));
     }
     (origins, notes)
-}
-
-/// Lists skipped operations: a few of each reason, and how many more there are.
-fn left_out_notes(left_out: &[SkippedOperation]) -> Vec<String> {
-    let mut listed_of_reason = HashMap::<&str, usize>::new();
-    let mut more = BTreeMap::<&str, usize>::new();
-    let mut notes = Vec::new();
-    for SkippedOperation { operation, why } in left_out {
-        let listed = listed_of_reason.entry(why).or_default();
-        if *listed < MAX_LISTED_OF_REASON && notes.len() < MAX_LISTED_LEFT_OUT {
-            *listed += 1;
-            notes.push(format!("{operation} is left out: {why}"));
-        } else {
-            *more.entry(why).or_default() += 1;
-        }
-    }
-    if more.len() > MAX_LISTED_LEFT_OUT {
-        let count: usize = more.values().sum();
-        notes.push(format!("{count} more operations are left out"));
-        return notes;
-    }
-    let more = more.into_iter().map(|(why, count)| match count {
-        1 => format!("1 more operation is left out: {why}"),
-        count => format!("{count} more operations are left out: {why}"),
-    });
-    notes.extend(more);
-    notes
 }
 
 impl OpenApiSource {
@@ -270,9 +231,12 @@ impl Source for OpenApiSource {
         (title.to_owned(), version.to_owned())
     }
 
-    fn tools(&self) -> Vec<Value> {
-        let text = self.tools.read(MAX_TOOLS_JSON_BYTES).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+    fn tools(&self, page: usize) -> Vec<Value> {
+        self.description.tool_pages().page(page)
+    }
+
+    fn tool_page_count(&self) -> usize {
+        self.description.tool_pages().page_count()
     }
 
     fn function_count(&self) -> usize {
@@ -280,7 +244,7 @@ impl Source for OpenApiSource {
     }
 
     fn report(&self) -> SourceReport {
-        let left_out = left_out_notes(self.description.left_out());
+        let left_out = left_out::notes(self.description.left_out());
         let notes = self
             .description
             .notes()

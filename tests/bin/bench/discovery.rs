@@ -144,7 +144,7 @@ fn describe(tool: &DiscoveryTool) -> ToolDescription {
         name: tool.name.clone(),
         title: tool.title.clone(),
         description: tool.description.clone(),
-        input_schema: tool.input_schema(),
+        input_schema: tool.input_schema().into(),
         ..ToolDescription::default()
     }
 }

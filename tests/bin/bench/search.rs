@@ -143,7 +143,8 @@ fn server(number: usize, tools: usize) -> KnownServer {
                 format!("{noun}_id"): { "type": "string", "description": format!("Which {noun}.") },
                 "limit": { "type": "integer", "description": "How many at most." },
                 other: { "type": "string" },
-            } }),
+            } })
+            .into(),
             ..ToolDescription::default()
         }
     });

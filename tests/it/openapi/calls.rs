@@ -319,6 +319,50 @@ fn types_and_tool_listings_include_a_description() {
     assert!(found.to_string().contains("findPetsByStatus"), "{found}");
 }
 
+#[test]
+fn excluded_functions_make_room_and_a_reload_reads_the_description_again() {
+    let shop = Shop::open();
+    let env = TestEnv::new();
+    let tags = ["much"; 12].into_iter().chain(["few"; 2]);
+    let paths: serde_json::Map<String, Value> = tags
+        .enumerate()
+        .map(|(number, tag)| {
+            let operation =
+                json!({ "tags": [tag], "operationId": format!("do{number}"), "responses": {} });
+            (format!("/{number}"), json!({ "get": operation }))
+        })
+        .collect();
+    let file = env.path("many.json");
+    fs::write(
+        &file,
+        json!({ "openapi": "3.1.0", "paths": paths }).to_string(),
+    )
+    .unwrap();
+    let functions = |entry: &str| {
+        env.write_config(&format!(
+            "[sources.many]\nopenapi = {file:?}\nbase_url = {:?}\n{entry}\n",
+            shop.url()
+        ));
+        env.mux(["reload"]).ok();
+        let listed = env.mux(["--json", "tools", "--server", "many"]).ok().stdout;
+        ["much.do0", "much.do9", "much.do11", "few.do12", "few.do13"]
+            .map(|name| listed.contains(&format!("\"{name}\"")))
+    };
+    let limited = "max_functions = 10";
+    let excluded = "max_functions = 10\ntools = { exclude = [\"much.*\"] }";
+    assert_eq!(functions(limited), [true, true, false, false, false]);
+    let told = env.mux(["sources"]).ok().stdout;
+    assert!(
+        told.contains("1 more operation is left out") && told.contains("max_functions"),
+        "{told}"
+    );
+    assert_eq!(functions(excluded), [false, false, false, true, true]);
+    let called = env.result("return await mux.call('many.few.do13', {})");
+    assert!(called.to_string().contains("/13"), "{called}");
+    assert_eq!(functions(limited), [true, true, false, false, false]);
+    assert_eq!(functions("max_functions = 14"), [true; 5]);
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

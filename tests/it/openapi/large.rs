@@ -71,7 +71,7 @@ fn is_whole(name: &str, known: &str, example: &str) {
     );
     assert!(left_out.len() * 100 <= operations(&said), "{left_out:#?}");
     let mut described = Vec::new();
-    for tool in description.tools() {
+    for tool in &description.tools() {
         assert!(can_be_checked(&tool["inputSchema"]), "{}", tool["name"]);
         let result = tool.get("outputSchema").unwrap_or(&Value::Null);
         assert!(
@@ -129,6 +129,15 @@ fn checks(folder: &Path, types: &str, program: &str) {
         .partition(|line| line.contains("wrong.ts(") || line.starts_with(' '));
     assert!(others.is_empty(), "{}", others.join("\n"));
     assert!(!wrong.is_empty(), "{checked:?}");
+}
+
+#[test]
+fn apis_all_operations_of_the_largest_description_are_functions() {
+    for name in ["graph", "ec2"] {
+        let (said, description) = read(name);
+        assert_eq!(description.left_out(), [], "{name}");
+        assert_eq!(description.function_count(), operations(&said), "{name}");
+    }
 }
 
 #[test]

@@ -311,7 +311,7 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
 fn unknown(name: String) -> ToolDescription {
     ToolDescription {
         name,
-        input_schema: serde_json::json!({ "type": "object" }),
+        input_schema: serde_json::json!({ "type": "object" }).into(),
         ..ToolDescription::default()
     }
 }

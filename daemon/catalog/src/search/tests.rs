@@ -128,7 +128,7 @@ fn described(line: &str) -> ToolDescription {
     ToolDescription {
         name: name.to_owned(),
         description: Some(description.to_owned()),
-        input_schema: json!({ "type": "object", "properties": properties }),
+        input_schema: json!({ "type": "object", "properties": properties }).into(),
         ..ToolDescription::default()
     }
 }
@@ -405,7 +405,7 @@ fn pool_of(set: &DiscoverySet) -> Vec<KnownServer> {
         name: tool.name.clone(),
         title: tool.title.clone(),
         description: tool.description.clone(),
-        input_schema: tool.input_schema(),
+        input_schema: tool.input_schema().into(),
         ..ToolDescription::default()
     };
     let servers = set.servers().into_iter();

@@ -45,7 +45,7 @@ impl Pool {
     fn new(schema: &str, rules: &str) -> Self {
         let source = graphql_source(schema);
         Self {
-            tools: source.tools().into(),
+            tools: source.tools(0).into(),
             source,
             rules: rules.to_owned(),
             exclude: Vec::new(),

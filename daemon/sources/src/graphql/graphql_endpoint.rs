@@ -197,7 +197,7 @@ impl Source for GraphqlEndpoint {
         (format!("GraphQL at {}", self.host), String::new())
     }
 
-    fn tools(&self) -> Vec<Value> {
+    fn tools(&self, _page: usize) -> Vec<Value> {
         let made = self.tools.lock().take();
         made.unwrap_or_else(|| tool_list::all(&self.schema, self.depth).tools)
     }

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::future::BoxFuture;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -25,7 +25,7 @@ impl Source for LineSource {
         ("lines".into(), "1".into())
     }
 
-    fn tools(&self) -> Vec<Value> {
+    fn tools(&self, _page: usize) -> Vec<Value> {
         self.0
             .iter()
             .map(|line| {
@@ -98,7 +98,7 @@ async fn opened(making: SourceConfig, folder: &Path) -> Result<OpenedSource, Str
 }
 
 fn names(source: &watch::Receiver<Arc<dyn Source>>) -> Vec<String> {
-    let tools = source.borrow().tools();
+    let tools = source.borrow().tools(0);
     tools
         .iter()
         .map(|tool| tool["name"].as_str().unwrap().to_owned())

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{
     function_names::{OperationNameParts, names},
+    left_out::{self, SkippedOperation},
     openapi_document::{OpenApiDocument, items, members, text},
     operation::{FoundOperation, OpenApiOperation, OperationContext, UnusableOperation},
     schema_closure::SchemaClosures,
@@ -19,20 +20,49 @@ use super::{
     security_requirements::SecurityRequirements,
     server_address::{self, ServerAddress, ServerOverrides},
 };
-use crate::{first_seen_origins::DescribedOrigins as Origins, http::SecurityScheme};
+use crate::{
+    first_seen_origins::DescribedOrigins as Origins,
+    http::SecurityScheme,
+    tool_pages::{ToolPages, ToolPagesWriter},
+};
 use mux_settings::ExcludedTools;
-use mux_text::json_length;
 
 /// The number of operations, offered or not. Microsoft Graph has 11,422.
 const MAX_DESCRIBED_OPERATIONS: usize = 200_000;
-/// The size of all functions together as JSON text; those of Kubernetes take 8 MiB.
-const MAX_FUNCTION_LIST_BYTES: usize = 24 << 20;
-/// Bytes for the schemas that an operation's arguments refer to. A description that is too large for one budget gets
-/// the next smaller one.
-const ARGUMENT_BUDGETS_BYTES: [usize; 4] = [256 << 10, 24 << 10, 3 << 10, 0];
+/// The size of all functions together as JSON text, for each of `max_functions`. Those of Microsoft Graph take 45 MiB,
+/// those of Kubernetes 8.
+const MAX_AVERAGE_FUNCTION_BYTES: usize = 4 << 10;
+/// The `max_functions` for which there is room even if the entry has a smaller one.
+const MIN_FUNCTIONS_WITH_ROOM: usize = 20_000;
+/// A description that is too large for one budget gets the next smaller one.
+const ARGUMENT_BUDGETS: [ArgumentBudget; 4] = [
+    ArgumentBudget {
+        bytes: 256 << 10,
+        most_operations: 2_500,
+    },
+    ArgumentBudget {
+        bytes: 24 << 10,
+        most_operations: 10_000,
+    },
+    ArgumentBudget {
+        bytes: 3 << 10,
+        most_operations: 50_000,
+    },
+    ArgumentBudget {
+        bytes: 0,
+        most_operations: usize::MAX,
+    },
+];
 const HTTP_VERBS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
+
+/// Room for the schemas that an operation's arguments refer to.
+struct ArgumentBudget {
+    bytes: usize,
+    /// Longer descriptions do not get it.
+    most_operations: usize,
+}
 
 /// Which operations of a description become functions.
 #[derive(Clone, Debug)]
@@ -49,7 +79,7 @@ impl FunctionSelection {
         Self {
             exclude: ExcludedTools::new(exclude),
             max_functions,
-            max_bytes: MAX_FUNCTION_LIST_BYTES,
+            max_bytes: max_functions.max(MIN_FUNCTIONS_WITH_ROOM) * MAX_AVERAGE_FUNCTION_BYTES,
         }
     }
 }
@@ -62,19 +92,11 @@ pub struct OpenApiDescription {
     address: ServerAddress,
     /// The origins of its functions and tokens, as written in the description.
     pub(super) origins: Origins,
-    tools: Vec<Value>,
+    tools: ToolPages,
     pub(super) operations: HashMap<String, OpenApiOperation>,
     pub(super) schemes: BTreeMap<String, SecurityScheme>,
     notes: Vec<String>,
     left_out: Vec<SkippedOperation>,
-}
-
-/// An operation that did not become a function.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SkippedOperation {
-    /// Verb and path, such as `GET /pets`.
-    pub operation: String,
-    pub why: String,
 }
 
 impl OpenApiDescription {
@@ -84,7 +106,9 @@ impl OpenApiDescription {
         entry: &ServerOverrides,
         selection: &FunctionSelection,
     ) -> Result<Self, String> {
-        Self::of(&OpenApiDocument::read(text)?, entry, selection)
+        let mut description = Self::of(&OpenApiDocument::read(text)?, entry, selection)?;
+        left_out::find_lines(&mut description.left_out, text);
+        Ok(description)
     }
 
     pub(super) fn of(
@@ -107,6 +131,11 @@ impl OpenApiDescription {
         let named: Vec<OperationNameParts<'_>> = found.iter().map(named).collect();
         let (names, mut notes) = names(&named);
         notes.extend(document.notes.iter().cloned());
+        // Excluded operations count here, so that schemas do not depend on what is excluded.
+        let count = found.len();
+        let budgets = ARGUMENT_BUDGETS
+            .iter()
+            .filter(|budget| count <= budget.most_operations);
         let mut offered: Vec<(FoundOperation<'_>, String)> = found
             .into_iter()
             .zip(names)
@@ -127,8 +156,8 @@ impl OpenApiDescription {
             room: 0,
         };
         let mut functions = DescribedFunctions::default();
-        for room in ARGUMENT_BUDGETS_BYTES {
-            context.room = room;
+        for budget in budgets {
+            context.room = budget.bytes;
             functions = DescribedFunctions::default();
             if functions.read(&context, &offered, selection.max_bytes) {
                 break;
@@ -139,6 +168,7 @@ impl OpenApiDescription {
             operations,
             left_out: unusable,
         } = functions;
+        let tools = tools.finish();
         left_out.extend(unusable);
         let info = root.get("info").unwrap_or(&Value::Null);
         let said = |member: &str| match info.get(member) {
@@ -183,17 +213,22 @@ impl OpenApiDescription {
         named.chain(own).cloned().collect()
     }
 
-    /// MCP tools, in the order of the description.
-    pub fn tools(&self) -> &[Value] {
-        &self.tools
+    pub fn function_count(&self) -> usize {
+        self.operations.len()
     }
 
-    pub(super) fn take_tools(&mut self) -> Vec<Value> {
-        std::mem::take(&mut self.tools)
+    /// MCP tools, in the order of the description.
+    pub fn tools(&self) -> Vec<Value> {
+        self.tools.iter().collect()
+    }
+
+    pub(super) fn tool_pages(&self) -> &ToolPages {
+        &self.tools
     }
 
     /// Reallocates what is kept, in the memory of the calling thread.
     pub(super) fn settle(&mut self) {
+        self.tools.settle();
         let operations = self.operations.clone();
         self.operations = operations;
     }
@@ -211,7 +246,7 @@ impl OpenApiDescription {
 /// The functions that operations became.
 #[derive(Default)]
 struct DescribedFunctions {
-    tools: Vec<Value>,
+    tools: ToolPagesWriter,
     operations: HashMap<String, OpenApiOperation>,
     left_out: Vec<SkippedOperation>,
 }
@@ -230,15 +265,12 @@ impl DescribedFunctions {
             let read = has_steps.map_err(UnusableOperation::from);
             let read = read.and_then(|()| context.read_operation(it, name));
             let read = read.and_then(|(tool, operation)| {
-                let length = json_length::of(&tool, left);
+                let length = self.tools.add(&tool, left);
                 left -= length.ok_or(UnusableOperation::NoRoom(max_bytes))?;
-                Ok((tool, operation))
+                Ok(operation)
             });
             match read {
-                Ok((tool, operation)) => {
-                    self.tools.push(tool);
-                    self.operations.insert(name.clone(), operation);
-                }
+                Ok(operation) => drop(self.operations.insert(name.clone(), operation)),
                 Err(UnusableOperation::NoRoom(_)) if context.room > 0 => return false,
                 Err(why) => self.left_out.push(left_out_of(it, &why)),
             }
@@ -256,6 +288,7 @@ fn found(document: &OpenApiDocument) -> (Vec<FoundOperation<'_>>, Vec<SkippedOpe
                 left_out.push(SkippedOperation {
                     operation: path.clone(),
                     why: why.to_string(),
+                    line: None,
                 });
                 continue;
             }
@@ -287,6 +320,7 @@ fn left_out_of(found: &FoundOperation<'_>, why: &UnusableOperation) -> SkippedOp
     SkippedOperation {
         operation: format!("{} {}", found.verb.to_ascii_uppercase(), found.path),
         why: why.to_string(),
+        line: None,
     }
 }
 

@@ -154,7 +154,7 @@ impl SourceBridge {
                 }))
             }
             "ping" => Ok(json!({})),
-            "tools/list" => self.list_source_tools().await,
+            "tools/list" => self.list_source_tools(&params).await,
             "tools/call" => {
                 let tool = match params.remove("name") {
                     Some(Value::String(name)) => name,
@@ -174,15 +174,31 @@ impl SourceBridge {
         })
     }
 
-    /// Lists the tools on a blocking thread: building a long list takes time.
-    async fn list_source_tools(&self) -> Result<Value, Value> {
+    /// Lists a page of the tools on a blocking thread, because unpacking it takes time. The cursor is the number of the
+    /// page. If the source is replaced between two pages, the client side is told to list its tools again.
+    async fn list_source_tools(&self, params: &Map<String, Value>) -> Result<Value, Value> {
+        let page = match params.get("cursor") {
+            None => Ok(0),
+            Some(cursor) => cursor.as_str().unwrap_or_default().parse::<usize>(),
+        };
+        let page = page.map_err(|_| {
+            json_rpc_error(
+                ErrorCode::INVALID_PARAMS,
+                "the cursor is not from this server",
+            )
+        })?;
         let source = self.current_source();
-        let tools = tokio::task::spawn_blocking(move || source.tools()).await;
+        let is_last = page.saturating_add(1) >= source.tool_page_count();
+        let tools = tokio::task::spawn_blocking(move || source.tools(page)).await;
         let tools = tools.map_err(|_| {
             let message = "its functions could not be listed: see `mux logs`";
             json_rpc_error(ErrorCode::INTERNAL_ERROR, message)
         })?;
-        Ok(json_object([("tools", Value::Array(tools))]))
+        let mut result = json_object([("tools", Value::Array(tools))]);
+        if !is_last {
+            result["nextCursor"] = (page + 1).to_string().into();
+        }
+        Ok(result)
     }
 
     async fn call_source(

@@ -193,7 +193,7 @@ async fn fetch_tools_pages(
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
         cursor = pages.add_page(&mut page.items, page.next.take());
-        // A source sends its whole list as one page.
+        // A page can be long.
         let repairs = Arc::clone(repairs);
         let read = blocking_pool::run(move || {
             let length = json_length::of(&page.items, remaining)?;

@@ -8,7 +8,8 @@ fn tool(name: &str, description: &str) -> ToolDescription {
     ToolDescription {
         name: name.into(),
         description: Some(description.into()),
-        input_schema: json!({ "type": "object", "properties": { "a": { "type": "string" } } }),
+        input_schema: json!({ "type": "object", "properties": { "a": { "type": "string" } } })
+            .into(),
         ..ToolDescription::default()
     }
 }
@@ -47,7 +48,9 @@ fn changed_tool_is_refused_and_shows_its_trusted_definition() {
     assert_eq!((standing(&set, "x"), pinned), ("trusted", true));
 
     let mut poisoned = tool("x", "POISON");
-    poisoned.input_schema["properties"]["POISON"] = json!({});
+    let mut schema = poisoned.input_schema.parse();
+    schema["properties"]["POISON"] = json!({});
+    poisoned.input_schema = schema.into();
     poisoned.extra.insert("title".into(), json!("POISON"));
     poisoned.title = Some("POISON".into());
     let (set, pinned) = judge(&mut book, &[poisoned.clone()], OnChange::Refuse);
@@ -122,7 +125,9 @@ fn sets_in_another_order_keep_the_trusted_definition() {
             "x",
             &format!("Never deletes, always asks.\nAllowed commands: {commands}"),
         );
-        tool.input_schema["required"] = required;
+        let mut schema = tool.input_schema.parse();
+        schema["required"] = required;
+        tool.input_schema = schema.into();
         tool
     };
     for on_change in [OnChange::Refuse, OnChange::Warn] {
@@ -187,7 +192,7 @@ fn stricter_hints_and_added_output_schemas_need_no_decision() {
         OnChange::Refuse,
     );
     let mut stricter = hinted(json!({ "destructiveHint": true, "openWorldHint": true }));
-    stricter.output_schema = Some(json!({ "description": "POISON" }));
+    stricter.output_schema = Some(json!({ "description": "POISON" }).into());
     let (set, _) = judge(&mut book, &[stricter.clone()], OnChange::Refuse);
     let shown = set.find("x").unwrap();
     assert_eq!(

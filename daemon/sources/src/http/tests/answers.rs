@@ -11,7 +11,7 @@ use mux_settings::ResultCheck;
 async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
     let described = mux_catalog::ToolDescription {
         name: "t".into(),
-        input_schema: json!({}),
+        input_schema: json!({}).into(),
         ..Default::default()
     };
     let set = mux_catalog::ToolSet::new("shop", vec![described], &[], &Default::default());

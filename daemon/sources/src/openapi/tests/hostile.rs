@@ -45,9 +45,9 @@ fn json_of(schema: &Value) -> Value {
     json!({ "content": { "application/json": { "schema": schema } } })
 }
 
-fn arguments(description: &OpenApiDescription) -> Vec<&Value> {
-    let schemas = description.tools().iter().map(|tool| &tool["inputSchema"]);
-    schemas.collect()
+fn arguments(description: &OpenApiDescription) -> Vec<Value> {
+    let tools = description.tools().into_iter();
+    tools.map(|tool| tool["inputSchema"].clone()).collect()
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn mutually_composed_objects_are_not_flattened() {
     } } });
     let description = read(paths, json!({ "schemas": schemas }));
     assert_eq!(description.left_out(), []);
-    let arguments = arguments(&description)[0];
+    let arguments = &arguments(&description)[0];
     assert_eq!(arguments["properties"]["body"]["$ref"], "#/$defs/S0");
     assert_eq!(arguments["$defs"].as_object().unwrap().len(), 18);
 }
@@ -122,7 +122,8 @@ fn argument_types_that_do_not_fit_are_described_by_name() {
         .map(|tool| tool.to_string().len())
         .sum();
     assert!(bytes <= TEST_LIST_BYTES, "{bytes}");
-    let definitions = arguments(&description)[7]["$defs"].as_object().unwrap();
+    let arguments = arguments(&description);
+    let definitions = arguments[7]["$defs"].as_object().unwrap();
     assert!(
         definitions["Input7"]["properties"].is_object(),
         "the nearest is there"

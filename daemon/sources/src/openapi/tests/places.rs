@@ -84,8 +84,9 @@ fn tool_meta_names_the_address_and_credentials() {
     };
     let credentials = |text: &str, entry: &ServerOverrides| -> Vec<Value> {
         let description = OpenApiDescription::read(text, entry, &everything()).unwrap();
-        let calls = description.tools().iter();
-        calls
+        let tools = description.tools();
+        tools
+            .iter()
             .map(|tool| tool["_meta"]["mux/http"].clone())
             .collect()
     };

@@ -1,6 +1,6 @@
 //! Keys that occur more than once in a description.
 
-use super::{OpenApiDescription, entry};
+use super::{OpenApiDescription, entry, everything};
 
 const JSON: &str = r#"{
   "openapi": "3.0.0",

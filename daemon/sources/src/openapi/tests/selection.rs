@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{FunctionSelection, OpenApiDescription, left_out_notes},
+    super::{FunctionSelection, OpenApiDescription, left_out},
     entry,
 };
 
@@ -67,7 +67,7 @@ fn names_do_not_depend_on_what_is_excluded() {
 #[test]
 fn operations_beyond_the_limit_are_one_note_that_names_the_keys() {
     let text = description(50, 0);
-    let notes = left_out_notes(select(&text, &[], 10).left_out());
+    let notes = left_out::notes(select(&text, &[], 10).left_out());
     assert_eq!(notes.len(), 4, "{notes:#?}");
     assert!(notes[0].starts_with("GET /much/10 is left out: "));
     assert!(
