@@ -68,8 +68,8 @@ struct OpenApiSource {
     notes: Vec<SourceNote>,
 }
 
-/// Reads a description. With a thousand operations it takes a second and hundreds of megabytes, of which a few are
-/// kept.
+/// Reads a description. With ten thousand operations it takes seconds and hundreds of megabytes, most of them for the
+/// parsed text, of which a few are kept.
 pub(super) fn read(
     making: &SourceConfig,
     document: &DescriptionDocument,

@@ -1,12 +1,18 @@
 //! What large APIs cost as sources: read, as types, checked against, kept in the daemon, and offered to a model.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use anyhow::{Context, ensure};
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_client::{ClientIdentity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{CheckRequest, endpoint::Dirs};
 use mux_sources::openapi::{FunctionSelection, OpenApiDescription, ServerOverrides};
+use mux_tests::process;
 use mux_typegen::{ServerDecl, declarations};
 use serde_json::{Value, json};
 
@@ -32,6 +38,10 @@ const APIS: [(&str, &str); 3] = [
 ];
 /// A text is read and generated so often at most.
 const FEW: usize = 5;
+/// The number of descriptions whose memory is measured.
+const LARGEST: usize = 10;
+/// Memory that is being given back has been given back.
+const SETTLED: Duration = Duration::from_secs(4);
 
 pub(crate) async fn measure(
     place: &Place,
@@ -55,6 +65,7 @@ pub(crate) async fn measure(
             &format!("{}; {}", mebibytes(one.rss), mebibytes(one.compiler)),
         );
     }
+    largest(place, folder).await?;
     let names = APIS.map(|(name, _)| name);
     let all = daemon(place, compiler, folder, &names, APIS[0].1, rounds).await?;
     row("all three: first check in a new daemon", &all.first);
@@ -63,6 +74,56 @@ pub(crate) async fn measure(
         "all three: RSS of the daemon; of the compiler",
         &format!("{}; {}", mebibytes(all.rss), mebibytes(all.compiler)),
     );
+    Ok(())
+}
+
+/// The largest descriptions of the folder: what each takes as the only source of a new daemon.
+async fn largest(place: &Place, folder: &Path) -> anyhow::Result<()> {
+    let mut files: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        files.push((entry.metadata()?.len(), entry.path()));
+    }
+    files.sort();
+    let bare = place.beside("")?;
+    bare.mux(&["status"])?;
+    tokio::time::sleep(SETTLED).await;
+    let bare = process::resident_bytes(bare.pid()?);
+    let head = "MiB of text | functions | left out | until mux tools has them | peak | after (more than without sources)";
+    fact("the largest descriptions", head);
+    for (bytes, file) in files.iter().rev().take(LARGEST) {
+        let name = file.file_stem().and_then(|name| name.to_str());
+        let name = name.context("a description without a name")?;
+        let home = place.beside(&format!(
+            "[sources.api]\nopenapi = {file:?}\nbase_url = \"http://127.0.0.1:9\"\n"
+        ))?;
+        let mut listed = Samples::default();
+        listed.time(|| home.mux(&["tools", "--server", "api"]))?;
+        let pid = home.pid()?;
+        tokio::time::sleep(SETTLED).await;
+        let text = fs::read_to_string(file)?;
+        let selection = FunctionSelection::new(&[], 20_000);
+        let entry = ServerOverrides {
+            base_url: Some("https://api.example".into()),
+            ..ServerOverrides::default()
+        };
+        let description = OpenApiDescription::read(&text, &entry, &selection);
+        let description = description.map_err(anyhow::Error::msg)?;
+        let after = process::resident_bytes(pid);
+        fact(
+            name,
+            &format!(
+                "{:.1} | {} | {} | {:.1} s | {} | {} ({})",
+                *bytes as f64 / f64::from(1 << 20),
+                description.function_count(),
+                description.left_out().len(),
+                listed.median().as_secs_f64(),
+                mebibytes(process::peak_bytes(pid)),
+                mebibytes(after),
+                mebibytes(after.saturating_sub(bare)),
+            ),
+        );
+    }
     Ok(())
 }
 
@@ -86,8 +147,9 @@ fn generated(
     for _ in 1..rounds {
         description = read_once()?;
     }
-    let described = description.tools().iter();
-    let described = described
+    let tools = description.tools();
+    let described = tools
+        .iter()
         .filter_map(ToolDescription::of_definition)
         .collect();
     let set = ToolSet::new(name, described, &[], &Default::default());
@@ -115,10 +177,7 @@ fn generated(
         &typed,
     );
     let kibibytes = |member: &str| {
-        let schemas = description
-            .tools()
-            .iter()
-            .filter_map(|tool| tool.get(member));
+        let schemas = tools.iter().filter_map(|tool| tool.get(member));
         schemas
             .map(|schema| schema.to_string().len())
             .sum::<usize>()
@@ -133,7 +192,7 @@ fn generated(
         ),
     );
     // As a model is given tools: name, description, schema of the arguments.
-    let plain = description.tools().iter().map(|tool| {
+    let plain = tools.iter().map(|tool| {
         json!({ "name": tool["name"], "description": tool.get("description"), "input_schema": tool["inputSchema"] })
     });
     let plain = count(&Value::Array(plain.collect()).to_string());
