@@ -18,6 +18,9 @@ use mux_typegen::normal_form::normalize;
 
 /// Once there are so many notes, no further schemas are searched for more.
 const MAX_SCHEMA_NOTES: usize = 100;
+/// The texts of a list whose schemas are searched for notes: reading each schema delays a list of ten thousand tools by
+/// seconds.
+const MAX_NOTED_BYTES: usize = 8 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct ToolDrafts {
@@ -154,7 +157,7 @@ impl ToolDrafts {
         let output = schemas.output.as_ref();
         let output = output.map(|schema| (schema, " (result)"));
         for (schema, side) in [input, output].into_iter().flatten() {
-            if self.schema_notes.len() >= MAX_SCHEMA_NOTES {
+            if self.schema_notes.len() >= MAX_SCHEMA_NOTES || self.sheet.len() > MAX_NOTED_BYTES {
                 return;
             }
             let notes = normalize(schema).notes.into_iter();

@@ -74,7 +74,7 @@ impl ListKey {
                 if source.kind == SourceKind::Graphql {
                     return Self(digest.key());
                 }
-                // What is excluded is not even listed.
+                // An excluded function is not even listed.
                 let digest = digest.text(&source.max_functions.to_string());
                 let patterns = source.exclude.iter();
                 patterns.fold(digest, |digest, pattern| digest.text(pattern))

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The number of operations that are listed one by one.
 const MAX_LISTED: usize = 20;
-/// The number of those that have one reason.
+/// The number of operations with one reason that are listed.
 const MAX_LISTED_OF_REASON: usize = 3;
 
 /// An operation that did not become a function.
@@ -15,7 +15,7 @@ pub struct SkippedOperation {
     /// Verb and path, such as `GET /pets`. Only the path, if it has no operations that can be read.
     pub operation: String,
     pub why: String,
-    /// Its line in the description, counted from 1, if it is listed and the line is certain.
+    /// The line in the description, counted from 1, if the operation is listed and the line is certain.
     pub line: Option<usize>,
 }
 
