@@ -1,6 +1,7 @@
 //! OpenAPI descriptions as functions: small ones as test data, large ones as published.
 
 mod calls;
+mod every_function;
 mod fastapi;
 mod large;
 mod shop;

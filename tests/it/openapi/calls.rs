@@ -274,20 +274,34 @@ fn pages_before_a_failed_one_come_with_a_warning() {
     let env = home(&shop, &["paging"], "");
     let warning = "page 3: GET /linked answered HTTP 500 Internal Server Error: out of things; the result holds the \
                    items of the 2 pages before it";
-    let run = env.run("return (await mux.paging.linked.getLinked({ fail: true, $pages: 9 })).length");
+    let run =
+        env.run("return (await mux.paging.linked.getLinked({ fail: true, $pages: 9 })).length");
     assert_eq!(run.code, 0, "{run:#?}");
     assert_eq!(run.stdout.trim(), "6");
     assert!(run.stderr.contains(warning), "{run:#?}");
-    let call = env.mux(["call", "paging.linked.getLinked", "fail=true", "$pages=9"]).ok();
+    let call = env
+        .mux(["call", "paging.linked.getLinked", "fail=true", "$pages=9"])
+        .ok();
     assert!(call.stdout.contains("thing 5"), "{call:#?}");
     assert!(call.stderr.contains(warning), "{call:#?}");
-    let raw = env.result("return (await mux.call.raw('paging.linked.getLinked', { fail: true, $pages: 9 }))._meta");
-    assert_eq!((&raw["pages"], &raw["more"], &raw["mux/warning"]), (&json!(2), &json!(true), &json!(warning)));
+    let raw = env.result(
+        "return (await mux.call.raw('paging.linked.getLinked', { fail: true, $pages: 9 }))._meta",
+    );
+    assert_eq!(
+        (&raw["pages"], &raw["more"], &raw["mux/warning"]),
+        (&json!(2), &json!(true), &json!(warning))
+    );
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let arguments = json!({ "fail": true, "$pages": 9 });
-    let called = agent.call("call", json!({ "path": "paging.linked.getLinked", "args": arguments }));
+    let called = agent.call(
+        "call",
+        json!({ "path": "paging.linked.getLinked", "args": arguments }),
+    );
     let texts = called["content"].to_string();
-    assert!(texts.contains(warning) && texts.contains("thing 5"), "{called}");
+    assert!(
+        texts.contains(warning) && texts.contains("thing 5"),
+        "{called}"
+    );
 }
 
 #[test]

@@ -27,14 +27,19 @@ fn real_fastapi_application_takes_files_in_every_way() {
     ));
     let named = json!({ "name": "a.txt", "type": "text/plain", "base64": HELLO });
     let seen = json!({ "name": "a.txt", "type": "text/plain", "text": "hello" });
-    let plain = |name: &str| json!({ "name": name, "type": "application/octet-stream", "text": "hello" });
+    let plain =
+        |name: &str| json!({ "name": name, "type": "application/octet-stream", "text": "hello" });
     for (function, arguments, expected) in [
         ("one", json!({ "file": HELLO }), plain("file")),
         ("one", json!({ "file": named }), seen.clone()),
         ("optional", json!({ "file": HELLO }), plain("file")),
         ("optional", json!({ "file": named }), seen.clone()),
         ("optional", json!({}), json!(null)),
-        ("several", json!({ "files": [HELLO, named] }), json!([plain("files"), seen])),
+        (
+            "several",
+            json!({ "files": [HELLO, named] }),
+            json!([plain("files"), seen]),
+        ),
         ("some", json!({ "files": [named] }), json!([seen])),
         ("some", json!({}), json!([])),
         ("raw", json!({ "data": HELLO }), json!("hello")),
@@ -45,7 +50,11 @@ fn real_fastapi_application_takes_files_in_every_way() {
             json!({ "note": "n", "tags": ["x", "y"], "file": named }),
             json!({ "note": "n", "tags": ["x", "y"], "file": seen }),
         ),
-        ("things", json!({ "$pages": 10 }), json!([0, 1, 2, 3, 4, 5, 6, 7])),
+        (
+            "things",
+            json!({ "$pages": 10 }),
+            json!([0, 1, 2, 3, 4, 5, 6, 7]),
+        ),
     ] {
         let code = format!("return await mux.api.{function}.{function}({arguments})");
         assert_eq!(env.result(&code), expected, "{function} {arguments}");

@@ -222,7 +222,8 @@ fn apis_have_hardly_an_operation_whose_text_seems_to_instruct_a_model() {
     let mut alarms = Vec::new();
     for name in NAMES {
         let (_, description) = read(name);
-        let described = description.tools().iter();
+        let tools = description.tools();
+        let described = tools.iter();
         let described = described.map(|tool| ToolDescription::of_definition(tool).unwrap());
         let set = ToolSet::new(name, described.collect(), &[], &Default::default());
         for tool in set.iter() {

@@ -151,7 +151,11 @@ async fn linked(uri: Uri, RawQuery(query): RawQuery) -> Response {
     if 3 * page >= THINGS {
         return Json(things).into_response();
     }
-    let fail = if query.is_some_and(|query| query.contains("fail")) { "&fail=1" } else { "" };
+    let fail = if query.is_some_and(|query| query.contains("fail")) {
+        "&fail=1"
+    } else {
+        ""
+    };
     let next = format!("<{}?page={}{fail}>; rel=\"next\"", uri.path(), page + 1);
     ([(header::LINK, next)], Json(things)).into_response()
 }

@@ -65,8 +65,13 @@ impl<'a> FlatObject<'a> {
             }
             !read_only
         });
-        self.required
-            .retain(|name| !left_out.contains(name.as_str()));
+        let properties = &self.properties.indices;
+        let is_closed = self.closed;
+        // A closed object cannot have a member that it does not describe.
+        self.required.retain(|name| {
+            !left_out.contains(name.as_str())
+                && (!is_closed || properties.contains_key(name.as_str()))
+        });
         self
     }
 }

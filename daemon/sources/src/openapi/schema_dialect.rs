@@ -294,7 +294,8 @@ impl SchemaTranslator<'_> {
         Some(cut(value.as_str()?, most).into())
     }
 
-    /// Adds `required`, without the members that are not for this direction.
+    /// Adds `required`, without the members that are not for this direction, and without those that a closed object
+    /// cannot have: some descriptions require a member under its former name.
     fn without_members(
         &self,
         map: &Map<String, Value>,
@@ -305,13 +306,14 @@ impl SchemaTranslator<'_> {
         };
         let document = self.dialect.document;
         document.steps(required.len() + self.absent.len())?;
+        let is_closed = is_closed(map);
         let absent: HashSet<&str> = self.absent.iter().map(String::as_str).collect();
         let (mut names, mut known) = (Vec::new(), HashSet::new());
         for name in required.iter().filter_map(Value::as_str) {
             let member = map.get("properties").and_then(|all| all.get(name));
             let left_out = match member {
                 Some(member) => self.dialect.is_left_out(member, self.direction),
-                None => absent.contains(name),
+                None => is_closed || absent.contains(name),
             };
             if !left_out && known.insert(name) {
                 names.push(name);
@@ -322,6 +324,13 @@ impl SchemaTranslator<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an object has no members but its own `properties`.
+fn is_closed(map: &Map<String, Value>) -> bool {
+    let opens = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
+    map.get("additionalProperties") == Some(&Value::Bool(false))
+        && !opens.iter().any(|keyword| map.contains_key(*keyword))
 }
 
 /// The number of values in a value, with itself.
@@ -377,6 +386,26 @@ mod tests {
         ] {
             let found = said("3.0.3", SchemaDirection::Arguments, schema.clone()).unwrap();
             assert_eq!(found, expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn member_that_a_closed_object_cannot_have_is_not_required() {
+        let object = |more: Value| {
+            let mut schema = json!({ "properties": { "a": {} }, "required": ["a", "b"] });
+            schema
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().cloned().unwrap());
+            said("3.0.3", SchemaDirection::Arguments, schema).unwrap()
+        };
+        let closed = object(json!({ "additionalProperties": false }));
+        assert_eq!(closed["required"], json!(["a"]));
+        for open in [
+            json!({}),
+            json!({ "additionalProperties": false, "allOf": [{ "properties": { "b": {} } }] }),
+        ] {
+            assert_eq!(object(open)["required"], json!(["a", "b"]));
         }
     }
 

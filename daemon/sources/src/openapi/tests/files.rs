@@ -42,7 +42,7 @@ async fn sent(description: &OpenApiDescription, arguments: Value) -> String {
 #[tokio::test]
 async fn file_behind_any_composition_is_a_file() {
     let binary = json!({ "type": "string", "format": "binary" });
-    let null = json!({ "type": "null" });
+    let nothing = json!({ "type": "null" });
     let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let media = json!({ "type": "string", "contentMediaType": "application/octet-stream" });
     for (version, member) in [
@@ -59,16 +59,16 @@ async fn file_behind_any_composition_is_a_file() {
             "3.0.3",
             json!({ "oneOf": [to("Wrapped"), { "type": "array", "items": binary }] }),
         ),
-        ("3.1.0", json!({ "anyOf": [binary, null] })),
+        ("3.1.0", json!({ "anyOf": [binary, nothing] })),
         (
             "3.1.0",
             json!({ "type": ["string", "null"], "format": "binary" }),
         ),
         (
             "3.1.0",
-            json!({ "oneOf": [{ "allOf": [to("Wrapped")] }, null] }),
+            json!({ "oneOf": [{ "allOf": [to("Wrapped")] }, nothing] }),
         ),
-        ("3.1.0", json!({ "anyOf": [media, null] })),
+        ("3.1.0", json!({ "anyOf": [media, nothing] })),
         ("3.1.0", to("Wrapped")),
     ] {
         let schema = json!({ "type": "object", "properties": { "f": member } });

@@ -128,7 +128,8 @@ fn path_parameters_with_marks_of_routers_meet_their_descriptions() {
     ] {
         let parameter = json!({ "name": name, "in": place, "schema": { "type": "string" } });
         let text = json!({ "openapi": "3.0.0", "paths": { path: { "get": { "parameters": [parameter] } } } });
-        let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
+        let description =
+            OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
         let (_, operation) = description.operations.iter().next().unwrap();
         let name = &operation.parameters[0].argument;
         let arguments = json!({ name: value }).as_object().cloned().unwrap();
