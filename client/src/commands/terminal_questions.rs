@@ -173,7 +173,7 @@ impl TerminalQuestions {
 
     fn report_declined(&self, server: String) {
         let print = move || render::elicitation_unanswered(&server, "declined", NO_TERMINAL);
-        if let Some(spinner) = &self.spinner {
+        if let Some(spinner) = self.spinner.as_ref().filter(|_| !self.is_mute) {
             spinner.aside(print);
         }
     }
@@ -189,8 +189,9 @@ impl TerminalQuestions {
     }
 
     fn is_idle(&self, session: &Session) -> bool {
-        let shows_declined = self.spinner.is_some() && !self.is_mute;
-        !(self.asks() || shows_declined) || session.require_feature("approvals").is_err()
+        // A call warns on standard error with `--json`, too.
+        let shows_notices = self.spinner.is_some() && (!self.is_mute || self.call.is_some());
+        !(self.asks() || shows_notices) || session.require_feature("approvals").is_err()
     }
 
     fn asks(&self) -> bool {
@@ -252,14 +253,16 @@ impl TerminalQuestions {
             NoticeKind::ApprovalAsked {
                 cause: Cause::Call(_),
                 asked,
-            } if self.call.is_some() && !self.asks() => prompts.print_pending(asked),
+            } if self.call.is_some() && !self.asks() && !self.is_mute => {
+                prompts.print_pending(asked)
+            }
             NoticeKind::Progress {
                 cause: Cause::Call(_),
                 progress,
                 total,
                 message,
             } => {
-                if let Some(path) = &self.call {
+                if let Some(path) = self.call.as_ref().filter(|_| !self.is_mute) {
                     let message = message.as_deref();
                     let line = render::call_progress_line(path, progress, total, message);
                     prompts.terminal.update_progress(&line);

@@ -29,8 +29,8 @@
 //!   to, for policy.
 //! - `http` sends requests. `api_client` is an API at its address, with `request_credentials` and `token_fetcher`,
 //!   within `allowed_origins`, at the rate of `source_rate_limiter`, retried by `retry_policy`. `send_request`,
-//!   `body_encoding`, `dot_segments`, `api_response`, `call_result`, `error_reason`, `link_header` and `pagination` are
-//!   the parts of a request and its response. `secret_mask` removes secrets from responses. `entry_state` outlives a
+//!   `body_encoding`, `dot_segments`, `api_response`, `call_result`, `error_reason` are the parts of a request and its
+//!   response. `pagination` joins pages, with `next_page`, `paging_hints` and `link_header`. `secret_mask` removes secrets from responses. `entry_state` outlives a
 //!   description.
 //!
 //! Descriptions are read as JSON values, because schemas must stay JSON Schema and a broken operation must not affect

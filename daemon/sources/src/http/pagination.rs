@@ -23,6 +23,8 @@ use mux_process::blocking_pool;
 
 /// The number of pages in one call.
 pub(crate) const MAX_PAGES: usize = 100;
+/// The maximum length of the reason for a missing page, which may hold the API's words.
+const MAX_PROBLEM_BYTES: usize = 2 << 10;
 /// Longer bodies are parsed off the runtime's threads.
 const LONG_BODY_BYTES: usize = 64 << 10;
 /// The nesting of the list in a response.
@@ -73,6 +75,17 @@ pub(crate) enum CursorParameter {
     Body(String),
 }
 
+/// Why no further page is read.
+#[derive(Debug, Eq, PartialEq)]
+enum ListEnd {
+    /// The last page was read.
+    Last,
+    /// The caller wants no more pages.
+    More,
+    /// The next page could not be read, for this reason.
+    Missing(String),
+}
+
 /// A response that was read as a page.
 struct Page {
     reply: ApiResponse,
@@ -115,59 +128,53 @@ impl ApiClient {
             progress.progress(pages as f64, Some(most as f64), &format!("page {pages}"));
         };
         report(joined.pages);
-        loop {
+        let end = loop {
             let step = position.next(plan, &request, &hints, joined.last_item());
             let (target, reason) = match step {
                 NextStep::To(target, reason) => (target, reason),
-                NextStep::End => return Ok(joined.finish(self, &last_reply, false, None)),
+                NextStep::End => break ListEnd::Last,
                 NextStep::Unknown => {
-                    let problem =
-                        "the response says that there are more pages, and not how to request them";
-                    return Ok(joined.finish(self, &last_reply, true, Some(problem)));
+                    break ListEnd::Missing(
+                        "the response says that there are more pages, and not how to request them"
+                            .into(),
+                    );
                 }
             };
             if joined.pages == most {
-                return Ok(joined.finish(self, &last_reply, true, None));
+                break ListEnd::More;
             }
-            let leads = self.apply(target, &mut request, &url);
-            let read = match leads {
+            match self.apply(target, &mut request, &url) {
+                Ok(next) => url = next,
+                Err(failure) => break ListEnd::Missing(failure.to_string()),
+            }
+            if !requested.insert(request_key(&request, &url)) {
                 // A page that leads back ends the list.
-                Ok(next) if !requested.insert(request_key(&request, &next)) => {
-                    return Ok(joined.finish(self, &last_reply, false, None));
-                }
-                Ok(next) => {
-                    url = next;
-                    self.send_to(&request, url.clone(), progress).await
-                }
-                Err(failure) => Err(failure),
-            };
-            let page = match read {
+                break ListEnd::Last;
+            }
+            let page = match self.send_to(&request, url.clone(), progress).await {
                 Ok(reply) => self.read_page(reply).await,
-                Err(failure) => {
-                    let problem = failure.to_string();
-                    return Ok(joined.finish(self, &last_reply, true, Some(&problem)));
-                }
+                Err(failure) => break ListEnd::Missing(failure.to_string()),
             };
+            let may_be_beyond = reason == NextReason::Guessed;
             let status = page.reply.status;
             if !status.is_success() {
-                if reason == NextReason::Guessed && BEYOND_THE_END.contains(&status) {
-                    return Ok(joined.finish(self, &last_reply, false, None));
+                if may_be_beyond && BEYOND_THE_END.contains(&status) {
+                    break ListEnd::Last;
                 }
                 let failure = self.result(&request, &page.reply);
-                let problem = failure["content"][0]["text"].as_str();
-                return Ok(joined.finish(self, &last_reply, true, problem));
+                let text = failure["content"][0]["text"].as_str().unwrap_or_default();
+                break ListEnd::Missing(text.to_owned());
             }
             let body = match page.body {
                 Some(body) if joined.is_alike(&body) => body,
                 // Beyond the end, some APIs answer with an empty body, null or a message.
-                body if page.reply.body.is_empty()
-                    || body.is_some() && reason == NextReason::Guessed =>
-                {
+                body if page.reply.body.is_empty() || (body.is_some() && may_be_beyond) => {
                     json!({})
                 }
                 _ => {
-                    let problem = "the page is not a list like the pages before it";
-                    return Ok(joined.finish(self, &last_reply, true, Some(problem)));
+                    break ListEnd::Missing(
+                        "the page is not a list like the pages before it".into(),
+                    );
                 }
             };
             if joined.repeats(&body) {
@@ -176,17 +183,21 @@ impl ApiClient {
                     position.skip_probe();
                     continue;
                 }
-                let problem = "the API repeats the page before it";
-                let problem = (reason != NextReason::Guessed).then_some(problem);
-                return Ok(joined.finish(self, &last_reply, problem.is_some(), problem));
+                // Beyond the end, some APIs answer with the last page.
+                if may_be_beyond {
+                    break ListEnd::Last;
+                }
+                break ListEnd::Missing("the API repeats the page before it".into());
             }
             position.advance(item_count(&body, &joined.list), reason);
-            if let Err(problem) = joined.add(body, &page.reply) {
-                return Ok(joined.finish(self, &last_reply, true, Some(&problem)));
+            if let Err(limit) = joined.add(body, &page.reply) {
+                break ListEnd::Missing(limit);
             }
             report(joined.pages);
             (hints, last_reply) = (page.hints, page.reply);
-        }
+        };
+        let meta = call_result::meta(&last_reply, self.mask());
+        Ok(joined.finish(meta, &end))
     }
 
     async fn read_page(&self, reply: ApiResponse) -> Page {
@@ -410,31 +421,21 @@ impl JoinedPages {
         Ok(())
     }
 
-    /// The result. `problem` is the reason why the next page is missing.
-    fn finish(
-        self,
-        api: &ApiClient,
-        reply: &ApiResponse,
-        more: bool,
-        problem: Option<&str>,
-    ) -> Value {
+    /// The result, with its `_meta` so far.
+    fn finish(self, mut meta: Value, end: &ListEnd) -> Value {
         let pages = self.pages;
-        let mut meta = call_result::meta(reply, api.mask());
         meta["pages"] = pages.into();
-        meta["more"] = more.into();
+        meta["more"] = (*end != ListEnd::Last).into();
         let mut result = call_result::json_result(self.body.to_string(), self.body, meta);
-        if let Some(problem) = problem {
-            let count = match pages {
+        if let ListEnd::Missing(problem) = end {
+            let problem = &problem[..problem.floor_char_boundary(MAX_PROBLEM_BYTES)];
+            let before = match pages {
                 1 => "the page before it".to_owned(),
                 _ => format!("the {pages} pages before it"),
             };
-            warn(
-                &mut result,
-                &format!(
-                    "page {}: {problem}; the result holds the items of {count}",
-                    pages + 1
-                ),
-            );
+            let next = pages + 1;
+            let warning = format!("page {next}: {problem}; the result holds the items of {before}");
+            warn(&mut result, &warning);
         }
         result
     }
