@@ -359,7 +359,10 @@ impl Gateway {
         let outcome = match sent {
             Ok(DispatchedCall { tool, answer }) => {
                 match search_answer(&server, &path, answer).await {
-                    Ok(result) if raw => Ok(json_weight::to_text(result).await),
+                    Ok(result) if raw => {
+                        let result = without_foreign_warning(&server, result);
+                        Ok(json_weight::to_text(result).await)
+                    }
                     Ok(result) => {
                         if let Some(warning) = source_warning(&server, &result) {
                             observer.call_warned(&path, &warning);
@@ -471,13 +474,28 @@ async fn ready_session(
     }
 }
 
-/// The warning beside the result of a source, such as a page that could not be read. Other servers cannot warn in the
-/// name of muxd.
+/// The warning beside the result of a source, such as a page that could not be read.
 fn source_warning(server: &Server, result: &Value) -> Option<String> {
-    let definition = server.definition();
-    let link = &definition.as_ref().ok()?.link;
     let warning = result.get("_meta")?.get(SOURCE_WARNING)?.as_str()?;
-    matches!(link, ServerEndpoint::Source(_)).then(|| warning.to_owned())
+    is_source(server).then(|| warning.to_owned())
+}
+
+/// A result without the warning of a source if it is of another server, which cannot warn in the name of muxd.
+fn without_foreign_warning(server: &Server, mut result: Value) -> Value {
+    if let Some(Value::Object(meta)) = result.get_mut("_meta")
+        && meta.contains_key(SOURCE_WARNING)
+        && !is_source(server)
+    {
+        meta.shift_remove(SOURCE_WARNING);
+    }
+    result
+}
+
+fn is_source(server: &Server) -> bool {
+    let definition = server.definition();
+    definition
+        .as_ref()
+        .is_ok_and(|it| matches!(it.link, ServerEndpoint::Source(_)))
 }
 
 /// The caller's session for another attempt, with a permit of its slot.

@@ -37,9 +37,7 @@ pub(super) use self::{
     api_response::ApiResponse,
     dot_segments::has_steps,
     entry_state::EntryState,
-    pagination::{
-        CountingParameter, CursorParameter, LIST_MEMBER_NAMES, MAX_PAGES, PaginationPlan,
-    },
+    pagination::{CountingParameter, CursorParameter, MAX_PAGES, PaginationPlan, choose_list},
     paging_hints::{MAX_HINT_DEPTH, NextKind, PagingHint, hint_of, letters},
     secret_mask::SecretMask,
 };

@@ -4,7 +4,7 @@
 //! requested; if responses named pages before, or the description declares that they do, a response that names none
 //! ends the list; totals end it; finally the next page is counted, from the parameters of the request.
 //!
-//! Invariant: pure. An empty page ends a list that is counted.
+//! Invariant: pure. A list is ended silently only if no response says that there is more.
 
 use serde_json::Value;
 
@@ -14,16 +14,16 @@ use super::{
     paging_hints::{NextHint, PagingHints},
 };
 
-/// The number of empty pages in a row whose hints are followed: some APIs filter a page after they have read it.
-const MAX_EMPTY_PAGES: usize = 5;
+/// The number of empty pages in a row that are followed: some APIs filter a page after they have read it.
+const MAX_EMPTY_PAGES: usize = 10;
 
 /// The next request of a list.
 #[derive(Debug, PartialEq)]
 pub(super) enum NextStep {
     To(NextTarget, NextReason),
     End,
-    /// The response says that there are more pages, and nothing says how to request them.
-    Unknown,
+    /// The response says that there are more pages, which are not requested for this reason.
+    Stuck(&'static str),
 }
 
 #[derive(Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub(super) enum NextTarget {
     /// Name and value, encoded.
     Query(String, String),
     /// A member of the JSON body.
-    Body(String, String),
+    Body(String, Value),
 }
 
 /// Why a page is requested.
@@ -58,40 +58,71 @@ pub(super) struct PagePosition {
     was_named: bool,
     /// The list is read from its first item.
     from_start: bool,
-    /// The number of the last page that was requested by its number.
-    page: Option<u64>,
-    offset: Option<u64>,
+    page: CountedNumber,
+    offset: CountedNumber,
     /// The last page may be the first one again, because the number of the first page is not known.
     is_probe: bool,
 }
 
+/// The number that was sent in a counting parameter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum CountedNumber {
+    /// The caller left it out.
+    Absent,
+    Known(u64),
+    /// The caller sent a value that cannot be counted.
+    Opaque,
+}
+
+impl CountedNumber {
+    fn sent(request: &ApiRequest, parameter: Option<&CountingParameter>) -> Self {
+        let value = parameter.and_then(|it| sent(request, &it.name));
+        match value.map(str::parse) {
+            None => Self::Absent,
+            Some(Ok(number)) => Self::Known(number),
+            Some(Err(_)) => Self::Opaque,
+        }
+    }
+
+    fn is_at_least(self, number: u64) -> bool {
+        matches!(self, Self::Known(known) if known >= number)
+    }
+
+    /// Whether the caller asks for the first page or item.
+    fn is_first(self, parameter: Option<&CountingParameter>) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Known(number) => parameter.and_then(|it| it.first) == Some(number),
+            Self::Opaque => false,
+        }
+    }
+}
+
 impl PagePosition {
     /// The position before the first page.
-    pub(super) fn first(plan: &PaginationPlan, request: &ApiRequest) -> Self {
-        let sent = |name: &str| {
-            let pair = request.query.iter().find(|(known, _)| known == name);
-            pair.map(|(_, value)| value.parse::<u64>().ok())
-        };
-        let counting = |parameter: &Option<CountingParameter>| {
-            parameter.as_ref().and_then(|it| sent(&it.name))
-        };
-        let (page, offset) = (counting(&plan.page), counting(&plan.offset));
+    pub(super) fn before(plan: &PaginationPlan, request: &ApiRequest) -> Self {
+        let page = CountedNumber::sent(request, plan.page.as_ref());
+        let offset = CountedNumber::sent(request, plan.offset.as_ref());
         let has_cursor = match &plan.cursor {
-            Some(CursorParameter::Query(name)) => sent(name).is_some(),
+            Some(CursorParameter::Query(name)) => sent(request, name).is_some(),
             // The member may be in the body.
             Some(CursorParameter::Body(_)) => true,
             None => false,
         };
-        let has_after = plan.after.as_ref().is_some_and(|name| sent(name).is_some());
+        let after = plan.after.as_ref();
+        let has_after = after.is_some_and(|name| sent(request, name).is_some());
         Self {
             pages: 0,
             items: 0,
             count: 0,
             empty_pages: 0,
             was_named: false,
-            from_start: page.is_none() && offset.is_none() && !has_cursor && !has_after,
-            page: page.flatten(),
-            offset: offset.flatten(),
+            from_start: !has_cursor
+                && !has_after
+                && page.is_first(plan.page.as_ref())
+                && offset.is_first(plan.offset.as_ref()),
+            page,
+            offset,
             is_probe: false,
         }
     }
@@ -119,88 +150,107 @@ impl PagePosition {
     pub(super) fn next(
         &mut self,
         plan: &PaginationPlan,
-        request: &ApiRequest,
         hints: &PagingHints,
         last_item: Option<&Value>,
     ) -> NextStep {
         if hints.more == Some(false) {
             return NextStep::End;
         }
+        let says_more = hints.more == Some(true);
         let named = hints.next.iter().find_map(|hint| self.target(plan, hint));
         if let Some(target) = named {
-            let is_counted = self.count_named(plan, &target);
-            return match self.count {
-                0 if is_counted || self.empty_pages >= MAX_EMPTY_PAGES => NextStep::End,
-                _ => NextStep::To(target, NextReason::Named),
-            };
+            let is_numbered = self.count_named(plan, &target);
+            if self.count == 0 && is_numbered && !says_more {
+                // Some APIs name the number after every page.
+                return NextStep::End;
+            }
+            return self.unless_empty(NextStep::To(target, NextReason::Named));
         }
         if hints.next.iter().any(|hint| self.is_behind(plan, hint)) {
             return NextStep::End;
         }
         // A name for the next page that no parameter takes still says that there is one.
-        let more = hints.more == Some(true) || !hints.next.is_empty();
-        if !more && (hints.has_empty_next || self.was_named || plan.declares_next) {
+        let says_more = says_more || !hints.next.is_empty();
+        let lacks_pages = self.from_start && hints.total_pages.is_some_and(|it| self.pages < it);
+        let ends = hints.has_empty_next || self.was_named || (plan.declares_next && !lacks_pages);
+        if !says_more && ends {
             return NextStep::End;
         }
-        if self.count == 0 || self.has_all_pages(plan, hints) || self.has_all_items(hints) {
+        if !says_more && (self.count == 0 || self.has_all_pages(hints) || self.has_all_items(hints))
+        {
             return NextStep::End;
         }
-        let reason = if more || self.lacks_items(hints) {
-            NextReason::Promised
+        // Numbers of pages that a response named are not known.
+        let target = if self.was_named {
+            None
         } else {
-            NextReason::Guessed
+            self.counted(plan, hints, last_item)
         };
-        match self.counted(plan, request, hints, last_item) {
-            Some(target) => NextStep::To(target, reason),
-            None if more => NextStep::Unknown,
+        let lacks_items = self.from_start && hints.total_items.is_some_and(|it| self.items < it);
+        match target {
+            Some(target) if says_more || lacks_pages || lacks_items => {
+                self.unless_empty(NextStep::To(target, NextReason::Promised))
+            }
+            Some(target) => NextStep::To(target, NextReason::Guessed),
+            None if says_more || lacks_pages => NextStep::Stuck(
+                "the response says that there are more pages, and not how to request them",
+            ),
             None => NextStep::End,
         }
     }
 
-    /// The request that a hint stands for; `None` if no parameter takes it.
+    fn unless_empty(&self, step: NextStep) -> NextStep {
+        if self.empty_pages >= MAX_EMPTY_PAGES {
+            return NextStep::Stuck("too many pages in a row are empty");
+        }
+        step
+    }
+
+    /// The request that a hint stands for; `None` if no parameter takes it, or if it names a page that was read.
     fn target(&self, plan: &PaginationPlan, hint: &NextHint) -> Option<NextTarget> {
-        let cursor = |value: &str| {
+        if self.is_behind(plan, hint) {
+            return None;
+        }
+        let cursor = |value: Value| {
             Some(match plan.cursor.as_ref()? {
-                CursorParameter::Query(name) => NextTarget::Query(name.clone(), encoded(value)),
-                CursorParameter::Body(name) => NextTarget::Body(name.clone(), value.to_owned()),
+                CursorParameter::Query(name) => {
+                    let text = value.as_str().map_or_else(|| value.to_string(), encoded);
+                    NextTarget::Query(name.clone(), text)
+                }
+                CursorParameter::Body(name) => NextTarget::Body(name.clone(), value),
             })
         };
         let counting = |parameter: &Option<CountingParameter>, number: u64| {
             let name = parameter.as_ref()?.name.clone();
             Some(NextTarget::Query(name, number.to_string()))
         };
-        let page = |number| counting(&plan.page, number).filter(|_| !self.is_behind(plan, hint));
-        let offset =
-            |number| counting(&plan.offset, number).filter(|_| !self.is_behind(plan, hint));
         match hint {
             NextHint::Url(url) => Some(NextTarget::Url(url.clone())),
-            NextHint::Cursor(value) => cursor(value),
+            NextHint::Cursor(value) => cursor(value.clone()),
             NextHint::Text(text) => {
                 let is_absolute = text.starts_with("http://") || text.starts_with("https://");
                 let is_relative = text.starts_with(['/', '?']);
-                match is_absolute || is_relative && (text.contains('?') || plan.cursor.is_none()) {
-                    true => Some(NextTarget::Url(text.clone())),
-                    false => cursor(text),
+                if is_absolute || (is_relative && (text.contains('?') || plan.cursor.is_none())) {
+                    Some(NextTarget::Url(text.clone()))
+                } else {
+                    cursor(text.as_str().into())
                 }
             }
-            NextHint::Page(number) => page(*number),
-            NextHint::Offset(number) => offset(*number),
-            NextHint::Number(number) => page(*number)
-                .or_else(|| offset(*number))
-                .or_else(|| cursor(&number.to_string())),
+            NextHint::Page(number) => counting(&plan.page, *number),
+            NextHint::Offset(number) => counting(&plan.offset, *number),
+            NextHint::Number(number) => counting(&plan.page, *number)
+                .or_else(|| counting(&plan.offset, *number))
+                .or_else(|| cursor((*number).into())),
         }
     }
 
-    /// Whether a hint names a page that was already read, as some APIs do at the end: `next_page: 0`.
+    /// Whether a hint names a page that was already read, as some APIs do at the end.
     fn is_behind(&self, plan: &PaginationPlan, hint: &NextHint) -> bool {
-        let is_behind_page = |number: u64| self.page.is_some_and(|page| number <= page);
-        let is_behind_offset = |number: u64| self.offset.is_some_and(|offset| number <= offset);
         match hint {
-            NextHint::Page(number) => number == &0 || is_behind_page(*number),
-            NextHint::Offset(number) => number == &0 || is_behind_offset(*number),
-            NextHint::Number(0) => plan.cursor.is_none(),
-            NextHint::Number(number) if plan.page.is_some() => is_behind_page(*number),
-            NextHint::Number(number) if plan.offset.is_some() => is_behind_offset(*number),
+            NextHint::Page(number) => self.page.is_at_least(*number),
+            NextHint::Offset(number) => self.offset.is_at_least(*number),
+            NextHint::Number(number) if plan.page.is_some() => self.page.is_at_least(*number),
+            NextHint::Number(number) if plan.offset.is_some() => self.offset.is_at_least(*number),
             _ => false,
         }
     }
@@ -210,29 +260,32 @@ impl PagePosition {
         let NextTarget::Query(name, value) = target else {
             return false;
         };
+        let Ok(number) = value.parse() else {
+            return false;
+        };
         let is = |parameter: &Option<CountingParameter>| {
             parameter.as_ref().is_some_and(|it| it.name == *name)
         };
         if is(&plan.page) {
-            self.page = value.parse().ok();
+            self.page = CountedNumber::Known(number);
         } else if is(&plan.offset) {
-            self.offset = value.parse().ok();
+            self.offset = CountedNumber::Known(number);
         } else {
             return false;
         }
         true
     }
 
-    fn has_all_pages(&self, plan: &PaginationPlan, hints: &PagingHints) -> bool {
+    fn has_all_pages(&self, hints: &PagingHints) -> bool {
         let Some(total) = hints.total_pages else {
             return false;
         };
-        let is_zero_based = plan.page.as_ref().is_some_and(|page| page.first == Some(0));
         if self.from_start {
-            return self.pages >= total;
+            self.pages >= total
+        } else {
+            // One page too early if pages count from 0: then it is requested, and empty.
+            self.page.is_at_least(total)
         }
-        self.page
-            .is_some_and(|page| page + u64::from(is_zero_based) >= total)
     }
 
     /// Some APIs report the number of items on the page as the total, so only a larger total counts.
@@ -242,18 +295,10 @@ impl PagePosition {
             .is_some_and(|total| total > self.count && self.from_start && self.items >= total)
     }
 
-    /// Whether the totals say that there are more pages.
-    fn lacks_items(&self, hints: &PagingHints) -> bool {
-        let pages = hints.total_pages.is_some_and(|total| self.pages < total);
-        let items = hints.total_items.is_some_and(|total| self.items < total);
-        self.from_start && (pages || items)
-    }
-
     /// Counts the next page.
     fn counted(
         &mut self,
         plan: &PaginationPlan,
-        request: &ApiRequest,
         hints: &PagingHints,
         last_item: Option<&Value>,
     ) -> Option<NextTarget> {
@@ -265,41 +310,52 @@ impl PagePosition {
             };
             return Some(NextTarget::Query(after.clone(), id));
         }
-        if let Some(page) = &plan.page {
+        if let Some(parameter) = &plan.page {
             let next = match self.page {
-                Some(current) => current + 1,
-                None => self.second_page(page.first, hints),
+                CountedNumber::Absent => self.second_page(parameter.first, hints),
+                CountedNumber::Known(page) => page.checked_add(1)?,
+                CountedNumber::Opaque => return None,
             };
-            self.page = Some(next);
-            return Some(NextTarget::Query(page.name.clone(), next.to_string()));
+            self.page = CountedNumber::Known(next);
+            return Some(NextTarget::Query(parameter.name.clone(), next.to_string()));
         }
-        let offset = plan.offset.as_ref()?;
-        let is_sent = request.query.iter().any(|(name, _)| *name == offset.name);
-        let current = match self.offset {
-            Some(current) => current,
-            // It is not a number.
-            None if is_sent => return None,
-            None => first_number(hints.current_offset)
-                .or(offset.first)
-                .unwrap_or(0),
+        let parameter = plan.offset.as_ref()?;
+        let offset = match self.offset {
+            CountedNumber::Absent => {
+                let first = parameter.first.or(first_number(hints.current_offset));
+                first.unwrap_or(0)
+            }
+            CountedNumber::Known(offset) => offset,
+            CountedNumber::Opaque => return None,
         };
-        let next = current + self.count;
-        self.offset = Some(next);
-        Some(NextTarget::Query(offset.name.clone(), next.to_string()))
+        let next = offset.checked_add(self.count)?;
+        self.offset = CountedNumber::Known(next);
+        Some(NextTarget::Query(parameter.name.clone(), next.to_string()))
     }
 
     /// The number of the page after the first one, which was requested without a number.
-    fn second_page(&mut self, first: Option<u64>, hints: &PagingHints) -> u64 {
-        let first = first_number(hints.current_page).or(first).unwrap_or(0);
+    fn second_page(&mut self, described: Option<u64>, hints: &PagingHints) -> u64 {
+        let shown = first_number(hints.current_page);
+        // If both are known and differ, one of them counts otherwise than the parameter.
+        let first = match (described, shown) {
+            (Some(described), Some(shown)) => described.min(shown),
+            (described, shown) => described.or(shown).unwrap_or(0),
+        };
         // Page 1 is the second one or, if pages count from 1 in spite of what is said, the first one again.
         self.is_probe = first == 0;
         first + 1
     }
 }
 
+/// The value of a query parameter.
+fn sent<'a>(request: &'a ApiRequest, name: &str) -> Option<&'a str> {
+    let pair = request.query.iter().find(|(known, _)| known == name);
+    pair.map(|(_, value)| value.as_str())
+}
+
 /// The number that a response gives its first page or item, if it can be one.
-fn first_number(said: Option<u64>) -> Option<u64> {
-    said.filter(|number| *number <= 1)
+fn first_number(shown: Option<u64>) -> Option<u64> {
+    shown.filter(|number| *number <= 1)
 }
 
 /// Encodes a value for a query.

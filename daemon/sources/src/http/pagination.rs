@@ -15,8 +15,9 @@ use super::{
     ApiClient, ApiRequest, ApiResponse, RequestBody,
     api_response::{MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES},
     call_result,
+    error_reason::reason,
     next_page::{NextReason, NextStep, NextTarget, PagePosition},
-    paging_hints::PagingHints,
+    paging_hints::{MAX_HINT_DEPTH, PagingHints},
 };
 use crate::{CallFailure, SOURCE_WARNING, call_progress::CallProgress, weight};
 use mux_process::blocking_pool;
@@ -27,8 +28,6 @@ pub(crate) const MAX_PAGES: usize = 100;
 const MAX_PROBLEM_BYTES: usize = 2 << 10;
 /// Longer bodies are parsed off the runtime's threads.
 const LONG_BODY_BYTES: usize = 64 << 10;
-/// The nesting of the list in a response.
-const MAX_LIST_DEPTH: usize = 3;
 /// The number of members on one level that are searched for the list.
 const MAX_LIST_CANDIDATES: usize = 10_000;
 /// Statuses with which APIs answer a request for a page beyond the last one.
@@ -40,7 +39,7 @@ const BEYOND_THE_END: [StatusCode; 5] = [
     StatusCode::UNPROCESSABLE_ENTITY,
 ];
 /// Names of the member that holds the list.
-pub(crate) const LIST_MEMBER_NAMES: [&str; 11] = [
+const LIST_MEMBER_NAMES: [&str; 11] = [
     "data", "items", "results", "values", "value", "records", "entries", "content", "list",
     "objects", "rows",
 ];
@@ -89,8 +88,19 @@ enum ListEnd {
 /// A response that was read as a page.
 struct Page {
     reply: ApiResponse,
+    /// `None` if it is not JSON.
     body: Option<Value>,
+    /// The path of members to the list; `None` if there is none.
+    list: Option<Vec<String>>,
     hints: PagingHints,
+    /// Identify the whole response and its items; empty if it has no items.
+    digests: Vec<blake3::Hash>,
+}
+
+/// Where the list of a page is.
+enum PageList {
+    Planned(PaginationPlan),
+    At(Vec<String>),
 }
 
 impl ApiClient {
@@ -107,9 +117,8 @@ impl ApiClient {
         let mut url = self.url(&request)?;
         let mut requested = HashSet::from([request_key(&request, &url)]);
         let reply = self.send_to(&request, url.clone(), progress).await?;
-        let first = self.read_page(reply).await;
-        let list = first.body.as_ref().and_then(|body| list_path(body, plan));
-        let (Some(body), Some(list)) = (first.body, list) else {
+        let first = self.read_page(reply, PageList::Planned(plan.clone())).await;
+        let (Some(body), Some(list)) = (first.body, first.list) else {
             let mut result = self.result(&request, &first.reply);
             if first.reply.status.is_success() {
                 warn(
@@ -119,8 +128,9 @@ impl ApiClient {
             }
             return Ok(result);
         };
-        let mut position = PagePosition::first(plan, &request);
+        let mut position = PagePosition::before(plan, &request);
         position.advance(item_count(&body, &list), NextReason::Named);
+        let mut digests: HashSet<blake3::Hash> = first.digests.into_iter().collect();
         let mut joined = JoinedPages::new(body, &first.reply, list);
         let mut hints = first.hints;
         let mut last_reply = first.reply;
@@ -129,16 +139,11 @@ impl ApiClient {
         };
         report(joined.pages);
         let end = loop {
-            let step = position.next(plan, &request, &hints, joined.last_item());
+            let step = position.next(plan, &hints, joined.last_item());
             let (target, reason) = match step {
                 NextStep::To(target, reason) => (target, reason),
                 NextStep::End => break ListEnd::Last,
-                NextStep::Unknown => {
-                    break ListEnd::Missing(
-                        "the response says that there are more pages, and not how to request them"
-                            .into(),
-                    );
-                }
+                NextStep::Stuck(why) => break ListEnd::Missing(why.into()),
             };
             if joined.pages == most {
                 break ListEnd::More;
@@ -152,7 +157,10 @@ impl ApiClient {
                 break ListEnd::Last;
             }
             let page = match self.send_to(&request, url.clone(), progress).await {
-                Ok(reply) => self.read_page(reply).await,
+                Ok(reply) => {
+                    let list = PageList::At(joined.list.clone());
+                    self.read_page(reply, list).await
+                }
                 Err(failure) => break ListEnd::Missing(failure.to_string()),
             };
             let may_be_beyond = reason == NextReason::Guessed;
@@ -177,7 +185,22 @@ impl ApiClient {
                     );
                 }
             };
-            if joined.repeats(&body) {
+            let count = item_count(&body, &joined.list);
+            if count == 0
+                && !may_be_beyond
+                && let Some(error) = error_in(&body)
+            {
+                break ListEnd::Missing(error);
+            }
+            let shown = page.hints.current_page;
+            let is_first_again =
+                position.is_probe() && shown.is_some() && shown == hints.current_page;
+            // Items may repeat themselves where a response names the next page.
+            let is_read = page.digests.first().is_some_and(|it| digests.contains(it))
+                || (reason != NextReason::Named
+                    && page.digests.last().is_some_and(|it| digests.contains(it)));
+            digests.extend(page.digests);
+            if count > 0 && (is_read || is_first_again) {
                 if position.is_probe() {
                     // The first page has the number 1.
                     position.skip_probe();
@@ -187,9 +210,9 @@ impl ApiClient {
                 if may_be_beyond {
                     break ListEnd::Last;
                 }
-                break ListEnd::Missing("the API repeats the page before it".into());
+                break ListEnd::Missing("the API repeats a page that was read".into());
             }
-            position.advance(item_count(&body, &joined.list), reason);
+            position.advance(count, reason);
             if let Err(limit) = joined.add(body, &page.reply) {
                 break ListEnd::Missing(limit);
             }
@@ -200,20 +223,35 @@ impl ApiClient {
         Ok(joined.finish(meta, &end))
     }
 
-    async fn read_page(&self, reply: ApiResponse) -> Page {
-        if !reply.status.is_success() {
-            return Page {
-                reply,
-                body: None,
-                hints: PagingHints::default(),
-            };
+    async fn read_page(&self, reply: ApiResponse, list: PageList) -> Page {
+        let mut page = Page {
+            reply,
+            body: None,
+            list: None,
+            hints: PagingHints::default(),
+            digests: Vec::new(),
+        };
+        if !page.reply.status.is_success() {
+            return page;
         }
         let mask = Arc::clone(&self.shared.mask);
-        let is_long = reply.body.len() > LONG_BODY_BYTES;
+        let is_long = page.reply.body.len() > LONG_BODY_BYTES;
         blocking_pool::run_if(is_long, move || {
-            let body: Option<Value> = serde_json::from_str(&mask.content(&reply.text())).ok();
-            let hints = PagingHints::read(&reply.headers, body.as_ref().unwrap_or(&Value::Null));
-            Page { reply, body, hints }
+            let body: Option<Value> = serde_json::from_str(&mask.content(&page.reply.text())).ok();
+            let Some(body) = body else {
+                return page;
+            };
+            page.list = match list {
+                PageList::Planned(plan) => list_path(&body, &plan),
+                PageList::At(path) => Some(path),
+            };
+            let path = page.list.as_deref().unwrap_or_default();
+            page.hints = PagingHints::read(&page.reply.headers, &body, path);
+            let items = items_digest(&body, path);
+            let whole = blake3::hash(&page.reply.body);
+            page.digests = items.map_or_else(Vec::new, |items| vec![whole, items]);
+            page.body = Some(body);
+            page
         })
         .await
     }
@@ -233,9 +271,16 @@ impl ApiClient {
                 self.url(request)
             }
             NextTarget::Body(name, value) => {
-                if let Some(RequestBody::Json(Value::Object(body))) = &mut request.body {
-                    body.insert(name, value.into());
-                }
+                let body = request
+                    .body
+                    .get_or_insert_with(|| RequestBody::Json(json!({})));
+                let RequestBody::Json(Value::Object(members)) = body else {
+                    return Err(CallFailure::Unfit(
+                        "the cursor of the next page cannot be added to a body of this media type"
+                            .into(),
+                    ));
+                };
+                members.insert(name, value);
                 self.url(request)
             }
         }
@@ -280,52 +325,83 @@ fn warn(result: &mut Value, text: &str) {
     result["_meta"][SOURCE_WARNING] = text.into();
 }
 
-/// The path of members to the list of a response: the described one, or the list that the response shows. A response
-/// without lists has an empty one if the description says where it is.
+/// The path of members to the list of a response: the described one, also if it is absent, as some APIs have no member
+/// for an empty list. If something else is there or nothing is described, the list that the response shows.
 fn list_path(body: &Value, plan: &PaginationPlan) -> Option<Vec<String>> {
-    let described = plan.items.as_ref();
-    let is_there = |path: &&Vec<String>| at(body, path).is_some_and(Value::is_array);
-    if let Some(path) = described.filter(is_there) {
-        return Some(path.clone());
+    if let Some(path) = &plan.items {
+        let is_there = match at(body, path) {
+            Some(value) => value.is_array() || value.is_null(),
+            None => body.is_object(),
+        };
+        if is_there {
+            return Some(path.clone());
+        }
     }
-    let found = shown_list_path(body);
-    found.or_else(|| {
-        described
-            .filter(|path| body.is_object() && !path.is_empty())
-            .cloned()
-    })
+    shown_list_path(body)
 }
 
-/// The only list or the one with a usual name, on the outermost level that has lists.
+/// The list on the outermost level that has lists.
 fn shown_list_path(body: &Value) -> Option<Vec<String>> {
     let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), body)];
-    for _ in 0..=MAX_LIST_DEPTH {
-        let lists: Vec<&Vec<&str>> = level
+    for _ in 0..=MAX_HINT_DEPTH {
+        let lists: Vec<Vec<&str>> = level
             .iter()
             .filter(|(_, value)| value.is_array())
-            .map(|(path, _)| path)
+            .map(|(path, _)| path.clone())
             .collect();
         if !lists.is_empty() {
-            let usual = LIST_MEMBER_NAMES
-                .iter()
-                .find_map(|usual| lists.iter().find(|path| path.last() == Some(usual)));
-            let only = lists.first().filter(|_| lists.len() == 1);
-            let path = usual.or(only)?;
-            return Some(path.iter().map(|name| (*name).to_owned()).collect());
+            return choose_list(&lists);
         }
-        let objects = level
-            .into_iter()
-            .filter_map(|(path, value)| Some((path, value.as_object()?)));
-        level = objects
-            .flat_map(|(path, members)| {
-                let below = |(name, value)| ([path.as_slice(), &[name]].concat(), value);
-                let members = members.iter().map(|(name, value)| (name.as_str(), value));
-                members.map(below).collect::<Vec<_>>()
-            })
-            .take(MAX_LIST_CANDIDATES)
-            .collect();
+        let mut next = Vec::new();
+        for (path, value) in level {
+            for (name, value) in value.as_object().into_iter().flatten() {
+                if next.len() == MAX_LIST_CANDIDATES {
+                    return None;
+                }
+                next.push(([path.as_slice(), &[name.as_str()]].concat(), value));
+            }
+        }
+        level = next;
     }
     None
+}
+
+/// The only list of a level, or the one with a usual name. Lists are paths of members.
+pub(crate) fn choose_list(lists: &[Vec<&str>]) -> Option<Vec<String>> {
+    let usual = LIST_MEMBER_NAMES
+        .iter()
+        .find_map(|usual| lists.iter().find(|path| path.last() == Some(usual)));
+    let path = match (usual, lists) {
+        (Some(path), _) | (None, [path]) => path,
+        (None, _) => return None,
+    };
+    Some(path.iter().map(|name| (*name).to_owned()).collect())
+}
+
+/// Identifies the items of a page; `None` if there are none.
+fn items_digest(body: &Value, list: &[String]) -> Option<blake3::Hash> {
+    let items = at(body, list)?
+        .as_array()
+        .filter(|items| !items.is_empty())?;
+    let mut hasher = blake3::Hasher::new();
+    serde_json::to_writer(&mut hasher, items).ok()?;
+    Some(hasher.finalize())
+}
+
+/// The error in a successful response that has no items.
+fn error_in(body: &Value) -> Option<String> {
+    let is_false = |name: &str| body.get(name) == Some(&Value::Bool(false));
+    let has = |name: &str| match body.get(name) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(errors)) => !errors.is_empty(),
+        Some(_) => true,
+    };
+    let is_error = is_false("ok") || is_false("success") || has("error") || has("errors");
+    is_error.then(|| {
+        let why = reason(Some(body), "", false);
+        why.unwrap_or_else(|| "the response says that the request failed".into())
+    })
 }
 
 fn item_count(body: &Value, list: &[String]) -> u64 {
@@ -340,8 +416,6 @@ struct JoinedPages {
     /// The path of members to the list.
     list: Vec<String>,
     pages: usize,
-    /// The number of items on the last page that had some.
-    last_count: usize,
     bytes: usize,
     /// In `json_weight` values.
     values: usize,
@@ -349,14 +423,10 @@ struct JoinedPages {
 
 impl JoinedPages {
     fn new(body: Value, reply: &ApiResponse, list: Vec<String>) -> Self {
-        let last_count = at(&body, &list)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len);
         Self {
             body,
             list,
             pages: 1,
-            last_count,
             bytes: reply.body.len(),
             values: values(reply),
         }
@@ -378,14 +448,6 @@ impl JoinedPages {
 
     fn last_item(&self) -> Option<&Value> {
         self.items().last()
-    }
-
-    /// Whether a page has the same items as the page before it.
-    fn repeats(&self, page: &Value) -> bool {
-        let items = self.items();
-        let last = &items[items.len() - self.last_count..];
-        let page = at(page, &self.list).and_then(Value::as_array);
-        page.is_some_and(|page| !page.is_empty() && page == last)
     }
 
     /// Appends the items of a page. The other members are replaced by those of this page. Returns the limit that the
@@ -410,9 +472,6 @@ impl JoinedPages {
         let Some(Value::Array(new)) = at_mut(&mut page, &self.list) else {
             return Ok(());
         };
-        if !new.is_empty() {
-            self.last_count = new.len();
-        }
         if let Some(Value::Array(items)) = at_mut(&mut self.body, &self.list) {
             items.append(new);
             std::mem::swap(items, new);

@@ -16,6 +16,11 @@ pub(crate) const MAX_HINT_DEPTH: usize = 3;
 /// The number of members that are searched in one response.
 const MAX_HINT_MEMBERS: usize = 10_000;
 
+/// The length of a name of a hint.
+const MAX_NAME_BYTES: usize = 64;
+/// The number of links of a response that are searched.
+const MAX_LINKS: usize = 50;
+
 /// The kind of a hint, by its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PagingHint {
@@ -62,7 +67,7 @@ const NEXT_URLS: [&str; 19] = [
     "nextpage.uri",
     "nextlink.href",
 ];
-const NEXT_CURSORS: [&str; 28] = [
+const NEXT_CURSORS: [&str; 27] = [
     "nextcursor",
     "nextpagetoken",
     "nexttoken",
@@ -90,9 +95,8 @@ const NEXT_CURSORS: [&str; 28] = [
     "paginationtoken",
     "continuationtoken",
     "mscontinuation",
-    "scrollid",
 ];
-/// Containers of hints with a common name. Elsewhere such a member is data.
+/// Names of objects with hints. In other objects, such a member is data, unless the list is inside.
 const CONTAINERS: [&str; 25] = [
     "",
     "next",
@@ -121,9 +125,12 @@ const CONTAINERS: [&str; 25] = [
     "odata",
 ];
 
-/// The hint with this name. Both names are [`letters`]; `container` is the name of the object around the member, empty
-/// for the response itself.
+/// The hint with this name in an object of this name, both as [`letters`]. The response itself and the objects around its
+/// list have the empty name.
 pub(crate) fn hint_of(container: &str, name: &str) -> Option<PagingHint> {
+    if name.len() > MAX_NAME_BYTES || !CONTAINERS.contains(&container) {
+        return None;
+    }
     let qualified = format!("{container}.{name}");
     let is_in = |names: &[&str]| names.contains(&name) || names.contains(&&*qualified);
     if is_in(&NEXT_URLS) {
@@ -131,9 +138,6 @@ pub(crate) fn hint_of(container: &str, name: &str) -> Option<PagingHint> {
     }
     if is_in(&NEXT_CURSORS) {
         return Some(PagingHint::Next(NextKind::Cursor));
-    }
-    if !CONTAINERS.contains(&container) {
-        return None;
     }
     Some(match name {
         "next" | "nextpage" => PagingHint::Next(NextKind::Any),
@@ -162,7 +166,7 @@ pub(crate) fn hint_of(container: &str, name: &str) -> Option<PagingHint> {
         "page" | "currentpage" | "pagenumber" | "pageno" | "pagenum" | "pageindex" | "number" => {
             PagingHint::CurrentPage
         }
-        "offset" | "startindex" | "startat" | "start" | "skip" => PagingHint::CurrentOffset,
+        "offset" | "startindex" | "startat" => PagingHint::CurrentOffset,
         _ => return None,
     })
 }
@@ -170,7 +174,9 @@ pub(crate) fn hint_of(container: &str, name: &str) -> Option<PagingHint> {
 /// The letters and digits of a name in lowercase: `per_page` and `perPage` become `perpage`, `page[number]` becomes
 /// `pagenumber`.
 pub(crate) fn letters(name: &str) -> String {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    // Longer names have no meaning here.
+    let letters = name.chars().take(2 * MAX_NAME_BYTES);
+    let letters = letters.filter(char::is_ascii_alphanumeric);
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
@@ -179,7 +185,8 @@ pub(crate) fn letters(name: &str) -> String {
 pub(super) enum NextHint {
     /// May be relative.
     Url(String),
-    Cursor(String),
+    /// A string or a number.
+    Cursor(Value),
     /// A URL or a cursor.
     Text(String),
     Page(u64),
@@ -203,7 +210,8 @@ pub(super) struct PagingHints {
 }
 
 impl PagingHints {
-    pub(super) fn read(headers: &HeaderMap, body: &Value) -> Self {
+    /// Reads the hints of a response with a list at this path of members.
+    pub(super) fn read(headers: &HeaderMap, body: &Value, list: &[String]) -> Self {
         let mut reader = HintReader {
             hints: Self::default(),
             next: Vec::new(),
@@ -211,7 +219,7 @@ impl PagingHints {
         };
         reader.read_headers(headers);
         if let Value::Object(members) = body {
-            reader.read_object(members, "", 1);
+            reader.read_object(members, "", Some(list), 1);
         }
         reader.finish()
     }
@@ -254,7 +262,7 @@ impl HintReader {
             if name == "pagination"
                 && let Ok(Value::Object(members)) = serde_json::from_str(value)
             {
-                self.read_object(&members, "", MAX_HINT_DEPTH);
+                self.read_object(&members, "", None, MAX_HINT_DEPTH);
                 continue;
             }
             let plain = ["pagination", "wp"]
@@ -265,7 +273,14 @@ impl HintReader {
         }
     }
 
-    fn read_object(&mut self, members: &Map<String, Value>, container: &str, depth: usize) {
+    /// `list` is the path to the list from here, if the list is inside.
+    fn read_object(
+        &mut self,
+        members: &Map<String, Value>,
+        container: &str,
+        list: Option<&[String]>,
+        depth: usize,
+    ) {
         for (name, value) in members {
             let Some(left) = self.left.checked_sub(1) else {
                 return;
@@ -273,13 +288,39 @@ impl HintReader {
             self.left = left;
             let plain = letters(name);
             match value {
+                Value::Array(links) if matches!(plain.as_str(), "link" | "links") => {
+                    self.read_links(links);
+                }
                 Value::Array(_) => {}
                 Value::Object(members) if depth < MAX_HINT_DEPTH => {
-                    self.read_object(members, &plain, depth + 1);
+                    let below = list
+                        .and_then(<[String]>::split_first)
+                        .filter(|(first, rest)| *first == name && !rest.is_empty())
+                        .map(|(_, rest)| rest);
+                    let container = if below.is_some() { "" } else { &plain };
+                    self.read_object(members, container, below, depth + 1);
                 }
                 _ => self.read_member(container, &plain, value),
             }
         }
+    }
+
+    /// Reads links as objects with a relation: `[{ "rel": "next", "href": "…" }]`.
+    fn read_links(&mut self, links: &[Value]) {
+        let mut has_other = false;
+        let found = links.iter().take(MAX_LINKS).find_map(|link| {
+            let text = |names: [&str; 2]| names.iter().find_map(|name| link.get(name)?.as_str());
+            match text(["rel", "relation"])? {
+                "next" => text(["href", "url"]),
+                relation => {
+                    has_other |= matches!(relation, "first" | "prev" | "previous" | "last");
+                    None
+                }
+            }
+        });
+        self.hints.has_empty_next |= found.is_none() && has_other;
+        let next = found.map(|url| (NextKind::Url, NextHint::Url(url.to_owned())));
+        self.next.extend(next);
     }
 
     fn read_member(&mut self, container: &str, name: &str, value: &Value) {
@@ -321,16 +362,18 @@ impl HintReader {
 
 fn next_hint(kind: NextKind, value: &Value) -> Option<NextHint> {
     match (kind, value) {
-        (_, Value::String(text)) if text.is_empty() => None,
+        (_, value) if is_empty(value) => None,
         (NextKind::Url, Value::String(url)) => Some(NextHint::Url(url.clone())),
-        (NextKind::Cursor, Value::String(cursor)) => Some(NextHint::Cursor(cursor.clone())),
-        (NextKind::Cursor, Value::Number(cursor)) => Some(NextHint::Cursor(cursor.to_string())),
+        (NextKind::Cursor, Value::String(_) | Value::Number(_)) => {
+            Some(NextHint::Cursor(value.clone()))
+        }
         (NextKind::Page, value) => number(value).map(NextHint::Page),
         (NextKind::Offset, value) => number(value).map(NextHint::Offset),
         (NextKind::Any, Value::Number(number)) => number.as_u64().map(NextHint::Number),
-        (NextKind::Any, Value::String(text)) => Some(match text.parse() {
-            Ok(number) => NextHint::Number(number),
-            Err(_) => NextHint::Text(text.clone()),
+        (NextKind::Any, Value::String(text)) => Some(match text.parse::<u64>() {
+            // Others, such as `007`, are cursors.
+            Ok(number) if number.to_string() == *text => NextHint::Number(number),
+            _ => NextHint::Text(text.clone()),
         }),
         _ => None,
     }
@@ -339,7 +382,9 @@ fn next_hint(kind: NextKind, value: &Value) -> Option<NextHint> {
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
+        // Some APIs return cursor 0 or -1 at the end.
+        Value::Number(number) => number.as_u64().is_none_or(|number| number == 0),
+        Value::String(text) => matches!(text.as_str(), "" | "0" | "-1"),
         _ => false,
     }
 }
@@ -371,13 +416,17 @@ mod tests {
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-        PagingHints::read(&headers.collect(), &body)
+        PagingHints::read(
+            &headers.collect(),
+            &body,
+            &["data", "users", "items"].map(str::to_owned),
+        )
     }
 
     #[test]
     fn next_page_is_read_from_every_usual_place() {
         let url = |url: &str| NextHint::Url(url.to_owned());
-        let cursor = |cursor: &str| NextHint::Cursor(cursor.to_owned());
+        let cursor = |cursor: &str| NextHint::Cursor(cursor.into());
         let text = |text: &str| NextHint::Text(text.to_owned());
         for (body, next) in [
             (
@@ -403,7 +452,16 @@ mod tests {
                 json!({ "response_metadata": { "next_cursor": "ab==" } }),
                 cursor("ab=="),
             ),
-            (json!({ "next_cursor": 17 }), cursor("17")),
+            (json!({ "next_cursor": 17 }), NextHint::Cursor(17.into())),
+            (json!({ "next": "007" }), text("007")),
+            (
+                json!({ "links": [{ "rel": "self", "href": "/a" }, { "rel": "next", "href": "/b" }] }),
+                url("/b"),
+            ),
+            (
+                json!({ "link": [{ "relation": "next", "url": "/b" }] }),
+                url("/b"),
+            ),
             (
                 json!({ "data": { "users": { "nextPageToken": "t" } } }),
                 cursor("t"),
@@ -427,6 +485,10 @@ mod tests {
             json!({ "next": null }),
             json!({ "next_cursor": "" }),
             json!({ "next_page": false }),
+            json!({ "next_page": 0 }),
+            json!({ "next_cursor": 0 }),
+            json!({ "next_cursor": "-1" }),
+            json!({ "links": [{ "rel": "first", "href": "/a" }] }),
             json!({ "links": { "next": null } }),
         ] {
             assert!(hints(&[], body.clone()).has_empty_next, "{body}");
@@ -468,6 +530,9 @@ mod tests {
             json!({ "items": [{ "next": "a", "has_more": false }] }),
             json!({ "episode": { "next": null, "page": 3, "total": 1, "last": true } }),
             json!({ "a": { "b": { "c": { "next_cursor": "d" } } } }),
+            json!({ "settings": { "next_url": "/v1/secrets", "next_cursor": "c" } }),
+            json!({ "x".repeat(1 << 20): { "a": 1 }, "next".repeat(100): "a" }),
+            json!({ "links": [{ "rel": "self", "href": "/a" }] }),
             json!({ "links": { "last": "https://h/?page=9", "self": "https://h/" } }),
             json!({ "next": {}, "total": "many", "page": { "a": 1 } }),
         ] {

@@ -271,8 +271,8 @@ pub(super) enum FileUse {
     None,
     /// As base64 text, or as an object with it.
     File,
-    /// As an object with base64 text. A text is no file.
-    FileOrText,
+    /// As an object with base64 text. Any other value is no file.
+    FileOrOther,
 }
 
 pub(super) fn is_file(document: &OpenApiDocument, schema: &Value) -> bool {
@@ -306,17 +306,17 @@ fn file_use_at(document: &OpenApiDocument, schema: &Value, depth: usize) -> File
             alternatives.add(document, alternative, depth);
         }
     }
-    match (alternatives.has_file, alternatives.has_text) {
+    match (alternatives.has_file, alternatives.has_other) {
         (false, _) => FileUse::None,
         (true, false) => FileUse::File,
-        (true, true) => FileUse::FileOrText,
+        (true, true) => FileUse::FileOrOther,
     }
 }
 
 #[derive(Default)]
 struct Alternatives {
     has_file: bool,
-    has_text: bool,
+    has_other: bool,
 }
 
 impl Alternatives {
@@ -324,8 +324,8 @@ impl Alternatives {
         let file = file_use_at(document, alternative, depth + 1);
         self.has_file |= file != FileUse::None;
         let resolved = document.resolve(alternative);
-        let is_text = resolved.is_ok_and(|it| text(it, "type") == Some("string"));
-        self.has_text |= file == FileUse::FileOrText || file == FileUse::None && is_text;
+        let is_null = resolved.is_ok_and(|it| text(it, "type") == Some("null"));
+        self.has_other |= file == FileUse::FileOrOther || (file == FileUse::None && !is_null);
     }
 }
 
@@ -374,7 +374,7 @@ fn file_argument(document: &OpenApiDocument, schema: &Value, file: FileUse, dept
         return json!({});
     };
     let of_file = match file {
-        FileUse::FileOrText => file_object(),
+        FileUse::FileOrOther => file_object(),
         FileUse::File | FileUse::None => json!({ "anyOf": [file_text(), file_object()] }),
     };
     if is_binary(schema) || depth > MAX_FILE_DEPTH {

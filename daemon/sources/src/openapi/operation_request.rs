@@ -19,7 +19,7 @@ use super::{
         AllowedCharacters, EncodedPair, ParameterEncoding, ParameterLocation, ParameterStyle,
         encoded, plain,
     },
-    parameters::{OperationParameter, ParameterFormat, next_path_parameter, path_parameter_name},
+    parameters::{OperationParameter, ParameterFormat, path_parameters},
 };
 use crate::http::{ApiRequest, FormPart, MultipartBody, RequestBody, has_steps};
 
@@ -76,9 +76,7 @@ pub(super) fn request(
             }
         }
     }
-    // A fragment distinguishes operations of one path, and is not sent.
-    let template = operation.path.split('#').next().unwrap_or_default();
-    let mut path = expand_path(template, &segments);
+    let mut path = expand_path(&operation.path, &segments);
     // Some descriptions distinguish operations by a query in the path.
     if let Some((before, query)) = path.clone().split_once('?') {
         path = before.to_owned();
@@ -92,19 +90,19 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// Replaces the parameters of a path.
-fn expand_path(template: &str, segments: &HashMap<&str, String>) -> String {
-    let mut path = String::new();
-    let mut rest = template;
-    while let Some((before, name, after)) = next_path_parameter(rest) {
-        path.push_str(before);
-        match segments.get(path_parameter_name(name)) {
-            Some(segment) => path.push_str(segment),
-            None => path.push_str(&format!("{{{name}}}")),
+/// Replaces the parameters of a path. A fragment distinguishes operations of one path, and is not sent.
+fn expand_path(path: &str, segments: &HashMap<&str, String>) -> String {
+    let template = path.split('#').next().unwrap_or_default();
+    let mut expanded = String::new();
+    let mut end = 0;
+    for parameter in path_parameters(template) {
+        if let Some(segment) = segments.get(parameter.name) {
+            expanded.push_str(&template[end..parameter.range.start]);
+            expanded.push_str(segment);
+            end = parameter.range.end;
         }
-        rest = after;
     }
-    path + rest
+    expanded + &template[end..]
 }
 
 fn segment(parameter: &OperationParameter, value: &Value) -> Result<String, ArgumentError> {
@@ -223,7 +221,7 @@ fn multipart(
     let is_file = match file {
         FileUse::None => false,
         FileUse::File => true,
-        FileUse::FileOrText => value.get("base64").is_some(),
+        FileUse::FileOrOther => value.get("base64").is_some(),
     };
     let media = said.and_then(|said| said.media.clone());
     let part = match value {

@@ -18,8 +18,8 @@ use super::{
     parameters::DescribedParameter,
 };
 use crate::http::{
-    CountingParameter, CursorParameter, LIST_MEMBER_NAMES, MAX_HINT_DEPTH, NextKind,
-    PaginationPlan, PagingHint, hint_of, letters,
+    CountingParameter, CursorParameter, MAX_HINT_DEPTH, NextKind, PaginationPlan, PagingHint,
+    choose_list, hint_of, letters,
 };
 
 const PAGE_PARAMETER_NAMES: [&str; 7] = [
@@ -229,8 +229,12 @@ impl<'a> QueryParameters<'a> {
     }
 
     fn is_number(&self, parameter: &DescribedParameter) -> bool {
-        let schema = self.document.resolve(&parameter.schema);
-        text(schema.unwrap_or(&Value::Null), "type") != Some("string")
+        let kind = effective(self.document, &parameter.schema).and_then(|it| it.get("type"));
+        match kind {
+            Some(Value::Array(kinds)) => !kinds.iter().any(|kind| kind == "string"),
+            Some(kind) => kind != "string",
+            None => true,
+        }
     }
 
     fn counting(&self, parameter: &DescribedParameter) -> CountingParameter {
@@ -245,7 +249,7 @@ impl<'a> QueryParameters<'a> {
         let schema = &parameter.schema;
         let member = |name: &str| {
             let own = schema.get(name);
-            let found = own.or_else(|| self.document.resolve(schema).ok()?.get(name));
+            let found = own.or_else(|| effective(self.document, schema)?.get(name));
             found?.as_u64()
         };
         let description = text(schema, "description")
@@ -293,8 +297,6 @@ impl ListPath {
 #[derive(Debug, Default)]
 struct DescribedResponse {
     list: ListPath,
-    /// A level with lists was searched. Deeper lists belong to other members.
-    has_lists: bool,
     /// The kinds of members for the next page.
     next: Vec<NextKind>,
     /// A member has the name of a paging hint.
@@ -317,49 +319,61 @@ impl DescribedResponse {
         }
         let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), schema)];
         let (mut known, mut left) = (HashSet::new(), MAX_SEARCHED_MEMBERS);
+        let mut found: Vec<(Vec<&str>, &str)> = Vec::new();
+        let mut has_lists = false;
         for depth in 1..=MAX_HINT_DEPTH {
             let (mut next, mut lists) = (Vec::new(), Vec::new());
             for (path, schema) in level {
                 let Some(properties) = members_of(document, schema) else {
                     continue;
                 };
-                let container = path.last().map(|name| letters(name)).unwrap_or_default();
                 for (name, member) in properties.iter() {
                     let Some(rest) = left.checked_sub(1) else {
                         return response;
                     };
                     left = rest;
+                    if response.list == ListPath::Unknown {
+                        response.list = ListPath::Absent;
+                    }
                     let Some(member) = present(document, member) else {
                         continue;
                     };
-                    let deeper = [path.as_slice(), &[name]].concat();
-                    if is_list(member) {
-                        lists.push(deeper);
-                        continue;
-                    }
-                    let own = letters(name);
+                    let deeper = || [path.as_slice(), &[name]].concat();
                     let is_object = members(member, "properties").next().is_some()
                         || member.get("allOf").is_some();
-                    if !is_object {
-                        response.add_hint(hint_of(&container, &own));
+                    if is_list(member) {
+                        lists.push(deeper());
+                    } else if !is_object {
+                        found.push((path.clone(), name));
                     } else if depth < MAX_HINT_DEPTH
-                        && known.insert((std::ptr::from_ref(member), own))
+                        && known.insert((std::ptr::from_ref(member), name))
                     {
-                        next.push((deeper, member));
+                        next.push((deeper(), member));
                     }
                 }
-                if response.list == ListPath::Unknown && properties.iter().next().is_some() {
-                    response.list = ListPath::Absent;
+            }
+            // Deeper lists than the first ones belong to other members.
+            if !lists.is_empty() && !has_lists {
+                has_lists = true;
+                if let Some(path) = choose_list(&lists) {
+                    response.list = ListPath::Members(path);
                 }
             }
-            response.add_lists(&lists);
             level = next;
+        }
+        for (path, name) in found {
+            response.add_hint(&path, name);
         }
         response
     }
 
-    fn add_hint(&mut self, hint: Option<PagingHint>) {
-        match hint {
+    fn add_hint(&mut self, path: &[&str], name: &str) {
+        let is_around_list = matches!(&self.list, ListPath::Members(list) if list.len() > path.len() && list.iter().zip(path).all(|(one, other)| one == other));
+        let container = match path.last() {
+            Some(container) if !is_around_list => letters(container),
+            _ => String::new(),
+        };
+        match hint_of(&container, &letters(name)) {
             Some(PagingHint::Next(kind)) => {
                 self.next.push(kind);
                 self.has_hints = true;
@@ -368,24 +382,22 @@ impl DescribedResponse {
             Some(_) => self.has_hints = true,
         }
     }
+}
 
-    /// Chooses the list among those of one level: the only one, or the one with a usual name.
-    fn add_lists(&mut self, lists: &[Vec<&str>]) {
-        if lists.is_empty() || self.has_lists {
-            return;
-        }
-        self.has_lists = true;
-        let usual = LIST_MEMBER_NAMES
-            .iter()
-            .find_map(|usual| lists.iter().find(|path| path.last() == Some(usual)));
-        let chosen = usual.or(match lists {
-            [only] => Some(only),
-            _ => None,
-        });
-        if let Some(path) = chosen {
-            self.list = ListPath::Members(path.iter().map(|name| (*name).to_owned()).collect());
+/// What a parameter's schema says, behind null, references and an `allOf` of one part.
+fn effective<'a>(document: &'a OpenApiDocument, schema: &'a Value) -> Option<&'a Value> {
+    let mut found = present(document, schema)?;
+    for _ in 0..MAX_HINT_DEPTH {
+        match found
+            .get("allOf")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+        {
+            Some([only]) if found.get("type").is_none() => found = present(document, only)?,
+            _ => break,
         }
     }
+    Some(found)
 }
 
 /// The alternative that is not null, if there is exactly one.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the arguments of an operation have different names.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use serde_json::{Map, Value, json};
 
@@ -60,6 +60,9 @@ const RESERVED_HEADERS: [&str; 16] = [
     "http2-settings",
 ];
 
+/// The number of parameters in one path.
+const MAX_PATH_PARAMETERS: usize = 100;
+
 /// The parameters of an operation: those of the path item, which the operation can override, then its own.
 pub(super) fn read_parameters(
     document: &OpenApiDocument,
@@ -67,10 +70,11 @@ pub(super) fn read_parameters(
     operation: &Value,
     path: &str,
 ) -> Result<Vec<DescribedParameter>, UnresolvedReference> {
+    let template = path_parameters(path);
     let mut found: Vec<DescribedParameter> = Vec::new();
     for parameter in items(item, "parameters").chain(items(operation, "parameters")) {
         let parameter = document.resolve(parameter)?;
-        let Some(described) = describe_parameter(document, parameter, path) else {
+        let Some(described) = describe_parameter(document, parameter, &template) else {
             continue;
         };
         let of = |it: &DescribedParameter| (it.parameter.place, it.parameter.name.clone());
@@ -80,70 +84,93 @@ pub(super) fn read_parameters(
         }
     }
     // Parameters of the path that the description omits.
-    for name in path_parameter_names(path) {
+    for PathParameter { name, .. } in &template {
         let known = |it: &DescribedParameter| {
-            it.parameter.place == ParameterLocation::Path && it.parameter.name == name
+            it.parameter.place == ParameterLocation::Path && it.parameter.name == *name
         };
         if !found.iter().any(known) {
             let parameter = json!({ "name": name, "in": "path", "schema": { "type": "string" } });
-            found.extend(describe_parameter(document, &parameter, path));
+            found.extend(describe_parameter(document, &parameter, &template));
         }
     }
     assign_argument_names(&mut found);
     Ok(found)
 }
 
-/// The names of a path's parameters.
-pub(super) fn path_parameter_names(path: &str) -> impl Iterator<Item = &str> {
-    let mut rest = path;
-    std::iter::from_fn(move || {
-        let (_, name, after) = next_path_parameter(rest)?;
-        rest = after;
-        Some(path_parameter_name(name))
-    })
+/// A parameter in the template of a path.
+#[derive(Debug)]
+pub(super) struct PathParameter<'a> {
+    /// The position of the braces with all between them.
+    pub(super) range: Range<usize>,
+    pub(super) name: &'a str,
+    written: &'a str,
+    is_multi_segment: bool,
 }
 
-/// The first parameter of a path as it is written: the text before it, its name and the text after it.
-pub(super) fn next_path_parameter(path: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = path.split_once('{')?;
-    let (name, after) = rest.split_once('}')?;
-    Some((before, name, after))
-}
-
-/// The name of a path's parameter without the marks of routers: `{path+}`, `{path*}`, `{+path}` and `{id:int}` stand for
-/// the parameters `path` and `id`.
-pub(super) fn path_parameter_name(written: &str) -> &str {
-    let name = written.trim_start_matches(['+', '*']);
-    let name = name.split(':').next().unwrap_or(name);
-    let name = name.trim_end_matches(['+', '*', '?']);
-    if name.is_empty() { written } else { name }
-}
-
-/// Whether a path's parameter stands for several segments.
-fn is_multi_segment(path: &str, name: &str) -> bool {
-    let mut rest = path;
-    while let Some((_, written, after)) = next_path_parameter(rest) {
-        if written != name && path_parameter_name(written) == name {
-            return written.contains(['+', '*']) || written.ends_with(":path");
-        }
-        rest = after;
+/// The parameters of a path, without its fragment. A name has no marks of routers, unless two would be equal then:
+/// `{path+}`, `{path*}`, `{+path}` and `{id:int}` stand for the parameters `path` and `id`.
+pub(super) fn path_parameters(path: &str) -> Vec<PathParameter<'_>> {
+    let template = path.split('#').next().unwrap_or_default();
+    let mut parameters = Vec::new();
+    let mut from = 0;
+    while let Some(range) = next_braces(template, from)
+        && parameters.len() < MAX_PATH_PARAMETERS
+    {
+        from = range.end;
+        let written = &template[range.start + 1..range.end - 1];
+        let (name, suffix) = written.split_once(':').unwrap_or((written, ""));
+        let plain = name.trim_matches(['+', '*']).trim_end_matches('?');
+        parameters.push(PathParameter {
+            range,
+            name: if plain.is_empty() { written } else { plain },
+            written,
+            is_multi_segment: name.starts_with(['+', '*'])
+                || name.ends_with(['+', '*'])
+                || matches!(suffix, "path" | ".*" | ".+"),
+        });
     }
-    false
+    let is_unique = |one: &PathParameter<'_>| {
+        let mut others = parameters.iter();
+        others.all(|other| other.name != one.name || other.written == one.written)
+    };
+    let unique: Vec<bool> = parameters.iter().map(is_unique).collect();
+    for (parameter, is_unique) in parameters.iter_mut().zip(unique) {
+        if !is_unique {
+            parameter.name = parameter.written;
+        }
+    }
+    parameters
+}
+
+/// The next pair of braces from a position, with the braces inside of it.
+fn next_braces(template: &str, from: usize) -> Option<Range<usize>> {
+    let start = from + template[from..].find('{')?;
+    let mut depth = 0;
+    for (index, letter) in template[start..].char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(start..start + index + 1);
+        }
+    }
+    None
 }
 
 fn describe_parameter(
     document: &OpenApiDocument,
     parameter: &Value,
-    path: &str,
+    template: &[PathParameter<'_>],
 ) -> Option<DescribedParameter> {
     let name = text(parameter, "name")?;
-    // The parameter may have the marks, too.
-    let name = match text(parameter, "in") {
-        Some("path") => path_parameter_name(name),
-        _ => name,
-    };
+    // The parameter may be named with the marks, too.
+    let in_path = template
+        .iter()
+        .find(|it| it.name == name || it.written == name);
     let place = match text(parameter, "in")? {
-        "path" if path_parameter_names(path).any(|it| it == name) => ParameterLocation::Path,
+        "path" if in_path.is_some() => ParameterLocation::Path,
         "query" => ParameterLocation::Query,
         "header" if !RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
             ParameterLocation::Header
@@ -162,12 +189,16 @@ fn describe_parameter(
             ParameterFormat::Styled(parameter_encoding(
                 parameter,
                 place,
-                is_multi_segment(path, name),
+                in_path.is_some_and(|it| it.is_multi_segment),
             )),
         ),
     };
     let mut schema = schema.cloned().unwrap_or_else(|| json!({}));
     annotate_schema(parameter, &mut schema, document);
+    let name = match (place, in_path) {
+        (ParameterLocation::Path, Some(in_path)) => in_path.name,
+        _ => name,
+    };
     Some(DescribedParameter {
         parameter: OperationParameter {
             name: name.to_owned(),

@@ -590,7 +590,7 @@ async fn pages_before_a_failure_are_kept_with_a_warning() {
         (
             "/stuck",
             vec![0, 1, 2, 3],
-            "page 3: the API repeats the page before it",
+            "page 3: the API repeats a page that was read",
         ),
         (
             "/long",
@@ -733,4 +733,243 @@ async fn response_that_is_not_a_list_is_returned_unchanged_with_a_warning() {
             "{result}"
         );
     }
+}
+
+fn plan(page: Option<u64>) -> PaginationPlan {
+    PaginationPlan {
+        page: Some(CountingParameter {
+            name: "page".into(),
+            first: page,
+        }),
+        ..PaginationPlan::default()
+    }
+}
+
+fn by_cursor() -> PaginationPlan {
+    PaginationPlan {
+        cursor: Some(CursorParameter::Query("cursor".into())),
+        ..PaginationPlan::default()
+    }
+}
+
+/// Joins the pages that `respond` makes of the page parameter, or of the number of the request if there is none.
+async fn joined(
+    plan: &PaginationPlan,
+    request: &ApiRequest,
+    respond: impl Fn(Option<u64>, usize) -> Value + Clone + Send + Sync + 'static,
+) -> Value {
+    let (base, _) = serve(move |seen: &RecordedRequest, count| {
+        axum::Json(respond(number(seen, "page"), count))
+    })
+    .await;
+    api(&base)
+        .pages(request, plan, 40, &telling())
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn first_page_is_found_whatever_the_description_and_the_response_say() {
+    let list = |from: u64, shown: u64| json!({ "data": [{ "id": from }], "page": shown, "total_pages": 3 });
+    for described in [None, Some(0), Some(1)] {
+        for shift in [0, 1] {
+            // Pages count from 0. Beside a response that counts from 1, the description has to say so.
+            let first = if shift == 1 { Some(0) } else { described };
+            let all = joined(
+                &plan(first.filter(|it| *it == 0)),
+                &get("/"),
+                move |page, _| {
+                    let page = page.unwrap_or(0);
+                    match page {
+                        0..3 => list(page, page + shift),
+                        _ => json!({ "data": [] }),
+                    }
+                },
+            )
+            .await;
+            assert_eq!(ids(&all), [0, 1, 2], "{first:?} {shift}");
+            // Pages count from 1, whatever is said.
+            let all = joined(&plan(described), &get("/"), move |page, _| {
+                let page = page.unwrap_or(1).max(1) - 1;
+                match page {
+                    0..3 => list(page, page + shift),
+                    _ => json!({ "data": [] }),
+                }
+            })
+            .await;
+            assert_eq!(ids(&all), [0, 1, 2], "{described:?} {shift}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn empty_pages_in_the_middle_are_passed() {
+    // Filtered pages, with a cursor.
+    let respond = |_, count: usize| match count {
+        1 | 9 => json!({ "items": [{ "id": count }], "next_cursor": format!("c={count}") }),
+        10 => json!({ "items": [{ "id": count }], "next_cursor": null }),
+        _ => json!({ "items": [], "next_cursor": format!("c={count}") }),
+    };
+    let all = joined(&by_cursor(), &get("/"), respond).await;
+    assert_eq!((ids(&all), warning(&all)), (vec![1, 9, 10], None));
+    // Filtered pages, with a number.
+    let respond = |page: Option<u64>, _| {
+        let page = page.unwrap_or(1);
+        let items = if page == 2 {
+            json!([])
+        } else {
+            json!([{ "id": page }])
+        };
+        json!({ "items": items, "has_more": page < 3 })
+    };
+    let all = joined(&plan(Some(1)), &get("/"), respond).await;
+    assert_eq!((ids(&all), warning(&all)), (vec![1, 3], None));
+    // Without an end.
+    let respond = |_, count: usize| json!({ "items": [], "next_cursor": format!("c={count}") });
+    let all = joined(&by_cursor(), &get("/"), respond).await;
+    assert_eq!(all["_meta"]["more"], true);
+    assert!(
+        warning(&all)
+            .unwrap()
+            .contains("too many pages in a row are empty"),
+        "{all}"
+    );
+}
+
+#[tokio::test]
+async fn list_that_names_the_next_page_for_ever_ends_with_an_empty_page() {
+    let respond = |page: Option<u64>, _| {
+        let page = page.unwrap_or(1);
+        let items = if page > 2 {
+            json!([])
+        } else {
+            json!([{ "id": page }])
+        };
+        json!({ "items": items, "next_page": page + 1 })
+    };
+    let all = joined(&plan(None), &get("/"), respond).await;
+    assert_eq!((ids(&all), warning(&all)), (vec![1, 2], None));
+    assert_eq!(all["_meta"]["pages"], 3);
+}
+
+#[tokio::test]
+async fn error_in_a_successful_response_ends_the_list_with_a_warning() {
+    for error in [
+        json!({ "ok": false, "error": "invalid_cursor" }),
+        json!({ "success": false, "message": "invalid_cursor" }),
+        json!({ "errors": [{ "message": "invalid_cursor" }] }),
+    ] {
+        let shown = error.clone();
+        let respond = move |_, count| match count {
+            1 => json!({ "channels": [{ "id": 1 }], "next_cursor": "c=1" }),
+            _ => error.clone(),
+        };
+        let all = joined(&by_cursor(), &get("/"), respond).await;
+        assert_eq!(ids(&all), [1], "{shown}");
+        assert!(warning(&all).unwrap().contains("invalid_cursor"), "{all}");
+        assert_eq!(all["_meta"]["more"], true);
+    }
+}
+
+#[tokio::test]
+async fn more_pages_count_more_than_totals() {
+    let respond = |page: Option<u64>, _| {
+        let page = page.unwrap_or(1);
+        json!({ "data": [{ "id": page }, { "id": 10 * page }], "total": 3, "total_pages": 1, "has_more": page < 4 })
+    };
+    let all = joined(&plan(Some(1)), &get("/"), respond).await;
+    assert_eq!(ids(&all), [1, 10, 2, 20, 3, 30, 4, 40]);
+}
+
+#[tokio::test]
+async fn page_that_was_read_ends_the_list() {
+    // An unknown page is the first one again.
+    let respond = |page: Option<u64>, _| {
+        let page = page.filter(|page| *page <= 2).unwrap_or(1);
+        json!([{ "id": page }])
+    };
+    let all = joined(&plan(Some(1)), &get("/"), respond).await;
+    assert_eq!((ids(&all), warning(&all)), (vec![1, 2], None));
+    // Equal items of pages that responses name are no repetition.
+    let respond = |_, count: usize| {
+        let next = (count < 3).then(|| format!("c={count}"));
+        json!({ "items": [{ "id": 0 }], "next_cursor": next })
+    };
+    let all = joined(&by_cursor(), &get("/"), respond).await;
+    assert_eq!(ids(&all), [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn numbers_that_cannot_be_counted_end_the_list() {
+    for value in ["eyJ4IjoxfQ", "18446744073709551615"] {
+        let mut request = get("/");
+        request.query.push(("page".into(), value.into()));
+        let all = {
+            let (base, _) = serve(|_, _| axum::Json(json!([{ "id": 1 }]))).await;
+            api(&base)
+                .pages(&request, &plan(None), 9, &telling())
+                .await
+                .unwrap()
+        };
+        assert_eq!((ids(&all), warning(&all)), (vec![1], None), "{value}");
+    }
+    let respond =
+        |_, _| json!({ "items": [{ "id": 1 }], "next_offset": u64::MAX, "has_more": true });
+    let offset = PaginationPlan {
+        offset: plan(None).page,
+        ..PaginationPlan::default()
+    };
+    assert_eq!(ids(&joined(&offset, &get("/"), respond).await)[0], 1);
+}
+
+#[tokio::test]
+async fn cursor_of_a_post_is_added_to_its_body() {
+    let plan = PaginationPlan {
+        cursor: Some(CursorParameter::Body("start_cursor".into())),
+        declares_next: true,
+        ..PaginationPlan::default()
+    };
+    let respond = |seen: &RecordedRequest, _| {
+        let sent: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
+        let from = sent["start_cursor"].as_u64().unwrap_or(0);
+        let next = (from < 3).then_some(from + 1);
+        axum::Json(json!({ "results": [{ "id": from }], "next_cursor": next }))
+    };
+    let (base, _) = serve(respond).await;
+    let api = api(&base);
+    let without_body = request(Method::POST, "/search");
+    let all = api
+        .pages(&without_body, &plan, 9, &telling())
+        .await
+        .unwrap();
+    assert_eq!((ids(&all), warning(&all)), (vec![0, 1, 2, 3], None));
+    let bytes = ApiRequest {
+        body: Some(RequestBody::Bytes {
+            media: "application/yaml".into(),
+            bytes: Vec::new(),
+        }),
+        ..without_body
+    };
+    let first = api.pages(&bytes, &plan, 9, &telling()).await.unwrap();
+    assert_eq!(ids(&first), [0]);
+    assert!(
+        warning(&first)
+            .unwrap()
+            .contains("cannot be added to a body"),
+        "{first}"
+    );
+}
+
+#[tokio::test]
+async fn described_list_is_not_replaced_by_another_one() {
+    let plan = PaginationPlan {
+        items: Some(members(&["items"])),
+        ..by_cursor()
+    };
+    let respond = |_, count: usize| match count {
+        1 => json!({ "unreachable": ["z"], "next_cursor": "c=1" }),
+        2 => json!({ "items": [{ "id": 1 }], "next_cursor": "c=2" }),
+        _ => json!({ "items": [{ "id": 2 }] }),
+    };
+    assert_eq!(ids(&joined(&plan, &get("/"), respond).await), [1, 2]);
 }

@@ -118,6 +118,10 @@ fn path_parameters_with_marks_of_routers_meet_their_descriptions() {
         ("/p/{proxy+}", "path", "proxy+", "a/b", "/p/a/b"),
         ("/p/{path*}", "path", "path", "a/b", "/p/a/b"),
         ("/p/{+path}", "path", "path", "a/b", "/p/a/b"),
+        ("/p/{id:[0-9]+}/x", "path", "id", "7/y", "/p/7%2Fy/x"),
+        ("/p/{id:[0-9]{1,3}}/x", "path", "id", "7", "/p/7/x"),
+        ("/p/{id:.*}", "path", "id", "a/b", "/p/a/b"),
+        ("/p/{id:path}", "path", "id", "a/b", "/p/a/b"),
         ("/p/{id:int}/x", "path", "id", "7", "/p/7/x"),
         ("/p/{id}:cancel", "path", "id", "7", "/p/7:cancel"),
         ("/p/{id}/{id}", "path", "id", "{id}", "/p/%7Bid%7D/%7Bid%7D"),
@@ -147,4 +151,18 @@ fn path_parameters_with_marks_of_routers_meet_their_descriptions() {
         };
         assert_eq!(format!("{}{query}", sent.path), expected, "{path}");
     }
+}
+
+#[test]
+fn names_that_would_be_equal_without_marks_stay_apart() {
+    let parameter = |name: &str| json!({ "name": name, "in": "path", "schema": {} });
+    let parameters = [parameter("ns:name"), parameter("ns:id")];
+    let path = "/{ns:name}/{ns:id}";
+    let text =
+        json!({ "openapi": "3.0.0", "paths": { path: { "get": { "parameters": parameters } } } });
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
+    let operation = description.operations.values().next().unwrap();
+    let arguments = json!({ "ns:name": "a", "ns:id": "b" });
+    let sent = request(operation, arguments.as_object().cloned().unwrap()).unwrap();
+    assert_eq!(sent.path, "/a/b");
 }
