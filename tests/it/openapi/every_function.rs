@@ -4,14 +4,15 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use axum::{Json, Router, extract::State};
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{Method, Uri},
+};
 use mux_http::http_client::client_builder;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaVerdict};
 use mux_settings::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind};
@@ -58,7 +59,7 @@ async fn call_every_function(folder: &Path, kind: &str) -> usize {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|it| it == kind));
     paths.sort();
-    let (mut calls, mut failures) = (0, Vec::new());
+    let (mut calls, mut with_least, mut failures) = (0, 0, Vec::new());
     for path in paths {
         let (base, received) = record().await;
         let Some(source) = open(&path, &base).await else {
@@ -68,8 +69,10 @@ async fn call_every_function(folder: &Path, kind: &str) -> usize {
         for page in 0..source.tool_page_count() {
             for tool in source.tools(page) {
                 calls += 1;
-                if let Err(why) = call(&source, &tool, &received).await {
-                    failures.push(format!("{name} {}: {why}", tool["name"]));
+                match call(&source, &tool, &received).await {
+                    Ok(Extent::Least) => with_least += 1,
+                    Ok(Extent::Most(_)) => {}
+                    Err(why) => failures.push(format!("{name} {}: {why}", tool["name"])),
                 }
             }
         }
@@ -80,21 +83,32 @@ async fn call_every_function(folder: &Path, kind: &str) -> usize {
         "{} of {calls} calls\n{shown}",
         failures.len()
     );
+    assert!(
+        with_least * 20 < calls,
+        "{with_least} of {calls} calls have required arguments only"
+    );
     calls
 }
 
-async fn call(source: &Arc<dyn Source>, tool: &Value, received: &AtomicU64) -> Result<(), String> {
+/// Calls a function. Returns the extent of its arguments.
+async fn call(
+    source: &Arc<dyn Source>,
+    tool: &Value,
+    received: &ReceivedRequests,
+) -> Result<Extent, String> {
     let name = tool["name"].as_str().unwrap();
     let schema = &tool["inputSchema"];
     let compiled = CompiledSchema::compile(schema).map_err(|error| error.to_string())?;
     let compiled = Arc::new(compiled);
-    let all = generate(schema, Extent::Most(2));
+    let mut extent = Extent::Most(2);
+    let all = generate(schema, extent);
     let (mut arguments, mut verdict) = Arc::clone(&compiled)
         .check(all, MistakeWording::Author)
         .await;
     if verdict != SchemaVerdict::Fits {
         // Optional members may exclude each other.
-        let least = generate(schema, Extent::Least);
+        extent = Extent::Least;
+        let least = generate(schema, extent);
         (arguments, verdict) = compiled.check(least, MistakeWording::Author).await;
     }
     if let SchemaVerdict::Fails(mistakes) = verdict {
@@ -103,28 +117,40 @@ async fn call(source: &Arc<dyn Source>, tool: &Value, received: &AtomicU64) -> R
     let Value::Object(members) = arguments else {
         return Err(format!("{arguments} is no object"));
     };
-    let before = received.load(Ordering::SeqCst);
+    received.lock().unwrap().clear();
     let progress = CallProgress::to_nobody(Duration::from_secs(60));
     let shown = Value::Object(members.clone());
-    let called = Arc::clone(source)
-        .call(name.to_owned(), members, progress)
-        .await;
-    match called {
-        Ok(_) if received.load(Ordering::SeqCst) > before => Ok(()),
-        Ok(_) => Err(format!("{shown} was not received")),
-        Err(failure) => Err(format!("{shown} was not sent: {failure}")),
+    let called = Arc::clone(source).call(name.to_owned(), members, progress);
+    if let Err(failure) = called.await {
+        return Err(format!("{shown} was not sent: {failure}"));
+    }
+    let http = &tool["_meta"]["mux/http"];
+    let path = http["path"].as_str().unwrap();
+    let start = path.split(['{', '?', '#']).next().unwrap_or_default();
+    let expected = format!("{} {start}", http["method"].as_str().unwrap());
+    match received.lock().unwrap().as_slice() {
+        [request] if request.starts_with(&expected) => Ok(extent),
+        requests => Err(format!(
+            "{shown} was received as {requests:?}, not as {expected}…"
+        )),
     }
 }
 
-/// Starts an API that counts its requests.
-async fn record() -> (String, Arc<AtomicU64>) {
-    let received = Arc::new(AtomicU64::new(0));
-    let count = async |State(received): State<Arc<AtomicU64>>| {
-        received.fetch_add(1, Ordering::SeqCst);
+/// Method and path of each request.
+type ReceivedRequests = Arc<Mutex<Vec<String>>>;
+
+/// Starts an API that records its requests.
+async fn record() -> (String, ReceivedRequests) {
+    let received = ReceivedRequests::default();
+    let add = async |State(received): State<ReceivedRequests>, method: Method, uri: Uri| {
+        received
+            .lock()
+            .unwrap()
+            .push(format!("{method} {}", uri.path()));
         Json(json!({}))
     };
     let routes = Router::new()
-        .fallback(count)
+        .fallback(add)
         .with_state(Arc::clone(&received));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
