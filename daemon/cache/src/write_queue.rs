@@ -84,7 +84,8 @@ impl WriteQueue {
         (*newest == number).then(|| value.clone())
     }
 
-    /// The store has taken this value.
+    /// The store has taken this value. If its space was cleared meanwhile, the value is not kept: the store will clear
+    /// it, too.
     pub(super) fn wrote(
         &mut self,
         space: CacheSpace,
@@ -92,6 +93,9 @@ impl WriteQueue {
         number: u64,
         value: PendingValue,
     ) {
+        if !self.waiting.contains_key(&(space, *key)) {
+            return;
+        }
         self.done(space, key, number);
         self.written_bytes += size(&value);
         if let Some(before) = self.written.insert((space, *key), value) {
@@ -197,6 +201,33 @@ mod tests {
         ));
         assert_eq!(content(&mut queue), Some(value("after")));
         assert!(queue.order.is_empty() && queue.bytes == 0);
+    }
+
+    #[test]
+    fn value_that_was_being_written_during_a_clear_does_not_come_back() {
+        let mut queue = WriteQueue::default();
+        queue.enter(CacheSpace::Types, KEY, value("cleared"));
+        queue.enter(CacheSpace::Shapes, KEY, value("kept"));
+        let (done, _wait) = oneshot::channel();
+        queue.ask(WriteRequest::Clear(CacheSpace::Types, done));
+        queue.wrote(CacheSpace::Types, &KEY, 1, value("cleared"));
+        queue.wrote(CacheSpace::Shapes, &KEY, 2, value("kept"));
+        let length = "kept".len();
+        assert_eq!((queue.written_bytes, queue.bytes), (length, 0));
+        let left: Vec<_> = queue.take().collect();
+        assert_eq!(left, [(CacheSpace::Shapes, KEY, value("kept"))]);
+    }
+
+    #[test]
+    fn newer_write_wins_over_one_that_was_being_written_during_a_clear() {
+        let mut queue = WriteQueue::default();
+        queue.enter(CacheSpace::Types, KEY, value("cleared"));
+        let (done, _wait) = oneshot::channel();
+        queue.ask(WriteRequest::Clear(CacheSpace::Types, done));
+        queue.enter(CacheSpace::Types, KEY, value("after"));
+        queue.wrote(CacheSpace::Types, &KEY, 1, value("cleared"));
+        let last = queue.take().last();
+        assert_eq!(last, Some((CacheSpace::Types, KEY, value("after"))));
     }
 
     #[test]
