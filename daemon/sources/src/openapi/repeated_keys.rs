@@ -3,7 +3,11 @@
 //! Objects whose members are independent of each other are merged: the paths of a description, the operations of a path
 //! and the components. So are objects without a common member. Of all others, the last one is used.
 //!
-//! Invariant: every key whose value is not used is in a note or counted in the last note.
+//! Invariants:
+//!
+//! - Every key whose value is not used is in a note or counted in the last note.
+//! - A note takes time for the shown part of its path, and the number of notes that are made is limited: a text can
+//!   repeat a key a million times below keys of megabytes.
 
 use std::fmt;
 
@@ -12,6 +16,8 @@ use serde_json::{Map, Number, Value, map::Entry};
 
 /// The number of keys that are named.
 const MAX_NAMED_KEYS: usize = 20;
+/// The number of notes that are made to see whether they are new. Further repetitions are only counted.
+const MAX_MADE_NOTES: usize = 1000;
 /// The length of a key, or of the path to it, in a note.
 const MAX_SHOWN_CHARS: usize = 120;
 /// The members of a description that are merged, with the objects in them.
@@ -44,15 +50,18 @@ impl<'de> Deserialize<'de> for ParsedText {
 #[derive(Default)]
 struct RepeatedKeys {
     named: Vec<String>,
+    /// The number of notes that were made.
+    made: usize,
     more: usize,
 }
 
 impl RepeatedKeys {
     fn note(&mut self, key: &str, parent: Option<&ValuePath<'_>>, outcome: &str) {
-        if self.named.len() >= MAX_NAMED_KEYS {
+        if self.named.len() >= MAX_NAMED_KEYS || self.made >= MAX_MADE_NOTES {
             self.more += 1;
             return;
         }
+        self.made += 1;
         let note = format!(
             "`{}` occurs more than once in {}: {outcome}",
             shortened(key),
@@ -67,9 +76,11 @@ impl RepeatedKeys {
     }
 
     fn notes(self) -> Vec<String> {
-        let Self { mut named, more } = self;
+        let Self {
+            mut named, more, ..
+        } = self;
         if more > 0 {
-            named.push(format!("{more} more keys occur more than once"));
+            named.push(format!("keys are repeated {more} more times"));
         }
         named
     }
@@ -141,9 +152,10 @@ impl ValuePath<'_> {
         keys
     }
 
+    /// The path as far as it is shown: of a longer key, one character more than that.
     fn shown(&self) -> String {
         let keys = self.keys().into_iter().map(|key| match key {
-            PathKey::Member(name) => name.to_owned(),
+            PathKey::Member(name) => name.chars().take(MAX_SHOWN_CHARS + 1).collect(),
             PathKey::Item(number) => number.to_string(),
         });
         keys.collect::<Vec<_>>().join(" > ")
@@ -258,6 +270,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 
 /// The beginning of a text, without control characters.
 fn shortened(text: &str) -> String {
+    let text: String = text.chars().take(MAX_SHOWN_CHARS + 1).collect();
     let text: String = text.escape_debug().collect();
     match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -350,8 +363,38 @@ mod tests {
         assert_eq!(read.notes.len(), MAX_NAMED_KEYS + 1);
         assert_eq!(
             read.notes[MAX_NAMED_KEYS],
-            "80 more keys occur more than once"
+            "keys are repeated 80 more times"
         );
         assert!(read.notes.iter().all(|note| note.len() < 400));
+    }
+
+    #[test]
+    fn repetitions_below_a_long_key_are_only_counted_beyond_a_limit() {
+        let more = 70;
+        let members: Vec<String> = (0..=MAX_MADE_NOTES + more)
+            .map(|number| format!("\"a\": {number}"))
+            .collect();
+        let key = "k".repeat(1 << 20);
+        let read = parsed(&format!("{{\"{key}\": {{{}}}}}", members.join(",")));
+        assert_eq!(read.root[&key], json!({ "a": MAX_MADE_NOTES + more }));
+        assert_eq!(
+            read.notes,
+            [
+                format!(
+                    "`a` occurs more than once in `{}…`: the last value is used",
+                    &key[..MAX_SHOWN_CHARS]
+                ),
+                format!("keys are repeated {more} more times"),
+            ]
+        );
+        let long = ValuePath {
+            parent: None,
+            key: PathKey::Member(&key),
+        };
+        let path = ValuePath {
+            parent: Some(&long),
+            key: PathKey::Member(&key),
+        };
+        assert_eq!(path.shown().len(), 2 * (MAX_SHOWN_CHARS + 1) + " > ".len());
     }
 }
