@@ -5,6 +5,7 @@
 //! Invariant: at most one page is unpacked at a time, unless a caller collects them.
 
 use serde_json::Value;
+use tracing::error;
 
 use mux_files::gzip_text::GzipText;
 
@@ -25,12 +26,17 @@ pub(crate) struct ToolPagesWriter {
 }
 
 impl ToolPages {
-    /// The tools of a page. Pages are counted from 0; one that does not exist is empty.
+    /// The tools of a page. Pages are counted from 0; one that does not exist is empty, and so is a damaged one, which
+    /// is logged.
     pub(crate) fn page(&self, index: usize) -> Vec<Value> {
-        let text = self.0.get(index);
-        let text = text.and_then(|page| page.read(MAX_UNPACKED_PAGE_BYTES));
-        text.and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default()
+        let Some(page) = self.0.get(index) else {
+            return Vec::new();
+        };
+        unpack(page).unwrap_or_else(|why| {
+            let (number, pages) = (index + 1, self.0.len());
+            error!(number, pages, %why, "a page of a list of tools is damaged: its functions are missing");
+            Vec::new()
+        })
     }
 
     pub(crate) fn page_count(&self) -> usize {
@@ -50,6 +56,12 @@ impl ToolPages {
             }
         }
     }
+}
+
+fn unpack(page: &GzipText) -> Result<Vec<Value>, String> {
+    let text = page.read(MAX_UNPACKED_PAGE_BYTES);
+    let text = text.ok_or("it cannot be unpacked")?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
 impl ToolPagesWriter {
@@ -104,5 +116,24 @@ mod tests {
         assert_eq!(pages.iter().collect::<Vec<_>>(), tools);
         assert_eq!(pages.page(9), Vec::<Value>::new());
         assert_eq!(ToolPagesWriter::default().finish().page_count(), 0);
+    }
+
+    #[test]
+    fn damaged_page_is_empty_and_has_a_reason() {
+        let mut cut = GzipText::of("[1]").bytes().to_vec();
+        cut[10] ^= 0xff;
+        let pages = [
+            GzipText::from_bytes(cut).unwrap(),
+            GzipText::of("[1"),
+            GzipText::of("[1]"),
+        ];
+        let problems = pages.each_ref().map(|page| unpack(page).err());
+        assert_eq!(problems[0].as_deref(), Some("it cannot be unpacked"));
+        assert!(
+            problems[1].as_ref().unwrap().contains("EOF"),
+            "{problems:?}"
+        );
+        let pages = ToolPages(pages.into());
+        assert_eq!(pages.iter().collect::<Vec<_>>(), [json!(1)]);
     }
 }
