@@ -31,10 +31,14 @@ use mux_http::{
     proxies::{UsedProxy, used_proxy},
     response_body::read_body,
 };
+use mux_process::blocking_pool;
 use mux_settings::SourceDefinition;
 
 /// The limit for the request and the whole response.
 const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Longer bodies are decoded off the runtime's threads. This is little, since they may be compressed.
+const LONG_BYTES: usize = 4 << 10;
 
 pub(crate) struct DescriptionFetcher {
     client: Client,
@@ -186,7 +190,8 @@ impl DescriptionFetcher {
                 "returned more than {most} MiB, the limit for descriptions"
             ))
         })?;
-        match decode(bytes) {
+        let is_long = bytes.len() > LONG_BYTES;
+        match blocking_pool::run_if(is_long, || decode(bytes)).await {
             Ok(text) => Ok(FetchOutcome::New {
                 text,
                 version,

@@ -15,12 +15,16 @@ use serde::de::IgnoredAny;
 
 use crate::weight;
 use mux_http::response_body::read_body;
+use mux_process::blocking_pool;
 
 /// The size of the largest frame to a program.
 pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// In `json_weight` values, for JSON: a few megabytes of it can hold so many values that they take a gigabyte.
 pub(crate) const MAX_RESPONSE_VALUES: usize = 1_000_000;
+
+/// Longer bodies are decoded and weighed off the runtime's threads, and so are encoded ones of any length.
+const LONG_BODY_BYTES: usize = 64 << 10;
 
 /// Decodes a body that the HTTP client has not decoded, whose encoding is written in an unusual way: the client removes
 /// the header of a body that it decodes.
@@ -83,6 +87,15 @@ impl ApiResponse {
         let body = body
             .map_err(ResponseReadError::Broken)?
             .ok_or(ResponseReadError::TooLong)?;
+        let is_long = body.len() > LONG_BODY_BYTES || headers.contains_key(CONTENT_ENCODING);
+        blocking_pool::run_if(is_long, move || Self::decode(status, headers, body)).await
+    }
+
+    fn decode(
+        status: StatusCode,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Self, ResponseReadError> {
         let body = decoded(body, &headers)?;
         let reply = Self {
             status,
