@@ -117,13 +117,13 @@ const IMPORTANT_TAG: &str = r"</?_?important(_[^>\n]{0,40})?>";
 const TEXT_END_MARK: &str = r"<\|endoftext\|>";
 /// The bytes on each side of a mark that show whether a text only names it.
 const MARK_CONTEXT_BYTES: usize = 64;
-/// What is before a mark that is only named: in a sentence, as a value or in a list.
+/// The end of the text before a mark that is only named: in a sentence, as a value or in a list.
 const BEFORE_NAMED_MARK: &str = r#"(\b(a|an|the|and|or|at|with|without|is|are|be|that|this|as|of|by|to|in|on|for|from|if|when|until|than|like|use|uses|using|used|includes?|contains?|containing|emits?|adds?|appends?|after|before|called|named|tokens?|marker|mark|symbol|separator|delimiter|sequences?|string|characters?|value|default)_|["'`(=]|<(code|b|i|em|strong|tt)>|\|>,?_((and|or)_)?)$"#;
-/// What is after a mark that is only named.
+/// The beginning of the text after a mark that is only named.
 const AFTER_NAMED_MARK: &str = r#"^(["'`)]|</|_?[:,;=-]*_?((is|are|was|can|may|will|marks?|means|ends|begins|separates|appears|occurs|stands|and|or|tokens?|marker|symbol|separator|delimiter|sequences?|strings?|characters?)\b|(the|an?)_(end|token|mark|marker|start|beginning|default|separator|special|model|document|text)\b|["'`]?<\|)|_(at|as|in|if|when|by|for|before|after)\b)"#;
 /// Words after a mark, perhaps behind punctuation.
 const WORDS_AFTER_MARK: &str = r"^([.,:;!?_-]|</?[a-z][^<>]{0,40}>)*[a-z0-9*#\[]";
-/// What begins a new text after a mark, whatever is before it.
+/// The beginning of a new text after a mark, whatever is before the mark.
 const TEXT_AFTER_MARK: &str = r#"^(<[^/|\n]|[^_\n<`'"),.;:!?|\]}=-]|_((?-i:[A-Z<#\[*])|(system|user|human|assistant|instructions?|ignore|obey|you|now|new)\b)|[.,:;!?]+_?(new_(task|system|instructions?|prompt|role|conversation)|system|assistant|ignore|disregard|obey|now)\b)"#;
 /// How an element of documentation begins. Attacks shout, or have plain text in the block.
 const DOCUMENTATION_TAG: &str = r"^<important>_?<(p|ul|ol|dl|note)>";

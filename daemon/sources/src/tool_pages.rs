@@ -26,15 +26,13 @@ pub(crate) struct ToolPagesWriter {
 }
 
 impl ToolPages {
-    /// The tools of a page. Pages are counted from 0; one that does not exist is empty, and so is a damaged one, which
-    /// is logged.
+    /// The tools of a page, counted from 0. A page that does not exist is empty. A damaged one is empty, too, and logged.
     pub(crate) fn page(&self, index: usize) -> Vec<Value> {
         let Some(page) = self.0.get(index) else {
             return Vec::new();
         };
         unpack(page).unwrap_or_else(|why| {
-            let (number, pages) = (index + 1, self.0.len());
-            error!(number, pages, %why, "a page of a list of tools is damaged: its functions are missing");
+            error!(page = index + 1, pages = self.0.len(), %why, "a page of a list of tools is damaged: its functions are missing");
             Vec::new()
         })
     }
