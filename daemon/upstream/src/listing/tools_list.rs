@@ -193,6 +193,10 @@ async fn fetch_tools_pages(
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
         cursor = pages.add_page(&mut page.items, page.next.take());
+        // Before the tools are converted, which takes memory.
+        if listed.tools.len() + page.items.len() > limits.tools {
+            return Err(format!("it lists more than {} tools", limits.tools).into());
+        }
         // A page can be long.
         let repairs = Arc::clone(repairs);
         let read = blocking_pool::run(move || {
@@ -207,9 +211,6 @@ async fn fetch_tools_pages(
         hasher = hashed;
         listed.digest = hasher.finalize();
         listed.tools.extend(described);
-        if listed.tools.len() > limits.tools {
-            return Err(format!("it lists more than {} tools", limits.tools).into());
-        }
         if cursor.is_none() {
             return Ok(listed);
         }
