@@ -1,4 +1,4 @@
-//! A real application of FastAPI, whose description is the one that FastAPI makes.
+//! A real FastAPI application with the description that FastAPI generates.
 
 use std::{net::TcpListener, path::Path, process::Command};
 

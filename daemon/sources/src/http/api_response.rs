@@ -66,7 +66,7 @@ pub(super) enum ResponseReadError {
     TooLong,
     TooMany,
     Broken(reqwest::Error),
-    /// Its encoding cannot be decoded.
+    /// muxd cannot decode this encoding.
     Encoded(String),
 }
 

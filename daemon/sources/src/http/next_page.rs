@@ -38,11 +38,11 @@ pub(super) enum NextTarget {
 /// Why a page is requested.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NextReason {
-    /// A response named it.
+    /// A response named the page.
     Named,
-    /// It was counted, and a response says that there are more pages.
+    /// The page was counted, and a response says that there are more pages.
     Promised,
-    /// It was counted, and may not exist.
+    /// The page was counted, and may not exist.
     Guessed,
 }
 
@@ -88,7 +88,7 @@ impl CountedNumber {
         matches!(self, Self::Known(known) if known >= number)
     }
 
-    /// Whether the caller asks for the first page or item.
+    /// Returns true if the caller asks for the first page or item.
     fn is_first(self, parameter: Option<&CountingParameter>) -> bool {
         match self {
             Self::Absent => true,
@@ -244,7 +244,7 @@ impl PagePosition {
         }
     }
 
-    /// Whether a hint names a page that was already read, as some APIs do at the end.
+    /// Returns true if a hint names a page that was already read, as some APIs do at the end.
     fn is_behind(&self, plan: &PaginationPlan, hint: &NextHint) -> bool {
         match hint {
             NextHint::Page(number) => self.page.is_at_least(*number),

@@ -437,7 +437,7 @@ impl JoinedPages {
         items.map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a response can be a page of this list. The last page of some lists has no member for its items.
+    /// Returns true if a response can be a page of this list. The last page of some lists has no member for its items.
     fn is_alike(&self, body: &Value) -> bool {
         if self.list.is_empty() {
             body.is_array()

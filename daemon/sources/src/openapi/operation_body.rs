@@ -265,7 +265,7 @@ pub(super) fn holds_files(document: &OpenApiDocument, schema: &Value) -> bool {
     parts.iter().any(|part| part.file != FileUse::None)
 }
 
-/// Whether a value is a file, also in a list or behind `anyOf`, `oneOf` and `allOf`.
+/// How a value can be a file, also in a list or behind `anyOf`, `oneOf` and `allOf`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FileUse {
     None,

@@ -294,8 +294,8 @@ impl SchemaTranslator<'_> {
         Some(cut(value.as_str()?, most).into())
     }
 
-    /// Adds `required`, without the members that are not for this direction, and without those that a closed object
-    /// cannot have: some descriptions require a member under its former name.
+    /// Adds `required`, without members of the other direction and members that a closed object cannot have: some
+    /// descriptions require a member under its former name.
     fn without_members(
         &self,
         map: &Map<String, Value>,

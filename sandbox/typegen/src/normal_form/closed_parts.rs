@@ -1,8 +1,8 @@
 //! Closed parts of an object: `additionalProperties` beside other schemas of the same object.
 //!
-//! By the standard, `additionalProperties` sees only the `properties` beside it, so that a part of `allOf` that is closed
-//! forbids the members of all other parts, and one that gives other members a type demands that type of them. No
-//! generator means that. The normal form has the keyword on the whole object: `unevaluatedProperties` sees the members of
+//! By the standard, `additionalProperties` sees only the `properties` beside it. A closed part of `allOf` would forbid the
+//! members of all other parts, and a part that types further members would demand that type of them. No generator means
+//! that. The normal form has the keyword on the whole object: `unevaluatedProperties` sees the members of
 //! all parts.
 
 use std::collections::HashSet;
