@@ -17,8 +17,8 @@ use mux_text::digest::DigestKey;
 /// only digests are stored.
 pub(super) const MAX_DEFINITION_BYTES: usize = 256 << 10;
 const MAX_BOOK_DEFINITION_BYTES: usize = 4 << 20;
-/// The maximum number of pinned tools of one server.
-const MAX_PINS: usize = 20_000;
+/// The maximum number of pinned tools of one server: as many as the functions that a source may have (`max_functions`).
+const MAX_PINS: usize = 50_000;
 /// Longer names are stored as digests.
 const MAX_PIN_NAME_BYTES: usize = 128;
 
