@@ -207,7 +207,7 @@ impl Cache {
                 })
             });
         if let Err(error) = started {
-            shared.forsake(format!("its threads cannot be started: {error}"));
+            shared.fall_back_to_memory(format!("its threads cannot be started: {error}"));
         }
         drop(timeout(OPEN_TIMEOUT, is_open).await);
         Self(Arc::new(CacheInner { shared, open }))

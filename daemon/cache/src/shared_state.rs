@@ -169,7 +169,10 @@ impl SharedCache {
         }
         match error {
             StoreError::NoRoom(error) => {
-                self.forsake_locked(&mut state, format!("it cannot be written: {error}"));
+                self.fall_back_to_memory_locked(
+                    &mut state,
+                    format!("it cannot be written: {error}"),
+                );
             }
             error => {
                 state.phase = CachePhase::Opening;
@@ -182,8 +185,8 @@ impl SharedCache {
     }
 
     /// Gives up the store: the cache is in memory only from now on.
-    pub(super) fn forsake(&self, why: String) {
-        self.forsake_locked(&mut self.state(), why);
+    pub(super) fn fall_back_to_memory(&self, why: String) {
+        self.fall_back_to_memory_locked(&mut self.state(), why);
     }
 
     pub(super) fn close(&self) {
@@ -216,11 +219,11 @@ impl SharedCache {
             since.is_some_and(|since| since.elapsed() > limit)
         };
         if stuck(state.reading, STUCK_READ_TIMEOUT) || stuck(state.writing, STUCK_WRITE_TIMEOUT) {
-            self.forsake_locked(state, "the disk does not answer".into());
+            self.fall_back_to_memory_locked(state, "the disk does not answer".into());
         }
     }
 
-    fn forsake_locked(&self, state: &mut CacheState, why: String) {
+    fn fall_back_to_memory_locked(&self, state: &mut CacheState, why: String) {
         if matches!(state.phase, CachePhase::Memory(_)) {
             return;
         }

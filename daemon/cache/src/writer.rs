@@ -43,7 +43,7 @@ pub(super) fn run_writer(
     let (place, (store, why)): (CacheDir, OpenedStore) = match place {
         Ok(done) => done,
         Err(error) => {
-            shared.forsake(error.to_string());
+            shared.fall_back_to_memory(error.to_string());
             return;
         }
     };
@@ -185,7 +185,7 @@ impl CacheWriter {
         let smaller = match self.place.beside() {
             Ok(smaller) => smaller,
             Err(error) => {
-                self.shared.forsake(error.to_string());
+                self.shared.fall_back_to_memory(error.to_string());
                 return Ok(());
             }
         };
@@ -203,7 +203,7 @@ impl CacheWriter {
         });
         if let Err(error) = copied {
             self.shared
-                .forsake(format!("it cannot be compacted: {error}"));
+                .fall_back_to_memory(format!("it cannot be compacted: {error}"));
             return Ok(());
         }
         self.disk_bytes(&smaller);
@@ -219,7 +219,8 @@ impl CacheWriter {
 
     fn replace_broken_store(&mut self, why: &str) {
         if self.began_anew {
-            self.shared.forsake(format!("it failed twice: {why}"));
+            self.shared
+                .fall_back_to_memory(format!("it failed twice: {why}"));
             return;
         }
         self.began_anew = true;
@@ -233,7 +234,7 @@ impl CacheWriter {
             }
             Err(error) => {
                 warn!(%error, "cannot start an empty cache");
-                self.shared.forsake(error.to_string());
+                self.shared.fall_back_to_memory(error.to_string());
             }
         }
     }

@@ -81,9 +81,7 @@ const SIGNS: &[SignDefinition] = &[
         code: "reads-secret-files",
         patterns: &[
             r"\b(read|reads|reading|open|opening|cat|load|include|send|pass|provide|upload|attach|contents?_of)\b[^.\n]{0,60}(\.ssh\b|\bid.?(rsa|ed25519)|\.aws[/_]credentials|/etc/(passwd|shadow)|\.cursor/mcp|\bmcp\.json|\.netrc|\.kube/config|\bbash.history|\bssh_([a-z]+_){0,3}private_keys?\b)",
-            // Not of public keys: another word is before the key.
-            r"\b(read|reads|reading|open|opening|cat|load|include|send|pass|provide|upload|attach|contents?_of)\b([^.\n]{0,60}([abd-z0-9]|[^i.\n]c|[^l.\n]ic|[^b.\n]lic|[^u.\n]blic|[^p.\n]ublic|[a-z0-9]public))?[^a-z0-9.\n]{1,20}ssh_keys?\b",
-            r"\b(read|reads|reading|open|opening|cat|load|include|send|pass|provide|upload|attach|contents?_of)\b[^.\n]{0,60}\bprivate\b[^.\n]{0,30}[^a-z0-9.\n]ssh_keys?\b",
+            SSH_KEYS,
         ],
     },
     SignDefinition {
@@ -113,6 +111,7 @@ const SIGNS: &[SignDefinition] = &[
         ],
     },
 ];
+const SSH_KEYS: &str = r"\b(read|reads|reading|open|opening|cat|load|include|send|pass|provide|upload|attach|contents?_of)\b[^.\n]{0,60}[^a-z0-9.\n]ssh_keys?\b";
 const IMPORTANT_TAG: &str = r"</?_?important(_[^>\n]{0,40})?>";
 const TEXT_END_MARK: &str = r"<\|endoftext\|>";
 /// The bytes on each side of a mark that show whether a text only names it.
@@ -350,6 +349,10 @@ impl<'a> TextCollector<'a> {
             let (code, pattern, compiled) = &patterns.each[matched];
             let regex = compiled.get_or_init(|| compile(pattern));
             let excerpt = match *pattern {
+                SSH_KEYS => {
+                    let mut found = regex.find_iter(lines.as_bytes());
+                    found.find_map(|found| secret_ssh_keys(found.as_bytes()))
+                }
                 IMPORTANT_TAG => {
                     let mut lines = lines.lines();
                     lines.find_map(|line| instruction_block(line, regex))
@@ -413,6 +416,15 @@ fn compile(pattern: &str) -> Regex {
         .case_insensitive(true)
         .build();
     regex.expect("a pattern of the constant table")
+}
+
+/// The sign in a text about SSH keys, unless they are public ones.
+fn secret_ssh_keys(found: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(found).to_lowercase();
+    let before = text.rsplit_once("ssh").map_or("", |(before, _)| before);
+    let mut words = before.rsplit(|letter: char| !letter.is_ascii_alphanumeric());
+    let is_public = words.find(|word| !word.is_empty()) == Some("public");
+    (!is_public || text.contains("private")).then(|| quoted(text.trim()))
 }
 
 /// The first match of a pattern.

@@ -14,7 +14,7 @@ impl ExcludedTools {
         Self(globs.iter().map(|glob| Glob::new(glob)).collect())
     }
 
-    /// Whether a glob matches the name in any spelling.
+    /// Returns true if a glob matches the name in any spelling.
     pub fn contains(&self, name: &str) -> bool {
         if self.0.is_empty() {
             return false;

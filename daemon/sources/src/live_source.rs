@@ -91,7 +91,8 @@ impl RefreshReport {
     }
 
     fn between(before: &dyn Source, after: &dyn Source) -> Self {
-        let (old, new) = (digests_by_name(before), digests_by_name(after));
+        let old = digests_by_name(before);
+        let new = digests_by_name(after);
         let missing = |these: &ToolDigests, those: &ToolDigests| {
             let names = these.keys().filter(|name| !those.contains_key(*name));
             names.cloned().collect()

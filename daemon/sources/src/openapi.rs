@@ -4,8 +4,8 @@
 //! `parameters`, `operation_body` with `media_types`, `operation_responses`, `paging_detection`,
 //! `security_requirements` and `server_address` each read their part of an `operation`. `schema_dialect`,
 //! `schema_keywords`, `schema_walk` and `schema_closure` translate its schemas. `operation_request` makes a request of
-//! arguments, with `parameter_style`. `openapi_description` is the whole description, `left_out` what of it
-//! is no function.
+//! arguments, with `parameter_style`. `openapi_description` is the whole description, `left_out` lists
+//! the operations that did not become functions.
 //!
 //! Invariant: everything but the call is pure.
 
@@ -68,8 +68,8 @@ struct OpenApiSource {
     notes: Vec<SourceNote>,
 }
 
-/// Reads a description. With ten thousand operations it takes seconds and hundreds of megabytes, most of them for the
-/// parsed text, of which a few are kept.
+/// Reads a description. With ten thousand operations this takes seconds and hundreds of megabytes, most of them for the
+/// parsed text, which is dropped.
 pub(super) fn read(
     making: &SourceConfig,
     document: &DescriptionDocument,

@@ -65,7 +65,7 @@ pub(crate) async fn measure(
             &format!("{}; {}", mebibytes(one.rss), mebibytes(one.compiler)),
         );
     }
-    largest(place, folder).await?;
+    largest(place, folder, empty.rss).await?;
     let names = APIS.map(|(name, _)| name);
     let all = daemon(place, compiler, folder, &names, APIS[0].1, rounds).await?;
     row("all three: first check in a new daemon", &all.first);
@@ -77,18 +77,15 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// The largest descriptions of the folder: what each takes as the only source of a new daemon.
-async fn largest(place: &Place, folder: &Path) -> anyhow::Result<()> {
+/// Prints the cost of each of the largest descriptions of the folder as the only source of a new daemon. `bare` is the
+/// memory of a daemon without sources.
+async fn largest(place: &Place, folder: &Path, bare: u64) -> anyhow::Result<()> {
     let mut files: Vec<(u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         files.push((entry.metadata()?.len(), entry.path()));
     }
     files.sort();
-    let bare = place.beside("")?;
-    bare.mux(&["status"])?;
-    tokio::time::sleep(SETTLED).await;
-    let bare = process::resident_bytes(bare.pid()?);
     let head = "MiB of text | functions | left out | until mux tools has them | peak | after (more than without sources)";
     fact("the largest descriptions", head);
     for (bytes, file) in files.iter().rev().take(LARGEST) {

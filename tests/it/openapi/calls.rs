@@ -284,6 +284,19 @@ fn pages_before_a_failed_one_come_with_a_warning() {
         .ok();
     assert!(call.stdout.contains("thing 5"), "{call:#?}");
     assert!(call.stderr.contains(warning), "{call:#?}");
+    let json = env.mux([
+        "--json",
+        "call",
+        "paging.linked.getLinked",
+        "fail=true",
+        "$pages=9",
+    ]);
+    assert_eq!(
+        json.json()["result"].as_array().map_or(0, Vec::len),
+        6,
+        "{json:#?}"
+    );
+    assert!(json.stderr.contains(warning), "{json:#?}");
     let raw = env.result(
         "return (await mux.call.raw('paging.linked.getLinked', { fail: true, $pages: 9 }))._meta",
     );

@@ -23,8 +23,8 @@ pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;
 /// In `json_weight` values, for JSON: a few megabytes of it can hold so many values that they take a gigabyte.
 pub(crate) const MAX_RESPONSE_VALUES: usize = 1_000_000;
 
-/// Longer bodies are decoded and weighed off the runtime's threads, and so are encoded ones of any length.
-const LONG_BODY_BYTES: usize = 64 << 10;
+/// Longer bodies are decoded, weighed and parsed off the runtime's threads, and so are encoded ones of any length.
+pub(super) const LONG_BODY_BYTES: usize = 64 << 10;
 
 /// Decodes a body that the HTTP client has not decoded, whose encoding is written in an unusual way: the client removes
 /// the header of a body that it decodes.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     ApiClient, ApiRequest, ApiResponse, RequestBody,
-    api_response::{MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES},
+    api_response::{LONG_BODY_BYTES, MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES},
     call_result,
     error_reason::reason,
     next_page::{NextReason, NextStep, NextTarget, PagePosition},
@@ -26,8 +26,6 @@ use mux_process::blocking_pool;
 pub(crate) const MAX_PAGES: usize = 100;
 /// The maximum length of the reason for a missing page, which may hold the API's words.
 const MAX_PROBLEM_BYTES: usize = 2 << 10;
-/// Longer bodies are parsed off the runtime's threads.
-const LONG_BODY_BYTES: usize = 64 << 10;
 /// The number of members on one level that are searched for the list.
 const MAX_LIST_CANDIDATES: usize = 10_000;
 /// Statuses with which APIs answer a request for a page beyond the last one.
@@ -93,8 +91,35 @@ struct Page {
     /// The path of members to the list; `None` if there is none.
     list: Option<Vec<String>>,
     hints: PagingHints,
-    /// Identify the whole response and its items; empty if it has no items.
-    digests: Vec<blake3::Hash>,
+    /// `None` if it has no items.
+    digests: Option<PageDigests>,
+}
+
+/// Identifies a page.
+#[derive(Clone, Copy)]
+struct PageDigests {
+    response: blake3::Hash,
+    items: blake3::Hash,
+}
+
+/// The pages that were read.
+#[derive(Default)]
+struct ReadPages {
+    responses: HashSet<blake3::Hash>,
+    items: HashSet<blake3::Hash>,
+}
+
+impl ReadPages {
+    /// Adds a page; `false` if it was read before.
+    fn add(&mut self, page: Option<PageDigests>, reason: NextReason) -> bool {
+        let Some(page) = page else {
+            return true;
+        };
+        let is_new_response = self.responses.insert(page.response);
+        let are_new_items = self.items.insert(page.items);
+        // Items may repeat themselves where a response names the next page.
+        is_new_response && (are_new_items || reason == NextReason::Named)
+    }
 }
 
 /// Where the list of a page is.
@@ -130,7 +155,8 @@ impl ApiClient {
         };
         let mut position = PagePosition::before(plan, &request);
         position.advance(item_count(&body, &list), NextReason::Named);
-        let mut digests: HashSet<blake3::Hash> = first.digests.into_iter().collect();
+        let mut read_pages = ReadPages::default();
+        read_pages.add(first.digests, NextReason::Named);
         let mut joined = JoinedPages::new(body, &first.reply, list);
         let mut hints = first.hints;
         let mut last_reply = first.reply;
@@ -195,12 +221,8 @@ impl ApiClient {
             let shown = page.hints.current_page;
             let is_first_again =
                 position.is_probe() && shown.is_some() && shown == hints.current_page;
-            // Items may repeat themselves where a response names the next page.
-            let is_read = page.digests.first().is_some_and(|it| digests.contains(it))
-                || (reason != NextReason::Named
-                    && page.digests.last().is_some_and(|it| digests.contains(it)));
-            digests.extend(page.digests);
-            if count > 0 && (is_read || is_first_again) {
+            let is_new = read_pages.add(page.digests, reason);
+            if count > 0 && (!is_new || is_first_again) {
                 if position.is_probe() {
                     // The first page has the number 1.
                     position.skip_probe();
@@ -229,7 +251,7 @@ impl ApiClient {
             body: None,
             list: None,
             hints: PagingHints::default(),
-            digests: Vec::new(),
+            digests: None,
         };
         if !page.reply.status.is_success() {
             return page;
@@ -247,9 +269,10 @@ impl ApiClient {
             };
             let path = page.list.as_deref().unwrap_or_default();
             page.hints = PagingHints::read(&page.reply.headers, &body, path);
-            let items = items_digest(&body, path);
-            let whole = blake3::hash(&page.reply.body);
-            page.digests = items.map_or_else(Vec::new, |items| vec![whole, items]);
+            page.digests = items_digest(&body, path).map(|items| PageDigests {
+                response: blake3::hash(&page.reply.body),
+                items,
+            });
             page.body = Some(body);
             page
         })
@@ -453,7 +476,8 @@ impl JoinedPages {
     /// Appends the items of a page. The other members are replaced by those of this page. Returns the limit that the
     /// page exceeds.
     fn add(&mut self, mut page: Value, reply: &ApiResponse) -> Result<(), String> {
-        let (bytes, values) = (self.bytes + reply.body.len(), self.values + values(reply));
+        let bytes = self.bytes + reply.body.len();
+        let values = self.values + values(reply);
         if bytes > MAX_RESPONSE_BYTES {
             return Err(format!(
                 "the pages are longer than {} MiB together: ask for fewer with `$pages`, or for fewer fields",

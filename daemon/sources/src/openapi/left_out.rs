@@ -83,8 +83,11 @@ fn lines_of(operations: &[&str], text: &str) -> Vec<Option<usize>> {
     let wanted: Vec<(Option<&str>, &str)> = operations.iter().map(|it| parts(it)).collect();
     let mut found: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
     // The indentation of the keys of the root, of `paths` and of the current path.
-    let (mut root, mut paths, mut item) = (None, None, None);
-    let (mut in_paths, mut path) = (false, String::new());
+    let mut root = None;
+    let mut paths = None;
+    let mut item = None;
+    let mut in_paths = false;
+    let mut path = String::new();
     for (index, line) in text.lines().enumerate() {
         let Some((indent, key)) = key_of(line) else {
             continue;

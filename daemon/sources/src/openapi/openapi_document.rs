@@ -188,9 +188,8 @@ fn parsed(text: &str) -> Result<ParsedText, String> {
 fn json(text: &str) -> Result<ParsedText, String> {
     let mut parsed = strict_json(text);
     if matches!(parsed, Err(JsonError::Invalid(_))) {
-        // Comments, also those that begin with `#`, become spaces. So the one JSON reader, `serde_json`, reads this text,
-        // too: positions stay, and `ParsedText` sees repeated keys. A second reader such as `jsonc-parser` has its own
-        // rules and errors, and accepts hexadecimal numbers and single quotes.
+        // Comments (`//`, `/* */`, `#`) become spaces, and `serde_json` reads the rest: positions stay the same, and
+        // `ParsedText` sees repeated keys. `jsonc-parser` would be a second reader with its own rules and errors.
         let mut stripped = text.to_owned();
         if json_strip_comments::strip(&mut stripped).is_ok() && stripped != text {
             parsed = strict_json(&stripped);

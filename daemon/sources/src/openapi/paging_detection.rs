@@ -293,7 +293,7 @@ impl ListPath {
     }
 }
 
-/// What a description says of the pages of a response.
+/// The described list of a response, and the members for paging beside it.
 #[derive(Debug, Default)]
 struct DescribedResponse {
     list: ListPath,
@@ -384,7 +384,7 @@ impl DescribedResponse {
     }
 }
 
-/// What a parameter's schema says, behind null, references and an `allOf` of one part.
+/// Looks through null, references and an `allOf` of one part.
 fn effective<'a>(document: &'a OpenApiDocument, schema: &'a Value) -> Option<&'a Value> {
     let mut found = present(document, schema)?;
     for _ in 0..MAX_HINT_DEPTH {

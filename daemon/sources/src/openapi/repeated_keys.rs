@@ -114,7 +114,7 @@ impl RepeatedKeys {
             }
         };
         let outcome = match parent.map(|path| (path.parent, path.key)) {
-            Some((None, PathKey::Member("paths"))) => "the operations of all are offered",
+            Some((None, PathKey::Member("paths"))) => "their operations are merged",
             _ => "their members are merged",
         };
         self.note(key, parent, outcome);
@@ -342,8 +342,8 @@ mod tests {
         assert_eq!(
             read.notes,
             [
-                "`/a` occurs more than once in `paths`: the operations of all are offered",
-                "`/b` occurs more than once in `paths`: the operations of all are offered",
+                "`/a` occurs more than once in `paths`: their operations are merged",
+                "`/b` occurs more than once in `paths`: their operations are merged",
                 "`get` occurs more than once in `paths > /b`: the last value is used",
                 "`title` occurs more than once in `info`: the last value is used",
                 "`y` occurs more than once in `x > 0`: their members are merged",

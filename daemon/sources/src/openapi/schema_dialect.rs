@@ -326,7 +326,7 @@ impl SchemaTranslator<'_> {
     }
 }
 
-/// Whether an object has no members but its own `properties`.
+/// Returns true if an object has no members besides its own `properties`.
 fn is_closed(map: &Map<String, Value>) -> bool {
     let opens = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
     map.get("additionalProperties") == Some(&Value::Bool(false))

@@ -34,8 +34,8 @@ fn operations_of_a_path_that_occurs_twice_are_all_offered() {
         assert_eq!(
             description.notes(),
             [
-                "`/d1` occurs more than once in `paths`: the operations of all are offered",
-                "`/d2` occurs more than once in `paths`: the operations of all are offered",
+                "`/d1` occurs more than once in `paths`: their operations are merged",
+                "`/d2` occurs more than once in `paths`: their operations are merged",
                 "`get` occurs more than once in `paths > /d2`: the last value is used",
             ]
         );
