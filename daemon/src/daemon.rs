@@ -9,6 +9,7 @@ mod config_loading;
 mod projects;
 mod sandbox_grants;
 mod sandbox_hosts;
+mod shared_reads;
 mod source_files;
 mod telemetry;
 
@@ -26,11 +27,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::config_loading::LoadState;
 pub use self::{
     config_inspection::{ConfigInspection, ConfigMistake, ConfigView},
     config_loading::{EarlierLoad, LoadReport, LoadTrigger},
 };
+use self::{config_loading::LoadState, shared_reads::SharedReads};
 use crate::{
     degraded::{DaemonDirs, HostCondition, HostConditions},
     handover::PendingUpgrade,
@@ -46,7 +47,7 @@ use mux_handles::StoredValues;
 use mux_runs::Runs;
 use mux_settings::{
     Settings,
-    projects::{ProjectApprovals, Projects},
+    projects::{ProjectApprovals, ProjectFiles, Projects, WorkspaceScan},
 };
 use mux_upstream::ProcessLauncher;
 
@@ -95,6 +96,10 @@ pub struct Daemon {
     launcher: ProcessLauncher,
     loading: sync::Mutex<LoadState>,
     projects: Mutex<Projects>,
+    /// Which project a directory belongs to.
+    project_scans: SharedReads<WorkspaceScan>,
+    /// The files of a project.
+    project_reads: SharedReads<Option<ProjectFiles>>,
     config_status: Mutex<ConfigStatus>,
     configured: watch::Sender<bool>,
     /// Notified when the set of directories to watch may have changed.
@@ -151,6 +156,8 @@ impl Daemon {
             launcher,
             loading: sync::Mutex::default(),
             projects: Mutex::new(projects),
+            project_scans: SharedReads::default(),
+            project_reads: SharedReads::default(),
             config_status: Mutex::default(),
             configured: watch::Sender::new(false),
             moved: Notify::new(),

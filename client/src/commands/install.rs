@@ -11,6 +11,7 @@ use std::{
     time::SystemTime,
 };
 
+use mux_paths::resolved_path::leads_out_of;
 use mux_proto::{Error, Kind};
 
 pub(super) use self::install_plan::own_entry_names;
@@ -52,12 +53,15 @@ pub(super) fn edit_agents(
         };
         let mux_entry = mux_launch::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);
-        edits.push(
-            match edit_agent_file(agent, &path, &mux_entry, args, places) {
-                Ok(edit) => InstallEdit { found, ..edit },
-                Err(error) => InstallEdit::failed(agent, path, found, error),
-            },
-        );
+        let edited = match args.project {
+            true => refuse_link_out_of_project(&path),
+            false => Ok(()),
+        };
+        let edited = edited.and_then(|()| edit_agent_file(agent, &path, &mux_entry, args, places));
+        edits.push(match edited {
+            Ok(edit) => InstallEdit { found, ..edit },
+            Err(error) => InstallEdit::failed(agent, path, found, error),
+        });
     }
     Ok(edits)
 }
@@ -116,15 +120,36 @@ fn select_agents(
 }
 
 fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
+    Ok(project_dir()?.join(agent.spec().project_file.unwrap_or_default()))
+}
+
+fn project_dir() -> Result<PathBuf, Error> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the project is where the user stands"
     )]
     let folder = std::env::current_dir();
-    let folder = folder.map_err(|error| {
+    folder.map_err(|error| {
         exit::unavailable_error(format!("cannot get the current directory: {error}"))
-    })?;
-    Ok(folder.join(agent.spec().project_file.unwrap_or_default()))
+    })
+}
+
+/// Refuses a project's file that a link, which the repository may have brought, leads out of the project: the user's own
+/// file would be edited, and its backup with the user's tokens would be left in the repository.
+fn refuse_link_out_of_project(file: &Path) -> Result<(), Error> {
+    let shown = file.display();
+    let refused = |leads: String| {
+        Err(Error::new(Kind::Validation, format!("{shown} {leads}"))
+            .hint("remove the link, or run `mux install` without --project to edit your own file"))
+    };
+    match leads_out_of(&project_dir()?, file) {
+        Ok(None) => Ok(()),
+        Ok(Some(target)) => refused(format!(
+            "leads to {}, which is outside of this project",
+            target.display()
+        )),
+        Err(error) => refused(format!("cannot be resolved: {error}")),
+    }
 }
 
 /// Edits one agent's file, unless this is a dry run.

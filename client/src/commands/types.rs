@@ -1,13 +1,9 @@
 //! `mux types`: prints the declarations, keeps them up to date in files, or forgets learned types.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{fs, io, path::Path, process::ExitCode, time::Duration};
 
 use mux_client::{Session, within_seconds};
+use mux_paths::replaced_file::replace_file;
 use mux_proto::{
     Error, ForgetTypesRequest, Kind, TypesPage, TypesRequest, WatchTypesRequest, transport,
 };
@@ -116,11 +112,7 @@ async fn poll_types(known: Option<String>) -> Result<TypesPage, CommandFailure> 
 
 /// Writes a file atomically, so that an editor never reads half of it.
 fn write_atomically(file: &Path, text: &str) -> Result<(), CommandFailure> {
-    let mut beside: PathBuf = file.to_owned();
-    beside.set_extension("new");
-    fs::write(&beside, text)
-        .and_then(|()| fs::rename(&beside, file))
-        .map_err(|error| write_failure(file, &error))
+    replace_file(file, text.as_bytes()).map_err(|error| write_failure(file, &error))
 }
 
 fn write_failure(file: &Path, error: &io::Error) -> CommandFailure {

@@ -10,6 +10,7 @@ use std::{
     path::Path,
 };
 
+use mux_paths::regular_file;
 use parking_lot::Mutex;
 
 use crate::private_file::{self, PrivateMode as _};
@@ -97,14 +98,14 @@ pub fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
 
 /// Like [`read`], but opens the file for reading in parts.
 pub fn open(path: &Path, most: u64) -> io::Result<Option<File>> {
-    let file = match private_file::open_unfollowed(path) {
+    let file = match regular_file::open_unfollowed(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     let meta = file.metadata()?;
     let wrong = if !meta.is_file() {
         "it is not a regular file"
-    } else if let Some(wrong) = private_file::writable_by_others(&meta) {
+    } else if let Some(wrong) = regular_file::writable_by_others(&meta) {
         wrong
     } else if meta.len() > most {
         "it is too long"

@@ -24,7 +24,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use crate::file_identity::{self, FileIdentity};
+use mux_paths::file_identity::{self, FileIdentity};
 
 /// A burst of events ends after this time without an event.
 const BURST_QUIET_PERIOD: Duration = Duration::from_millis(250);

@@ -1,13 +1,12 @@
 //! Files of the daemon: atomic writes, rotating logs, a file watcher, and compressed texts.
 //!
-//! This crate depends on no other crate of this workspace.
+//! Of this workspace, this crate depends on `mux-paths` alone.
 //!
 //! - `atomic_file` writes files atomically, and reads only files that belong to the user.
 //! - `rotating_log` bounds the size of logs. It rotates between lines; on a full disk a partial line is removed, and
 //!   lost lines are counted and reported.
 //! - `file_watcher` watches files through their directories. A wake-up only means that something may have changed.
-//! - `private_file` creates what only its user may read, and `file_identity` recognizes a file, both with one file per
-//!   system.
+//! - `private_file` creates what only its user may read, with one file per system.
 //! - `gzip_text` holds a long text compressed, with a checksum.
 //!
 //! Invariants:
@@ -16,7 +15,6 @@
 //! - A file that belongs to another user, or is not a regular file, is refused.
 
 pub mod atomic_file;
-pub mod file_identity;
 pub mod file_watcher;
 pub mod gzip_text;
 pub mod private_file;

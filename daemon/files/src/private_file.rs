@@ -2,9 +2,9 @@
 //!
 //! - `unix`: by mode 0600 and 0700, and the owner's uid.
 //! - `windows`: by the access list that files inherit from the user's profile: the user, the system and its
-//!   administrators. Nothing is set or checked for a single file.
+//!   administrators. Nothing is set for a single file.
 
-use std::{fs::Metadata, io, path::Path};
+use std::{io, path::Path};
 
 #[cfg(unix)]
 mod unix;
@@ -22,16 +22,6 @@ pub(crate) use system::FolderHandle;
 pub trait PrivateMode {
     /// Whatever these options create is for its owner alone.
     fn private(&mut self) -> &mut Self;
-}
-
-/// Opens a file for reading, but neither a symbolic link nor, on Unix, a pipe that has no writer.
-pub(crate) fn open_unfollowed(path: &Path) -> io::Result<std::fs::File> {
-    system::open_unfollowed(path)
-}
-
-/// Why a file may have been written by another user, if it may.
-pub(crate) fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
-    system::writable_by_others(meta)
 }
 
 /// Returns when renames and removals in this folder are on disk.

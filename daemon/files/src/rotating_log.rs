@@ -13,9 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mux_paths::file_identity;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::{atomic_file, file_identity};
+use crate::atomic_file;
 
 /// The size at which a file is rotated, in bytes.
 const MAX_LOG_FILE_BYTES: u64 = 10 << 20;

@@ -222,6 +222,16 @@ impl Projects {
             .map(Path::to_owned)
     }
 
+    /// Remarks about project files in or above a client's directory that are ignored because a stranger could have
+    /// written them.
+    pub fn ignored_file_notes(&self, workspace: &Path) -> Vec<String> {
+        let visit = self.visits.get(workspace);
+        let ignored = visit.into_iter().flat_map(|visit| &visit.place.ignored);
+        ignored
+            .map(|(path, reason)| format!("{} is ignored: {reason}", path.display()))
+            .collect()
+    }
+
     pub fn workspaces(&self) -> Vec<PathBuf> {
         self.visits.keys().cloned().collect()
     }

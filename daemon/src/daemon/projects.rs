@@ -8,15 +8,13 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::task::spawn_blocking;
 
 use super::{Daemon, LoadTrigger};
 use mux_settings::projects::{
     Project, ProjectFiles, ProjectLocation, WorkspaceContext, WorkspaceScan, scan_workspace,
 };
 
-/// How long a project's files may take to read: a directory on a disk that does not respond has no project.
-const PROJECT_READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait before directories are watched: most clients disconnect before a watch is worth it.
 const CLIENT_SETTLE_DELAY: Duration = Duration::from_millis(500);
 
@@ -68,6 +66,11 @@ impl Daemon {
     /// The project and directory of a client that has [`arrived`](Self::arrived).
     pub fn workplace(&self, workspace: &Path) -> WorkspaceContext {
         self.projects().workplace(workspace)
+    }
+
+    /// Remarks about project files that are ignored.
+    pub(crate) fn ignored_project_files(&self, workspace: &Path) -> Vec<String> {
+        self.projects().ignored_file_notes(workspace)
     }
 
     /// Reads the project of any directory, and returns it as a context.
@@ -181,14 +184,15 @@ impl Daemon {
         if !workspace.is_absolute() {
             return None;
         }
-        let (workspace, home) = (workspace.to_owned(), self.paths.home.clone());
-        let looking = spawn_blocking(move || scan_workspace(&workspace, &home));
-        timeout(PROJECT_READ_TIMEOUT, looking).await.ok()?.ok()
+        let (dir, home) = (workspace.to_owned(), self.paths.home.clone());
+        let scan = move || scan_workspace(&dir, &home);
+        self.project_scans.read(workspace, scan).await
     }
 
     /// The project's files now; `None` if the disk does not respond, and what is known stays as it is.
     async fn files(&self, root: PathBuf) -> Option<Option<ProjectFiles>> {
-        let reading = spawn_blocking(move || ProjectFiles::read(&root));
-        timeout(PROJECT_READ_TIMEOUT, reading).await.ok()?.ok()
+        let dir = root.clone();
+        let read = move || ProjectFiles::read(&dir);
+        self.project_reads.read(&root, read).await
     }
 }

@@ -236,7 +236,11 @@ impl ConnectionState {
 
     /// Remarks for the user about the client's project.
     pub(super) fn notes(&self) -> Vec<String> {
-        self.sight().notes()
+        let workspace = self.arrival.get().and_then(Option::as_deref);
+        let ignored = workspace.map(|workspace| self.daemon.ignored_project_files(workspace));
+        let mut notes = self.sight().notes();
+        notes.extend(ignored.unwrap_or_default());
+        notes
     }
 
     /// Waits for a permit for one call of this connection.

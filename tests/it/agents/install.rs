@@ -354,6 +354,45 @@ fn agents_install_project_writes_shared_project_file() {
 }
 
 #[test]
+fn link_of_a_repository_does_not_lead_project_edits_to_the_users_own_file() {
+    let env = without_agents();
+    let own = env.path(".claude.json");
+    fs::write(&own, "{\"token\": \"mine\"}").unwrap();
+    fs::create_dir(env.path(".cursor")).unwrap();
+    let repository = env.path("clone");
+    fs::create_dir_all(repository.join("shared")).unwrap();
+    symlink("../.claude.json", repository.join(".mcp.json")).unwrap();
+    symlink("../.cursor", repository.join(".cursor")).unwrap();
+    symlink("../new", repository.join("crush.json")).unwrap();
+    symlink("shared", repository.join(".vscode")).unwrap();
+    let install = |agent: &str| {
+        let mut command = env.command("mux");
+        command.current_dir(&repository);
+        output(command.args(["install", agent, "--project", "--command", "mux"]))
+    };
+    for agent in ["claude", "cursor", "crush"] {
+        let text = install(agent).fails(1, &["remove the link"]).stderr.clone();
+        assert!(
+            text.contains("outside of this project") || agent == "crush",
+            "{text}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&own).unwrap(), "{\"token\": \"mine\"}");
+    assert!(!env.path("new").exists() && !env.path(".cursor/mcp.json").exists());
+    // A link within the project is the project's own decision.
+    install("vscode").ok();
+    assert!(repository.join("shared/mcp.json").exists());
+    let names = fs::read_dir(&repository)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    assert!(
+        names
+            .into_iter()
+            .all(|name| !name.to_str().unwrap().contains("backup"))
+    );
+}
+
+#[test]
 fn agents_install_lists_known_agents_if_none_is_found() {
     let env = without_agents();
     mux_snapshot!(env.mux(["install"]), @"

@@ -563,3 +563,37 @@ fn project_approvals_file_that_others_can_write_is_ignored() {
     warning: .mcp.json in [HOME]/shop defines `db`, and is not approved; see `mux project show`, then `mux project approve`
     ");
 }
+
+#[test]
+fn project_file_that_a_stranger_could_have_written_denies_nothing_and_is_named() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let shared = env.path("shared");
+    let mine = shared.join("mine");
+    fs::create_dir_all(&mine).unwrap();
+    let file = shared.join(".mux.toml");
+    fs::write(&file, DENIES).unwrap();
+    let call = || at(&env, &mine, &["call", "fix.echo", "text=x"]);
+    let note = |expected: &str| {
+        let status = at(&env, &mine, &["status"]).ok().stderr.clone();
+        assert!(
+            status.contains("is ignored: ") && status.contains(expected),
+            "{status}"
+        );
+    };
+    call().fails(5, &["denied"]);
+    // As in /tmp: every user may create files here.
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    call().ok();
+    note("every user may write to it");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+    call().fails(5, &["denied"]);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    call().ok();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    // Only an administrator can give files away.
+    if chown(&file, Some(65534), None).is_ok() && nix::unistd::geteuid().as_raw() != 65534 {
+        call().ok();
+        note("it belongs to another user");
+    }
+}

@@ -55,3 +55,33 @@ fn types_are_not_watched_where_nothing_can_be_written() {
     env.mux(["types", "--watch", folder.to_str().unwrap()])
         .fails(3, &["cannot write", "name a folder"]);
 }
+
+#[test]
+fn link_of_a_repository_is_not_followed_when_declarations_are_written() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let victim = env.path("victim");
+    fs::write(&victim, "mine").unwrap();
+    let folder = env.path("scripts");
+    fs::create_dir(&folder).unwrap();
+    for name in [
+        "mux.d.new",
+        "mux.d.ts",
+        "mux.d.ts.next",
+        "tsconfig.new",
+        "tsconfig.json",
+    ] {
+        std::os::unix::fs::symlink("../victim", folder.join(name)).unwrap();
+    }
+    let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
+    watch.wait_for("mux.d.ts is up to date");
+    watch.signal(Signal::SIGINT);
+    watch.wait();
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    let declarations = folder.join("mux.d.ts");
+    assert!(fs::symlink_metadata(&declarations).unwrap().is_file());
+    assert!(
+        fs::read_to_string(&declarations)
+            .unwrap()
+            .contains("readonly fix")
+    );
+}

@@ -1,13 +1,11 @@
-//! Modes, owners, and folders that can be opened.
+//! Modes, and folders that can be opened.
 
 use std::{
-    fs::{DirBuilder, File, Metadata, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
 };
-
-use nix::{fcntl::OFlag, unistd::geteuid};
 
 use super::PrivateMode;
 
@@ -20,21 +18,6 @@ impl PrivateMode for OpenOptions {
 impl PrivateMode for DirBuilder {
     fn private(&mut self) -> &mut Self {
         self.mode(0o700)
-    }
-}
-
-pub(super) fn open_unfollowed(path: &Path) -> io::Result<File> {
-    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-pub(super) fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
-    if meta.uid() != geteuid().as_raw() {
-        Some("it belongs to another user")
-    } else if meta.mode() & 0o022 != 0 {
-        Some("others may write to it: chmod 600")
-    } else {
-        None
     }
 }
 

@@ -1,11 +1,16 @@
 //! Finds and reads the files of a project that may define servers.
 //!
-//! Invariant: approval and parsing use the same text, read once here; no file is read again in between.
+//! Invariants:
+//!
+//! - Approval and parsing use the same text, read once here; no file is read again in between.
+//! - A file that a stranger could have placed or written defines and denies nothing, as if it did not exist.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
+
+use mux_paths::regular_file;
 
 /// The project files of muxd and of Claude Code. If both define a name, the first one wins.
 pub(crate) const PROJECT_FILE_NAMES: [&str; 2] = [".mux.toml", ".mcp.json"];
@@ -63,6 +68,8 @@ pub struct ProjectLocation {
     pub workspace: Option<PathBuf>,
     pub root: Option<PathBuf>,
     pub looked_in: Vec<PathBuf>,
+    /// Project files, or their directories, that a stranger could have written, each with the reason.
+    pub ignored: Vec<(PathBuf, &'static str)>,
 }
 
 /// Finds the nearest directory with a project file, from the workspace up to the root of its git repository, the home
@@ -76,9 +83,13 @@ pub fn find(workspace: &Path, home: &Path) -> ProjectLocation {
     let home = fs::canonicalize(home).ok();
     for dir in workspace.ancestors() {
         place.looked_in.push(dir.to_owned());
-        if PROJECT_FILE_NAMES
-            .iter()
-            .any(|name| exists(&dir.join(name)))
+        let files = PROJECT_FILE_NAMES.map(|name| dir.join(name));
+        let existing = files.iter().filter(|file| exists(file));
+        let ignored = existing.clone().filter_map(|file| ignored_path(dir, file));
+        place.ignored.extend(ignored);
+        if existing
+            .clone()
+            .any(|file| ignored_path(dir, file).is_none())
         {
             place.root = Some(dir.to_owned());
             break;
@@ -94,21 +105,25 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-fn read(path: &Path) -> Option<Result<String, String>> {
-    let found = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => return Some(Err(error.to_string())),
-        Ok(found) => found,
+/// The file, or its directory, if a stranger could have written it, and the reason.
+fn ignored_path(dir: &Path, file: &Path) -> Option<(PathBuf, &'static str)> {
+    let reason = |path: &Path, found: io::Result<fs::Metadata>| {
+        let reason = regular_file::writable_by_strangers(&found.ok()?)?;
+        Some((path.to_owned(), reason))
     };
-    if !found.is_file() {
-        return Some(Err("it is not a file".into()));
+    // A link to the file is the decision of whoever may write to the directory.
+    reason(dir, fs::metadata(dir)).or_else(|| reason(file, fs::metadata(file)))
+}
+
+fn read(path: &Path) -> Option<Result<String, String>> {
+    if !exists(path) || ignored_path(path.parent()?, path).is_some() {
+        return None;
     }
-    if found.len() > MAX_PROJECT_FILE_BYTES {
-        return Some(Err(format!(
-            "it is longer than {MAX_PROJECT_FILE_BYTES} bytes"
-        )));
+    match regular_file::read_text(path, MAX_PROJECT_FILE_BYTES) {
+        // A link to nothing.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read.map_err(|error| error.to_string())),
     }
-    Some(fs::read_to_string(path).map_err(|error| error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,30 @@
+//! The access list of the user's profile, which files and folders inherit.
+
+use std::{
+    fs::{File, Metadata, OpenOptions},
+    io,
+    os::windows::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
+
+/// A symbolic link is opened itself, and is then no regular file.
+pub(super) fn open_unfollowed(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
+        .open(path)
+}
+
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+pub(super) fn writable_by_others(_meta: &Metadata) -> Option<&'static str> {
+    None
+}
+
+pub(super) fn writable_by_strangers(_meta: &Metadata) -> Option<&'static str> {
+    None
+}

@@ -1,0 +1,114 @@
+//! Reads of directories that may never return, such as those of a network file system that does not respond.
+//!
+//! Invariant: a read that does not return holds one thread, however often its directory is asked for, and at most
+//! [`MAX_STUCK_READS`] threads are held.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{sync::watch, task::spawn_blocking, time::timeout};
+
+/// How long a caller waits for a read.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum number of directories that are read at the same time.
+const MAX_STUCK_READS: usize = 32;
+
+/// What is being read of directories. Callers that ask for the same directory share one read.
+#[derive(Debug)]
+pub(super) struct SharedReads<T> {
+    running: Arc<Mutex<HashMap<PathBuf, watch::Receiver<Option<T>>>>>,
+    wait: Duration,
+}
+
+impl<T> Default for SharedReads<T> {
+    fn default() -> Self {
+        Self {
+            running: Arc::default(),
+            wait: READ_TIMEOUT,
+        }
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> SharedReads<T> {
+    /// Returns the result of `read`, or of a read of the same directory that began before. `None` if it does not return in
+    /// time, or if too many others do not. Cancel-safe.
+    pub(super) async fn read(
+        &self,
+        dir: &Path,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let mut result = self.start(dir, read)?;
+        let found = timeout(self.wait, result.wait_for(Option::is_some)).await;
+        // The sender is dropped without a value if the read panicked or the runtime is ending.
+        found.ok()?.ok()?.clone()
+    }
+
+    fn start(
+        &self,
+        dir: &Path,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<watch::Receiver<Option<T>>> {
+        let mut running = self.running.lock();
+        // A read that panicked has dropped its sender.
+        running.retain(|_, result| result.has_changed().is_ok());
+        if let Some(result) = running.get(dir) {
+            return Some(result.clone());
+        }
+        if running.len() >= MAX_STUCK_READS {
+            return None;
+        }
+        let (sender, result) = watch::channel(None);
+        running.insert(dir.to_owned(), result.clone());
+        let (all, dir) = (Arc::clone(&self.running), dir.to_owned());
+        spawn_blocking(move || {
+            let found = read();
+            // Removed first: a caller that asks from now on reads again.
+            all.lock().remove(&dir);
+            sender.send_replace(Some(found));
+        });
+        Some(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn directory_that_does_not_respond_holds_one_thread() {
+        let reads = SharedReads {
+            wait: Duration::from_millis(20),
+            ..SharedReads::default()
+        };
+        let started = Arc::new(AtomicUsize::new(0));
+        let (release, blocked) = mpsc::channel::<()>();
+        let blocked = Arc::new(Mutex::new(blocked));
+        let hung = Path::new("/hung");
+        for _ in 0..5 {
+            let (started, blocked) = (Arc::clone(&started), Arc::clone(&blocked));
+            let read = move || {
+                started.fetch_add(1, Ordering::Relaxed);
+                drop(blocked.lock().recv());
+                1
+            };
+            assert_eq!(reads.read(hung, read).await, None);
+        }
+        assert_eq!(started.load(Ordering::Relaxed), 1);
+        assert_eq!(reads.read(Path::new("/other"), || 2).await, Some(2));
+        // The sender of the last one is still held by the read, which now returns.
+        let mut result = reads.start(hung, || 0).unwrap();
+        drop(release);
+        assert_eq!(*result.wait_for(Option::is_some).await.unwrap(), Some(1));
+        assert_eq!(reads.read(hung, || 3).await, Some(3));
+    }
+}
