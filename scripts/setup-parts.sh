@@ -34,8 +34,7 @@ mark() {
 # move. Git hashes, because no other hashing program is on every system.
 key_of() { { echo "$top" && cat "$@"; } | git hash-object --stdin; }
 
-# Whether the host of a URL has the file. Uses what the crate v8 would download it with, since
-# without either of the two it cannot.
+# Whether the host of a URL has the file.
 answers() {
   if have curl; then
     curl -sfIL --max-time 5 -o /dev/null "$1"
@@ -46,6 +45,18 @@ urllib.request.urlopen(urllib.request.Request(sys.argv[1], method="HEAD"), timeo
 PY
   else
     return 1
+  fi
+}
+
+# download URL FILE
+download() {
+  if have curl; then
+    curl -fsSL --retry 3 -o "$2" "$1"
+  else
+    python3 - "$1" "$2" <<'PY'
+import sys, urllib.request
+urllib.request.urlretrieve(sys.argv[1], sys.argv[2])
+PY
   fi
 }
 

@@ -33,6 +33,7 @@ mod oauth;
 mod offers;
 mod once;
 mod openapi;
+mod opened_paths;
 #[cfg(target_os = "linux")]
 mod orphans;
 mod ownership;

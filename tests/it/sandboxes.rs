@@ -4,6 +4,7 @@
 
 mod fetched;
 mod hostile;
+mod links;
 mod ordinary;
 mod proposed;
 mod suggested;

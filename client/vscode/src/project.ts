@@ -3,7 +3,7 @@
 //
 // Invariant: no file of the user's is changed, and what is written here stays out of version control.
 
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 export const DECLARATIONS = "mux.d.ts";
@@ -46,7 +46,8 @@ export async function describe(folder: string, declarations: string): Promise<bo
 async function writeIfOther(file: string, text: string): Promise<boolean> {
   if ((await read(file)) === text) return false;
   const beside = `${file}.${process.pid}.new`;
-  await writeFile(beside, text);
+  // A repository may have brought a link of this name.
+  await writeFile(beside, text, { flag: "wx" });
   await rename(beside, file);
   return true;
 }
@@ -56,6 +57,7 @@ async function exclude(folder: string, names: string[]): Promise<void> {
   const found = await repository(resolve(folder));
   if (found === undefined) return;
   const file = join(found.git, "info", "exclude");
+  if (await isLink(file)) return;
   const before = (await read(file)) ?? "";
   const below = relative(found.top, resolve(folder)).split(sep).join("/");
   const lines = names.map((name) => `/${below === "" ? "" : `${below}/`}${name}`);
@@ -75,8 +77,12 @@ async function repository(folder: string): Promise<{ top: string; git: string } 
     // A worktree's `.git` is a file that says where its own folder is, and that one says where the shared one is.
     const own = /^gitdir: (.*)$/m.exec((found && (await read(git))) ?? "")?.[1];
     if (own !== undefined) {
-      const shared = (await read(join(resolve(top, own), "commondir")))?.trim() ?? ".";
-      return { top, git: resolve(top, own, shared) };
+      const folder = resolve(top, own);
+      // Git's own folder names the worktree, too. Otherwise the file could name any folder of the user.
+      const named = (await read(join(folder, "gitdir")))?.trim();
+      if (named === undefined || resolve(folder, named) !== git) return undefined;
+      const shared = resolve(folder, (await read(join(folder, "commondir")))?.trim() ?? ".");
+      return join(shared, "worktrees") === dirname(folder) ? { top, git: shared } : undefined;
     }
     if (dirname(top) === top) return undefined;
   }
@@ -84,6 +90,10 @@ async function repository(folder: string): Promise<{ top: string; git: string } 
 
 async function read(file: string): Promise<string | undefined> {
   return readFile(file, "utf8").catch(() => undefined);
+}
+
+async function isLink(file: string): Promise<boolean> {
+  return lstat(file).then((found) => found.isSymbolicLink(), () => false);
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 // The files beside programs, and that nothing of the user's is touched.
 
 import { strict as assert } from "node:assert";
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -48,7 +48,35 @@ test("in a worktree Git is told where it looks", async (t) => {
   await mkdir(own, { recursive: true });
   await writeFile(join(tree, ".git"), `gitdir: ${own}\n`);
   await writeFile(join(own, "commondir"), "../..\n");
+  await writeFile(join(own, "gitdir"), `${join(tree, ".git")}\n`);
   await describe(tree, "1");
   const excluded = await readFile(join(base, "main", ".git", "info", "exclude"), "utf8");
   assert.equal(excluded, "/mux.d.ts\n/tsconfig.json\n");
+});
+
+test("a .git file does not lead to a folder that is no worktree of it", async (t) => {
+  const base = await folder(t);
+  const victim = join(base, "victim", "info");
+  await mkdir(victim, { recursive: true });
+  await writeFile(join(victim, "exclude"), "mine\n");
+  for (const [back, common] of [[undefined, undefined], ["../.git", "../../victim"], ["other", "../.."]]) {
+    const tree = await mkdtemp(join(base, "clone-"));
+    const own = back === undefined ? join(base, "victim") : join(tree, "own");
+    await mkdir(own, { recursive: true });
+    await writeFile(join(tree, ".git"), `gitdir: ${own}\n`);
+    if (back !== undefined) await writeFile(join(own, "gitdir"), back);
+    if (common !== undefined) await writeFile(join(own, "commondir"), common);
+    await describe(tree, "1");
+    assert.equal(await readFile(join(victim, "exclude"), "utf8"), "mine\n");
+    assert.deepEqual((await readdir(tree)).filter((name) => name.endsWith(".new")), []);
+  }
+});
+
+test("a link in place of Git's list is not followed", async (t) => {
+  const top = await folder(t);
+  await mkdir(join(top, ".git", "info"), { recursive: true });
+  await writeFile(join(top, "victim"), "mine\n");
+  await symlink("../../victim", join(top, ".git", "info", "exclude"));
+  await describe(top, "1");
+  assert.equal(await readFile(join(top, "victim"), "utf8"), "mine\n");
 });

@@ -292,7 +292,16 @@ impl Draft<'_> {
         ));
     }
 
-    fn into_request(self, url: Url, state: Secret, verifier: Secret) -> AuthorizationRequest {
+    fn into_request(mut self, url: Url, state: Secret, verifier: Secret) -> AuthorizationRequest {
+        // The one time that the user is asked whether a server may use the sign-in of another.
+        if let Some((_, others)) = self.resources.split_first()
+            && !others.is_empty()
+        {
+            self.notes.push(format!(
+                "this sign-in is also for {}, with the same scopes; to exclude a server, remove oauth.share from its entry and sign in again",
+                others.join(", ")
+            ));
+        }
         let scopes = self.requested_scopes();
         let Self { found, account, .. } = self;
         let (credentials, registered, is_own_client) = match self.client {

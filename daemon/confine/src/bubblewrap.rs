@@ -3,22 +3,28 @@
 //! Invariant: the file system inside has only what is named here. A path is mounted after the paths above it, and what
 //! is hidden after everything else.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::Path};
 
-use super::plan::{SystemPath, VisibleFiles};
+use super::plan::{SystemPath, VisibleFiles, VisiblePath};
 
 /// The size of a folder that is empty because it is hidden: room for the folders that are mounted in it.
 const HIDDEN_FOLDER_BYTES: u64 = 64 << 10;
 
 /// One mount that an entry or a program asks for.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum MountKind {
-    Empty,
-    ReadOnly,
-    Writable,
+#[derive(Clone, Copy)]
+enum Mount<'a> {
+    Empty(&'a Path),
+    ReadOnly(&'a VisiblePath),
+    Writable(&'a VisiblePath),
+}
+
+impl<'a> Mount<'a> {
+    fn at(self) -> &'a Path {
+        match self {
+            Self::Empty(at) => at,
+            Self::ReadOnly(path) | Self::Writable(path) => &path.at,
+        }
+    }
 }
 
 pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
@@ -49,11 +55,15 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
     let empty = |path: &Path, add: &mut dyn FnMut(&[&std::ffi::OsStr])| {
         add(&["--size".as_ref(), &size, "--tmpfs".as_ref(), path.as_ref()]);
     };
-    for (path, kind) in mounts(visible) {
-        match kind {
-            MountKind::Empty => empty(path, &mut add),
-            MountKind::ReadOnly => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
-            MountKind::Writable => add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]),
+    for mount in mounts(visible) {
+        match mount {
+            Mount::Empty(at) => empty(at, &mut add),
+            Mount::ReadOnly(path) => {
+                add(&["--ro-bind".as_ref(), path.from.as_ref(), path.at.as_ref()]);
+            }
+            Mount::Writable(path) => {
+                add(&["--bind".as_ref(), path.from.as_ref(), path.at.as_ref()]);
+            }
         }
     }
     // After the mounts, one of which may be of the whole file system.
@@ -84,7 +94,7 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
         .iter()
         .filter(|path| is_below_hidden(path, visible))
     {
-        add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]);
+        add(&["--bind".as_ref(), path.from.as_ref(), path.at.as_ref()]);
     }
     for path in &visible.hidden {
         add(&["--remount-ro".as_ref(), path.as_ref()]);
@@ -95,37 +105,33 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
     words
 }
 
-fn is_below_hidden(path: &Path, visible: &VisibleFiles) -> bool {
-    visible.hidden.iter().any(|own| path.starts_with(own))
+fn is_below_hidden(path: &VisiblePath, visible: &VisibleFiles) -> bool {
+    visible.hidden.iter().any(|own| path.at.starts_with(own))
 }
 
 /// The mounts in their order: the paths above first, and of one path the one that allows more.
-fn mounts(visible: &VisibleFiles) -> Vec<(&Path, MountKind)> {
-    let mut mounts: Vec<(&Path, MountKind)> = Vec::new();
+fn mounts(visible: &VisibleFiles) -> Vec<Mount<'_>> {
+    let mut mounts = Vec::new();
     let tmp = Path::new("/tmp");
-    let grants_tmp = |paths: &[PathBuf]| paths.iter().any(|path| tmp.starts_with(path));
-    if !grants_tmp(&visible.read) && !grants_tmp(&visible.write) {
-        mounts.push((tmp, MountKind::Empty));
+    let all = || visible.read.iter().chain(&visible.write);
+    if !all().any(|path| tmp.starts_with(&path.at)) {
+        mounts.push(Mount::Empty(tmp));
     }
-    if let Some(home) = &visible.empty_home {
-        mounts.push((home, MountKind::Empty));
-    }
-    for path in &visible.read {
-        if !visible.write.contains(path) {
-            mounts.push((path, MountKind::ReadOnly));
-        }
-    }
-    for path in &visible.write {
-        if !is_below_hidden(path, visible) {
-            mounts.push((path, MountKind::Writable));
-        }
-    }
-    mounts.sort_by_key(|(path, _)| path.components().count());
+    mounts.extend(visible.empty_home.as_deref().map(Mount::Empty));
+    let is_writable = |read: &&VisiblePath| visible.write.iter().any(|path| path.at == read.at);
+    let read = visible.read.iter().filter(|path| !is_writable(path));
+    mounts.extend(read.map(Mount::ReadOnly));
+    let write = visible.write.iter();
+    let write = write.filter(|path| !is_below_hidden(path, visible));
+    mounts.extend(write.map(Mount::Writable));
+    mounts.sort_by_key(|mount| mount.at().components().count());
     mounts
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -134,6 +140,7 @@ mod tests {
             from: path.into(),
             at: path.into(),
         };
+        let visible = |path: &str| VisiblePath::from(PathBuf::from(path));
         let visible = VisibleFiles {
             system: vec![
                 real("/usr"),
@@ -142,8 +149,14 @@ mod tests {
                     target: "usr/bin".into(),
                 },
             ],
-            read: vec!["/home/me/notes".into(), "/home/me/.nvm".into()],
-            write: vec!["/home/me/notes/out".into(), "/home/me/state/own".into()],
+            read: vec![visible("/home/me/notes"), visible("/home/me/.nvm")],
+            write: vec![
+                VisiblePath {
+                    from: "/data/out".into(),
+                    at: "/home/me/notes/out".into(),
+                },
+                visible("/home/me/state/own"),
+            ],
             empty_home: Some("/home/me".into()),
             cwd: "/home/me".into(),
             hidden: vec!["/home/me/state".into()],
@@ -161,7 +174,7 @@ mod tests {
             "--unshare-all\n--die-with-parent\n--cap-drop ALL\n--ro-bind /usr /usr\n--symlink usr/bin /bin\n\
              --size 1024\n--tmpfs /tmp\n--size 1024\n--tmpfs /home/me\n\
              --ro-bind /home/me/notes /home/me/notes\n--ro-bind /home/me/.nvm /home/me/.nvm\n\
-             --bind /home/me/notes/out /home/me/notes/out\n\
+             --bind /data/out /home/me/notes/out\n\
              --proc /proc\n--dev /dev\n--size 1024\n--tmpfs /dev/shm\n\
              --ro-bind /run/user/1/mux/egress/7 /dev/mux-egress\n--remount-ro /dev\n\
              --size 65536\n--tmpfs /home/me/state\n--bind /home/me/state/own /home/me/state/own\n\

@@ -1,21 +1,23 @@
 //! `muxd confine PLAN PROGRAM ARGS…`: the process that becomes a server in its sandbox.
 //!
 //! With bubblewrap it runs twice: outside, where it becomes bubblewrap, and inside, where it applies what needs no
-//! privileges. Landlock cannot come first, because it forbids mounts.
+//! privileges. Landlock cannot come first, because it forbids mounts. Without bubblewrap the server is a child, for which
+//! this process makes the calls that Landlock does not cover (`metadata_broker`).
 //!
-//! Invariant: it becomes the server only if every layer of the plan is in force. There is one thread until then.
+//! Invariants: it becomes the server only if every layer of the plan is in force, and if what the server gets are the
+//! objects of the plan and not what their paths lead to by now. There is one thread until then.
 
 use std::{
     convert::Infallible,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
-    io::{self, Write as _},
+    io::{self, Seek as _, Write as _},
     net::TcpListener,
     os::{
-        fd::{AsRawFd as _, RawFd},
+        fd::{AsRawFd as _, OwnedFd, RawFd},
         unix::process::CommandExt as _,
     },
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -23,11 +25,13 @@ use mux_lockdown::{
     landlock_rules::{self, LandlockAllowances},
     syscall_filters::apply_filter,
 };
+use mux_paths::{file_identity, opened_object::open_object};
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, FdFlag, fcntl},
     libc,
     sys::{
+        memfd::{MFdFlags, memfd_create},
         prctl,
         resource::{Resource, setrlimit},
         signal::{SigHandler, Signal, signal},
@@ -37,7 +41,10 @@ use nix::{
 
 use super::{
     egress_forwarder,
-    plan::{ConfinementPlan, FORWARDER_PORT, PlannedNetwork},
+    granted_paths::GrantedPath,
+    metadata_broker::{BrokeredFolders, answer_calls, brokered_calls},
+    notified_server::{ListenerHandover, run_notified},
+    plan::{BubblewrapStart, ConfinementPlan, FORWARDER_PORT, PlannedNetwork},
     server_filter::{FilterTerms, filter_programs},
     user_scope::RUNTIME_DIR_VARIABLE,
 };
@@ -49,40 +56,107 @@ pub(super) const CANNOT_START: u8 = 126;
 ///
 /// Must be called before any thread exists.
 pub fn run_confined(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let Err(problem) = become_server(args);
-    // The daemon logs it, and shows it with the error of the start.
-    writeln!(io::stderr(), "[muxd] sandbox: {problem}").ok();
-    ExitCode::from(CANNOT_START)
+    match start_server(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(problem) => {
+            // The daemon logs it, and shows it with the error of the start.
+            writeln!(io::stderr(), "[muxd] sandbox: {problem}").ok();
+            ExitCode::from(CANNOT_START)
+        }
+    }
 }
 
-fn become_server(mut args: impl Iterator<Item = OsString>) -> Result<Infallible, String> {
+/// Becomes the server, or starts it as a child without namespaces and returns with its exit code.
+fn start_server(mut args: impl Iterator<Item = OsString>) -> Result<u8, String> {
     let plan = args.next().and_then(|plan| plan.into_string().ok());
     let (Some(plan), Some(program)) = (plan, args.next()) else {
         return Err("muxd confine is started by muxd".into());
     };
-    let mut plan: ConfinementPlan =
-        serde_json::from_str(&plan).map_err(|error| format!("cannot parse the plan: {error}"))?;
-    let error = match plan.bubblewrap.take() {
-        Some(words) => enter_namespaces(&words, &plan, program, args)?,
-        None => {
-            restrict(&plan)?;
-            let program = Path::new(&program);
-            let mut command = Command::new(program);
-            if plan.runtime_dir.is_some() {
-                // They were for the scope.
-                command.env_remove(RUNTIME_DIR_VARIABLE);
-                command.env_remove("INVOCATION_ID");
-            }
-            let error = command.args(args).exec();
-            return Err(format!("cannot start {}: {error}", program.display()));
+    let mut plan = parse_plan(&plan)?;
+    if let Some(start) = plan.bubblewrap.take() {
+        let error = enter_namespaces(&start, &plan, program, args)?;
+        return Err(format!("cannot start bubblewrap: {error}"));
+    }
+    if plan.own_namespaces {
+        let Err(problem) = become_server(&plan, &program, args, None);
+        return Err(problem);
+    }
+    let folders = brokered_folders(&plan);
+    drop_capabilities()?;
+    run_notified(
+        |handover| become_server(&plan, &program, args, Some(handover)),
+        move |listener| answer_calls(&listener, &folders),
+    )
+}
+
+/// The plan, or the one in the descriptor with this number.
+fn parse_plan(text: &str) -> Result<ConfinementPlan, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("cannot read the plan: {error}");
+    let read;
+    let text = match text.parse::<RawFd>() {
+        Err(_) => text,
+        Ok(number) => {
+            read =
+                fs::read_to_string(format!("/proc/self/fd/{number}")).map_err(|it| failed(&it))?;
+            &*read
         }
     };
-    Err(format!("cannot start bubblewrap: {error}"))
+    serde_json::from_str(text).map_err(|error| failed(&error))
+}
+
+/// Data for a program that this process becomes, in a descriptor that it inherits.
+fn inherited_data(data: &[u8]) -> Result<OwnedFd, String> {
+    let write = || -> io::Result<OwnedFd> {
+        let memory = memfd_create(c"muxd", MFdFlags::empty())?;
+        let mut file = File::from(memory);
+        file.write_all(data)?;
+        file.rewind()?;
+        Ok(file.into())
+    };
+    write().map_err(|error| format!("cannot pass its plan: {error}"))
+}
+
+fn become_server(
+    plan: &ConfinementPlan,
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+    handover: Option<ListenerHandover>,
+) -> Result<Infallible, String> {
+    restrict(plan)?;
+    if let Some(handover) = handover {
+        handover.notify_of(&brokered_calls())?;
+    }
+    let mut command = Command::new(program);
+    if plan.runtime_dir.is_some() {
+        // They were for the scope.
+        command.env_remove(RUNTIME_DIR_VARIABLE);
+        command.env_remove("INVOCATION_ID");
+    }
+    let error = command.args(args).exec();
+    let program = Path::new(program).display();
+    Err(format!("cannot start {program}: {error}"))
+}
+
+/// The folders in which the server may change and watch files. Devices are only used.
+fn brokered_folders(plan: &ConfinementPlan) -> BrokeredFolders {
+    let own = |folders: &[PathBuf]| -> Vec<PathBuf> {
+        let folders = folders.iter().filter(|folder| !folder.starts_with("/dev"));
+        folders
+            .filter_map(|folder| folder.canonicalize().ok())
+            .collect()
+    };
+    let granted = |granted: &[GrantedPath]| -> Vec<PathBuf> {
+        granted.iter().map(|granted| granted.real.clone()).collect()
+    };
+    BrokeredFolders {
+        read: [own(&plan.read), granted(&plan.granted_read)].concat(),
+        write: [own(&plan.write), granted(&plan.granted_write)].concat(),
+    }
 }
 
 /// Becomes bubblewrap, which starts this program once more inside.
 fn enter_namespaces(
-    words: &[String],
+    start: &BubblewrapStart,
     plan: &ConfinementPlan,
     program: OsString,
     args: impl Iterator<Item = OsString>,
@@ -94,18 +168,26 @@ fn enter_namespaces(
     // bubblewrap's own process must not end before the server has had its time to end. The server gets the default
     // back below.
     set_termination(SigHandler::SigIgn)?;
-    let (bubblewrap, words) = words.split_first().ok_or("the plan names no bubblewrap")?;
-    let mut command = Command::new(bubblewrap);
+    let (program_of_start, words) = start
+        .command
+        .split_first()
+        .ok_or("the plan names no bubblewrap")?;
+    let options: String = start.args.iter().map(|word| format!("{word}\0")).collect();
+    let options = inherited_data(options.as_bytes())?;
+    let inner_plan = serde_json::to_vec(plan).map_err(|error| error.to_string())?;
+    let inner_plan = inherited_data(&inner_plan)?;
+    let mut command = Command::new(program_of_start);
     if let Some(runtime_dir) = &plan.runtime_dir {
         command.env(RUNTIME_DIR_VARIABLE, runtime_dir);
     }
-    let plan = serde_json::to_string(plan).map_err(|error| error.to_string())?;
     Ok(command
         .args(words)
+        .arg("--args")
+        .arg(options.as_raw_fd().to_string())
         .arg("--")
         .arg(format!("/proc/self/fd/{}", own.as_raw_fd()))
         .arg("confine")
-        .arg(plan)
+        .arg(inner_plan.as_raw_fd().to_string())
         .arg(program)
         .args(args)
         .exec())
@@ -131,9 +213,21 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
     drop_capabilities()?;
     close_on_exec_above_standard()?;
     let internet = plan.network == PlannedNetwork::Any;
+    let (read_objects, write_objects) = match plan.own_namespaces {
+        true => {
+            verify_visible_files(plan)?;
+            Default::default()
+        }
+        false => (
+            open_granted(&plan.granted_read)?,
+            open_granted(&plan.granted_write)?,
+        ),
+    };
     let allowed = LandlockAllowances {
         read: plan.read.clone(),
         write: plan.write.clone(),
+        read_objects,
+        write_objects,
         // A network of its own has nothing that it could reach.
         tcp: internet || plan.own_namespaces,
     };
@@ -150,6 +244,51 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
         apply_filter(&program).map_err(|error| format!("cannot filter system calls: {error}"))?;
     }
     Ok(())
+}
+
+/// Compares what is mounted with what was granted: bubblewrap follows paths again, and a server with write access may
+/// exchange folders meanwhile.
+fn verify_visible_files(plan: &ConfinementPlan) -> Result<(), String> {
+    for granted in plan.granted_read.iter().chain(&plan.granted_write) {
+        // The sandbox has a /dev and a /proc of its own, whatever was granted of them.
+        if ["/dev", "/proc"]
+            .iter()
+            .any(|own| granted.at.starts_with(own))
+        {
+            continue;
+        }
+        match file_identity::of_path(&granted.at) {
+            Ok(found) if found == granted.identity => {}
+            // Some file systems are closed to other namespaces: the server has nothing there, either.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            _ => return Err(changed_meanwhile(&granted.at)),
+        }
+    }
+    for hidden in &plan.hidden {
+        let found = file_identity::of_path(&hidden.at).ok();
+        if found.is_some() && found == hidden.identity {
+            return Err(changed_meanwhile(&hidden.at));
+        }
+    }
+    Ok(())
+}
+
+/// Opens what was granted, for Landlock.
+fn open_granted(granted: &[GrantedPath]) -> Result<Vec<File>, String> {
+    let open = |granted: &GrantedPath| {
+        let object = open_object(&granted.real).ok()?;
+        let (identity, _) = file_identity::of_file(&object).ok()?;
+        (identity == granted.identity).then_some(object)
+    };
+    let open = |granted: &GrantedPath| open(granted).ok_or_else(|| changed_meanwhile(&granted.at));
+    granted.iter().map(open).collect()
+}
+
+fn changed_meanwhile(path: &Path) -> String {
+    format!(
+        "{} was changed while the server started, so it is not what was granted; start the server again",
+        path.display()
+    )
 }
 
 #[expect(unsafe_code, reason = "the disposition of a signal is global")]

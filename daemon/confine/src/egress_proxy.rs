@@ -371,6 +371,14 @@ impl EgressRules {
 
     async fn answer(&self, request: Request<Incoming>, mark: TunnelMark) -> Response<ProxyBody> {
         let is_tunnel = request.method() == Method::CONNECT;
+        let scheme = request.uri().scheme_str();
+        if !is_tunnel && let Some(scheme) = scheme.filter(|scheme| *scheme != "http") {
+            // It would leave in clear text, while the program believes that it is encrypted.
+            let text = format!(
+                "muxd: this proxy forwards http:// only; for {scheme}:// open a tunnel with CONNECT, as HTTPS_PROXY means it"
+            );
+            return reply(StatusCode::BAD_REQUEST, text);
+        }
         let Some((host, port)) = target(request.uri(), is_tunnel) else {
             return reply(StatusCode::BAD_REQUEST, "muxd: this is a proxy".into());
         };
@@ -616,6 +624,14 @@ mod tests {
         );
         let answer = ask(&socket, &plain, None).await;
         assert!(answer.ends_with("GET /a HTTP/1.1"), "{answer}");
+
+        // Not in clear text, although the host is listed.
+        let encrypted = plain.replace("http://", "https://");
+        let answer = ask(&socket, &encrypted, None).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 400") && answer.contains("CONNECT"),
+            "{answer}"
+        );
 
         let connect = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nhost: x\r\n\r\n");
         let inner = "GET /inside HTTP/1.1\r\n\r\n";

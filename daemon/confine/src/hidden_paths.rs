@@ -1,91 +1,84 @@
-//! The paths that a sandbox must not contain: muxd's own, and those that the server could replace by others.
+//! The paths that a sandbox must not contain: muxd's own.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
-use mux_settings::ServerSandbox;
+use mux_paths::{file_identity::FileIdentity, opened_object::identify_object};
+use serde::{Deserialize, Serialize};
 
 use super::{
+    granted_paths::GrantedPath,
     machine::SandboxSupport,
     plan::{ConfineError, SandboxDirs},
-    program_files::{ProgramFiles, SYSTEM_FOLDERS},
+    program_files::SYSTEM_FOLDERS,
 };
 
-/// Refuses what the server could turn into access to other files before its next start, by changing a file or a link
-/// that decides what it is granted.
-pub(super) fn refuse_changeable_paths(
-    sandbox: &ServerSandbox,
-    files: &ProgramFiles,
-) -> Result<(), ConfineError> {
-    if let Some((from, to)) = &files.escape {
-        return Err(ConfineError::BadPath(format!(
-            "{} leads to {}, and the server may change where it leads; add {} to sandbox.read, or keep the program out of sandbox.write",
-            from.display(),
-            to.display(),
-            to.display()
-        )));
-    }
-    for folder in &sandbox.write {
-        let real_folder = real(folder);
-        for granted in sandbox.read.iter().chain(&sandbox.write) {
-            if granted.starts_with(folder) && !real(granted).starts_with(&real_folder) {
-                return Err(ConfineError::BadPath(format!(
-                    "{} is a link out of {}, which the server may change; grant {} instead",
-                    granted.display(),
-                    folder.display(),
-                    real(granted).display()
-                )));
-            }
-        }
-    }
-    Ok(())
+/// A folder that is covered by an empty one.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct HiddenPath {
+    /// Where the server would see it.
+    pub(super) at: PathBuf,
+    /// What the server must not see there.
+    pub(super) identity: Option<FileIdentity>,
 }
 
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// What a server is granted, as far as that decides what is hidden.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GrantsAroundOwn<'a> {
+    pub(super) read: &'a [GrantedPath],
+    pub(super) write: &'a [GrantedPath],
+    /// The files of its program.
+    pub(super) program: &'a [GrantedPath],
+}
+
 /// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
 pub(super) fn hidden_paths(
-    sandbox: &ServerSandbox,
-    program: &[PathBuf],
+    grants: GrantsAroundOwn<'_>,
     dirs: &SandboxDirs,
     support: &SandboxSupport,
-) -> Result<Vec<PathBuf>, ConfineError> {
-    let mut hidden = BTreeSet::new();
-    let system: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).collect();
+) -> Result<Vec<HiddenPath>, ConfineError> {
+    let GrantsAroundOwn {
+        read,
+        write,
+        program,
+    } = grants;
+    let mut hidden = BTreeMap::new();
     for own in &dirs.protected {
-        let own_paths = BTreeSet::from([own.clone(), real(own)]);
-        for granted in sandbox.read.iter().chain(&sandbox.write).chain(program) {
-            let granted_paths = [granted.clone(), real(granted)];
-            let is_inside = |path: &PathBuf| own_paths.iter().any(|own| path.starts_with(own));
-            if granted_paths.iter().any(is_inside) {
-                return Err(ConfineError::BadPath(format!(
-                    "its sandbox cannot contain {}, which is muxd's own",
-                    granted.display()
-                )));
-            }
-        }
-        let is_above = |granted: &PathBuf| {
-            let granted = [granted.clone(), real(granted)];
-            let mut pairs = granted.iter().flat_map(|granted| {
-                let own_paths = own_paths.iter();
-                own_paths.map(move |own| own.starts_with(granted))
-            });
-            pairs.any(|is_above| is_above)
+        let own_real = real(own);
+        let mut all = read.iter().chain(write).chain(program);
+        let is_inside = |granted: &&GrantedPath| {
+            [&granted.at, &granted.real]
+                .iter()
+                .any(|granted| granted.starts_with(own) || granted.starts_with(&own_real))
         };
+        if let Some(granted) = all.find(is_inside) {
+            return Err(ConfineError::BadPath(format!(
+                "its sandbox cannot contain {}, which is muxd's own",
+                granted.at.display()
+            )));
+        }
+        let is_above =
+            |granted: &&GrantedPath| granted.contains(own) || granted.contains(&own_real);
         // A mount protects itself, and not the folders above it, which the server could move away.
-        if let Some(granted) = sandbox.write.iter().find(|granted| is_above(granted)) {
+        if let Some(granted) = write.iter().find(is_above) {
             return Err(ConfineError::BadPath(format!(
                 "{} contains {}, which is muxd's own: the server could replace it; grant folders beside it in sandbox.write",
-                granted.display(),
+                granted.at.display(),
                 own.display()
             )));
         }
-        let around = sandbox.read.iter().chain(program).chain(&system);
-        for granted in around.filter(|granted| is_above(granted)) {
+        let around = read.iter().chain(program).filter(is_above);
+        let around = around.map(|granted| (&*granted.at, &*granted.real));
+        let system = SYSTEM_FOLDERS.iter().map(Path::new);
+        let system =
+            system.filter(|folder| own.starts_with(folder) || own_real.starts_with(folder));
+        for (at, granted) in around.chain(system.map(|folder| (folder, folder))) {
             if !support.bubblewrap.works() {
                 let fix = match support.seatbelt {
                     true => "on Linux".to_owned(),
@@ -93,30 +86,36 @@ pub(super) fn hidden_paths(
                 };
                 return Err(ConfineError::Unenforceable(format!(
                     "{} contains {}, which is muxd's own and can only be hidden {fix}; or grant folders beside it",
-                    granted.display(),
+                    at.display(),
                     own.display()
                 )));
             }
-            hidden.extend(hidden_below(granted, &real(own))?);
+            if let Some(found) = hidden_below(at, granted, &own_real)? {
+                hidden.insert(found.at.clone(), found);
+            }
         }
     }
-    Ok(hidden.into_iter().collect())
+    Ok(hidden.into_values().collect())
 }
 
-/// The folder to hide of muxd's own path, below a granted folder. A file is replaced when it is written, which would
-/// remove what covered it: its folder is hidden.
-fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineError> {
+/// The folder to hide of muxd's own path, below a folder that the server sees at `at`. A file is replaced when it is
+/// written, which would remove what covered it: its folder is hidden.
+fn hidden_below(at: &Path, granted: &Path, own: &Path) -> Result<Option<HiddenPath>, ConfineError> {
     let folder = match own.is_dir() {
         true => own,
         false => own.parent().unwrap_or(own),
     };
-    match folder.strip_prefix(real(granted)) {
+    match folder.strip_prefix(granted) {
         Ok(below) if below.as_os_str().is_empty() => Err(ConfineError::BadPath(format!(
             "{} contains {}, which is muxd's own and cannot be hidden there; grant folders beside it",
-            granted.display(),
+            at.display(),
             own.display()
         ))),
-        Ok(below) => Ok(Some(granted.join(below))),
+        Ok(below) => Ok(Some(HiddenPath {
+            at: at.join(below),
+            // What does not exist yet needs no cover now, and is created in the cover later.
+            identity: identify_object(folder).ok(),
+        })),
         // The folder contains the granted path, which does not contain the file.
         Err(_) => Ok(None),
     }
@@ -127,7 +126,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::machine::Bubblewrap;
+    use crate::{grant_record::GrantRecord, machine::Bubblewrap};
 
     #[test]
     fn folder_of_a_single_file_is_hidden() {
@@ -143,19 +142,22 @@ mod tests {
             private: home.join("cache"),
             egress: home.join("run"),
             protected: vec![home.join("mux/config.toml")],
+            record: GrantRecord::new(home.join("grants.json")),
         };
-        let reading = |path: &Path| ServerSandbox {
-            read: vec![path.to_owned()],
-            ..ServerSandbox::default()
+        fs::create_dir(home.join("other")).unwrap();
+        let reading = |path: &Path| {
+            let read = [GrantedPath::resolve(path).unwrap()];
+            let grants = GrantsAroundOwn {
+                read: &read,
+                write: &[],
+                program: &[],
+            };
+            hidden_paths(grants, &dirs, &support)
         };
-        let hidden = hidden_paths(&reading(&home), &[], &dirs, &support).unwrap();
-        assert_eq!(hidden, [home.join("mux")]);
-        hidden_paths(&reading(&home.join("mux")), &[], &dirs, &support).unwrap_err();
-        let beside = reading(&home.join("other"));
-        assert!(
-            hidden_paths(&beside, &[], &dirs, &support)
-                .unwrap()
-                .is_empty()
-        );
+        let hidden = reading(&home).unwrap();
+        assert_eq!(hidden[0].at, home.join("mux"));
+        assert_eq!(hidden[0].identity, identify_object(&home.join("mux")).ok());
+        reading(&home.join("mux")).unwrap_err();
+        assert!(reading(&home.join("other")).unwrap().is_empty());
     }
 }

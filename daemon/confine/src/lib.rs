@@ -8,13 +8,15 @@
 //!
 //! - `plan` decides what a server gets from its entry, its program and the machine; `program_files` which files its
 //!   program and the interpreters of it consist of; `machine` what this machine can enforce. `enforceable` refuses what
-//!   it cannot, `hidden_paths` what a server must not reach or could replace; `server_environment` sets its variables,
-//!   `private_folders` are those in which it keeps what it fetches.
+//!   it cannot, `hidden_paths` what a server must not reach. `granted_paths` are what is granted, as objects that are
+//!   verified before the server starts, and `grant_record` remembers where their paths led. `server_environment` sets
+//!   the server's variables, `private_folders` are those in which it keeps what it fetches.
 //! - `support_report` says which layers this machine lacks, why, and what to do, from `system_facts`.
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure. `user_scope` asks the user's
 //!   systemd for limits by control groups.
-//! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
-//!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
+//! - `confined_process` (with `server_filter`) is the process before it becomes the server. Without namespaces it stays as
+//!   the server's parent (`notified_server`) and makes the calls for it that Landlock does not cover
+//!   (`metadata_broker`). `egress_forwarder` is its helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
 //!   (`activity_stream` tells it which connections are idle). `denied_files` are those that a server's
 //!   errors name, `discarded_files` those that it wrote into its empty home; `denial_counts` remembers what was denied, of either kind.
 //! - `observed_command` is how a server is started without a sandbox under `muxd observe` (`observed_process`), which
@@ -24,6 +26,8 @@
 //!
 //! - A server whose entry asks for what this machine cannot enforce does not start, and the error names the fix.
 //! - No sandbox contains muxd's own directories or its socket, whatever its entry grants.
+//! - What a server gets is what was judged: no link that a server could have made, and no change between the judgement
+//!   and the start, leads to other files.
 //! - Nothing of a plan is secret: it is visible in the list of processes.
 
 mod activity_stream;
@@ -37,8 +41,14 @@ mod discarded_files;
 mod egress_forwarder;
 mod egress_proxy;
 mod enforceable;
+mod grant_record;
+mod granted_paths;
 mod hidden_paths;
 mod machine;
+#[cfg(target_os = "linux")]
+mod metadata_broker;
+#[cfg(target_os = "linux")]
+mod notified_server;
 mod observation;
 #[cfg(target_os = "linux")]
 mod observation_file;
@@ -62,6 +72,8 @@ pub use confined_process::run_confined;
 pub use denied_files::{DeniedFile, DeniedFiles, denied_paths, denied_targets, named_paths};
 pub use discarded_files::DiscardedFiles;
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
+pub use grant_record::GrantRecord;
+pub use granted_paths::{ChangeableLink, WriteGrant, changeable_link};
 pub use machine::{Bubblewrap, SandboxSupport};
 pub use observed_command::{ObservedCommand, observe};
 #[cfg(target_os = "linux")]

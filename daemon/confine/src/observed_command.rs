@@ -14,6 +14,7 @@ use super::{
     enforceable::refuse_container_engine,
     observation::{ObservationPlan, read_observations},
     plan::{ConfineError, EGRESS_SOCKET, ServerCommand, create},
+    program_files::ProgramGrants,
     server_environment::{set_package_caches, set_proxy_rules, variable},
     suggestion::{ObservedServer, SuggestedSandbox, suggest},
     user_scope::RUNTIME_DIR_VARIABLE,
@@ -43,7 +44,7 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
         ));
     }
     refuse_container_engine(&command.program)?;
-    let files = command.program_files(&[], &[]);
+    let files = command.program_files(ProgramGrants::default());
     let (home, private) = (command.home(), command.private_folder());
     let ServerCommand {
         program,

@@ -1,61 +1,52 @@
 //! `muxd observe PLAN PROGRAM ARGS…`: the process that starts a server without a sandbox and records what it asks the
 //! kernel for.
 //!
-//! The server is a child, because a process may read the memory of its descendants only where Yama is in force. Its
-//! calls with paths and addresses are notified by seccomp, recorded, and continued.
+//! The server's calls with paths and addresses are notified by seccomp (`notified_server`), recorded, and continued.
 //!
 //! This protects from nothing. A call is always let through, and its path is read from the server's memory before the
 //! kernel reads it: a server that wants to deceive can change it in between, and can do its work by calls that are not
 //! observed. What is recorded is what an honest server does, so that only a server that is trusted without a sandbox
 //! may be observed.
-//!
-//! Invariant: the server's exit is this process's exit, and its pipes close with the server.
 
 use std::{
     convert::Infallible,
     ffi::OsString,
-    fs::{self, File},
-    io::{self, IoSlice, IoSliceMut, Write as _},
+    fs,
+    io::{self, Write as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     os::{
-        fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
-        unix::{ffi::OsStrExt as _, fs::FileExt as _, net::UnixStream, process::CommandExt as _},
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt as _, process::CommandExt as _},
     },
     path::Path,
     process::{Command, ExitCode},
     thread,
 };
 
-use mux_lockdown::syscall_notifications::{
-    CallNotification, apply_notifying_filter, continue_call, notifying_filter, receive_notification,
-};
+use mux_lockdown::syscall_notifications::{CallNotification, continue_call};
 use mux_settings::projects::lexical_path;
 use nix::{
-    cmsg_space,
     libc::{self, c_long},
     sys::{
         prctl,
-        signal::{SigHandler, Signal, kill},
-        socket::{
-            ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg,
-            sockopt::SockType,
-        },
-        wait::{WaitStatus, waitpid},
+        signal::SigHandler,
+        socket::{getsockopt, sockopt::SockType},
     },
-    unistd::{ForkResult, Pid, fork},
 };
 
 use super::{
-    confined_process::{CANNOT_START, close_on_exec_above_standard, set_termination},
+    confined_process::{CANNOT_START, set_termination},
     egress_forwarder,
+    notified_server::{
+        ListenerHandover, argument, copy_descriptor, next_call, read_memory, read_string,
+        run_notified,
+    },
     observation::{FileAccess, ObservationPlan, ObservedAction},
     observation_file::ObservationFile,
     program_files::SYSTEM_FOLDERS,
     server_environment::proxy_variables,
 };
 
-/// The longest path that the kernel takes.
-const MAX_PATH_BYTES: usize = 4096;
 /// A Unix socket's address is the longest.
 const MAX_ADDRESS_BYTES: usize = 128;
 /// Folders whose files are made by the kernel.
@@ -74,10 +65,6 @@ pub fn run_observed(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-#[expect(
-    unsafe_code,
-    reason = "a fork may only be made where there are no threads"
-)]
 fn observe_server(mut args: impl Iterator<Item = OsString>) -> Result<u8, String> {
     let plan = args.next().and_then(|plan| plan.into_string().ok());
     let (Some(plan), Some(program)) = (plan, args.next()) else {
@@ -93,37 +80,17 @@ fn observe_server(mut args: impl Iterator<Item = OsString>) -> Result<u8, String
         .local_addr()
         .map_err(|error| error.to_string())?
         .port();
-    let (near, far) = UnixStream::pair().map_err(|error| error.to_string())?;
-    close_on_exec_above_standard()?;
-    // SAFETY: no thread exists yet, so the child is a whole copy of this process.
-    let child = match unsafe { fork() }.map_err(|error| format!("cannot fork: {error}"))? {
-        ForkResult::Parent { child } => child,
-        ForkResult::Child => {
-            let Err(problem) = become_server(&far, port, &program, args);
-            return Err(problem);
-        }
-    };
-    drop(far);
-    // The server decides when it ends, and this process tells with which code.
-    set_termination(SigHandler::SigIgn)?;
-    release_standard_streams();
-    let listener = receive_listener(&near);
-    thread::spawn(move || egress_forwarder::run(&proxy, &plan.proxy));
-    if let Some(listener) = listener {
-        thread::spawn(move || record_calls(&listener, port, record));
-    }
-    loop {
-        match waitpid(child, None) {
-            Ok(WaitStatus::Exited(_, code)) => return Ok(code.to_le_bytes()[0]),
-            Ok(WaitStatus::Signaled(_, signal, _)) => die_of(signal),
-            Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-    }
+    run_notified(
+        |handover| become_server(handover, port, &program, args),
+        move |listener| {
+            thread::spawn(move || egress_forwarder::run(&proxy, &plan.proxy));
+            record_calls(&listener, port, record);
+        },
+    )
 }
 
 fn become_server(
-    far: &UnixStream,
+    handover: ListenerHandover,
     port: u16,
     program: &OsString,
     args: impl Iterator<Item = OsString>,
@@ -132,55 +99,12 @@ fn become_server(
     command.args(args).envs(proxy_variables(port));
     set_termination(SigHandler::SigDfl)?;
     prctl::set_no_new_privs().map_err(|error| format!("cannot give up privileges: {error}"))?;
-    let program_text = notifying_filter(&observed_calls())
-        .ok_or("there is no system call filter for this processor")?;
-    let listener = apply_notifying_filter(&program_text).map_err(|error| {
-        format!("the kernel does not notify of system calls (Linux 5.5 does): {error}")
-    })?;
-    let rights = [listener.as_raw_fd()];
-    let rights = [ControlMessage::ScmRights(&rights)];
-    sendmsg::<()>(
-        far.as_raw_fd(),
-        &[IoSlice::new(b"l")],
-        &rights,
-        MsgFlags::empty(),
-        None,
-    )
-    .map_err(|error| format!("cannot hand over the listener: {error}"))?;
-    drop(listener);
+    handover.notify_of(&observed_calls())?;
     let error = command.exec();
     Err(format!(
         "cannot start {}: {error}",
         Path::new(program).display()
     ))
-}
-
-#[expect(unsafe_code, reason = "the kernel hands descriptors over as numbers")]
-fn receive_listener(near: &UnixStream) -> Option<OwnedFd> {
-    let mut byte = [0];
-    let mut parts = [IoSliceMut::new(&mut byte)];
-    let mut control = cmsg_space!([RawFd; 1]);
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(near.as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
-    message.cmsgs().ok()?.find_map(|part| match part {
-        // SAFETY: `recvmsg` has just installed this descriptor for this process.
-        ControlMessageOwned::ScmRights(fds) => Some(unsafe { OwnedFd::from_raw_fd(*fds.first()?) }),
-        _ => None,
-    })
-}
-
-fn release_standard_streams() {
-    if let Ok(null) = File::open("/dev/null") {
-        nix::unistd::dup2_stdin(&null).ok();
-        nix::unistd::dup2_stdout(&null).ok();
-        nix::unistd::dup2_stderr(&null).ok();
-    }
-}
-
-/// Ends as the server did.
-fn die_of(signal: Signal) {
-    set_termination(SigHandler::SigDfl).ok();
-    kill(Pid::this(), signal).ok();
 }
 
 /// Where a call has its path.
@@ -273,16 +197,7 @@ fn observed_calls() -> Vec<i64> {
 
 /// Records until no process of the server is left.
 fn record_calls(listener: &OwnedFd, proxy_port: u16, mut record: ObservationFile) {
-    loop {
-        let call = match receive_notification(listener) {
-            Ok(call) => call,
-            Err(error) if has_ended(listener) => {
-                // Nothing can be reported here: the streams are the server's.
-                drop(error);
-                return;
-            }
-            Err(_) => continue,
-        };
+    while let Some(call) = next_call(listener) {
         let observed = observe_call(&call);
         if continue_call(listener, &call).is_err() {
             continue;
@@ -297,20 +212,9 @@ fn record_calls(listener: &OwnedFd, proxy_port: u16, mut record: ObservationFile
     }
 }
 
-/// Whether no process is left that could notify.
-fn has_ended(listener: &OwnedFd) -> bool {
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    use std::os::fd::AsFd as _;
-    let mut fds = [PollFd::new(listener.as_fd(), PollFlags::empty())];
-    poll(&mut fds, PollTimeout::ZERO).is_err()
-        || fds[0]
-            .revents()
-            .is_some_and(|found| found.intersects(PollFlags::POLLHUP | PollFlags::POLLNVAL))
-}
-
 fn observe_call(call: &CallNotification) -> Vec<ObservedAction> {
     let number = c_long::from(call.call);
-    let argument = |index: usize| call.arguments.get(index).copied().unwrap_or_default();
+    let argument = |index: usize| argument(call, index);
     match number {
         libc::SYS_connect | libc::SYS_bind => {
             let length = usize::try_from(argument(2)).unwrap_or(0);
@@ -345,7 +249,7 @@ fn observe_path(
     at: PathAt,
     does: CallAccess,
 ) -> Option<Vec<ObservedAction>> {
-    let argument = |index: usize| call.arguments.get(index).copied().unwrap_or_default();
+    let argument = |index: usize| argument(call, index);
     let (path_at, base) = match at {
         Cwd(index) => (index, None),
         // The descriptor is an `int`.
@@ -355,7 +259,7 @@ fn observe_path(
     if pointer == 0 {
         return None;
     }
-    let Some(text) = read_text(call.thread, pointer) else {
+    let Some(text) = read_string(call.thread, pointer) else {
         return Some(vec![ObservedAction::Unreadable]);
     };
     // The descriptor itself is meant.
@@ -413,7 +317,7 @@ fn observe_path(
 }
 
 fn wanted_access(call: &CallNotification, does: CallAccess) -> Option<FileAccess> {
-    let argument = |index: usize| call.arguments.get(index).copied().unwrap_or_default();
+    let argument = |index: usize| argument(call, index);
     let flags = match does {
         CallAccess::Look => return Some(FileAccess::Look),
         CallAccess::Read => return Some(FileAccess::Read),
@@ -484,51 +388,6 @@ fn observe_address(
 }
 
 /// A copy of the socket that a call is made with.
-#[expect(unsafe_code, reason = "no safe wrapper of pidfd_getfd is at hand")]
 fn own_socket(call: &CallNotification) -> Option<OwnedFd> {
-    let status = fs::read_to_string(format!("/proc/{}/status", call.thread)).ok()?;
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    let process: i32 = process.trim().parse().ok()?;
-    let made = |fd: c_long| {
-        let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-        // SAFETY: the kernel has just made this descriptor for this process.
-        Some(unsafe { OwnedFd::from_raw_fd(fd) })
-    };
-    // SAFETY: both calls take integers only.
-    let process = made(unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) })?;
-    let fd = call.arguments[0] as i32;
-    // SAFETY: as above.
-    made(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
-}
-
-fn read_memory(thread: u32, at: u64, length: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; length];
-    let memory = File::open(format!("/proc/{thread}/mem")).ok()?;
-    memory.read_exact_at(&mut bytes, at).ok()?;
-    Some(bytes)
-}
-
-/// A text that ends with a zero.
-fn read_text(thread: u32, at: u64) -> Option<Vec<u8>> {
-    const PAGE_BYTES: u64 = 4096;
-    let memory = File::open(format!("/proc/{thread}/mem")).ok()?;
-    let mut text = Vec::new();
-    while text.len() < MAX_PATH_BYTES {
-        // The next page may not exist.
-        let next = at + text.len() as u64;
-        let mut part = vec![0; (PAGE_BYTES - next % PAGE_BYTES) as usize];
-        let count = memory
-            .read_at(&mut part, next)
-            .ok()
-            .filter(|count| *count > 0)?;
-        let part = &part[..count];
-        match part.iter().position(|byte| *byte == 0) {
-            Some(end) => {
-                text.extend(&part[..end]);
-                return Some(text);
-            }
-            None => text.extend(part),
-        }
-    }
-    None
+    copy_descriptor(call, argument(call, 0) as i32)
 }

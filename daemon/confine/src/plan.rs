@@ -16,10 +16,12 @@ use super::{
         LANDLOCK_WITH_SCOPES, refuse_container_engine, refuse_unenforceable,
         refuse_unenforceable_limits,
     },
-    hidden_paths::{hidden_paths, refuse_changeable_paths},
+    grant_record::GrantRecord,
+    granted_paths::{GrantedPath, WriteGrant},
+    hidden_paths::{GrantsAroundOwn, HiddenPath, hidden_paths},
     machine::SandboxSupport,
     private_folders::folder_of_command,
-    program_files::{ProgramFiles, ProgramPlace, SYSTEM_FOLDERS},
+    program_files::{ProgramFiles, ProgramGrants, ProgramKind, ProgramPlace, SYSTEM_FOLDERS},
     seatbelt,
     server_environment::{package_cache, set, set_package_caches, set_proxies, variable},
     user_scope::RUNTIME_DIR_VARIABLE,
@@ -86,6 +88,8 @@ pub struct SandboxDirs {
     pub egress: PathBuf,
     /// Files and directories of muxd, which no sandbox contains.
     pub protected: Vec<PathBuf>,
+    /// Where granted paths led when a server first got them.
+    pub record: GrantRecord,
 }
 
 /// A server's command as its entry says, and what of the daemon concerns its start.
@@ -108,13 +112,12 @@ impl ServerCommand<'_> {
     }
 
     /// The files of its program, where a sandbox grants these folders.
-    pub(super) fn program_files(&self, granted: &[PathBuf], writable: &[PathBuf]) -> ProgramFiles {
+    pub(super) fn program_files(&self, grants: ProgramGrants<'_>) -> ProgramFiles {
         let find = |name: &Path| find_program_blocking(name, &self.env, self.cwd).ok();
         let place = ProgramPlace {
             home: &self.home(),
             cwd: self.cwd,
-            granted,
-            writable,
+            grants,
         };
         ProgramFiles::of(&self.program, &self.args, place, find)
     }
@@ -138,6 +141,8 @@ pub struct ConfineInputs<'a> {
     pub command: ServerCommand<'a>,
     pub sandbox: &'a ServerSandbox,
     pub support: &'a SandboxSupport,
+    /// What other servers may change.
+    pub others: &'a [WriteGrant],
 }
 
 /// The command that starts a server in its sandbox.
@@ -151,6 +156,8 @@ pub struct ConfinedCommand {
     pub egress: Option<PathBuf>,
     /// Its home, if that is an empty one which ends with it.
     pub empty_home: Option<PathBuf>,
+    /// The folders of the user that it may change, without links.
+    pub writes: Vec<PathBuf>,
 }
 
 /// Why a server cannot be started in its sandbox.
@@ -167,13 +174,17 @@ pub enum ConfineError {
 /// What `muxd confine` does before it becomes the server.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct ConfinementPlan {
-    /// bubblewrap and its arguments, perhaps in a scope of the user's systemd: the process starts itself once more
-    /// inside.
-    pub(super) bubblewrap: Option<Vec<String>>,
+    /// The process starts itself once more inside bubblewrap.
+    pub(super) bubblewrap: Option<BubblewrapStart>,
     /// Where the user's systemd is found, if it is asked for a scope.
     pub(super) runtime_dir: Option<PathBuf>,
+    /// Folders of the system and of muxd.
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
+    /// What the entry and the program add, as objects: the server starts only if it gets these.
+    pub(super) granted_read: Vec<GrantedPath>,
+    pub(super) granted_write: Vec<GrantedPath>,
+    pub(super) hidden: Vec<HiddenPath>,
     pub(super) network: PlannedNetwork,
     /// In bytes, for each process.
     pub(super) memory: Option<u64>,
@@ -183,6 +194,14 @@ pub(super) struct ConfinementPlan {
     pub(super) own_namespaces: bool,
     /// Unix sockets may be opened.
     pub(super) unix_sockets: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct BubblewrapStart {
+    /// bubblewrap, perhaps in a scope of the user's systemd.
+    pub(super) command: Vec<String>,
+    /// Its arguments. The server can read the command line of bubblewrap, which is not to tell it the user's folders.
+    pub(super) args: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -199,8 +218,8 @@ pub(super) enum PlannedNetwork {
 pub(super) struct VisibleFiles {
     /// Folders and files of the system; a link is repeated as one.
     pub(super) system: Vec<SystemPath>,
-    pub(super) read: Vec<PathBuf>,
-    pub(super) write: Vec<PathBuf>,
+    pub(super) read: Vec<VisiblePath>,
+    pub(super) write: Vec<VisiblePath>,
     /// The server's home, if it is an empty one.
     pub(super) empty_home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
@@ -211,6 +230,31 @@ pub(super) struct VisibleFiles {
     pub(super) has_network: bool,
     /// In bytes.
     pub(super) tmp_size: u64,
+}
+
+/// A file or folder, and where the server sees it.
+#[derive(Clone, Debug)]
+pub(super) struct VisiblePath {
+    pub(super) from: PathBuf,
+    pub(super) at: PathBuf,
+}
+
+impl From<&GrantedPath> for VisiblePath {
+    fn from(granted: &GrantedPath) -> Self {
+        Self {
+            from: granted.real.clone(),
+            at: granted.at.clone(),
+        }
+    }
+}
+
+impl From<PathBuf> for VisiblePath {
+    fn from(path: PathBuf) -> Self {
+        Self {
+            from: path.clone(),
+            at: path,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -242,10 +286,15 @@ pub struct SandboxGrants {
     pub has_empty_home: bool,
 }
 
-/// What a sandbox has besides what its entry says.
+/// The user's files in a sandbox.
 struct PlannedFiles {
-    program: ProgramFiles,
-    hidden: Vec<PathBuf>,
+    /// What the entry grants.
+    read: Vec<GrantedPath>,
+    write: Vec<GrantedPath>,
+    /// The files of the program.
+    program: Vec<GrantedPath>,
+    kind: Option<ProgramKind>,
+    hidden: Vec<HiddenPath>,
     /// The server's home, if nothing in it is granted as a whole: it is an empty one then.
     empty_home: Option<PathBuf>,
 }
@@ -257,6 +306,7 @@ impl PlannedFiles {
             command,
             sandbox,
             support,
+            others,
         } = inputs;
         refuse_container_engine(&command.program)?;
         refuse_unenforceable(sandbox, support)?;
@@ -267,17 +317,54 @@ impl PlannedFiles {
                 "{path} does not exist; create it or remove it from sandbox.{key}"
             )));
         }
-        let program = command.program_files(&sandbox.read, &sandbox.write);
-        refuse_changeable_paths(sandbox, &program)?;
+        let read = GrantedPath::resolve_all(&sandbox.read)?;
+        let write = GrantedPath::resolve_all(&sandbox.write)?;
+        let own = write.iter().map(|granted| WriteGrant {
+            server: command.identity.to_owned(),
+            folder: granted.real.clone(),
+        });
+        let changeable: Vec<WriteGrant> = own.chain(others.iter().cloned()).collect();
+        for granted in read.iter().chain(&write) {
+            granted.refuse_changeable(&changeable, |_| false)?;
+        }
+        let grants = ProgramGrants {
+            read: &read,
+            write: &write,
+            changeable: &changeable,
+        };
+        let files = command.program_files(grants);
+        if let Some(escape) = files.escape {
+            return Err(escape.refusal());
+        }
         let home = command.home();
-        let granted = sandbox.read.iter().chain(&sandbox.write);
-        let is_in_home = |path: &PathBuf| home.starts_with(path);
-        let has_home = granted.chain(&program.read).any(is_in_home);
+        let program = GrantedPath::resolve_all(&files.read)?;
+        for granted in &program {
+            granted.refuse_changeable(&changeable, |real| grants.may_hold_program(real, &home))?;
+        }
+        let all = read.iter().chain(&write).chain(&program);
+        let has_home = all.into_iter().any(|granted| home.starts_with(&granted.at));
+        let around = GrantsAroundOwn {
+            read: &read,
+            write: &write,
+            program: &program,
+        };
         Ok(Self {
-            hidden: hidden_paths(sandbox, &program.read, command.dirs, support)?,
+            hidden: hidden_paths(around, command.dirs, support)?,
             empty_home: (support.bubblewrap.works() && !has_home).then_some(home),
+            kind: files.kind,
+            read,
+            write,
             program,
         })
+    }
+
+    /// Refuses paths that led elsewhere when the server first got them.
+    fn check_record(&self, inputs: &ConfineInputs<'_>) -> Result<(), ConfineError> {
+        let read = self.read.iter().map(|granted| ("read", granted));
+        let write = self.write.iter().map(|granted| ("write", granted));
+        let granted: Vec<_> = read.chain(write).collect();
+        let ServerCommand { identity, dirs, .. } = &inputs.command;
+        dirs.record.check(identity, inputs.sandbox, &granted)
     }
 }
 
@@ -285,12 +372,16 @@ impl PlannedFiles {
 pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
     let planned = PlannedFiles::of(inputs)?;
     let private = inputs.command.private_folder();
-    let cache = package_cache(planned.program.kind).map(|cache| private.join(cache.folder));
+    let cache = package_cache(planned.kind).map(|cache| private.join(cache.folder));
     let tmp = (!inputs.support.bubblewrap.works()).then(|| private.join("tmp"));
     let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
     Ok(SandboxGrants {
         system: system.filter(|path| path.exists()).collect(),
-        program: planned.program.read,
+        program: planned
+            .program
+            .into_iter()
+            .map(|granted| granted.at)
+            .collect(),
         private: cache.into_iter().chain(tmp).collect(),
         has_empty_home: planned.empty_home.is_some(),
     })
@@ -298,17 +389,23 @@ pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError>
 
 /// Turns a server's command into one that runs in its sandbox. Reads the file system, and creates the server's folders.
 pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineError> {
-    let PlannedFiles {
-        program: files,
-        hidden,
-        empty_home,
-    } = PlannedFiles::of(&inputs)?;
+    let planned = PlannedFiles::of(&inputs)?;
+    planned.check_record(&inputs)?;
     let private = inputs.command.private_folder();
     let ConfineInputs {
         command,
         sandbox,
         support,
+        others: _,
     } = inputs;
+    let PlannedFiles {
+        read,
+        write,
+        program: program_files,
+        kind,
+        hidden,
+        empty_home,
+    } = planned;
     let ServerCommand {
         identity,
         program,
@@ -320,10 +417,12 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     } = command;
     let egress = matches!(sandbox.network, SandboxNetwork::Hosts(_))
         .then(|| egress_folder(dirs, identity, sandbox));
-    let mut read = files.read.clone();
-    read.extend(sandbox.read.iter().cloned());
-    let mut write = sandbox.write.clone();
-    set_package_caches(files.kind, sandbox, &private, &mut env, &mut write)?;
+    let writes = write.iter().map(|granted| granted.real.clone()).collect();
+    let mut granted_read = program_files;
+    granted_read.extend(read);
+    // muxd's own folders, which the server may change.
+    let mut own = Vec::new();
+    set_package_caches(kind, sandbox, &private, &mut env, &mut own)?;
     env.retain(|(name, _)| name != RUNTIME_DIR_VARIABLE);
     if egress.is_some() {
         set_proxies(&mut env);
@@ -335,8 +434,9 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     if support.seatbelt {
         let tmp = folder_of_command(&private, "tmp")?;
         set(&mut env, "TMPDIR", &tmp);
-        write.push(tmp);
-        let (read, write) = (with_targets(&read), with_targets(&write));
+        own.push(tmp);
+        let read = both_paths(&granted_read);
+        let write = [with_targets(&own), both_paths(&write)].concat();
         let profile = seatbelt::profile(&read, &write, &sandbox.network);
         let mut words: Vec<OsString> = vec!["-p".into(), profile.into(), program.into()];
         words.extend(args);
@@ -347,6 +447,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             limits,
             egress,
             empty_home: None,
+            writes,
         });
     }
     let mut plan = ConfinementPlan {
@@ -365,32 +466,37 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             set(&mut env, "TMPDIR", "/tmp");
             let visible = VisibleFiles {
                 system: system_paths(),
-                read: read.clone(),
-                write: write.clone(),
+                read: granted_read.iter().map(VisiblePath::from).collect(),
+                write: write
+                    .iter()
+                    .map(VisiblePath::from)
+                    .chain(own.iter().cloned().map(VisiblePath::from))
+                    .collect(),
                 empty_home: empty_home.clone(),
                 cwd: cwd.to_owned(),
-                hidden,
+                hidden: hidden.iter().map(|hidden| hidden.at.clone()).collect(),
                 egress: egress
                     .clone()
                     .map(|folder| (folder, INNER_EGRESS_FOLDER.into())),
                 has_network: plan.network == PlannedNetwork::Any,
                 tmp_size: sandbox.memory.unwrap_or(u64::MAX).min(PRIVATE_TMP_BYTES),
             };
-            let mut words = Vec::new();
+            let mut command = Vec::new();
             if let Some(scopes) = support.running_scopes() {
-                words.push(scopes.program.clone().into_os_string());
-                words.extend(scopes.words(limits));
+                command.push(scopes.program.clone().into_os_string());
+                command.extend(scopes.words(limits));
                 plan.runtime_dir = Some(scopes.runtime_dir.clone());
             }
-            words.push(bwrap.into());
-            words.extend(bubblewrap::arguments(&visible));
-            let words = words.into_iter().map(OsString::into_string);
-            plan.bubblewrap = Some(words.collect::<Result<_, _>>().map_err(|word| {
-                ConfineError::BadPath(format!("{} is not UTF-8", word.display()))
-            })?);
+            command.push(bwrap.into());
+            plan.bubblewrap = Some(BubblewrapStart {
+                command: utf8_words(command)?,
+                args: utf8_words(bubblewrap::arguments(&visible))?,
+            });
             // The mounts say what is visible; this repeats what may be changed.
             plan.read = vec!["/".into()];
-            plan.write = write;
+            plan.write = own;
+            plan.write
+                .extend(write.iter().map(|granted| granted.at.clone()));
             plan.write.extend(["/tmp".into(), "/dev".into()]);
             plan.write.extend(visible.empty_home);
             plan.own_namespaces = true;
@@ -409,12 +515,14 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
                 .map(PathBuf::from)
                 .collect();
             plan.read.push("/proc".into());
-            plan.read.extend(read);
-            plan.write = write;
+            plan.write = own;
             plan.write.push(tmp);
             plan.write.extend(PLAIN_DEVICES.iter().map(PathBuf::from));
         }
     }
+    plan.granted_read = granted_read;
+    plan.granted_write = write;
+    plan.hidden = hidden;
     let plan =
         serde_json::to_string(&plan).map_err(|error| ConfineError::Failed(error.to_string()))?;
     let mut words: Vec<OsString> = vec!["confine".into(), plan.into(), program.into()];
@@ -426,7 +534,14 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         limits,
         egress,
         empty_home,
+        writes,
     })
+}
+
+fn utf8_words(words: Vec<OsString>) -> Result<Vec<String>, ConfineError> {
+    let words = words.into_iter().map(OsString::into_string);
+    let words: Result<_, _> = words.collect();
+    words.map_err(|word| ConfineError::BadPath(format!("{} is not UTF-8", word.display())))
 }
 
 /// The processes and threads of a whole sandbox.
@@ -479,6 +594,16 @@ pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 
+/// The paths of objects, and those to which they led when they were resolved.
+fn both_paths(granted: &[GrantedPath]) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = granted
+        .iter()
+        .flat_map(|granted| [granted.at.clone(), granted.real.clone()])
+        .collect();
+    paths.dedup();
+    paths
+}
+
 /// The paths, and those to which they lead. macOS's sandbox compares the latter, and `/tmp`, `/var` and `/etc` are links
 /// there.
 fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
@@ -498,6 +623,7 @@ mod tests {
             private: "/cache".into(),
             egress: "/run".into(),
             protected: Vec::new(),
+            record: GrantRecord::new("/nonexistent".into()),
         };
         let folder = |identity, program: &str, args: &[&str]| {
             let command = ServerCommand {
@@ -532,9 +658,10 @@ mod tests {
             private: dir.path().join("cache"),
             egress: dir.path().join("run"),
             protected: vec![dir.path().join("state")],
+            record: GrantRecord::new(dir.path().join("grants.json")),
         };
+        let read = [GrantedPath::resolve(dir.path()).unwrap()];
         let sandbox = ServerSandbox {
-            read: vec![dir.path().to_owned()],
             processes: Some(64),
             ..ServerSandbox::default()
         };
@@ -543,8 +670,13 @@ mod tests {
                 seatbelt,
                 ..SandboxSupport::default()
             };
+            let grants = GrantsAroundOwn {
+                read: &read,
+                write: &[],
+                program: &[],
+            };
             let errors = [
-                hidden_paths(&sandbox, &[], &dirs, &support).unwrap_err(),
+                hidden_paths(grants, &dirs, &support).unwrap_err(),
                 refuse_unenforceable_limits(&sandbox, &support).unwrap_err(),
             ];
             for error in errors {
@@ -585,6 +717,7 @@ mod linux_tests {
             private: home.join("cache/sandboxes"),
             egress: home.join("run/egress"),
             protected: vec![home.join("state")],
+            record: GrantRecord::new(home.join("grants.json")),
         };
         let command = ServerCommand {
             identity: "files",
@@ -602,6 +735,7 @@ mod linux_tests {
             command,
             sandbox,
             support,
+            others: &[],
         };
         confine(inputs).map_err(|error| error.to_string())
     }
@@ -747,7 +881,10 @@ mod linux_tests {
             ..writing(&[&code])
         };
         let error = planned(linked).unwrap_err();
-        assert!(error.contains("is a link out of"), "{error}");
+        assert!(
+            error.contains("which the server `files` may change"),
+            "{error}"
+        );
         let inside = ServerSandbox {
             read: vec![code.join("data")],
             ..writing(&[&code])
@@ -759,10 +896,16 @@ mod linux_tests {
             private: home.join("cache"),
             egress: home.join("run"),
             protected: vec![home.join(".config/mux")],
+            record: GrantRecord::new(home.join("grants.json")),
         };
         for folder in [".config", "dotfiles", "dotfiles/mux"] {
-            let sandbox = writing(&[&home.join(folder)]);
-            hidden_paths(&sandbox, &[], &dirs, &support()).unwrap_err();
+            let write = [GrantedPath::resolve(&home.join(folder)).unwrap()];
+            let grants = GrantsAroundOwn {
+                read: &[],
+                write: &write,
+                program: &[],
+            };
+            hidden_paths(grants, &dirs, &support()).unwrap_err();
         }
     }
 
@@ -783,7 +926,7 @@ mod linux_tests {
         assert!(variable(&command.env, "XDG_RUNTIME_DIR").is_none());
         assert_eq!(command.limits.memory, Some(64 << 20));
         let plan = plan_of(&command);
-        let words = plan.bubblewrap.unwrap();
+        let words = plan.bubblewrap.unwrap().args;
         let state = home.join("state").display().to_string();
         let hidden = words
             .windows(2)
@@ -871,6 +1014,12 @@ mod linux_tests {
         let plan = plan_of(&command);
         assert_eq!(plan.processes, Some(tasks));
         assert!(matches!(plan.network, PlannedNetwork::Proxy(_)));
-        assert!(!plan.bubblewrap.unwrap().contains(&"--share-net".to_owned()));
+        assert!(
+            !plan
+                .bubblewrap
+                .unwrap()
+                .args
+                .contains(&"--share-net".to_owned())
+        );
     }
 }

@@ -103,6 +103,7 @@ mod tests {
             private: dir.path().join("sandboxes"),
             egress: dir.path().join("egress"),
             protected: Vec::new(),
+            record: crate::GrantRecord::new("/nonexistent".into()),
         };
         let now = SystemTime::now();
         for (command, days) in [("files/old", 91), ("files/new", 89), ("gone/old", 400)] {

@@ -14,8 +14,16 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use mux_paths::regular_file;
 use mux_settings::projects::lexical_path;
 
+use super::{
+    granted_paths::{GrantedPath, WriteGrant},
+    plan::ConfineError,
+};
+
+/// The maximum size of a `pyvenv.cfg`, which has a few lines.
+const MAX_VENV_CONFIG_BYTES: u64 = 64 << 10;
 /// How many interpreters of interpreters are followed.
 const MAX_INTERPRETERS: usize = 4;
 
@@ -63,8 +71,61 @@ pub(super) enum ProgramKind {
 pub(super) struct ProgramFiles {
     pub(super) read: Vec<PathBuf>,
     pub(super) kind: Option<ProgramKind>,
-    /// A file that the server may write, and where it leads outside of what the server was granted.
-    pub(super) escape: Option<(PathBuf, PathBuf)>,
+    pub(super) escape: Option<EscapingFile>,
+}
+
+/// A file that a server may change, and where it leads outside of what this server was granted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct EscapingFile {
+    from: PathBuf,
+    to: PathBuf,
+    /// The server that may change it.
+    server: String,
+}
+
+impl EscapingFile {
+    pub(super) fn refusal(self) -> ConfineError {
+        let Self { from, to, server } = self;
+        let (from, to) = (from.display(), to.display());
+        ConfineError::BadPath(format!(
+            "{from} leads to {to}, and the server `{server}` may change where it leads; add {to} to sandbox.read, or keep the program out of sandbox.write of `{server}`"
+        ))
+    }
+}
+
+/// What servers get, as far as it decides which files of a program can be believed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProgramGrants<'a> {
+    /// What the entry grants.
+    pub(super) read: &'a [GrantedPath],
+    pub(super) write: &'a [GrantedPath],
+    /// What any server may change, this one included.
+    pub(super) changeable: &'a [WriteGrant],
+}
+
+impl ProgramGrants<'_> {
+    /// Whether a file that a server may change can lead to `real`: the server was granted it, or no data is there.
+    pub(super) fn may_hold_program(&self, real: &Path, home: &Path) -> bool {
+        let mut granted = self.read.iter().chain(self.write);
+        is_system(real)
+            || version_manager(home, real).is_some()
+            || granted.any(|granted| granted.contains(real))
+    }
+
+    /// The server that may change the file at `path`, by the path as it is written or by the real one.
+    fn server_that_changes(&self, path: &Path) -> Option<&str> {
+        let real = path.parent().and_then(|parent| parent.canonicalize().ok());
+        let real = real.map(|parent| parent.join(path.file_name().unwrap_or_default()));
+        let paths = [Some(path.to_owned()), real, path.canonicalize().ok()];
+        let mut changeable = self.changeable.iter();
+        let found = changeable.find(|grant| {
+            paths
+                .iter()
+                .flatten()
+                .any(|path| path.starts_with(&grant.folder))
+        });
+        found.map(|grant| grant.server.as_str())
+    }
 }
 
 /// What decides about the files of a program, besides its command.
@@ -72,9 +133,7 @@ pub(super) struct ProgramFiles {
 pub(super) struct ProgramPlace<'a> {
     pub(super) home: &'a Path,
     pub(super) cwd: &'a Path,
-    /// What the entry grants.
-    pub(super) granted: &'a [PathBuf],
-    pub(super) writable: &'a [PathBuf],
+    pub(super) grants: ProgramGrants<'a>,
 }
 
 impl ProgramPlace<'_> {
@@ -83,18 +142,16 @@ impl ProgramPlace<'_> {
     fn may_be_granted(&self, folder: &Path) -> bool {
         !is_home_or_top_level(folder, self.home)
     }
+}
 
-    /// The folder of a version manager in the home that holds `program`.
-    fn version_manager(&self, program: &Path) -> Option<PathBuf> {
-        let homes = [Some(self.home.to_owned()), self.home.canonicalize().ok()];
-        let folders = VERSION_MANAGERS.iter().flat_map(|manager| {
-            let homes = homes.iter().flatten();
-            homes.map(move |home| home.join(manager))
-        });
-        folders
-            .into_iter()
-            .find(|folder| program.starts_with(folder))
-    }
+/// The folder of a version manager in the home that holds `program`.
+fn version_manager(home: &Path, program: &Path) -> Option<PathBuf> {
+    let homes = [Some(home.to_owned()), home.canonicalize().ok()];
+    let mut folders = VERSION_MANAGERS.iter().flat_map(|manager| {
+        let homes = homes.iter().flatten();
+        homes.map(move |home| home.join(manager))
+    });
+    folders.find(|folder| program.starts_with(folder))
 }
 
 pub(super) fn kind_of(program: &Path) -> ProgramKind {
@@ -177,26 +234,25 @@ impl ProgramFiles {
         }
     }
 
-    /// Whether `from` may decide that `to` is granted. A file that the server may write leads to what the server has
+    /// Whether `from` may decide that `to` is granted. A file that a server may change leads to what this server has
     /// anyway, and nowhere else.
     fn may_lead(&mut self, from: &Path, to: &Path, place: ProgramPlace<'_>) -> bool {
-        let is_below = |path: &Path, folders: &[PathBuf]| {
-            folders.iter().any(|folder| {
-                let real = folder.canonicalize();
-                path.starts_with(folder) || real.is_ok_and(|real| path.starts_with(real))
-            })
-        };
+        let ProgramPlace { home, grants, .. } = place;
         let from = lexical_path(from);
-        if !is_below(&from, place.writable) {
+        let Some(server) = grants.server_that_changes(&from) else {
             return true;
-        }
+        };
         let to_lexical = lexical_path(to);
         let to_real = to.canonicalize().unwrap_or_else(|_| to_lexical.clone());
         let leads_inside = [&to_lexical, &to_real]
             .into_iter()
-            .all(|to| is_system(to) || is_below(to, place.writable) || is_below(to, place.granted));
+            .all(|to| grants.may_hold_program(to, home));
         if !leads_inside {
-            self.escape = Some((from, to_real));
+            self.escape = Some(EscapingFile {
+                server: server.to_owned(),
+                from,
+                to: to_real,
+            });
         }
         leads_inside
     }
@@ -206,7 +262,7 @@ impl ProgramFiles {
         if is_system(&program) {
             return;
         }
-        if let Some(folder) = place.version_manager(&program) {
+        if let Some(folder) = version_manager(place.home, &program) {
             self.read.push(folder);
             return;
         }
@@ -340,7 +396,7 @@ fn above_and_including(path: &Path, name: &str) -> Option<PathBuf> {
 
 /// The installation that a virtual environment of Python was made from.
 fn base_of_venv(prefix: &Path) -> Option<PathBuf> {
-    let config = fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
+    let config = regular_file::read_text(&prefix.join("pyvenv.cfg"), MAX_VENV_CONFIG_BYTES).ok()?;
     let home = config
         .lines()
         .find_map(|line| line.strip_prefix("home")?.trim().strip_prefix('='))?;
@@ -351,7 +407,7 @@ fn base_of_venv(prefix: &Path) -> Option<PathBuf> {
 /// The interpreter in the first line of a script; for `env`, the program that it looks for.
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut start = [0; 256];
-    let count = fs::File::open(program).ok()?.read(&mut start).ok()?;
+    let count = regular_file::open(program).ok()?.read(&mut start).ok()?;
     let line = start[..count].strip_prefix(b"#!")?;
     let line = line.split(|byte| *byte == b'\n').next()?;
     let line = str::from_utf8(line).ok()?;
@@ -382,11 +438,23 @@ mod tests {
     ) -> ProgramFiles {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let find = |name: &Path| Some(home.join(".nvm/v20/bin").join(name));
+        let resolve = |paths: &[PathBuf]| GrantedPath::resolve_all(paths).unwrap();
+        let (read, write) = (resolve(granted), resolve(writable));
+        let changeable: Vec<WriteGrant> = write
+            .iter()
+            .map(|granted| WriteGrant {
+                server: "own".into(),
+                folder: granted.real.clone(),
+            })
+            .collect();
         let place = ProgramPlace {
             home,
             cwd: home,
-            granted,
-            writable,
+            grants: ProgramGrants {
+                read: &read,
+                write: &write,
+                changeable: &changeable,
+            },
         };
         ProgramFiles::of(program, &args, place, find)
     }
@@ -526,7 +594,7 @@ mod tests {
                 .iter()
                 .any(|path| path.starts_with(home.join(".ssh")));
             assert_eq!(reaches, granted.len() == 1 && files.escape.is_none());
-            files.escape.map(|(_, to)| to)
+            files.escape.map(|escape| escape.to)
         };
         // The base of a virtual environment, an interpreter, and a link.
         let secret = home.join(".ssh");

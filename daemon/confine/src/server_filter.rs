@@ -3,7 +3,8 @@
 //! A server is a program that we do not know, so that everything else is allowed. Refused calls fail with EPERM, and
 //! with ENOSYS where programs then do without.
 //!
-//! Invariant: no namespace, no mount, no look at other processes, and no socket of a family that is not listed here.
+//! Invariant: no namespace, no mount, no look at other processes, no set-user-id file, and no socket of a family that is
+//! not listed here.
 
 use mux_lockdown::syscall_filters::{
     BpfProgram, KERNEL_SURFACE_CALLS, MACHINE_CALLS, PROCESS_INSPECTION_CALLS, SeccompAction,
@@ -12,8 +13,8 @@ use mux_lockdown::syscall_filters::{
 };
 use nix::libc;
 
-/// Shared memory, messages and semaphores of System V, which belong to a user and not to a process.
-const SYSTEM_V_CALLS: &[libc::c_long] = &[
+/// Shared memory, messages and semaphores, which belong to a user and not to a process.
+const SHARED_OBJECT_CALLS: &[libc::c_long] = &[
     libc::SYS_shmat,
     libc::SYS_shmctl,
     libc::SYS_shmdt,
@@ -25,10 +26,25 @@ const SYSTEM_V_CALLS: &[libc::c_long] = &[
     libc::SYS_semop,
     libc::SYS_semtimedop,
     libc::SYS_semctl,
+    // Message queues of POSIX.
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
 ];
 
 /// `TIOCSTI` and `TIOCLINUX`. Their type in `libc` differs between glibc and musl.
 const TERMINAL_REQUESTS: [u64; 2] = [0x5412, 0x541c];
+
+/// `FS_IOC_SETFLAGS`, its variant of 32 bits, and `FS_IOC_FSSETXATTR`: attributes of a file that is open for reading.
+const ATTRIBUTE_REQUESTS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
+
+/// Calls that `libc` does not know yet. New calls have the same number on every processor.
+const SYS_FCHMODAT2: libc::c_long = 452;
+const SYS_STATMOUNT: libc::c_long = 457;
+const SYS_LISTMOUNT: libc::c_long = 458;
+const SYS_SETXATTRAT: libc::c_long = 463;
+const SYS_REMOVEXATTRAT: libc::c_long = 466;
+const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
+const SYS_FILE_SETATTR: libc::c_long = 469;
 
 /// The bits of a socket's type that are no flags.
 const SOCKET_KIND_MASK: u64 = 0xf;
@@ -51,30 +67,94 @@ pub(super) fn filter_programs(terms: FilterTerms) -> Option<[BpfProgram; 2]> {
         SeccompAction::Allow,
         refuse(libc::EPERM),
     )?;
-    let absent = compile_filter(absent_calls(), SeccompAction::Allow, refuse(libc::ENOSYS))?;
+    let absent = compile_filter(
+        absent_calls(terms),
+        SeccompAction::Allow,
+        refuse(libc::ENOSYS),
+    )?;
     Some([without_x32(refused), without_x32(absent)])
 }
 
 /// Calls for which programs have another way if the kernel does not know them. The flags of `clone3` are out of reach
 /// of a filter.
-fn absent_calls() -> SyscallRules {
+fn absent_calls(terms: FilterTerms) -> SyscallRules {
     let absent = [
         // Memory that no limit counts.
         libc::SYS_memfd_create,
         libc::SYS_memfd_secret,
+        // Its modes are in memory, out of reach of a filter.
+        libc::SYS_openat2,
         libc::SYS_shmget,
         libc::SYS_io_uring_setup,
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
         libc::SYS_clone3,
     ];
-    absent.into_iter().map(|call| (call, Vec::new())).collect()
+    // Programs have the older calls for the same, which `metadata_broker` answers.
+    let brokered: &[libc::c_long] = match terms.own_namespaces {
+        true => &[],
+        false => &[SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR],
+    };
+    let absent = absent.iter().chain(brokered);
+    absent.map(|call| (*call, Vec::new())).collect()
+}
+
+/// Calls that set a mode, each with the argument that has it, and the one with the flags that say whether it counts.
+const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    (SYS_FCHMODAT2, 2, None),
+    (libc::SYS_mknodat, 2, None),
+    (libc::SYS_openat, 3, Some(2)),
+];
+
+/// Those that newer processors do without.
+#[cfg(target_arch = "x86_64")]
+const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
+    (libc::SYS_chmod, 1, None),
+    (libc::SYS_mknod, 1, None),
+    (libc::SYS_creat, 1, None),
+    (libc::SYS_open, 2, Some(1)),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[];
+
+/// A file with these bits runs with the rights of its owner or group, whoever starts it: outside of the sandbox, too.
+fn set_id_rules() -> Option<SyscallRules> {
+    // `O_TMPFILE` without the bit of `O_DIRECTORY`, which is in it.
+    const CREATES: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+    let has_bit = |argument: u8, bit: u64| {
+        let is_set = SeccompCmpOp::MaskedEq(bit);
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is_set, bit).ok()
+    };
+    let mut rules = SyscallRules::new();
+    for (call, mode, flags) in MODE_CALLS.iter().chain(OLD_MODE_CALLS) {
+        let mut of_call = Vec::new();
+        for bit in [libc::S_ISUID, libc::S_ISGID] {
+            let sets = has_bit(*mode, bit.into())?;
+            match flags {
+                None => of_call.push(rule_with(&[sets])?),
+                // Without one of these flags the mode is not looked at, and may be anything.
+                Some(flags) => {
+                    for creates in CREATES {
+                        let creates = has_bit(*flags, creates.unsigned_abs().into())?;
+                        of_call.push(rule_with(&[sets.clone(), creates])?);
+                    }
+                }
+            }
+        }
+        rules.insert(*call, of_call);
+    }
+    Some(rules)
 }
 
 fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
-    let absent = absent_calls();
+    let absent = absent_calls(terms);
     let mut rules: SyscallRules = [
         libc::SYS_open_tree,
+        SYS_OPEN_TREE_ATTR,
+        SYS_STATMOUNT,
+        SYS_LISTMOUNT,
         libc::SYS_move_mount,
         libc::SYS_fsopen,
         libc::SYS_fsconfig,
@@ -88,6 +168,7 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
         libc::SYS_swapoff,
         libc::SYS_acct,
         libc::SYS_quotactl,
+        libc::SYS_quotactl_fd,
         libc::SYS_syslog,
         libc::SYS_settimeofday,
         libc::SYS_clock_settime,
@@ -103,6 +184,7 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
     .filter(|call| !absent.contains_key(call))
     .map(|call| (*call, Vec::new()))
     .collect();
+    rules.extend(set_id_rules()?);
     let namespaces = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,
@@ -122,12 +204,16 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
     rules.insert(libc::SYS_clone, new_namespace);
     // Typing into a terminal, should there be one.
     let mut terminal = Vec::new();
-    for request in TERMINAL_REQUESTS {
+    let attributes: &[u64] = match terms.own_namespaces {
+        true => &[],
+        false => &ATTRIBUTE_REQUESTS,
+    };
+    for request in TERMINAL_REQUESTS.iter().chain(attributes).copied() {
         terminal.push(rule_with(&[int_equals(1, request)?])?);
     }
     rules.insert(libc::SYS_ioctl, terminal);
     if !terms.own_namespaces {
-        rules.extend(SYSTEM_V_CALLS.iter().map(|call| (*call, Vec::new())));
+        rules.extend(SHARED_OBJECT_CALLS.iter().map(|call| (*call, Vec::new())));
         // Limits of other processes.
         let differs = SeccompCmpOp::Ne;
         let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, differs, 0).ok()?;

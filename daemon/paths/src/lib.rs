@@ -14,7 +14,6 @@
 //! Invariant: nothing in this crate decides by a path and then acts by it. What was opened is what was checked.
 
 pub mod file_identity;
-#[cfg(unix)]
 pub mod opened_object;
 pub mod regular_file;
 pub mod replaced_file;

@@ -1,54 +1,46 @@
 //! Opens what is at a real path, without following a link that was put there in the meantime.
+//!
+//! Only on Linux: elsewhere servers have no sandbox, or one that is defined by paths.
 
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
-
-use nix::fcntl::OFlag;
+use std::{io, path::Path};
 
 use super::file_identity::{self, FileIdentity};
 
-/// Opens the file or folder at `real`, a path without links, for nothing but telling what it is. Fails if a link leads
-/// elsewhere now. It never blocks, and never triggers a device.
-pub fn open_object(real: &Path) -> io::Result<File> {
+/// The identity of the file or folder at `real`, a path without links. On Linux it fails if a link leads elsewhere now. It
+/// never blocks, and never triggers a device.
+pub fn identify_object(real: &Path) -> io::Result<FileIdentity> {
     #[cfg(target_os = "linux")]
-    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
+    return file_identity::of_file(&open_object(real)?).map(|(identity, _)| identity);
     #[cfg(not(target_os = "linux"))]
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let object = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits())
-        .open(real)?;
+    file_identity::of_path(real)
+}
+
+/// Opens the file or folder at `real`, a path without links, for nothing but telling what it is and granting it. Fails if
+/// a link leads elsewhere now.
+#[cfg(target_os = "linux")]
+pub fn open_object(real: &Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    use nix::fcntl::OFlag;
+
+    let flags = (OFlag::O_PATH | OFlag::O_NOFOLLOW).bits();
+    let mut options = std::fs::OpenOptions::new();
+    let object = options.read(true).custom_flags(flags).open(real)?;
     match path_of(&object)? == real {
         true => Ok(object),
         false => Err(io::Error::other("a link leads elsewhere now")),
     }
 }
 
-/// The identity of the file or folder at `real`, a path without links.
-pub fn identify_object(real: &Path) -> io::Result<FileIdentity> {
-    file_identity::of_file(&open_object(real)?).map(|(identity, _)| identity)
-}
-
 /// The path of an open file, as the kernel knows it.
 #[cfg(target_os = "linux")]
-pub fn path_of(object: &File) -> io::Result<std::path::PathBuf> {
+pub fn path_of(object: &std::fs::File) -> io::Result<std::path::PathBuf> {
     use std::os::fd::AsRawFd as _;
+
     std::fs::read_link(format!("/proc/self/fd/{}", object.as_raw_fd()))
 }
 
-/// The path of an open file, as the kernel knows it.
-#[cfg(not(target_os = "linux"))]
-pub fn path_of(object: &File) -> io::Result<std::path::PathBuf> {
-    let mut path = std::path::PathBuf::new();
-    nix::fcntl::fcntl(object, nix::fcntl::FcntlArg::F_GETPATH(&mut path))?;
-    Ok(path)
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 

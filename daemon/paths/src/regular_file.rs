@@ -24,17 +24,23 @@ pub fn open_unfollowed(path: &Path) -> io::Result<File> {
     system::open_unfollowed(path)
 }
 
-/// Reads a regular file of at most `max_bytes`, through links. It does not wait for a pipe or a device, and its length
-/// is checked while it is read: a file of the kernel says that it is empty.
-pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+/// Opens a regular file for reading, through links. It does not wait for a pipe or a device.
+pub fn open(path: &Path) -> io::Result<File> {
     let file = system::open_without_waiting(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::other("it is not a file"));
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a file")),
     }
+}
+
+/// Reads a regular file of at most `max_bytes`, as [`open`] opens it. Its length is checked while it is read: a file of
+/// the kernel says that it is empty.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let file = open(path)?;
+    let announced = file.metadata()?.len();
     let mut text = String::new();
     let length = file.take(max_bytes + 1).read_to_string(&mut text)?;
-    if found.len().max(length as u64) > max_bytes {
+    if announced.max(length as u64) > max_bytes {
         return Err(io::Error::other(format!(
             "it is longer than {max_bytes} bytes"
         )));
@@ -52,4 +58,51 @@ pub fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
 /// group counts as the owner's decision, as for repositories that a team shares.
 pub fn writable_by_strangers(meta: &Metadata) -> Option<&'static str> {
     system::writable_by_strangers(meta)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    #[test]
+    fn pipes_devices_and_long_files_are_errors_and_nothing_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        fs::write(path("text"), "12345").unwrap();
+        std::os::unix::fs::symlink("text", path("link")).unwrap();
+        for name in [path("pipe"), dir.path().to_owned(), "/dev/zero".into()] {
+            let error = read_text(&name, 5).unwrap_err().to_string();
+            assert_eq!(error, "it is not a file", "{}", name.display());
+        }
+        assert_eq!(read_text(&path("link"), 5).unwrap(), "12345");
+        read_text(&path("text"), 4).unwrap_err();
+        // It says that it is empty, and is not.
+        #[cfg(target_os = "linux")]
+        read_text(Path::new("/proc/self/status"), 4).unwrap_err();
+        open_unfollowed(&path("link")).unwrap_err();
+    }
+
+    #[test]
+    fn writers_are_judged_by_owner_and_mode() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (mode, others, strangers) in [
+            (0o600, false, false),
+            (0o644, false, false),
+            (0o664, true, false),
+            (0o646, true, true),
+        ] {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(file.path(), permissions).unwrap();
+            let meta = fs::metadata(file.path()).unwrap();
+            assert_eq!(writable_by_others(&meta).is_some(), others, "{mode:o}");
+            assert_eq!(
+                writable_by_strangers(&meta).is_some(),
+                strangers,
+                "{mode:o}"
+            );
+        }
+    }
 }

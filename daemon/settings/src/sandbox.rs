@@ -186,7 +186,7 @@ impl ServerSandbox {
 /// A path in the `sandbox` of a server, and what to report of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SandboxGrant {
-    server: String,
+    pub server: String,
     /// `read` or `write`.
     key: &'static str,
     pub path: PathBuf,
@@ -202,6 +202,19 @@ impl SandboxGrant {
             key,
             path: path.to_owned(),
         })
+    }
+
+    pub fn is_write(&self) -> bool {
+        self.key == "write"
+    }
+
+    /// The path leads to `real` by a link that another server may change.
+    pub fn led_elsewhere(&self, link: &Path, by: &str, real: &Path) -> ConfigProblem {
+        let (key, link) = (self.key, link.display());
+        self.problem(&format!(
+            "leads to {} by the link {link}, which the server `{by}` may change: the server does not start; write {real:?} in sandbox.{key} if you want that",
+            real.display()
+        ))
     }
 
     /// The path does not exist.

@@ -8,13 +8,14 @@ mod description_cache;
 mod description_fetcher;
 
 use std::{
-    fmt, fs,
+    fmt,
     io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use futures::future::BoxFuture;
+use mux_paths::regular_file;
 use reqwest::Url;
 
 pub(super) use self::{
@@ -88,7 +89,7 @@ pub(super) fn read_description_file(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| format!("cannot read {shown}: {error}");
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(unreadable)?;
+    let file = regular_file::open(path).map_err(unreadable)?;
     let most = MAX_DESCRIPTION_BYTES as u64 + 1;
     file.take(most)
         .read_to_end(&mut bytes)

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use tokio::task::spawn_blocking;
 
-use super::{Daemon, sandbox_grants::grant_problems, sandbox_hosts::host_problems};
+use super::{Daemon, sandbox_grants::check_grants, sandbox_hosts::host_problems};
 use mux_catalog::{ListKey, ToolSet};
 use mux_config::{Config, ConfigProblem};
 use mux_policy::PolicySet;
@@ -116,7 +116,7 @@ impl Daemon {
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(secrets, false).await);
         let settings = Settings::resolve(config, &environment, &self.paths.home);
-        let mut of_surroundings = grant_problems(&settings).await;
+        let mut of_surroundings = check_grants(&settings).await.problems;
         of_surroundings.extend(host_problems(&settings).await);
         of_surroundings.extend(self.override_problems(&settings).await);
         let of_env = of_env.into_iter().map(ConfigProblem::of_file);

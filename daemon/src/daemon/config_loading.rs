@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use super::{
     Daemon, DaemonProblem, ProblemCode,
     config_files::{ConfigFiles, LastGoodConfig, written},
-    sandbox_grants::grant_problems,
+    sandbox_grants::check_grants,
     telemetry::WantedTelemetry,
 };
 use mux_audit::AdminEvent;
@@ -200,7 +200,9 @@ impl Daemon {
         environment.set_secrets(auth.answers(wanted, trigger == LoadTrigger::Asked).await);
 
         let mut settings = Settings::resolve(config, &environment, &self.paths.home);
-        settings.problems.extend(grant_problems(&settings).await);
+        let grants = check_grants(&settings).await;
+        settings.problems.extend(grants.problems);
+        self.launcher.set_write_grants(grants.write);
         let mut servers = settings.servers.clone();
         let taken: Vec<String> = servers
             .keys()

@@ -7,7 +7,7 @@ use mux_config::environment::Environment;
 use mux_proto::endpoint::Dirs;
 use mux_telemetry::trace;
 use mux_typecheck::CheckSettings;
-use mux_upstream::SandboxDirs;
+use mux_upstream::{GrantRecord, SandboxDirs};
 
 use super::ServiceManager;
 use crate::{daemon::DaemonPaths, degraded::DaemonDirs};
@@ -94,6 +94,7 @@ impl DaemonSetup {
                 private: dirs.cache.join("sandboxes"),
                 egress: dirs.runtime.join("egress"),
                 protected: protected_paths(dirs),
+                record: GrantRecord::new(dirs.state.join("sandbox_grants.json")),
             },
             startup_lock: dirs.startup_lock(),
             snapshots: dirs.cache.join("snapshots"),

@@ -143,7 +143,8 @@ mod sharing;
 mod upstreams;
 
 pub use mux_confine::{
-    DeniedFile, RefusedConnection, SandboxDirs, SandboxGrants, SuggestedNetwork, SuggestedSandbox,
+    ChangeableLink, DeniedFile, GrantRecord, RefusedConnection, SandboxDirs, SandboxGrants,
+    SuggestedNetwork, SuggestedSandbox, WriteGrant, changeable_link,
 };
 
 pub use self::{

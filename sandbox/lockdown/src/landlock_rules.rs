@@ -1,11 +1,11 @@
 //! Landlock: which files a process can open, create or execute, and whether it can use TCP ports. It can signal no
 //! process outside of its restriction, and reach no abstract socket of one.
 
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::{errno::Errno, libc};
 
@@ -13,12 +13,15 @@ use nix::{errno::Errno, libc};
 const LANDLOCK_ABI: ABI = ABI::V6;
 
 /// What stays allowed.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct LandlockAllowances {
     /// Files and directories that may be read and executed. Paths that cannot be opened are skipped.
     pub read: Vec<PathBuf>,
     /// Files and directories that may be read, executed and changed.
     pub write: Vec<PathBuf>,
+    /// The same for objects that are open already, so that no path is followed again.
+    pub read_objects: Vec<File>,
+    pub write_objects: Vec<File>,
     pub tcp: bool,
 }
 
@@ -49,8 +52,31 @@ fn restrict_self(allowed: &LandlockAllowances) -> Result<RulesetStatus, RulesetE
             &allowed.write,
             AccessFs::from_all(LANDLOCK_ABI),
         ))?
+        .add_rules(object_rules(
+            &allowed.read_objects,
+            AccessFs::from_read(LANDLOCK_ABI),
+        ))?
+        .add_rules(object_rules(
+            &allowed.write_objects,
+            AccessFs::from_all(LANDLOCK_ABI),
+        ))?
         .restrict_self()?;
     Ok(restricted.ruleset)
+}
+
+/// A file has only the rights of files: the kernel refuses a rule with those of folders.
+fn object_rules(
+    objects: &[File],
+    access: BitFlags<AccessFs>,
+) -> impl Iterator<Item = Result<PathBeneath<&File>, RulesetError>> {
+    objects.iter().map(move |object| {
+        let is_folder = object.metadata().is_ok_and(|found| found.is_dir());
+        let access = match is_folder {
+            true => access,
+            false => access & AccessFs::from_file(LANDLOCK_ABI),
+        };
+        Ok(PathBeneath::new(object, access))
+    })
 }
 
 /// The version of Landlock that the kernel supports. Otherwise the error is ENOSYS of a kernel without Landlock,

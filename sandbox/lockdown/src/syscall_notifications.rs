@@ -1,6 +1,7 @@
 //! System calls that another process learns of before they are made: seccomp's user notifications.
 //!
-//! The calls are always continued. A notification says what a process asks for at that moment, and restricts nothing.
+//! A call is continued ([`continue_call`]), which restricts nothing: a notification says what a process asks for at that
+//! moment. Or it is answered instead of being made ([`answer_call`]), by a process that has done it itself or refuses it.
 //!
 //! Invariant: the holder of the listener answers every notification or closes the listener: the calling thread waits
 //! until then.
@@ -10,7 +11,7 @@ use std::{
     os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd},
 };
 
-use nix::libc;
+use nix::{errno::Errno, libc};
 use seccompiler::{BpfProgram, SeccompAction, SeccompRule};
 
 use super::syscall_filters::{compile_filter, without_x32};
@@ -92,14 +93,42 @@ pub fn receive_notification(listener: impl AsFd) -> io::Result<CallNotification>
 }
 
 /// Lets the call be made. Fails if its process is gone, so that what was read of it may be another's.
-#[expect(unsafe_code, reason = "the request has no safe wrapper")]
 pub fn continue_call(listener: impl AsFd, notification: &CallNotification) -> io::Result<()> {
-    let mut answer = libc::seccomp_notif_resp {
+    let answer = libc::seccomp_notif_resp {
         id: notification.id,
         val: 0,
         error: 0,
         flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
     };
+    send_answer(listener, answer)
+}
+
+/// Has the call return this without being made. Fails if its process is gone.
+pub fn answer_call(
+    listener: impl AsFd,
+    notification: &CallNotification,
+    result: Result<i64, Errno>,
+) -> io::Result<()> {
+    let answer = libc::seccomp_notif_resp {
+        id: notification.id,
+        val: result.unwrap_or_default(),
+        error: result.err().map_or(0, |error| -(error as i32)),
+        flags: 0,
+    };
+    send_answer(listener, answer)
+}
+
+/// Whether the call still waits: what was opened or read of its process before is that process's.
+#[expect(unsafe_code, reason = "the request has no safe wrapper")]
+pub fn is_waiting(listener: impl AsFd, notification: &CallNotification) -> bool {
+    let listener = listener.as_fd().as_raw_fd();
+    let id = &raw const notification.id;
+    // SAFETY: the kernel reads one number.
+    unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, id) == 0 }
+}
+
+#[expect(unsafe_code, reason = "the request has no safe wrapper")]
+fn send_answer(listener: impl AsFd, mut answer: libc::seccomp_notif_resp) -> io::Result<()> {
     let listener = listener.as_fd().as_raw_fd();
     // SAFETY: the kernel reads one structure of this type.
     let done = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };

@@ -5,8 +5,12 @@ use std::{
     net::{TcpListener, UdpSocket},
     os::{
         linux::net::SocketAddrExt as _,
-        unix::net::{SocketAddr, UnixListener},
+        unix::{
+            fs::{MetadataExt as _, symlink},
+            net::{SocketAddr, UnixListener},
+        },
     },
+    path::Path,
 };
 
 use mux_tests::TestEnv;
@@ -125,18 +129,144 @@ fn hostile_server_gets_nothing_of_the_user() {
         let met = attempt(&env, what, target);
         assert!(met.starts_with("refused"), "{what}: {met}");
     }
+    // The process that made the sandbox tells nothing of what is around it.
+    let script = "tr '\\0' ' ' < /proc/1/cmdline; ls -l /proc/self/fd /proc/1/fd 2>&1; true";
+    let told = attempt(&env, "sh", script);
+    assert!(told.contains("bwrap --args"), "{told}");
+    assert!(!told.contains(env.home().to_str().unwrap()), "{told}");
+    assert!(!told.contains("memfd"), "{told}");
 }
 
 #[test]
-fn hostile_server_without_namespaces_still_gets_no_file_socket_or_process() {
-    // As on a machine without bubblewrap.
-    let env = home("{}");
-    let path = env.path("bin");
+fn server_that_may_read_everything_does_not_see_muxds_own_folders() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let env = TestEnv::new();
+    fs::write(env.path("own.txt"), "text").unwrap();
+    env.write_config(&server("{ read = [\"/\"] }"));
+    let at = |name: &str| env.path(name).display().to_string();
+    assert_eq!(
+        attempt(&env, "read", &at("own.txt")),
+        "got through: 4 bytes"
+    );
+    for own in ["state", "run", "cache"]
+        .iter()
+        .filter(|own| env.path(own).exists())
+    {
+        assert_eq!(attempt(&env, "list", &at(own)), "got through: ", "{own}");
+    }
+    assert!(attempt(&env, "write", &at("own.txt")).starts_with("refused"));
+}
+
+/// As on a machine without bubblewrap.
+fn without_bubblewrap(env: &TestEnv) {
+    let path = env.path("empty-path");
     fs::create_dir(&path).unwrap();
     env.mux(["stop"]).ok();
     let mut start = env.command("mux");
     start.env("PATH", &path).args(["servers"]);
     assert!(start.status().unwrap().success());
+}
+
+/// What a file looks like to others.
+fn looks(path: &Path) -> (u32, u32, u32, i64, i64) {
+    let found = fs::symlink_metadata(path).unwrap();
+    let times = (found.mtime(), found.ctime());
+    (found.mode(), found.uid(), found.gid(), times.0, times.1)
+}
+
+#[test]
+fn server_without_namespaces_changes_modes_times_and_attributes_only_where_it_may_write() {
+    let home = |sandbox: &str| {
+        let env = TestEnv::new();
+        for (folder, file) in [(".ssh", "id"), ("notes", "read"), ("mine", "own")] {
+            fs::create_dir_all(env.path(folder)).unwrap();
+            fs::write(env.path(folder).join(file), "text").unwrap();
+        }
+        symlink("../.ssh/id", env.path("mine/link")).unwrap();
+        env.write_config(&server(sandbox));
+        env
+    };
+    let tried = |env: &TestEnv, path: &str| {
+        let target = env.path(path).display().to_string();
+        attempt(env, "metadata", &target)
+    };
+    let bare = home("false");
+    let possible = tried(&bare, "mine/own");
+    assert!(possible.contains("fchmodat") && possible.contains("utimensat"));
+
+    let env = home("{ read = [\"~/notes\"], write = [\"~/mine\"] }");
+    without_bubblewrap(&env);
+    let outside = [".ssh/id", ".ssh", "config.toml", "state", "notes/read"].map(|it| env.path(it));
+    let before = outside.clone().map(|path| looks(&path));
+    for path in [
+        ".ssh/id",
+        ".ssh",
+        "config.toml",
+        "state",
+        "mine/link",
+        "mine/../.ssh/id",
+    ] {
+        // The link itself is the server's own.
+        let met = tried(&env, path);
+        let of_link = ["fchownat", "lchown"];
+        let calls = met.strip_prefix("got through: ").unwrap_or_default();
+        let other = calls
+            .split(' ')
+            .find(|call| !call.is_empty() && !of_link.contains(call));
+        assert!(other.is_none(), "{path}: {met}");
+        assert!(
+            path == "mine/link" || met.starts_with("refused"),
+            "{path}: {met}"
+        );
+    }
+    // What it may read can be watched, and stays as it is.
+    assert_eq!(tried(&env, "notes/read"), "got through: inotify");
+    assert_eq!(outside.map(|path| looks(&path)), before);
+    assert_eq!(tried(&env, "mine/own"), possible);
+    // As programs do it, by other names of the same file.
+    let own = env.path("mine").display().to_string();
+    let script = format!(
+        "cd {own} && chmod 600 own && touch -d @5 ./own && cp -p own copy && stat -c '%a %Y' copy"
+    );
+    assert_eq!(attempt(&env, "sh", &script), "got through: 600 5");
+    let script = format!("exec 3<{own}/own; chmod 640 /proc/self/fd/3; stat -c %a {own}/own");
+    assert_eq!(attempt(&env, "sh", &script), "got through: 640");
+    let missing = attempt(&env, "sh", &format!("chmod 600 {own}/none"));
+    assert!(missing.contains("No such file"), "{missing}");
+}
+
+#[test]
+fn no_server_makes_a_set_user_id_file() {
+    for namespaces in [true, false] {
+        if namespaces && !has_bubblewrap() {
+            continue;
+        }
+        let env = TestEnv::new();
+        fs::create_dir(env.path("mine")).unwrap();
+        let target = env.path("mine/file").display().to_string();
+        env.write_config(&server("false"));
+        let possible = attempt(&env, "set_id", &target);
+        assert!(possible.contains("fchmodat2"), "{possible}");
+        for file in ["mine/file", "mine/file.new"] {
+            fs::remove_file(env.path(file)).unwrap();
+        }
+        env.write_config(&server("{ write = [\"~/mine\"] }"));
+        env.mux(["reload"]).ok();
+        if !namespaces {
+            without_bubblewrap(&env);
+        }
+        assert_eq!(attempt(&env, "set_id", &target), "refused: every call");
+        assert_eq!(looks(&env.path("mine/file")).0 & 0o6000, 0);
+        assert!(!env.path("mine/file.new").exists());
+    }
+}
+
+#[test]
+fn hostile_server_without_namespaces_still_gets_no_file_socket_or_process() {
+    let env = home("{}");
+    without_bubblewrap(&env);
     let targets = AttackTargets::new(&env);
     // The list of processes is not hidden without namespaces; their memory and environment are.
     let found = met(&env, &targets);

@@ -9,6 +9,7 @@ use std::{
     time::SystemTime,
 };
 
+use mux_paths::regular_file;
 use mux_proto::endpoint::Dirs;
 use serde_json::Value;
 
@@ -17,6 +18,9 @@ use super::{
     config_file::{CONFIGURATION_GROUP, ConfiguredProcess, read_configured_processes},
 };
 use crate::fetched_package::{FetchedPackage, PackageRunner};
+
+/// The maximum size of a `package.json` that is read: whoever publishes a package writes it.
+const MAX_PACKAGE_FILE_BYTES: u64 = 1 << 20;
 
 /// `variable` reads the environment.
 pub(super) fn check_package_versions(
@@ -81,7 +85,10 @@ fn is_pinned(runner: PackageRunner, package: &str) -> bool {
 /// The version of a package that `npx` has installed for this name.
 fn npx_version(npm: &Path, package: &str) -> Option<String> {
     let installs = fs::read_dir(npm.join("_npx")).ok()?.flatten();
-    let read = |file: PathBuf| serde_json::from_slice::<Value>(&fs::read(file).ok()?).ok();
+    let read = |file: PathBuf| {
+        let text = regular_file::read_text(&file, MAX_PACKAGE_FILE_BYTES).ok()?;
+        serde_json::from_str::<Value>(&text).ok()
+    };
     let mut found = installs.filter_map(|install| {
         let install = install.path();
         let asked = read(install.join("package.json"))?;

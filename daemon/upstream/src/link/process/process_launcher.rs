@@ -3,7 +3,7 @@
 //! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -24,7 +24,7 @@ use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
     Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, DiscardedFiles, EgressLease,
     EgressProxies, ObservedCommand, RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand,
-    SuggestedSandbox, confine, delete_unused_private_folders, grants, observe,
+    SuggestedSandbox, WriteGrant, confine, delete_unused_private_folders, grants, observe,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
@@ -44,6 +44,8 @@ const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_PROGRAM_OUTPUT_BYTES: usize = 16 << 20;
 /// How long its output is still read after its exit, if another process holds its pipes.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+/// The maximum number of folders that are remembered because a server that may change them was started.
+const MAX_STARTED_WRITE_GRANTS: usize = 4096;
 /// The delay between SIGTERM and SIGKILL for a program that exceeds its time limit.
 const TIMED_OUT_GRACE_PERIOD: Duration = Duration::from_millis(500);
 
@@ -66,6 +68,15 @@ struct LauncherInner {
     discarded: parking_lot::Mutex<HashMap<String, DiscardedFiles>>,
     /// The servers that are observed, by their identity.
     observed: parking_lot::Mutex<HashMap<String, ObservedServer>>,
+    write_grants: parking_lot::Mutex<WriteGrants>,
+}
+
+/// What servers in a sandbox may change: a link there decides nothing for other servers.
+#[derive(Default)]
+struct WriteGrants {
+    configured: Vec<WriteGrant>,
+    /// Of servers that were started: those of workspaces and projects are known only then.
+    started: BTreeSet<WriteGrant>,
 }
 
 /// A server that is observed.
@@ -101,11 +112,40 @@ impl ProcessLauncher {
             egress: EgressProxies::default(),
             discarded: parking_lot::Mutex::default(),
             observed: parking_lot::Mutex::default(),
+            write_grants: parking_lot::Mutex::default(),
             program,
             lock,
             environment,
             keeper: Mutex::new(KeeperSlot::Empty),
         }))
+    }
+
+    /// Replaces what the entries of the configuration let servers change.
+    pub fn set_write_grants(&self, configured: Vec<WriteGrant>) {
+        self.0.write_grants.lock().configured = configured;
+    }
+
+    fn write_grants(&self) -> Vec<WriteGrant> {
+        let grants = self.0.write_grants.lock();
+        grants
+            .configured
+            .iter()
+            .chain(&grants.started)
+            .cloned()
+            .collect()
+    }
+
+    /// Remembers what a server may change, before it can.
+    fn remember_writes(&self, server: &str, folders: Vec<PathBuf>) {
+        let started = &mut self.0.write_grants.lock().started;
+        for folder in folders {
+            if started.len() < MAX_STARTED_WRITE_GRANTS {
+                started.insert(WriteGrant {
+                    server: server.to_owned(),
+                    folder,
+                });
+            }
+        }
     }
 
     /// Offers the running keeper to the next daemon. `None` if there is none to offer.
@@ -245,11 +285,13 @@ impl ProcessLauncher {
         let support = self.sandbox_support().await?;
         let layers = support.layers().into_iter().map(String::from).collect();
         let sandbox = sandbox.clone();
+        let others = self.write_grants();
         let plan = move |command: ServerCommand<'_>| {
             confine(ConfineInputs {
                 command,
                 sandbox: &sandbox,
                 support: &support,
+                others: &others,
             })
         };
         let ConfinedCommand {
@@ -259,7 +301,9 @@ impl ProcessLauncher {
             limits,
             egress,
             empty_home,
+            writes,
         } = self.planned(spec, log, plan).await?;
+        self.remember_writes(&tag, writes);
         let discarded = self.discarded_of(log);
         let mut sandbox = RunningSandbox {
             layers,
@@ -333,11 +377,13 @@ impl ProcessLauncher {
         let support = self.sandbox_support().await?;
         let layers = support.layers();
         let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
+        let others = self.write_grants();
         let plan = move |command: ServerCommand<'_>| {
             grants(&ConfineInputs {
                 command,
                 sandbox: &sandbox,
                 support: &support,
+                others: &others,
             })
         };
         let spec = self.spawn_spec(name, process).await?;

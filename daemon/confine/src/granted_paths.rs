@@ -1,0 +1,162 @@
+//! The files and folders that a server is granted, as objects: each path is resolved and identified once, before the
+//! server starts. The process that becomes the server verifies that it got these objects (`confined_process`).
+//!
+//! A link in a folder that a server may change is a decision of that server. The write access of all entries is judged
+//! together: a link that one server made must not lead another one elsewhere.
+//!
+//! Invariant: after a path was resolved here, nothing resolves it again to decide or to grant.
+
+use std::path::{Path, PathBuf};
+
+use mux_paths::{
+    file_identity::FileIdentity,
+    opened_object::identify_object,
+    resolved_path::{FollowedLink, resolve},
+};
+use serde::{Deserialize, Serialize};
+
+use super::plan::ConfineError;
+
+/// A file or folder that a server gets.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct GrantedPath {
+    /// Where the server sees it: the path as the entry or the program names it.
+    pub(super) at: PathBuf,
+    /// The path without links.
+    pub(super) real: PathBuf,
+    pub(super) identity: FileIdentity,
+    /// The links on the way.
+    #[serde(skip)]
+    pub(super) links: Vec<FollowedLink>,
+}
+
+/// A folder that a server may change.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct WriteGrant {
+    /// The name of the server.
+    pub server: String,
+    /// Without links, unless its file system did not answer.
+    pub folder: PathBuf,
+}
+
+/// A link that leads out of the folder in which a server may change it.
+#[derive(Debug)]
+pub struct ChangeableLink<'a> {
+    pub link: &'a FollowedLink,
+    pub grant: &'a WriteGrant,
+}
+
+/// The first link on the way of a granted path that a server may change, and that leads out of what this server may
+/// change anyway.
+pub fn changeable_link<'a>(
+    links: &'a [FollowedLink],
+    real: &Path,
+    write: &'a [WriteGrant],
+) -> Option<ChangeableLink<'a>> {
+    links
+        .iter()
+        .flat_map(|link| {
+            write
+                .iter()
+                .map(move |grant| ChangeableLink { link, grant })
+        })
+        .find(|found| {
+            // The folder itself can be replaced only by who may change the one around it.
+            let (at, folder) = (&found.link.at, &found.grant.folder);
+            at != folder && at.starts_with(folder) && !real.starts_with(folder)
+        })
+}
+
+impl GrantedPath {
+    /// Resolves and identifies a path.
+    pub(super) fn resolve(at: &Path) -> Result<Self, ConfineError> {
+        let failed = |error: std::io::Error| {
+            ConfineError::BadPath(format!("{} cannot be granted: {error}", at.display()))
+        };
+        let resolved = resolve(at).map_err(failed)?;
+        let identity = identify_object(&resolved.real).map_err(failed)?;
+        Ok(Self {
+            at: at.to_owned(),
+            real: resolved.real,
+            identity,
+            links: resolved.links,
+        })
+    }
+
+    pub(super) fn resolve_all(paths: &[PathBuf]) -> Result<Vec<Self>, ConfineError> {
+        paths.iter().map(|path| Self::resolve(path)).collect()
+    }
+
+    /// Refuses a path that a server could lead elsewhere. `leads_inside` says of a real path that this server has it
+    /// anyway.
+    pub(super) fn refuse_changeable(
+        &self,
+        write: &[WriteGrant],
+        leads_inside: impl Fn(&Path) -> bool,
+    ) -> Result<(), ConfineError> {
+        let Self {
+            at, real, links, ..
+        } = self;
+        match changeable_link(links, real, write) {
+            Some(ChangeableLink { link, grant }) if !leads_inside(real) => {
+                Err(ConfineError::BadPath(format!(
+                    "{} leads to {} by the link {}, which the server `{}` may change; grant {} instead",
+                    at.display(),
+                    real.display(),
+                    link.at.display(),
+                    grant.server,
+                    real.display()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether either of its paths is `path` or above it.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.at) || path.starts_with(&self.real)
+    }
+}
+
+// Links of Unix: there is no sandbox of servers on Windows.
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn link_that_another_server_may_change_is_refused_and_the_target_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        for folder in ["proj/real", ".ssh", "notes"] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        symlink("../.ssh", home.join("proj/docs")).unwrap();
+        symlink("real", home.join("proj/inside")).unwrap();
+        symlink("notes", home.join("mine")).unwrap();
+        symlink("proj/docs", home.join("indirect")).unwrap();
+        let write = [WriteGrant {
+            server: "wr".into(),
+            folder: home.join("proj"),
+        }];
+        let grant = |path: &str| {
+            let granted = GrantedPath::resolve(&home.join(path)).unwrap();
+            granted
+                .refuse_changeable(&write, |_| false)
+                .map(|()| granted)
+        };
+        for path in ["proj/docs", "indirect"] {
+            let error = grant(path).unwrap_err().to_string();
+            assert!(error.contains("the server `wr` may change"), "{error}");
+            let fix = format!("grant {} instead", home.join(".ssh").display());
+            assert!(error.contains(&fix), "{error}");
+        }
+        assert_eq!(grant("proj/inside").unwrap().real, home.join("proj/real"));
+        assert_eq!(grant("mine").unwrap().real, home.join("notes"));
+        // What the entry grants anyway.
+        let granted = |path: &Path| path == home.join(".ssh");
+        let docs = GrantedPath::resolve(&home.join("proj/docs")).unwrap();
+        docs.refuse_changeable(&write, granted).unwrap();
+    }
+}

@@ -1,0 +1,210 @@
+//! A server whose process notifies this one of some of its system calls.
+//!
+//! The server is a child, because a process may read the memory of its descendants only where Yama is in force.
+//!
+//! Invariant: the server's exit is this process's exit, and its pipes close with the server.
+
+use std::{
+    convert::Infallible,
+    fs::{self, File},
+    io::{self, IoSlice, IoSliceMut},
+    os::{
+        fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
+        unix::{fs::FileExt as _, net::UnixStream},
+    },
+    thread,
+};
+
+use mux_lockdown::syscall_notifications::{
+    CallNotification, apply_notifying_filter, notifying_filter, receive_notification,
+};
+use nix::{
+    cmsg_space, libc,
+    sys::{
+        signal::{SigHandler, Signal, kill},
+        socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
+        wait::{WaitStatus, waitpid},
+    },
+    unistd::{ForkResult, Pid, fork},
+};
+
+use super::confined_process::{close_on_exec_above_standard, set_termination};
+
+/// The longest path that the kernel takes.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// The child's way to hand its listener over.
+pub(super) struct ListenerHandover(UnixStream);
+
+impl ListenerHandover {
+    /// Has the calling thread, and everything that it starts, notify of these calls.
+    pub(super) fn notify_of(self, calls: &[i64]) -> Result<(), String> {
+        let filter =
+            notifying_filter(calls).ok_or("there is no system call filter for this processor")?;
+        let listener = apply_notifying_filter(&filter).map_err(|error| {
+            format!("the kernel does not notify of system calls (Linux 5.5 does): {error}")
+        })?;
+        let rights = [listener.as_raw_fd()];
+        let rights = [ControlMessage::ScmRights(&rights)];
+        let bytes = [IoSlice::new(b"l")];
+        sendmsg::<()>(self.0.as_raw_fd(), &bytes, &rights, MsgFlags::empty(), None)
+            .map(drop)
+            .map_err(|error| format!("cannot hand over the listener: {error}"))
+    }
+}
+
+/// Forks. The child becomes the server by `become_server`, and this process calls `serve` on a thread with the listener.
+/// Returns the server's exit code.
+///
+/// Must be called before any thread exists.
+#[expect(
+    unsafe_code,
+    reason = "a fork may only be made where there are no threads"
+)]
+pub(super) fn run_notified(
+    become_server: impl FnOnce(ListenerHandover) -> Result<Infallible, String>,
+    serve: impl FnOnce(OwnedFd) + Send + 'static,
+) -> Result<u8, String> {
+    let (near, far) = UnixStream::pair().map_err(|error| error.to_string())?;
+    close_on_exec_above_standard()?;
+    // SAFETY: no thread exists yet, so the child is a whole copy of this process.
+    let child = match unsafe { fork() }.map_err(|error| format!("cannot fork: {error}"))? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            drop(near);
+            let Err(problem) = become_server(ListenerHandover(far));
+            return Err(problem);
+        }
+    };
+    drop(far);
+    // The server decides when it ends, and this process tells with which code.
+    set_termination(SigHandler::SigIgn)?;
+    release_standard_streams();
+    if let Some(listener) = receive_listener(&near) {
+        thread::spawn(move || serve(listener));
+    }
+    loop {
+        match waitpid(child, None) {
+            Ok(WaitStatus::Exited(_, code)) => return Ok(code.to_le_bytes()[0]),
+            Ok(WaitStatus::Signaled(_, signal, _)) => die_of(signal),
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "the kernel hands descriptors over as numbers")]
+fn receive_listener(near: &UnixStream) -> Option<OwnedFd> {
+    let mut byte = [0];
+    let mut parts = [IoSliceMut::new(&mut byte)];
+    let mut control = cmsg_space!([RawFd; 1]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(near.as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
+    message.cmsgs().ok()?.find_map(|part| match part {
+        // SAFETY: `recvmsg` has just installed this descriptor for this process.
+        ControlMessageOwned::ScmRights(fds) => Some(unsafe { OwnedFd::from_raw_fd(*fds.first()?) }),
+        _ => None,
+    })
+}
+
+fn release_standard_streams() {
+    if let Ok(null) = File::open("/dev/null") {
+        nix::unistd::dup2_stdin(&null).ok();
+        nix::unistd::dup2_stdout(&null).ok();
+        nix::unistd::dup2_stderr(&null).ok();
+    }
+}
+
+/// Ends as the server did.
+fn die_of(signal: Signal) {
+    set_termination(SigHandler::SigDfl).ok();
+    kill(Pid::this(), signal).ok();
+}
+
+/// The next call. `None` once no process of the server is left.
+pub(super) fn next_call(listener: &OwnedFd) -> Option<CallNotification> {
+    loop {
+        match receive_notification(listener) {
+            Ok(call) => return Some(call),
+            // Nothing can be reported here: the streams are the server's.
+            Err(_) if has_ended(listener) => return None,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Whether no process is left that could notify.
+fn has_ended(listener: &OwnedFd) -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd as _;
+    let mut fds = [PollFd::new(listener.as_fd(), PollFlags::empty())];
+    poll(&mut fds, PollTimeout::ZERO).is_err()
+        || fds[0]
+            .revents()
+            .is_some_and(|found| found.intersects(PollFlags::POLLHUP | PollFlags::POLLNVAL))
+}
+
+/// The argument with this index.
+pub(super) fn argument(call: &CallNotification, index: usize) -> u64 {
+    call.arguments.get(index).copied().unwrap_or_default()
+}
+
+/// A copy of a descriptor of the calling process.
+#[expect(unsafe_code, reason = "no safe wrapper of pidfd_getfd is at hand")]
+pub(super) fn copy_descriptor(call: &CallNotification, fd: i32) -> Option<OwnedFd> {
+    let process = i32::try_from(process_of(call)?).ok()?;
+    let made = |fd: libc::c_long| {
+        let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+        // SAFETY: the kernel has just made this descriptor for this process.
+        Some(unsafe { OwnedFd::from_raw_fd(fd) })
+    };
+    // SAFETY: both calls take integers only.
+    let process = made(unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) })?;
+    // SAFETY: as above.
+    made(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
+}
+
+/// The process of the calling thread.
+pub(super) fn process_of(call: &CallNotification) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{}/status", call.thread)).ok()?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    process.trim().parse().ok()
+}
+
+pub(super) fn read_memory(thread: u32, at: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    open_memory(thread)
+        .ok()?
+        .read_exact_at(&mut bytes, at)
+        .ok()?;
+    Some(bytes)
+}
+
+/// A string that ends with a zero.
+pub(super) fn read_string(thread: u32, at: u64) -> Option<Vec<u8>> {
+    const PAGE_BYTES: u64 = 4096;
+    let memory = open_memory(thread).ok()?;
+    let mut text = Vec::new();
+    while text.len() < MAX_PATH_BYTES {
+        // The next page may not exist.
+        let next = at.checked_add(text.len() as u64)?;
+        let mut part = vec![0; (PAGE_BYTES - next % PAGE_BYTES) as usize];
+        let count = memory
+            .read_at(&mut part, next)
+            .ok()
+            .filter(|count| *count > 0)?;
+        let part = &part[..count];
+        match part.iter().position(|byte| *byte == 0) {
+            Some(end) => {
+                text.extend(&part[..end]);
+                return Some(text);
+            }
+            None => text.extend(part),
+        }
+    }
+    None
+}
+
+fn open_memory(thread: u32) -> io::Result<File> {
+    File::open(format!("/proc/{thread}/mem"))
+}
