@@ -65,6 +65,12 @@ impl Tool {
         }
     }
 
+    /// Whether its override has arguments that callers neither see nor give.
+    pub fn has_fixed_arguments(&self) -> bool {
+        let overridden = self.overridden.as_ref();
+        overridden.is_some_and(|overridden| !overridden.fixed.is_empty())
+    }
+
     /// The arguments that are sent: the caller's, and those of an override.
     pub fn complete_arguments(
         &self,

@@ -4,7 +4,7 @@
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 
@@ -35,6 +35,8 @@ const MAX_SHOWN_NOTES: usize = 10;
 pub struct ToolSet {
     tools: Vec<Arc<Tool>>,
     names: ToolNames,
+    /// Indices of the overridden tools, by the names that their server gives them.
+    overridden: HashMap<String, usize>,
     /// The server's instructions, without invisible characters.
     instructions: Option<Arc<str>>,
     /// What may instruct a model beyond the tools in the instructions.
@@ -193,6 +195,11 @@ impl ToolSet {
         let ambiguous: Vec<String> = ambiguous.collect();
         let found = ToolNames::new(&names, &collisions);
         self.names = found;
+        let all = self.tools.iter().enumerate();
+        let overridden = all.filter(|(_, tool)| tool.overridden.is_some());
+        self.overridden = overridden
+            .map(|(place, tool)| (tool.server_name().to_owned(), place))
+            .collect();
         self.has_groups = self.tools.iter().any(|tool| is_path(&tool.name));
         self.warnings.extend(ambiguous);
     }
@@ -203,6 +210,13 @@ impl ToolSet {
 
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
         self.names.find(name).map(|place| &self.tools[place])
+    }
+
+    /// The tool that its server calls exactly this, whatever the user calls it.
+    pub fn find_by_server_name(&self, name: &str) -> Option<&Arc<Tool>> {
+        let place = self.overridden.get(name).copied();
+        let place = place.or_else(|| self.names.find(name))?;
+        Some(&self.tools[place]).filter(|tool| tool.server_name() == name)
     }
 
     /// The tools whose names start with this one and a dot.

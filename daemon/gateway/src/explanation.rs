@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::{
     CallArguments, Gateway,
-    graphql_policy::{GraphqlFunction, functions_rule, strictness},
-    permission::{http_method, other_spellings, program_path},
+    graphql_policy::{FieldTool, GraphqlFunction, strictness, unlisted_target},
+    permission::PolicyTarget,
 };
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
 use mux_policy::{
     EffectivePolicy, GivenArguments, PolicyQuestion, PolicySet, PolicyVerdict, RuleAction,
-    SERVER_REQUESTS, ToolHints, VerdictExplanation, spellings,
+    SERVER_REQUESTS, ToolHints, VerdictExplanation,
 };
-use mux_sources::EquivalentField;
+use mux_sources::{CallEffects, DocumentError, EquivalentField};
 use mux_text::tool_path::read_tool_path;
 
 /// The MCP requests to a server other than tool calls.
@@ -93,9 +93,11 @@ impl Gateway {
         if hidden && !from_server {
             notes.push("this agent does not see it (exclude): a call ends as not_found".into());
         }
-        let hints = tool.as_deref().map(Tool::hints).unwrap_or_default();
-        let both = server.as_ref().zip(tool.as_deref());
-        let verb = both.and_then(|(server, tool)| http_method(server, tool));
+        let listed = server.as_ref().zip(tool.as_ref()).zip(known.as_ref());
+        let target = match listed {
+            Some(((server, tool), known)) => PolicyTarget::of_tool(server, tool, known),
+            None => PolicyTarget::of_path(&path),
+        };
         let values = match supposed.arguments {
             Some(arguments) => {
                 Some(hypothetical_values(tool.as_deref(), &arguments, &mut notes).await)
@@ -107,16 +109,13 @@ impl Gateway {
             Some(None) => GivenArguments::Unreadable,
             Some(Some(values)) => GivenArguments::Values(values),
         };
-        let others = other_spellings(&path, tool.as_deref());
-        let listed = tool.as_deref().zip(known.as_deref());
-        let spelled = program_path(&path, listed);
         let question = PolicyQuestion {
-            path: &path,
+            path: &target.path,
             from_server,
-            program_path: spelled.as_deref(),
-            spellings: &others,
-            hints,
-            verb,
+            program_path: target.program_path.as_deref(),
+            spellings: &target.spellings,
+            hints: target.hints,
+            verb: target.verb.as_deref(),
             agent: supposed.origin.agent.as_deref(),
             client: &supposed.origin.client,
             workspace: supposed.origin.workspace.as_deref(),
@@ -126,17 +125,19 @@ impl Gateway {
             .policies
             .of(question.agent, supposed.sight.denied());
         let mut explanation = ruling.explain(&question);
-        let function = both.and_then(|(server, tool)| self.graphql_function(server, tool));
+        let function = listed.and_then(|((server, tool), known)| {
+            self.graphql_function(server, tool, known, supposed.scope)
+        });
         if let Some(function) = function {
-            let stricter = explain_graphql(&function, &question, ruling, &explanation, &mut notes);
+            let asked = (&question, supposed.scope, ruling);
+            let stricter = explain_graphql(&function, asked, &explanation, &mut notes);
             explanation = stricter.unwrap_or(explanation);
         }
-        let verb = verb.map(str::to_owned);
         Ok(CallExplanation {
             path,
             tool,
-            verb,
-            hints,
+            verb: target.verb,
+            hints: target.hints,
             explanation,
             notes,
         })
@@ -146,8 +147,7 @@ impl Gateway {
 /// For a GraphQL call: the explanation of the strictest function that the call reaches, if that decides.
 fn explain_graphql(
     function: &GraphqlFunction,
-    question: &PolicyQuestion<'_>,
-    ruling: EffectivePolicy<'_>,
+    (question, scope, ruling): (&PolicyQuestion<'_>, &Scope, EffectivePolicy<'_>),
     own: &VerdictExplanation,
     notes: &mut Vec<String>,
 ) -> Option<VerdictExplanation> {
@@ -175,41 +175,67 @@ fn explain_graphql(
         if strict > strictest.0 && (defaults_count || !explanation.verdict.is_default()) {
             strictest = (strict, Some((path.to_owned(), explanation)));
         }
+        let strictest = strictest.1.as_ref();
+        strictest.is_some_and(|(_, it)| it.verdict.action == RuleAction::Deny)
     };
     let mut mistake = None;
     let mut judge = |field: &mut EquivalentField<'_, '_>| {
-        let arguments = match field.arguments() {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                mistake = Some(error);
+        let tool = function.field_tool(scope, question.server(), field.function);
+        let (target, fault) = match tool {
+            FieldTool::Offered(tool) => (
+                PolicyTarget::of_listed_tool(tool, function.tools()),
+                tool.check_standing().err(),
+            ),
+            FieldTool::Unlisted => (unlisted_target(question.server(), field), None),
+            FieldTool::Unreachable => {
+                let (server, function) = (question.server(), field.function);
+                mistake = Some(format!(
+                    "its query reaches `{server}.{function}`, which cannot be reached"
+                ));
                 return ControlFlow::Break(());
             }
         };
-        let path = format!("{}.{}", question.server(), field.function);
-        let other = spellings(question.server(), field.function, field.function);
-        let hints = ToolHints::of_annotations(field.annotations);
+        if let Some(fault) = fault {
+            mistake = Some(fault.message);
+            return ControlFlow::Break(());
+        }
+        let arguments = match field.arguments() {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                mistake = Some(error.to_string());
+                return ControlFlow::Break(());
+            }
+        };
         let destructive = field.may_destroy.then_some(ToolHints::DESTRUCTIVE);
-        for hints in [Some(hints), destructive].into_iter().flatten() {
+        for hints in [Some(target.hints), destructive].into_iter().flatten() {
             let asked = PolicyQuestion {
-                path: &path,
-                program_path: question.program_path.filter(|_| path == question.path),
-                spellings: &other,
+                path: &target.path,
+                program_path: target.program_path.as_deref(),
+                spellings: &target.spellings,
                 hints,
                 verb: None,
                 given: GivenArguments::Values(&arguments),
                 ..*question
             };
-            consider(&path, ruling.explain(&asked));
+            if consider(&target.path, ruling.explain(&asked)) {
+                return ControlFlow::Break(());
+            }
         }
         ControlFlow::Continue(())
     };
     let reach = function.equivalent_fields(values, &mut judge);
     let reach = match (reach, mistake) {
-        (_, Some(error)) | (Err(error), None) => {
+        (_, Some(error)) => Err(error),
+        // Denied, as the gateway stops there.
+        (Err(DocumentError::Stopped), None) => Ok(CallEffects::default()),
+        (reach, None) => reach.map_err(|error| error.to_string()),
+    };
+    let reach = match reach {
+        Ok(reach) => reach,
+        Err(error) => {
             notes.push(format!("the call would fail: {error}"));
             return None;
         }
-        (Ok(reach), None) => reach,
     };
     if reach.may_destroy {
         let hints = ToolHints::DESTRUCTIVE;
@@ -223,7 +249,8 @@ fn explain_graphql(
             true => format!("it is not known what the call does: {why}"),
             false => "what its query reaches is known once the source is open".into(),
         });
-        if let Some(rule) = functions_rule(ruling, question).filter(|_| function.has_schema()) {
+        let rule = function.functions_rule(ruling, question);
+        if let Some(rule) = rule.filter(|_| function.has_schema()) {
             let verdict = PolicyVerdict {
                 action: RuleAction::Deny,
                 rule: Some(Arc::clone(rule)),

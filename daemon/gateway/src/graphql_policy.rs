@@ -1,9 +1,10 @@
 //! Policy for calls whose arguments determine what they do: a GraphQL document, or the `$select` of a function. They
 //! are decided like calls of each function that does the same.
 //!
-//! Invariant: a rule on a function applies to every way to reach it, and where it is not known what a call does, a rule
-//! or an `exclude` on functions of its source denies it. Of several verdicts the strictest counts; a default verdict on
-//! a function does not override a rule on `graphql` itself. No document is examined on the runtime's threads, nor is
+//! Invariant: a field counts as the tool that its function is in the session's list, with the user's override: rules,
+//! visibility and pins are those of a call of that tool. A field whose tool a call could not reach cannot be selected.
+//! Where it is not known what a call does, a rule or an `exclude` on functions of its source denies it. Of several
+//! verdicts the strictest counts; a default verdict on a function does not override a rule on `graphql` itself. No document is examined on the runtime's threads, nor is
 //! one of a call that is denied anyway.
 
 use std::{
@@ -13,19 +14,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_typegen::names::spell;
+use mux_typegen::names::{spell, tool_paths};
 use mux_wire::{Fault, FaultKind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{Gateway, permission::CallerQuestion};
-use mux_catalog::Tool;
+use super::{
+    Gateway,
+    permission::{CallerQuestion, PolicyTarget},
+};
+use mux_catalog::{Scope, Tool, ToolSet};
 use mux_policy::{
     DECISION_TIMEOUT, EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion,
     PolicyVerdict, RuleAction, ToolHints, spellings,
 };
 use mux_process::blocking_pool;
-use mux_settings::{ServerDefinition, ServerEndpoint, SourceKind};
+use mux_settings::{ServerEndpoint, SourceKind};
 use mux_sources::{
     CallEffects, DocumentError, EquivalentField, FieldJudge, Source, graphql_depends_on_arguments,
     graphql_fields_without_schema, takes_any_graphql,
@@ -40,41 +44,59 @@ const JUDGE_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The prefixes of function names of a GraphQL source.
 const GRAPHQL_FUNCTION_PREFIXES: [&str; 3] = ["query", "mutation", "subscription"];
 
-/// A function of a GraphQL source that is to be called.
+/// A function of a GraphQL source that is to be called, with the tools that its fields may be.
 #[derive(Clone, Debug)]
 pub(super) struct GraphqlFunction {
     name: String,
     /// The source as described now; `None` if its schema is not known.
     source: Option<Arc<dyn Source>>,
-    /// Globs of the functions that no document may reach.
+    /// All tools of the session.
+    tools: Arc<ToolSet>,
+    /// Those that the caller sees.
+    visible: Arc<ToolSet>,
+    /// Globs of the functions that the entry excludes.
     exclude: Vec<String>,
+    /// The names of the functions that the entry overrides.
+    overridden: Vec<String>,
+}
+
+/// What a field of a root type is to the caller.
+pub(super) enum FieldTool<'a> {
+    Offered(&'a Arc<Tool>),
+    /// The session does not list the function.
+    Unlisted,
+    /// No call could reach the function as the document does.
+    Unreachable,
 }
 
 impl Gateway {
-    /// The GraphQL function behind a tool, if it is one.
-    pub(super) fn graphql_function(&self, server: &Server, tool: &Tool) -> Option<GraphqlFunction> {
+    /// The GraphQL function behind a tool of these, if it is one, for a caller with this scope.
+    pub(super) fn graphql_function(
+        &self,
+        server: &Server,
+        tool: &Tool,
+        tools: &Arc<ToolSet>,
+        scope: &Scope,
+    ) -> Option<GraphqlFunction> {
         let definition = server.definition().as_ref().ok()?;
-        match &definition.link {
-            ServerEndpoint::Source(source) if source.kind == SourceKind::Graphql => {
-                Some(GraphqlFunction {
-                    name: tool.server_name().to_owned(),
-                    source: self.upstreams.sources().current(server.name()),
-                    exclude: unreachable_functions(definition, tool.server_name()),
-                })
-            }
-            _ => None,
-        }
+        let overridden = definition.overrides.iter();
+        is_graphql(server).then(|| GraphqlFunction {
+            name: tool.server_name().to_owned(),
+            source: self.upstreams.sources().current(server.name()),
+            visible: scope.view(tools),
+            tools: Arc::clone(tools),
+            exclude: definition.exclude.clone(),
+            overridden: overridden.map(|(name, _)| name.to_owned()).collect(),
+        })
     }
 }
 
-/// Globs of the functions that a document may not reach: those that the entry excludes, and those whose override has
-/// fixed arguments or a mistake, which a document would bypass.
-fn unreachable_functions(definition: &ServerDefinition, called: &str) -> Vec<String> {
-    let bypassed = definition.overrides.iter().filter(|(name, read)| {
-        spell(name) != spell(called) && read.map_or(true, |read| !read.fixed.is_empty())
-    });
-    let names = bypassed.map(|(name, _)| name.to_owned());
-    definition.exclude.iter().cloned().chain(names).collect()
+pub(super) fn is_graphql(server: &Server) -> bool {
+    let definition = server.definition().as_ref();
+    definition.is_ok_and(|definition| match &definition.link {
+        ServerEndpoint::Source(source) => source.kind == SourceKind::Graphql,
+        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => false,
+    })
 }
 
 impl GraphqlFunction {
@@ -85,6 +107,11 @@ impl GraphqlFunction {
 
     pub(super) fn is_decided_by_arguments(&self, arguments: &Map<String, Value>) -> bool {
         graphql_depends_on_arguments(&self.name, arguments)
+    }
+
+    /// All tools of the session.
+    pub(super) fn tools(&self) -> &ToolSet {
+        &self.tools
     }
 
     pub(super) fn has_schema(&self) -> bool {
@@ -102,14 +129,80 @@ impl GraphqlFunction {
         }
     }
 
-    /// Whether the server's entry excludes any functions.
-    fn leaves_out_functions(&self) -> bool {
-        let mut exclude = self.exclude.iter();
-        exclude.any(|glob| {
-            GRAPHQL_FUNCTION_PREFIXES
-                .iter()
-                .any(|name| may_match_below(glob, name))
-        })
+    /// The tool that a field's function is. An override of a function that is not listed, or that cannot be applied,
+    /// may be what keeps callers from the function, and a document bypasses arguments that an override fixes.
+    pub(super) fn field_tool(&self, scope: &Scope, server: &str, function: &str) -> FieldTool<'_> {
+        let Some(listed) = self.tools.find_by_server_name(function) else {
+            let mut overridden = self.overridden.iter();
+            return match scope.hides_tool(server, function, &self.exclude)
+                || overridden.any(|name| spell(name) == spell(function))
+            {
+                true => FieldTool::Unreachable,
+                false => FieldTool::Unlisted,
+            };
+        };
+        match self.is_reachable(listed) {
+            true => FieldTool::Offered(listed),
+            false => FieldTool::Unreachable,
+        }
+    }
+
+    /// Whether a document may reach this tool, if its pin does not refuse it.
+    fn is_reachable(&self, tool: &Tool) -> bool {
+        let visible = self.visible.find_by_server_name(tool.server_name());
+        visible.is_some() && !tool.has_fixed_arguments()
+    }
+
+    /// Why some functions of the source cannot be reached, if so.
+    fn withheld_functions(&self, scope: &Scope, server: &str) -> Option<&'static str> {
+        let is_of_functions = |glob: &String| {
+            let mut prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
+            prefixes.any(|prefix| may_match_below(glob, prefix))
+        };
+        let mut prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
+        if self.exclude.iter().any(is_of_functions)
+            || prefixes.any(|prefix| scope.may_hide_below(server, prefix))
+        {
+            return Some("`exclude` hides");
+        }
+        let functions = self.tools.iter();
+        let mut functions = functions.filter(|tool| !takes_any_graphql(tool.server_name()));
+        let is_unlisted = |name: &String| self.tools.find_by_server_name(name).is_none();
+        let mut overridden = self.overridden.iter();
+        let is_withheld =
+            |tool: &Arc<Tool>| !self.is_reachable(tool) || tool.check_standing().is_err();
+        (functions.any(is_withheld) || overridden.any(is_unlisted))
+            .then_some("`exclude`, an override or a pin withholds")
+    }
+
+    /// The paths that functions of the source begin with, or have by the user's override.
+    fn function_paths(&self, server: &str) -> Vec<String> {
+        let prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
+        let prefixes = prefixes.flat_map(|name| tool_paths(server, name));
+        let renamed = self.tools.iter();
+        let renamed = renamed.filter(|tool| tool.name != tool.server_name());
+        let renamed = renamed.flat_map(|tool| tool_paths(server, &tool.name));
+        prefixes.chain(renamed).collect()
+    }
+
+    /// The first rule that denies or asks for some functions of the question's source.
+    pub(super) fn functions_rule<'a>(
+        &self,
+        ruling: EffectivePolicy<'a>,
+        question: &PolicyQuestion<'_>,
+    ) -> Option<&'a Arc<mux_policy::Rule>> {
+        ruling.strict_rule_below(question, &self.function_paths(question.server()))
+    }
+}
+
+/// The target of a field's function that the session does not list.
+pub(super) fn unlisted_target(server: &str, field: &EquivalentField<'_, '_>) -> PolicyTarget {
+    PolicyTarget {
+        path: format!("{server}.{}", field.function),
+        program_path: None,
+        spellings: spellings(server, field.function, field.function),
+        hints: ToolHints::of_annotations(field.annotations),
+        verb: None,
     }
 }
 
@@ -159,7 +252,7 @@ impl DocumentJudges {
         own: PolicyVerdict,
         arguments: Map<String, Value>,
     ) -> Result<PolicyJudgment, Fault> {
-        let path = asked.path.clone();
+        let path = asked.target.path.clone();
         let turn = timeout(JUDGE_QUEUE_TIMEOUT, Arc::clone(&self.0).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
             let message = format!(
@@ -191,17 +284,21 @@ impl CallerQuestion {
         let defaults_count = !function.takes_any_document() || own.is_default();
         let mut judged = PolicyJudgment::of(own);
         let mut asking = BTreeSet::new();
-        let mut known = HashSet::new();
+        let (mut known, mut reached) = (HashSet::new(), Vec::new());
         let mut fault = None;
         let began = Instant::now();
         let mut judge = |field: &mut EquivalentField<'_, '_>| {
-            let path = format!("{}.{}", self.server_name(), field.function);
             if began.elapsed() > DECISION_TIMEOUT {
-                fault = Some(policy_timeout_fault("fields of the document").path(&self.path));
+                fault =
+                    Some(policy_timeout_fault("fields of the document").path(&self.target.path));
                 return ControlFlow::Break(());
             }
-            let verdict = match self.field_verdict(function, &path, field) {
-                Ok(verdict) => verdict,
+            let FieldJudgment {
+                verdict,
+                path,
+                definition,
+            } = match self.field_verdict(function, field) {
+                Ok(judgment) => judgment,
                 Err(wrong) => {
                     fault = Some(wrong);
                     return ControlFlow::Break(());
@@ -209,6 +306,7 @@ impl CallerQuestion {
             };
             if known.insert(path.clone()) {
                 judged.reaches.push(path.clone());
+                reached.push(format!("reaches {path} {definition}"));
             }
             if verdict.is_default() && !defaults_count {
                 return ControlFlow::Continue(());
@@ -231,7 +329,7 @@ impl CallerQuestion {
         let reach = match reach {
             Ok(reach) => reach,
             Err(DocumentError::Stopped) => CallEffects::default(),
-            Err(error) => return Err(document_fault(&error).path(&self.path)),
+            Err(error) => return Err(document_fault(&error).path(&self.target.path)),
         };
         if reach.may_destroy {
             let own = self.decide_as_destructive(arguments)?;
@@ -252,29 +350,36 @@ impl CallerQuestion {
         }
         if judged.verdict.action == RuleAction::Ask {
             asking.insert(verdict_identity(&judged.verdict));
-            asking.extend(judged.reaches.iter().map(|path| format!("reaches {path}")));
+            asking.extend(reached);
             judged.identity = asking.into_iter().collect::<Vec<_>>().join("\n");
         }
         Ok(judged)
     }
 
-    /// The verdict on a field's function with its arguments in this document.
+    /// The verdict on a field's tool with its arguments in this document; an error if no call could reach the tool.
     fn field_verdict(
         &self,
         function: &GraphqlFunction,
-        path: &str,
         field: &mut EquivalentField<'_, '_>,
-    ) -> Result<PolicyVerdict, Fault> {
-        let (server, name) = (self.server_name(), field.function);
-        if self.scope.hides_tool(server, name, &function.exclude) {
-            let message = format!("the query reaches `{path}`, which does not exist");
-            return Err(Fault::new(FaultKind::NotFound, message).path(&self.path));
-        }
-        let spellings = spellings(server, name, name);
-        let hints = ToolHints::of_annotations(field.annotations);
+    ) -> Result<FieldJudgment, Fault> {
+        let server = self.server_name();
+        let (target, tool) = match function.field_tool(&self.scope, server, field.function) {
+            FieldTool::Offered(tool) => (
+                PolicyTarget::of_listed_tool(tool, &function.tools),
+                Some(tool),
+            ),
+            FieldTool::Unlisted => (unlisted_target(server, field), None),
+            FieldTool::Unreachable => {
+                let message = format!(
+                    "the query reaches `{server}.{}`, which does not exist",
+                    field.function
+                );
+                return Err(Fault::new(FaultKind::NotFound, message).path(&self.target.path));
+            }
+        };
         let mut arguments = None;
         let mut decide = |hints: ToolHints, field: &mut EquivalentField<'_, '_>| {
-            let unread = self.decide_of(path, &spellings, hints, None, GivenArguments::Unread);
+            let unread = self.decide_about(&target, hints, GivenArguments::Unread);
             if let PolicyDecision::Made(verdict) = unread {
                 return Ok(verdict);
             }
@@ -282,24 +387,29 @@ impl CallerQuestion {
                 Some(values) => values,
                 None => {
                     let read = field.arguments();
-                    let read = read.map_err(|error| document_fault(&error).path(&self.path))?;
+                    let read =
+                        read.map_err(|error| document_fault(&error).path(&self.target.path))?;
                     arguments.insert(read)
                 }
             };
-            final_verdict(self.decide_of(
-                path,
-                &spellings,
-                hints,
-                None,
-                GivenArguments::Values(values),
-            ))
+            final_verdict(self.decide_about(&target, hints, GivenArguments::Values(values)))
         };
-        let verdict = decide(hints, field)?;
-        if !field.may_destroy || hints.destructive == Some(true) {
-            return Ok(verdict);
+        let mut verdict = decide(target.hints, field)?;
+        if field.may_destroy && target.hints.destructive != Some(true) {
+            let other = decide(ToolHints::DESTRUCTIVE, field)?;
+            verdict = stricter_verdict(verdict, other);
         }
-        let other = decide(ToolHints::DESTRUCTIVE, field)?;
-        Ok(stricter_verdict(verdict, other))
+        if let Some(tool) = tool
+            && verdict.action != RuleAction::Deny
+        {
+            tool.check_standing()?;
+        }
+        let definition = tool.map(|tool| blake3::Hash::from(tool.definition_key).to_hex());
+        Ok(FieldJudgment {
+            verdict,
+            path: target.path,
+            definition: definition.map(|hex| hex.to_string()).unwrap_or_default(),
+        })
     }
 
     /// The verdict on the call itself, as if its tool declared itself destructive.
@@ -308,46 +418,37 @@ impl CallerQuestion {
         arguments: &Map<String, Value>,
     ) -> Result<PolicyVerdict, Fault> {
         let arguments = Value::Object(arguments.clone());
-        let (hints, verb) = (ToolHints::DESTRUCTIVE, self.verb.as_deref());
         let given = GivenArguments::Values(&arguments);
-        final_verdict(self.decide_of(&self.path, &self.spellings, hints, verb, given))
+        final_verdict(self.decide_about(&self.target, ToolHints::DESTRUCTIVE, given))
     }
 
-    /// The first rule that may stop any function of this source, or `None` with the reason if an `exclude` does.
+    /// The first rule that may stop any function of this source, or `None` with the reason if functions are withheld.
     fn find_functions_rule(
         &self,
         function: &GraphqlFunction,
     ) -> Option<(Option<Arc<mux_policy::Rule>>, String)> {
-        let server = self.server_name();
-        let ruling = self.ruling();
-        let question = self.question(&self.path, &[], self.hints, None, GivenArguments::Unread);
-        if let Some(rule) = functions_rule(ruling, &question) {
+        let question = self.question(&self.target, GivenArguments::Unread);
+        if let Some(rule) = function.functions_rule(self.ruling(), &question) {
             let named = format!("the policy \"{}\" names", rule.text());
             return Some((Some(Arc::clone(rule)), named));
         }
-        let mut names = GRAPHQL_FUNCTION_PREFIXES.iter();
-        let hidden = function.leaves_out_functions()
-            || names.any(|name| self.scope.may_hide_below(server, name));
-        hidden.then(|| (None, "`exclude` hides".to_owned()))
+        let withheld = function.withheld_functions(&self.scope, self.server_name())?;
+        Some((None, withheld.to_owned()))
     }
 
     fn server_name(&self) -> &str {
-        self.path.split_once('.').map_or("", |(server, _)| server)
+        let path = &self.target.path;
+        path.split_once('.').map_or("", |(server, _)| server)
     }
 }
 
-/// The first rule that denies or asks for some functions of the question's source.
-pub(super) fn functions_rule<'a>(
-    ruling: EffectivePolicy<'a>,
-    question: &PolicyQuestion<'_>,
-) -> Option<&'a Arc<mux_policy::Rule>> {
-    let server = question.server();
-    let mut paths: Vec<String> = Vec::new();
-    for name in GRAPHQL_FUNCTION_PREFIXES {
-        paths.push(format!("{server}.{name}"));
-        paths.push(format!("{}.{name}", spell(server)));
-    }
-    ruling.strict_rule_below(question, &paths)
+/// The verdict on one field of a document.
+struct FieldJudgment {
+    verdict: PolicyVerdict,
+    /// The path of the field's tool.
+    path: String,
+    /// The digest of the tool's definition; empty if the tool is not listed.
+    definition: String,
 }
 
 fn document_fault(error: &DocumentError) -> Fault {

@@ -63,7 +63,7 @@ use self::{
     arguments::ArgumentReaders,
     call_attempts::CallAttempts,
     call_fault::fault_of_call_error,
-    dispatch::DispatchedCall,
+    dispatch::{DispatchedCall, PermittedCall},
     graphql_policy::DocumentJudges,
     permission::{PermissionRequest, PermissionSubject},
     resolve_tool::requested_path,
@@ -289,13 +289,20 @@ impl Gateway {
                 .judge_arguments(&tool, &call.arguments, judge)
                 .await??;
         }
+        let mut approved = None;
         if let Some(ask) = ask {
-            let approved = self.approve_call(ask, (&wanted, raw), observer, entry);
-            call.arguments = Box::pin(approved).await?;
+            approved = Some(ask.identity.clone());
+            let approving = self.approve_call(ask, (&wanted, raw), observer, entry);
+            call.arguments = Box::pin(approving).await?;
             // The approval may have taken minutes.
             HeldSession { slot, session } =
                 ready_session(&server, (&whose, trace), observer).await?;
         }
+        let permitted = PermittedCall {
+            tool: Arc::clone(&tool),
+            tools,
+            approved,
+        };
         // Long arguments stay text until their call has a slot.
         let early = match call.arguments.are_long() {
             true => Some(slot.acquire_call(&call.asking.turn).await),
@@ -340,7 +347,7 @@ impl Gateway {
             let (read, given) = (read.take(), (&call.arguments, &call.asking));
             let at = (&*server, &*session);
             let sent = self
-                .dispatch_call(at, &tool, read, given, &lets, &sending)
+                .dispatch_call(at, &permitted, read, given, &lets, &sending)
                 .await;
             traced.end_with(|| spans::error_type(sent.as_ref().map(|sent| &sent.answer)));
             if !attempts.should_retry(&sent) {

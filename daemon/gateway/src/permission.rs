@@ -38,7 +38,7 @@ pub(super) struct PermissionRequest<'a> {
 
 pub(super) enum PermissionSubject<'a> {
     /// A call of a tool, with all tools of the session that lists it.
-    Tool(&'a Arc<Tool>, &'a ToolSet, &'a CallArguments),
+    Tool(&'a Arc<Tool>, &'a Arc<ToolSet>, &'a CallArguments),
     /// A request other than a tool call, with its arguments.
     Offer(Value),
     /// A request of the server to the caller, with its params.
@@ -88,18 +88,59 @@ pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(),
         .path(path))
 }
 
+/// What rules see of a tool or another method, in whatever way a call reaches it.
+#[derive(Clone, Debug)]
+pub(super) struct PolicyTarget {
+    /// The canonical path.
+    pub(super) path: String,
+    /// The path as programs write it, if that differs.
+    pub(super) program_path: Option<String>,
+    pub(super) spellings: Vec<String>,
+    pub(super) hints: ToolHints,
+    /// The HTTP method, if the tool is an API operation.
+    pub(super) verb: Option<String>,
+}
+
+impl PolicyTarget {
+    /// A tool of `server`, among all tools of the session that lists it.
+    pub(super) fn of_tool(server: &Server, tool: &Tool, tools: &ToolSet) -> Self {
+        Self {
+            verb: http_method(server, tool).map(str::to_owned),
+            ..Self::of_listed_tool(tool, tools)
+        }
+    }
+
+    /// A tool that is no API operation with an HTTP method.
+    pub(super) fn of_listed_tool(tool: &Tool, tools: &ToolSet) -> Self {
+        let path = tool.path();
+        Self {
+            program_path: program_path(&path, Some((tool, tools))),
+            spellings: other_spellings(&path, Some(tool)),
+            hints: tool.hints(),
+            verb: None,
+            path,
+        }
+    }
+
+    /// A method other than a tool call, or a tool that is not known.
+    pub(super) fn of_path(path: &str) -> Self {
+        Self {
+            program_path: program_path(path, None),
+            spellings: other_spellings(path, None),
+            hints: ToolHints::default(),
+            verb: None,
+            path: path.to_owned(),
+        }
+    }
+}
+
 /// An owned policy question, independent of the request.
 pub(super) struct CallerQuestion {
     policies: Arc<PolicySet>,
     pub(super) scope: Arc<Scope>,
     origin: Arc<ClientOrigin>,
-    pub(super) path: String,
     from_server: bool,
-    /// The path as programs write it, if that differs.
-    pub(super) program_path: Option<String>,
-    pub(super) spellings: Vec<String>,
-    pub(super) hints: ToolHints,
-    pub(super) verb: Option<String>,
+    pub(super) target: PolicyTarget,
 }
 
 impl Gateway {
@@ -133,12 +174,12 @@ impl Gateway {
 
     async fn judge_request(&self, wanted: &PermissionRequest<'_>) -> Result<PolicyJudgment, Fault> {
         let asked = self.caller_question(wanted);
-        let (tool, arguments) = match &wanted.what {
+        let (tool, tools, arguments) = match &wanted.what {
             PermissionSubject::Offer(given) => return asked.judge_value(given).await,
             PermissionSubject::Request(params) => return asked.judge_value(params).await,
-            PermissionSubject::Tool(tool, _, arguments) => (tool, arguments),
+            PermissionSubject::Tool(tool, tools, arguments) => (tool, *tools, arguments),
         };
-        let function = self.graphql_function(wanted.server, tool);
+        let function = self.graphql_function(wanted.server, tool, tools, &asked.scope);
         if let PolicyDecision::Made(verdict) = asked.decide(GivenArguments::Unread)
             && (function.is_none() || verdict.action == RuleAction::Deny)
         {
@@ -185,23 +226,19 @@ impl Gateway {
     }
 
     fn caller_question(&self, wanted: &PermissionRequest<'_>) -> CallerQuestion {
-        let listed = match &wanted.what {
-            PermissionSubject::Tool(tool, tools, _) => Some((&***tool, *tools)),
-            PermissionSubject::Offer(_) | PermissionSubject::Request(_) => None,
-        };
-        let tool = listed.map(|(tool, _)| tool);
         CallerQuestion {
             from_server: matches!(wanted.what, PermissionSubject::Request(_)),
             policies: self.policies(),
             scope: self.scope_now(wanted.asking),
             origin: Arc::clone(&wanted.asking.caller.origin),
-            path: wanted.path.to_owned(),
-            program_path: program_path(wanted.path, listed),
-            spellings: other_spellings(wanted.path, tool),
-            hints: tool.map(Tool::hints).unwrap_or_default(),
-            verb: tool
-                .and_then(|tool| http_method(wanted.server, tool))
-                .map(str::to_owned),
+            target: match &wanted.what {
+                PermissionSubject::Tool(tool, tools, _) => {
+                    PolicyTarget::of_tool(wanted.server, tool, tools)
+                }
+                PermissionSubject::Offer(_) | PermissionSubject::Request(_) => {
+                    PolicyTarget::of_path(wanted.path)
+                }
+            },
         }
     }
 }
@@ -222,43 +259,35 @@ impl CallerQuestion {
     }
 
     pub(super) fn decide(&self, given: GivenArguments<'_>) -> PolicyDecision {
-        self.decide_of(
-            &self.path,
-            &self.spellings,
-            self.hints,
-            self.verb.as_deref(),
-            given,
-        )
+        self.decide_about(&self.target, self.target.hints, given)
     }
 
-    /// Decides for the same caller on another path.
-    pub(super) fn decide_of(
+    /// Decides for the same caller on a call of `target`, as if it declared these hints.
+    pub(super) fn decide_about(
         &self,
-        path: &str,
-        spellings: &[String],
+        target: &PolicyTarget,
         hints: ToolHints,
-        verb: Option<&str>,
         given: GivenArguments<'_>,
     ) -> PolicyDecision {
-        let question = self.question(path, spellings, hints, verb, given);
+        let question = PolicyQuestion {
+            hints,
+            ..self.question(target, given)
+        };
         self.ruling().decide(&question)
     }
 
     pub(super) fn question<'a>(
         &'a self,
-        path: &'a str,
-        spellings: &'a [String],
-        hints: ToolHints,
-        verb: Option<&'a str>,
+        target: &'a PolicyTarget,
         given: GivenArguments<'a>,
     ) -> PolicyQuestion<'a> {
         PolicyQuestion {
-            path,
+            path: &target.path,
             from_server: self.from_server,
-            program_path: self.program_path.as_deref().filter(|_| path == self.path),
-            spellings,
-            hints,
-            verb,
+            program_path: target.program_path.as_deref(),
+            spellings: &target.spellings,
+            hints: target.hints,
+            verb: target.verb.as_deref(),
             agent: self.origin.agent.as_deref(),
             client: &self.origin.client,
             workspace: self.origin.workspace.as_deref(),
@@ -275,25 +304,21 @@ impl CallerQuestion {
 
 #[cfg(test)]
 impl CallerQuestion {
-    /// A question by `mux`, on a tool with these hints.
-    pub(super) fn by_mux(policies: PolicySet, path: &str, hints: ToolHints) -> Self {
+    /// A question by `mux` on this target.
+    pub(super) fn by_mux(policies: PolicySet, scope: Arc<Scope>, target: PolicyTarget) -> Self {
         Self {
             policies: Arc::new(policies),
-            scope: Arc::default(),
+            scope,
             origin: Arc::new(ClientOrigin::new("mux", None, None)),
-            path: path.to_owned(),
             from_server: false,
-            program_path: None,
-            spellings: Vec::new(),
-            hints,
-            verb: None,
+            target,
         }
     }
 }
 
 /// The path of a tool, or of another method, as programs write it, if that differs. No two servers have one spelling;
 /// of two tools that have one, neither is called by it.
-pub(super) fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Option<String> {
+fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Option<String> {
     let (server, method) = path.split_once('.')?;
     let spelled_server = spell(server);
     let spelled = listed.map_or(method.into(), |(tool, tools)| tools.spelled(tool));
@@ -301,7 +326,7 @@ pub(super) fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Opt
 }
 
 /// The other spellings of the path of a tool or another method.
-pub(super) fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
+fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
     let (server, method) = path.split_once('.').unwrap_or((path, ""));
     match tool {
         Some(tool) => {
@@ -320,7 +345,7 @@ pub(super) fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
 }
 
 /// The HTTP method of a tool that an API source provides.
-pub(super) fn http_method<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
+fn http_method<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
     let definition = server.definition().as_ref().ok()?;
     match definition.link {
         ServerEndpoint::Source(_) => tool.verb.as_deref(),

@@ -1,13 +1,15 @@
 //! Rules on functions apply to every other way to reach them.
 
-use std::{path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 
 use super::*;
+use mux_catalog::{ChangeReaction, DefinitionChange, PinStatus, Scopes, ToolDescription};
 use mux_config::Config;
 use mux_policy::PolicySet;
+use mux_settings::Settings;
 use mux_sources::graphql_source;
 
 /// A schema whose types lead back to its root types in many ways.
@@ -33,56 +35,102 @@ fn policies(rules: &str) -> PolicySet {
     policies
 }
 
-/// A caller of a schema's functions, with rules.
+/// A caller of a schema's functions, with a configuration.
 struct Pool {
     source: Arc<dyn Source>,
-    tools: Arc<[Value]>,
+    described: Vec<ToolDescription>,
+    /// Rules, and what the agent `me`, who calls, does not see.
     rules: String,
-    exclude: Vec<String>,
+    /// What the entry of the source says.
+    entry: String,
 }
 
 impl Pool {
     fn new(schema: &str, rules: &str) -> Self {
         let source = graphql_source(schema);
+        let tools = source.tools(0);
+        let described = tools.iter().filter_map(ToolDescription::of_definition);
         Self {
-            tools: source.tools(0).into(),
+            described: described.collect(),
             source,
             rules: rules.to_owned(),
-            exclude: Vec::new(),
+            entry: String::new(),
         }
     }
 
-    /// A pool of the same source with other rules.
-    fn with(&self, rules: String, exclude: Vec<String>) -> Self {
+    /// A pool of the same source with another configuration.
+    fn with(&self, rules: &str, entry: &str) -> Self {
         Self {
             source: Arc::clone(&self.source),
-            tools: Arc::clone(&self.tools),
-            rules,
-            exclude,
+            described: self.described.clone(),
+            rules: rules.to_owned(),
+            entry: entry.to_owned(),
         }
     }
 
-    /// Decides on a call like the gateway does.
+    /// The pool after a change of this function that its pin refuses.
+    fn with_changed(mut self, function: &str) -> Self {
+        let mut described = self.described.iter_mut();
+        let tool = described.find(|tool| tool.name == function).unwrap();
+        tool.standing = PinStatus::Changed(Box::new(DefinitionChange {
+            before: None,
+            now: "{}".into(),
+            digest: Default::default(),
+            reaction: ChangeReaction::Refuse,
+            unpinned: false,
+            accepted_before: false,
+            changed_paths: Vec::new(),
+        }));
+        self
+    }
+
+    /// Decides on a call like the gateway does. `function` is the server's name of the function.
     fn judged(&self, function: &str, arguments: Value) -> Result<PolicyJudgment, Fault> {
-        let tool = self.tools.iter().find(|tool| tool["name"] == function);
-        let tool = tool.unwrap_or_else(|| panic!("there is no {function}"));
-        let hints = ToolHints::of_annotations(&tool["annotations"]);
-        let path = format!("blog.{function}");
-        let asked = CallerQuestion::by_mux(policies(&self.rules), &path, hints);
+        let config = format!(
+            "{}[servers.blog]\ncommand = \"x\"\n{}",
+            self.rules, self.entry
+        );
+        let config = Config::parse(&config, "c").unwrap();
+        let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
+        let scopes = Scopes::new(&settings.agents, BTreeMap::new(), Default::default());
+        let scope = scopes.of(Some("me"));
+        let definition = settings.servers["blog"].definition.as_ref().unwrap();
+        let overrides = &definition.overrides;
+        let described = self.described.clone();
+        let tools = Arc::new(ToolSet::new(
+            "blog",
+            described,
+            &definition.exclude,
+            overrides,
+        ));
+        let visible = scope.view(&tools);
+        let Some(tool) = visible.find_by_server_name(function) else {
+            let message = format!("there is no {function}");
+            return Err(Fault::new(FaultKind::NotFound, message));
+        };
+        let target = PolicyTarget::of_listed_tool(tool, &tools);
+        let asked = CallerQuestion::by_mux(policies(&self.rules), Arc::clone(&scope), target);
         let own = final_verdict(asked.decide(GivenArguments::Values(&arguments)))?;
-        let function = GraphqlFunction {
+        let reached = GraphqlFunction {
             name: function.to_owned(),
             source: Some(Arc::clone(&self.source)),
-            exclude: self.exclude.clone(),
+            visible: Arc::clone(&visible),
+            tools: Arc::clone(&tools),
+            exclude: definition.exclude.clone(),
+            overridden: overrides.iter().map(|(name, _)| name.to_owned()).collect(),
         };
-        match arguments {
+        let judged = match arguments {
             Value::Object(values)
-                if own.action != RuleAction::Deny && function.is_decided_by_arguments(&values) =>
+                if own.action != RuleAction::Deny && reached.is_decided_by_arguments(&values) =>
             {
-                asked.judge_document(&function, own, &values)
+                asked.judge_document(&reached, own, &values)?
             }
-            _ => Ok(PolicyJudgment::of(own)),
+            _ => PolicyJudgment::of(own),
+        };
+        if judged.verdict.action != RuleAction::Deny {
+            tool.check_standing()?;
         }
+        Ok(judged)
     }
 
     fn action(&self, function: &str, arguments: Value) -> &'static str {
@@ -150,7 +198,7 @@ fn denied_function_is_denied_on_every_route_to_its_root_type() {
         );
     }
     let mut pool = Pool::new(SCHEMA, "");
-    pool.exclude = vec!["query.a".into()];
+    pool.entry = "tools = { exclude = [\"query.a\"] }\n".into();
     assert_eq!(
         pool.action("query.query", json!({ "$select": "{ a }" })),
         "not_found"
@@ -207,7 +255,7 @@ fn unknown_field_is_denied_if_rules_name_functions() {
             "ask"
         );
         let mut pool = Pool::new(SCHEMA, "");
-        pool.exclude = vec!["mutation.wipe".into()];
+        pool.entry = "tools = { exclude = [\"mutation.wipe\"] }\n".into();
         assert_eq!(pool.action("graphql", query), "deny");
     }
     let known = json!({ "query": "{ me { newer ... on Newer { __typename } } }" });
@@ -217,7 +265,9 @@ fn unknown_field_is_denied_if_rules_name_functions() {
 #[test]
 fn fields_below_the_root_are_denied_without_a_schema() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
-    let asked = |path: &str| CallerQuestion::by_mux(policies(rules), path, ToolHints::default());
+    let asked = |path: &str| {
+        CallerQuestion::by_mux(policies(rules), Arc::default(), PolicyTarget::of_path(path))
+    };
     let verdict = PolicyVerdict {
         action: RuleAction::Allow,
         rule: None,
@@ -226,7 +276,10 @@ fn fields_below_the_root_are_denied_without_a_schema() {
         let function = GraphqlFunction {
             name: name.into(),
             source: None,
+            tools: Arc::default(),
+            visible: Arc::default(),
             exclude: Vec::new(),
+            overridden: Vec::new(),
         };
         let values = arguments.as_object().unwrap();
         let judged =
@@ -531,6 +584,8 @@ fn rules() -> impl Strategy<Value = String> {
         "blog.mutation.*",
         "blog.*.a",
         "*.w*",
+        "blog.secret",
+        "blog.other_*",
         "blog.*",
     ]);
     let conditions = select(vec![
@@ -555,24 +610,235 @@ fn rename(text: &str) -> String {
 static POOLS: LazyLock<[Pool; 2]> =
     LazyLock::new(|| [Pool::new(SCHEMA, ""), Pool::new(&rename(SCHEMA), "")]);
 
+/// Configurations that change what the catalog shows of `query.a`, each with the outcome of a call of it.
+const SHOWN_OTHERWISE: &[(&str, &str, &str)] = &[
+    (
+        "[[policy]]\nmatch = \"blog.secret\"\naction = \"deny\"\n",
+        "override.\"query.a\" = { name = \"secret\" }\n",
+        "deny",
+    ),
+    (
+        "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n",
+        "override.\"query.a\" = { name = \"secret\" }\n",
+        "deny",
+    ),
+    (
+        "[[policy]]\nmatch = \"blog.secret_one\"\naction = \"ask\"\n",
+        "override.\"query.a\" = { name = \"secret-one\" }\n",
+        "ask",
+    ),
+    (
+        "[[policy]]\nmatch = [\"blog.shown\", \"blog.graphql\", \"blog.query.query\", \"blog.query.me\"]\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"*\"\naction = \"deny\"\n",
+        "override.\"query.a\" = { name = \"shown\" }\n",
+        "allow",
+    ),
+    (
+        "[[policy]]\nmatch = \"blog.query.*\"\nannotations = { destructive = true }\naction = \"deny\"\n",
+        "override.\"query.a\" = { annotations = { destructive = true } }\n",
+        "deny",
+    ),
+    (
+        "[agents.me]\nexclude = [\"blog.secret\"]\n",
+        "override.\"query.a\" = { name = \"secret\" }\n",
+        "not_found",
+    ),
+    (
+        "[agents.me]\nexclude = [\"blog.query.a\"]\n",
+        "override.\"query.a\" = { name = \"secret\" }\n",
+        "not_found",
+    ),
+    (
+        "",
+        "tools = { exclude = [\"secret\"] }\noverride.\"query.a\" = { name = \"secret\" }\n",
+        "not_found",
+    ),
+    ("", "tools = { exclude = [\"query.a\"] }\n", "not_found"),
+    (
+        "",
+        "override.\"query.a\" = { name = \"query.b\" }\n",
+        "not_found",
+    ),
+    ("", "override.\"query.a\" = { name = 3 }\n", "not_found"),
+    (
+        "",
+        "override.\"query.a\" = { name = \"secret\" }\n",
+        "allow",
+    ),
+    ("", "", "allow"),
+];
+
+/// A rule that ends the default approval of `graphql` itself.
+const ALLOW_GRAPHQL: &str = "[[policy]]\nmatch = \"blog.graphql\"\naction = \"allow\"\n";
+
+#[test]
+fn overridden_function_gets_one_judgment_on_every_way() {
+    let pool = Pool::new(SCHEMA, "");
+    let ways = [
+        ("query.a", json!({})),
+        ("graphql", json!({ "query": "{ a }" })),
+        ("graphql", json!({ "query": "{ me { root { x: a } } }" })),
+        ("query.query", json!({ "$select": "{ a }" })),
+        ("query.query", json!({ "$select": { "a": true } })),
+    ];
+    for (rules, entry, expected) in SHOWN_OTHERWISE {
+        for (function, arguments) in &ways {
+            let rules = format!("{rules}{ALLOW_GRAPHQL}");
+            let action = pool.with(&rules, entry).action(function, arguments.clone());
+            assert_eq!(action, *expected, "{function} {arguments}: {rules}{entry}");
+        }
+    }
+    for entry in ["", "override.\"query.a\" = { name = \"secret\" }\n"] {
+        for (function, arguments) in &ways {
+            let changed = pool.with(ALLOW_GRAPHQL, entry).with_changed("query.a");
+            let action = changed.action(function, arguments.clone());
+            assert_eq!(action, "denied", "{function} {arguments}: {entry}");
+        }
+    }
+}
+
+#[test]
+fn rule_on_an_overridden_function_looks_at_the_arguments_of_a_document() {
+    let rules = "[[policy]]\nmatch = \"blog.number\"\narguments = { x = 1 }\naction = \"deny\"\n";
+    let rules = format!("{rules}{ALLOW_GRAPHQL}");
+    let entry = "override.\"query.b\" = { name = \"number\" }\n";
+    let pool = Pool::new(SCHEMA, "").with(&rules, entry);
+    for (x, expected) in [(1, "deny"), (2, "allow")] {
+        for (function, arguments) in [
+            ("query.b", json!({ "x": x })),
+            ("graphql", json!({ "query": format!("{{ b(x: {x}) }}") })),
+            (
+                "query.query",
+                json!({ "$select": { "b": { "$args": { "x": x } } } }),
+            ),
+        ] {
+            assert_eq!(
+                pool.action(function, arguments.clone()),
+                expected,
+                "{function} {arguments}"
+            );
+        }
+    }
+}
+
+/// Only a call of the function itself is given the arguments that the user has fixed.
+#[test]
+fn function_with_fixed_arguments_is_reached_by_its_own_calls_only() {
+    let entry = "override.\"query.b\" = { fixed = { x = 1 } }\n\
+                 override.\"query.query\" = { name = \"again\", description = \"D\" }\n";
+    let pool = Pool::new(SCHEMA, "").with("", entry);
+    assert_eq!(pool.action("query.b", json!({})), "allow");
+    assert_eq!(
+        pool.action("graphql", json!({ "query": "{ b(x: 2) }" })),
+        "not_found"
+    );
+    assert_eq!(
+        pool.action("query.query", json!({ "$select": "{ b(x: 2) }" })),
+        "not_found"
+    );
+}
+
+#[test]
+fn rule_on_an_overridden_function_denies_what_is_not_known() {
+    let unknown = json!({ "query": "{ me { newer { a } } }" });
+    let entry = "override.\"query.a\" = { name = \"secret\" }\n";
+    for rules in [
+        "[[policy]]\nmatch = \"blog.secret\"\naction = \"deny\"\n",
+        "[agents.me]\nexclude = [\"blog.secret\"]\n",
+    ] {
+        let pool = Pool::new(SCHEMA, "").with(rules, entry);
+        assert_eq!(pool.action("graphql", unknown.clone()), "deny", "{rules}");
+    }
+    let changed = Pool::new(SCHEMA, "").with_changed("query.b");
+    assert_eq!(changed.action("graphql", unknown), "deny");
+}
+
+/// An approval of a document covers the tools that it reaches as they are.
+#[test]
+fn approval_of_a_document_ends_with_a_change_of_a_tool_that_it_reaches() {
+    let rules = "[[policy]]\nmatch = \"blog.*\"\naction = \"ask\"\n";
+    let pool = Pool::new(SCHEMA, "");
+    let identity = |entry: &str| {
+        let judged = pool
+            .with(rules, entry)
+            .judged("graphql", json!({ "query": "{ a }" }));
+        judged.unwrap().identity
+    };
+    assert_eq!(
+        identity(""),
+        identity("override.\"query.b\" = { description = \"D\" }\n")
+    );
+    assert_ne!(
+        identity(""),
+        identity("override.\"query.a\" = { description = \"D\" }\n")
+    );
+}
+
+/// What the entry may say about functions. Names are in both schemas.
+fn entries() -> impl Strategy<Value = String> {
+    let overridden = select(vec!["query.a", "query.b", "mutation.a", "mutation.wipe"]);
+    let change = select(vec![
+        "name = \"secret\"",
+        "name = \"other.secret-one\"",
+        "annotations = { destructive = true }",
+        "annotations = { destructive = false, read_only = true }",
+        "name = \"secret\", annotations = { destructive = true }",
+        "description = \"D\"",
+        "defaults = { nothing = 1 }",
+    ]);
+    let exclude = select(vec![
+        "query.a",
+        "mutation.*",
+        "query_b",
+        "secret",
+        "other_*",
+    ]);
+    let overridden = prop::option::weighted(0.7, (overridden, change));
+    (overridden, prop::option::weighted(0.2, exclude)).prop_map(|(overridden, exclude)| {
+        let exclude = exclude.map(|glob| format!("tools = {{ exclude = [{glob:?}] }}\n"));
+        let overridden =
+            overridden.map(|(name, change)| format!("override.{name:?} = {{ {change} }}\n"));
+        exclude.unwrap_or_default() + &overridden.unwrap_or_default()
+    })
+}
+
+fn views() -> impl Strategy<Value = String> {
+    let hidden = select(vec![
+        "blog.query.a",
+        "blog.secret",
+        "*.other_secret_one",
+        "blog.mutation.*",
+    ]);
+    let view = prop::option::weighted(0.2, hidden);
+    view.prop_map(|hidden| {
+        let view = hidden.map(|glob| format!("[agents.me]\nexclude = [{glob:?}]\n"));
+        view.unwrap_or_default()
+    })
+}
+
 proptest! {
-    /// However a function is reached, the decision is the one on the function, or a stricter one.
+    /// However a function is reached, the decision is the one on its tool as the catalog shows it, or a stricter one.
     #[test]
     fn every_route_to_a_function_is_at_least_as_strict(
         route in route(),
-        rules in rules(),
-        excluded in prop::option::weighted(0.2, select(vec!["query.a", "mutation.*", "query_b"])),
+        (rules, view, entry) in (rules(), views(), entries()),
+        changed in prop::option::weighted(0.1, select(vec!["query.a", "mutation.wipe"])),
         manners in (vec(any::<u8>(), 0..12), any::<u8>(), any::<bool>()),
         renamed in any::<bool>(),
     ) {
         let text = |text: &str| if renamed { rename(text) } else { text.to_owned() };
-        let exclude = excluded.into_iter().map(str::to_owned).collect();
-        let pool = POOLS[usize::from(renamed)].with(rules, exclude);
-        let is_left_out = Arc::<mux_catalog::Scope>::default().hides_tool("blog", &route.function(), &pool.exclude);
-        let direct = match is_left_out {
-            true => 3,
-            false => strictness(&pool.judged(&route.function(), route.arguments()).unwrap().verdict),
+        let mut pool = POOLS[usize::from(renamed)].with(&(rules + &view), &entry);
+        if let Some(changed) = changed {
+            pool = pool.with_changed(changed);
+        }
+        let strict = |judged: Result<PolicyJudgment, Fault>| match judged {
+            Ok(judged) => Ok(strictness(&judged.verdict)),
+            Err(fault) => match fault.kind {
+                FaultKind::NotFound | FaultKind::Denied => Ok(3),
+                _ => Err(fault),
+            },
         };
+        let direct = strict(pool.judged(&route.function(), route.arguments())).unwrap();
         let mut ways = vec![("graphql".to_owned(), route.document(&manners))];
         if let Some((function, text, object)) = route.selected(&manners) {
             ways.push((function.clone(), json!({ "$select": text })));
@@ -580,14 +846,7 @@ proptest! {
         }
         for (function, arguments) in ways {
             let arguments: Value = serde_json::from_str(&text(&arguments.to_string())).unwrap();
-            let other = match pool.judged(&function, arguments.clone()) {
-                Ok(judged) => strictness(&judged.verdict),
-                Err(fault) => {
-                    prop_assert_eq!(fault.kind, FaultKind::NotFound, "{} {}: {}", function, arguments, fault.message);
-                    prop_assert!(is_left_out || !pool.exclude.is_empty());
-                    3
-                }
-            };
+            let other = strict(pool.judged(&function, arguments.clone())).unwrap();
             prop_assert!(other >= direct, "{function} {arguments}: {other} < {direct} of {}", route.function());
         }
     }
