@@ -13,7 +13,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use mux_settings::{ToolOverride, ToolOverrides};
-use mux_text::{did_you_mean::nearest, digest::Digest};
+use mux_text::{did_you_mean::nearest, digest::Digest, loose_name::fold};
 use mux_typegen::{
     names::spell,
     normal_form::{JsonTypes, SchemaView},
@@ -351,12 +351,6 @@ fn set_annotations(tool: &mut ToolDescription, read: &ToolOverride) {
     for (name, value) in set {
         annotations[name] = value.into();
     }
-}
-
-/// Removes case and separators, in which servers may be lenient.
-fn fold(name: &str) -> String {
-    let chars = name.chars().filter(|c| c.is_alphanumeric());
-    chars.flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

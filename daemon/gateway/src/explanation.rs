@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     CallArguments, Gateway,
     graphql_policy::{FieldTool, GraphqlFunction, strictness, unlisted_target},
-    permission::PolicyTarget,
+    permission::{PolicyTarget, members_as_arguments},
 };
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
@@ -109,6 +109,13 @@ impl Gateway {
             Some(None) => GivenArguments::Unreadable,
             Some(Some(values)) => GivenArguments::Values(values),
         };
+        let source = server.as_ref().and_then(|server| self.source_of(server));
+        let also_given = match (given, &source, &tool) {
+            (GivenArguments::Values(values), Some(source), Some(tool)) => {
+                members_as_arguments(&**source, tool.server_name(), values)
+            }
+            _ => Vec::new(),
+        };
         let question = PolicyQuestion {
             path: &target.path,
             from_server,
@@ -120,6 +127,7 @@ impl Gateway {
             client: &supposed.origin.client,
             workspace: supposed.origin.workspace.as_deref(),
             given,
+            also_given: &also_given,
         };
         let ruling = supposed
             .policies
@@ -215,6 +223,7 @@ fn explain_graphql(
                 hints,
                 verb: None,
                 given: GivenArguments::Values(&arguments),
+                also_given: &[],
                 ..*question
             };
             if consider(&target.path, ruling.explain(&asked)) {

@@ -13,6 +13,7 @@ use super::{
     CallArguments, CallContext, Gateway,
     arguments::ArgumentReaders,
     graphql_policy::{PolicyJudgment, final_verdict},
+    is_source,
 };
 use mux_audit::CallAuditGuard;
 use mux_caller::ClientOrigin;
@@ -21,7 +22,7 @@ use mux_policy::{
     EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion, PolicySet, PolicyVerdict,
     RuleAction, RuleList, ToolHints, spellings,
 };
-use mux_settings::ServerEndpoint;
+use mux_sources::Source;
 use mux_upstream::{DENIED_BY_DEFAULT, Server};
 
 /// The reason for an approval request without a rule.
@@ -141,6 +142,8 @@ pub(super) struct CallerQuestion {
     origin: Arc<ClientOrigin>,
     from_server: bool,
     pub(super) target: PolicyTarget,
+    /// The source that makes a request of the arguments, and its name of the tool.
+    source: Option<(Arc<dyn Source>, String)>,
 }
 
 impl Gateway {
@@ -239,8 +242,31 @@ impl Gateway {
                     PolicyTarget::of_path(wanted.path)
                 }
             },
+            source: match &wanted.what {
+                PermissionSubject::Tool(tool, ..) => self
+                    .source_of(wanted.server)
+                    .map(|source| (source, tool.server_name().to_owned())),
+                PermissionSubject::Offer(_) | PermissionSubject::Request(_) => None,
+            },
         }
     }
+
+    /// The source that a server is, as described now.
+    pub(super) fn source_of(&self, server: &Server) -> Option<Arc<dyn Source>> {
+        is_source(server).then(|| self.upstreams.sources().current(server.name()))?
+    }
+}
+
+/// The arguments that members of objects become when the request is made: an object for each of those.
+pub(super) fn members_as_arguments(
+    source: &dyn Source,
+    tool: &str,
+    arguments: &Value,
+) -> Vec<Value> {
+    let given = arguments.as_object();
+    let members = given.map(|given| source.members_as_arguments(tool, given));
+    let members = members.unwrap_or_default().into_iter();
+    members.map(Value::Object).collect()
 }
 
 impl CallerQuestion {
@@ -273,7 +299,14 @@ impl CallerQuestion {
             hints,
             ..self.question(target, given)
         };
-        self.ruling().decide(&question)
+        let (GivenArguments::Values(values), Some((source, tool))) = (given, &self.source) else {
+            return self.ruling().decide(&question);
+        };
+        let also_given = members_as_arguments(&**source, tool, values);
+        self.ruling().decide(&PolicyQuestion {
+            also_given: &also_given,
+            ..question
+        })
     }
 
     pub(super) fn question<'a>(
@@ -292,6 +325,7 @@ impl CallerQuestion {
             client: &self.origin.client,
             workspace: self.origin.workspace.as_deref(),
             given,
+            also_given: &[],
         }
     }
 
@@ -312,6 +346,7 @@ impl CallerQuestion {
             origin: Arc::new(ClientOrigin::new("mux", None, None)),
             from_server: false,
             target,
+            source: None,
         }
     }
 }
@@ -346,11 +381,7 @@ fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
 
 /// The HTTP method of a tool that an API source provides.
 fn http_method<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
-    let definition = server.definition().as_ref().ok()?;
-    match definition.link {
-        ServerEndpoint::Source(_) => tool.verb.as_deref(),
-        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => None,
-    }
+    tool.verb.as_deref().filter(|_| is_source(server))
 }
 
 fn denied_fault(called: &str, judged: &PolicyJudgment) -> Fault {

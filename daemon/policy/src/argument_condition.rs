@@ -46,6 +46,12 @@ impl ArgumentCondition {
         }
     }
 
+    /// Whether one of these objects has the argument, and a value of it may match.
+    pub(super) fn is_met_by_any(&self, objects: &[Value]) -> bool {
+        let mut objects = objects.iter();
+        objects.any(|object| self.place.begins_in(object) && self.holds(object, false))
+    }
+
     /// No value meets the test for certain, but a match cannot be ruled out.
     pub(super) fn is_in_doubt(&self, arguments: &Value) -> bool {
         let found = self.place.found(arguments).into_iter();

@@ -50,6 +50,14 @@ impl ArgumentPath {
         }
     }
 
+    /// Whether the object has the member with which the path begins.
+    pub(super) fn begins_in(&self, object: &Value) -> bool {
+        match self.0.first() {
+            Some(PathStep::Member(name)) => object.get(name).is_some(),
+            _ => false,
+        }
+    }
+
     /// The targets of the path, one for each combination of elements. Missing values are included, so that a condition
     /// on every element sees them.
     pub(super) fn found<'a>(&self, arguments: &'a Value) -> Vec<PathTarget<'a>> {

@@ -51,10 +51,10 @@ impl EffectivePolicy<'_> {
         let mut verdict = default_verdict(question);
         for rule in self.rules() {
             let (outcome, because) = match rule.match_rule(question) {
-                RuleMatch::Yes => (RuleOutcome::Decides, rule.applies(question.given)),
+                RuleMatch::Yes => (RuleOutcome::Decides, rule.applies(question)),
                 RuleMatch::InDoubt => {
                     doubtful = doubtful.or(Some(steps.len()));
-                    (RuleOutcome::Unmet, rule.applies(question.given))
+                    (RuleOutcome::Unmet, rule.applies(question))
                 }
                 RuleMatch::Depends => (RuleOutcome::Depends, "it depends on the arguments".into()),
                 RuleMatch::No(unmet @ (UnmetCondition::Match | UnmetCondition::Server)) => {
@@ -94,14 +94,23 @@ impl EffectivePolicy<'_> {
 }
 
 impl Rule {
-    fn applies(&self, given: GivenArguments<'_>) -> String {
+    fn applies(&self, question: &PolicyQuestion<'_>) -> String {
         if let Some(mistake) = self.mistake() {
             return format!("it cannot be understood and therefore denies: {mistake}");
         }
-        let values = match given {
+        let values = match question.given {
             GivenArguments::Values(values) => Some(values),
             GivenArguments::Unread | GivenArguments::Unreadable => None,
         };
+        let mut all = self.arguments.iter();
+        let of_member = all.find(|condition| {
+            let is_given = values.is_some_and(|values| condition.holds(values, false));
+            !is_given && condition.is_met_by_any(question.also_given)
+        });
+        if let Some(condition) = of_member {
+            let place = condition.place();
+            return format!("arguments.{place}: a member of another argument is sent as this one");
+        }
         let in_doubt = values.and_then(|values| {
             let mut all = self.arguments.iter();
             let condition = all.find(|condition| condition.is_in_doubt(values))?;

@@ -28,6 +28,9 @@ pub struct PolicyQuestion<'a> {
     pub client: &'a str,
     pub workspace: Option<&'a Path>,
     pub given: GivenArguments<'a>,
+    /// Further arguments that the call amounts to, such as the members of an object that are sent like arguments of
+    /// their own. Rules that deny or ask are met by these, too.
+    pub also_given: &'a [Value],
 }
 
 /// The MCP method by which a server uses its client's model.

@@ -277,7 +277,7 @@ impl Rule {
                 return RuleMatch::No(UnmetCondition::Verb);
             }
         }
-        self.arguments_hold(question.given)
+        self.arguments_hold(question)
     }
 
     /// The first condition on the server or the caller that is not met.
@@ -310,24 +310,31 @@ impl Rule {
         None
     }
 
-    fn arguments_hold(&self, given: GivenArguments<'_>) -> RuleMatch {
+    fn arguments_hold(&self, question: &PolicyQuestion<'_>) -> RuleMatch {
         if self.arguments.is_empty() {
             return RuleMatch::Yes;
         }
-        match given {
+        match question.given {
             GivenArguments::Unread => RuleMatch::Depends,
             // Such arguments are never sent, and a caller who may be denied must not learn what is wrong with them.
             GivenArguments::Unreadable if self.action == RuleAction::Deny => RuleMatch::Yes,
             GivenArguments::Unreadable => RuleMatch::No(UnmetCondition::Argument(0)),
             GivenArguments::Values(values) => {
                 let every = self.action == RuleAction::Allow;
+                let also = if every { &[] } else { question.also_given };
+                let holds = |condition: &ArgumentCondition| {
+                    condition.holds(values, every) || condition.is_met_by_any(also)
+                };
                 let mut conditions = self.arguments.iter();
-                if let Some(at) = conditions.position(|condition| !condition.holds(values, every)) {
+                if let Some(at) = conditions.position(|condition| !holds(condition)) {
                     return RuleMatch::No(UnmetCondition::Argument(at));
                 }
                 let mut conditions = self.arguments.iter();
                 let asks = self.action == RuleAction::Ask;
-                match asks && conditions.any(|condition| condition.is_in_doubt(values)) {
+                let is_in_doubt = |condition: &ArgumentCondition| {
+                    condition.is_in_doubt(values) || !condition.holds(values, every)
+                };
+                match asks && conditions.any(is_in_doubt) {
                     true => RuleMatch::InDoubt,
                     false => RuleMatch::Yes,
                 }

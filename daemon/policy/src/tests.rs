@@ -34,6 +34,7 @@ pub(super) fn call(path: &str) -> PolicyQuestion<'_> {
         client: "mux",
         workspace: None,
         given: GivenArguments::Unread,
+        also_given: &[],
     }
 }
 

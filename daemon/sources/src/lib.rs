@@ -209,6 +209,16 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(CallEffects::default())
     }
 
+    /// The members of objects among the arguments that are sent like arguments of their own; for each such object the
+    /// arguments that they become.
+    fn members_as_arguments(
+        &self,
+        _tool: &str,
+        _arguments: &Map<String, Value>,
+    ) -> Vec<Map<String, Value>> {
+        Vec::new()
+    }
+
     /// Returns an MCP `CallToolResult`. Dropping the future cancels the request.
     fn call(
         self: Arc<Self>,

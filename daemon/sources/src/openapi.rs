@@ -9,6 +9,7 @@
 //!
 //! Invariant: everything but the call is pure.
 
+mod exploded_members;
 mod foreign_formats;
 mod function_names;
 mod left_out;
@@ -267,6 +268,17 @@ impl Source for OpenApiSource {
             origins: self.description.told_origins(),
             requests: self.api.requests(),
         }
+    }
+
+    fn members_as_arguments(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Vec<Map<String, Value>> {
+        let operation = self.description.operations.get(tool);
+        operation.map_or_else(Vec::new, |operation| {
+            exploded_members::members_as_arguments(operation, arguments)
+        })
     }
 
     fn call(

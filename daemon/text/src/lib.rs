@@ -7,6 +7,7 @@
 //! - `canonical_json` writes one text for equal values; `digest` computes keys over lists of parts; `random_name`
 //!   creates names that cannot be guessed.
 //! - `sanitize` strips invisible characters and control sequences from servers' texts; `glob` matches globs.
+//! - `loose_name` compares names as lenient servers do.
 //! - `tool_path` reads paths of tools in the spellings of other clients.
 //! - `error_chain` describes the causes of an error on one line; `did_you_mean` suggests similar names.
 //!
@@ -21,6 +22,7 @@ pub mod glob;
 pub mod json_depth;
 pub mod json_length;
 pub mod json_weight;
+pub mod loose_name;
 pub mod random_name;
 pub mod sanitize;
 pub mod tool_path;

@@ -164,3 +164,113 @@ fn document_with_two_fragments_of_one_name_is_not_sent() {
         .fails(1, &["error[validation]", "two fragments named `F`"]);
     assert_eq!(server.heard("version"), 0);
 }
+
+/// What the catalog shows of `query.version`, and how each call of it ends.
+const VERSION_OTHERWISE: &[(&str, &str, &str)] = &[
+    (
+        "[sources.blog.override.\"query.version\"]\nname = \"edition\"\n",
+        "[[policy]]\nmatch = \"blog.edition\"\naction = \"deny\"\n",
+        "denied",
+    ),
+    (
+        "[sources.blog.override.\"query.version\"]\nannotations = { destructive = true }\n",
+        "[[policy]]\nmatch = \"blog.query.*\"\nannotations = { destructive = true }\naction = \"deny\"\n",
+        "denied",
+    ),
+    (
+        "[sources.blog.override.\"query.version\"]\nname = \"edition\"\n",
+        "[agents.small]\nexclude = [\"blog.edition\"]\npolicy = []\n",
+        "not_found",
+    ),
+    (
+        "tools = { exclude = [\"edition\"] }\n[sources.blog.override.\"query.version\"]\nname = \"edition\"\n",
+        "",
+        "not_found",
+    ),
+    (
+        "[sources.blog.override.\"query.version\"]\nname = \"query.user\"\n",
+        "",
+        "not_found",
+    ),
+    (
+        "[sources.blog.override.\"query.version\"]\nname = \"edition\"\n",
+        "",
+        "ok",
+    ),
+];
+
+#[test]
+fn every_way_to_an_overridden_function_ends_like_a_call_of_its_tool() {
+    for (entry, rules, expected) in VERSION_OTHERWISE {
+        let (env, server) = home(&["again"], &format!("{entry}{rules}"));
+        let mut agent = Agent::legacy(&env, &["--agent", "small"], json!({}));
+        let mut through =
+            Agent::legacy(&env, &["--agent", "small", "--passthrough=blog"], json!({}));
+        let named = match entry.contains("edition") {
+            true => "edition",
+            false => "query.version",
+        };
+        let (document, select) = (
+            json!({ "query": "{ query { version } }" }),
+            json!({ "$select": "{ version }" }),
+        );
+        let mut ends = Vec::new();
+        for (tool, arguments) in [
+            (named, json!({})),
+            ("graphql", document),
+            ("query.query", select),
+        ] {
+            let path = format!("blog.{tool}");
+            let called = agent.call("call", json!({ "path": path, "arguments": arguments }));
+            ends.push((format!("call {tool}"), called));
+            let code = format!("return await mux.call({path:?}, {arguments})");
+            let ran = agent.call("run", json!({ "code": code }));
+            ends.push((format!("run {tool}"), ran));
+            let step = json!({ "id": "only", "tool": path, "args": arguments });
+            let ran = agent.call("run_program", json!({ "steps": [step] }));
+            ends.push((format!("run_program {tool}"), ran));
+            if through.tools().iter().any(|offered| offered == tool) {
+                let called = through.call(tool, arguments);
+                ends.push((format!("passthrough {tool}"), called));
+            }
+        }
+        for (way, result) in ends {
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            let end = match result["isError"] == true {
+                true if text.contains(expected) => expected,
+                // A program of steps is checked before it begins.
+                true if text.contains("there is no tool") => "not_found",
+                true => text,
+                false => "ok",
+            };
+            assert_eq!(end, *expected, "{way}: {entry}{rules}");
+        }
+        if *expected != "ok" {
+            assert_eq!(server.heard("version"), 0, "{entry}{rules}");
+        }
+    }
+}
+
+#[test]
+fn function_that_its_pin_refuses_is_not_reached_by_a_document() {
+    let env = mux_tests::TestEnv::new();
+    let server = mux_tests::GraphqlServer::start(&env, &["again"]);
+    let schema = "schema { query: Query }\ntype Query { \"NOTE\" version: String query: Query! }\n";
+    std::fs::write(env.path("blog.graphql"), schema).unwrap();
+    let file = env.path("blog.graphql");
+    env.write_config(&server.source(&format!("schema = {file:?}\n")));
+    env.mux(["call", "blog.query.version"]).ok();
+    env.mux(["call", "blog.graphql", "query={ version }"]).ok();
+    let heard = server.heard("version");
+    std::fs::write(&file, schema.replace("NOTE", "Another one.")).unwrap();
+    env.mux(["sources", "refresh", "blog"]).ok();
+    for arguments in [
+        ["blog.query.version", "{}"],
+        ["blog.graphql", "query={ version }"],
+        ["blog.query.query", "$select={ version }"],
+    ] {
+        env.mux(["call", arguments[0], arguments[1]])
+            .fails(5, &["blog.query.version is not what it was"]);
+    }
+    assert_eq!(server.heard("version"), heard);
+}

@@ -146,3 +146,48 @@ fn later_deny_overrides_an_ask_in_doubt() {
         );
     }
 }
+
+#[test]
+fn member_that_is_sent_as_an_argument_meets_rules_that_deny_or_ask() {
+    let arguments = json!({ "filter": { "account": "victim" }, "amount": 5 });
+    let also = [json!({ "account": "victim" })];
+    for (condition, met) in [
+        ("account = \"victim\"", true),
+        ("account = \"vic*\", amount = 5", true),
+        ("account = \"victim\", amount = 6", false),
+        ("account = \"other\"", false),
+        ("account = { not = \"me\" }", true),
+        ("amount = { not = 5 }", false),
+        ("absent = { present = true }", false),
+    ] {
+        for action in ["allow", "ask", "deny"] {
+            let rule = format!("[[policy]]\naction = {action:?}\narguments = {{ {condition} }}\n");
+            let (policies, problems) = policies(&format!("{rule}[[policy]]\naction = \"allow\"\n"));
+            assert_eq!(problems, Vec::<String>::new());
+            let question = PolicyQuestion {
+                given: GivenArguments::Values(&arguments),
+                also_given: &also,
+                ..call("shop.pay")
+            };
+            let alone = PolicyQuestion {
+                also_given: &[],
+                ..question
+            };
+            let expected = match (action, met) {
+                ("allow", _) => decided(&policies, &alone),
+                (action, true) => format!("{action} 1"),
+                (_, false) => "allow 2".into(),
+            };
+            assert_eq!(
+                decided(&policies, &question),
+                expected,
+                "{action} {condition}"
+            );
+            let explained = policies.of(None, &[]).explain(&question);
+            assert!(
+                expected.starts_with(explained.verdict.action.word()),
+                "{condition}"
+            );
+        }
+    }
+}

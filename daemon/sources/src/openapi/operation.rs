@@ -2,6 +2,8 @@
 //!
 //! Invariant: whatever is wrong with an operation affects that operation only.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -35,6 +37,8 @@ pub(super) struct OpenApiOperation {
     pub(super) parameters: Vec<OperationParameter>,
     pub(super) body: Option<OperationBody>,
     pub(super) security: Vec<Vec<String>>,
+    /// The names in queries and cookies under which credentials of the description are sent.
+    pub(super) credential_names: Arc<[String]>,
     pub(super) safe: bool,
     pub(super) paged: Option<PaginationPlan>,
 }
@@ -158,6 +162,7 @@ impl OperationContext<'_> {
             parameters: described.into_iter().map(|it| it.parameter).collect(),
             body: body.map(|it| it.body),
             security,
+            credential_names: Arc::clone(&self.security.sent_names),
             safe,
             paged,
         };

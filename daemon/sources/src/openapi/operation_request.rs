@@ -1,9 +1,9 @@
 //! Makes a request of arguments.
 //!
-//! Invariant: pure. An argument changes only the value in its place, not other segments of the path and not other
-//! headers.
+//! Invariant: pure. An argument changes only the value in its place, not other segments of the path, not other pairs of
+//! the query or the form, and not other headers.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use base64::{
     Engine, alphabet,
@@ -12,6 +12,7 @@ use base64::{
 use serde_json::{Map, Value};
 
 use super::{
+    exploded_members::check_exploded_members,
     media_types::essence,
     operation::OpenApiOperation,
     operation_body::{BodyArguments, BodyKind, FileUse, MultipartField},
@@ -19,7 +20,7 @@ use super::{
         AllowedCharacters, EncodedPair, ParameterEncoding, ParameterLocation, ParameterStyle,
         encoded, plain,
     },
-    parameters::{OperationParameter, ParameterFormat, path_parameters},
+    parameters::{OperationParameter, ParameterFormat, PathParameter, path_parameters},
 };
 use crate::http::{ApiRequest, FormPart, MultipartBody, RequestBody, has_steps};
 
@@ -30,6 +31,19 @@ pub(super) enum ArgumentError {
     Empty(String),
     #[error("`{0}` would lead to another path")]
     Elsewhere(String),
+    #[error(
+        "`{argument}` has the member {member:?}, which would be sent as the argument `{other}`: leave it out of \
+         `{argument}`, and give `{other}` if the function takes it"
+    )]
+    TakesArgument {
+        argument: String,
+        member: String,
+        other: String,
+    },
+    #[error(
+        "`{argument}` has the member {member:?}, which would be sent as a credential: leave it out of `{argument}`"
+    )]
+    TakesCredential { argument: String, member: String },
     #[error("`{0}` holds a line break or another control character, which no header can")]
     Control(String),
     #[error("`{0}` is not base64")]
@@ -42,6 +56,7 @@ pub(super) fn request(
     operation: &OpenApiOperation,
     mut arguments: Map<String, Value>,
 ) -> Result<ApiRequest, ArgumentError> {
+    check_exploded_members(operation, &arguments)?;
     let mut request = ApiRequest {
         method: operation.method.clone(),
         path: String::new(),
@@ -76,33 +91,66 @@ pub(super) fn request(
             }
         }
     }
-    let mut path = expand_path(&operation.path, &segments);
-    // Some descriptions distinguish operations by a query in the path.
-    if let Some((before, query)) = path.clone().split_once('?') {
-        path = before.to_owned();
-        let pairs = query.split('&').filter(|pair| !pair.is_empty());
-        let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        request.query.splice(0..0, pairs);
-    }
+    let (path, query) = expand_path(&operation.path, &segments);
     request.path = path;
+    request.query.splice(0..0, query);
     request.body = body(operation, arguments)?;
     Ok(request)
 }
 
-/// Replaces the parameters of a path. A fragment distinguishes operations of one path, and is not sent.
-fn expand_path(path: &str, segments: &HashMap<&str, String>) -> String {
+/// Replaces the parameters of a path. Some descriptions distinguish operations by a query in the path, which is split
+/// before it is filled in: a `?` or `&` that an argument has begins nothing. A fragment distinguishes operations of one
+/// path, and is not sent.
+fn expand_path(path: &str, segments: &HashMap<&str, String>) -> (String, Vec<EncodedPair>) {
     let template = path.split('#').next().unwrap_or_default();
+    let parameters = path_parameters(template);
+    let expand = |range: Range<usize>| expand_part(template, range, &parameters, segments);
+    let is_literal = |index: usize| {
+        let mut parameters = parameters.iter();
+        !parameters.any(|parameter| parameter.range.contains(&index))
+    };
+    let separators = |range: Range<usize>, separator: char| {
+        let found = template[range.clone()].match_indices(separator);
+        let found = found.map(move |(index, _)| range.start + index);
+        found.filter(|index| is_literal(*index)).collect::<Vec<_>>()
+    };
+    let Some(&mark) = separators(0..template.len(), '?').first() else {
+        return (expand(0..template.len()), Vec::new());
+    };
+    let mut pairs = Vec::new();
+    let mut start = mark + 1;
+    let ends = separators(start..template.len(), '&');
+    for end in ends.into_iter().chain([template.len()]) {
+        if start < end {
+            pairs.push(match separators(start..end, '=').first() {
+                Some(&sign) => (expand(start..sign), expand(sign + 1..end)),
+                None => (expand(start..end), String::new()),
+            });
+        }
+        start = end + 1;
+    }
+    (expand(0..mark), pairs)
+}
+
+/// Replaces the parameters of a part of a template.
+fn expand_part(
+    template: &str,
+    part: Range<usize>,
+    parameters: &[PathParameter<'_>],
+    segments: &HashMap<&str, String>,
+) -> String {
     let mut expanded = String::new();
-    let mut end = 0;
-    for parameter in path_parameters(template) {
+    let mut from = part.start;
+    let is_inside =
+        |it: &&PathParameter<'_>| part.start <= it.range.start && it.range.end <= part.end;
+    for parameter in parameters.iter().filter(is_inside) {
         if let Some(segment) = segments.get(parameter.name) {
-            expanded.push_str(&template[end..parameter.range.start]);
+            expanded.push_str(&template[from..parameter.range.start]);
             expanded.push_str(segment);
-            end = parameter.range.end;
+            from = parameter.range.end;
         }
     }
-    expanded + &template[end..]
+    expanded + &template[from..part.end]
 }
 
 fn segment(parameter: &OperationParameter, value: &Value) -> Result<String, ArgumentError> {

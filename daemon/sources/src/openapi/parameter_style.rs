@@ -32,6 +32,8 @@ pub(super) enum AllowedCharacters {
     Unreserved,
     /// Also reserved characters, except those that end a value.
     Reserved,
+    /// Also reserved characters, except those that end a value or a segment of a path, and brackets.
+    ReservedInSegment,
     /// Also `/`.
     Segments,
     /// All characters: the value is not part of a URL, or is encoded later.
@@ -95,8 +97,9 @@ impl ParameterEncoding {
             Value::Array(items) => named(self.list(items.iter()).join(between)),
             Value::Object(fields) if self.explode => {
                 let fields = fields.iter().filter(|(_, value)| !value.is_null());
-                let fields = fields
-                    .map(|(key, value)| format!("{}={}", self.encoded(key), self.scalar(value)));
+                let fields = fields.map(|(key, value)| {
+                    format!("{}={}", self.encoded_name(key), self.scalar(value))
+                });
                 fields.collect::<Vec<_>>().join(between)
             }
             Value::Object(fields) => named(self.flat(fields).join(between)),
@@ -118,9 +121,7 @@ impl ParameterEncoding {
         match value {
             Value::Null => Vec::new(),
             Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::Deep => {
-                let mut pairs = Vec::new();
-                self.deep(name, value, &mut pairs);
-                pairs
+                self.exploded_pairs(name, value)
             }
             Value::Array(items) if self.explode => {
                 let items = self.list(items.iter());
@@ -128,34 +129,38 @@ impl ParameterEncoding {
             }
             Value::Array(items) if items.is_empty() => Vec::new(),
             Value::Array(items) => vec![(own, self.list(items.iter()).join(between))],
-            Value::Object(fields) if self.explode => {
-                let fields = fields.iter().filter(|(_, value)| !value.is_null());
-                fields
-                    .map(|(key, value)| (self.encoded(key), self.scalar(value)))
-                    .collect()
-            }
+            Value::Object(_) if self.explode => self.exploded_pairs(name, value),
             Value::Object(fields) if fields.is_empty() => Vec::new(),
             Value::Object(fields) => vec![(own, self.flat(fields).join(between))],
             one => vec![(own, self.scalar(one))],
         }
     }
 
-    /// Encodes `name[a][0][b]=…`, as deeply as the value is nested.
-    fn deep(self, name: &str, value: &Value, pairs: &mut Vec<EncodedPair>) {
+    /// The names and values of members that are sent under a name of their own, not encoded.
+    pub(super) fn exploded_members<'a>(
+        self,
+        name: &str,
+        value: &'a Value,
+    ) -> Vec<(String, &'a Value)> {
+        let mut members = Vec::new();
         match value {
-            Value::Null => {}
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    self.deep(&format!("{name}[{key}]"), value, pairs);
-                }
+            Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::Deep => {
+                deep_members(name, value, &mut members);
             }
-            Value::Array(items) => {
-                for (place, item) in items.iter().enumerate() {
-                    self.deep(&format!("{name}[{place}]"), item, pairs);
-                }
+            Value::Object(fields) if self.explode => {
+                let fields = fields.iter().filter(|(_, value)| !value.is_null());
+                members.extend(fields.map(|(key, value)| (key.clone(), value)));
             }
-            one => pairs.push((self.encoded(name), self.scalar(one))),
+            _ => {}
         }
+        members
+    }
+
+    fn exploded_pairs(self, name: &str, value: &Value) -> Vec<EncodedPair> {
+        let members = self.exploded_members(name, value).into_iter();
+        members
+            .map(|(name, value)| (self.encoded_name(&name), self.scalar(value)))
+            .collect()
     }
 
     fn flat(self, fields: &serde_json::Map<String, Value>) -> Vec<String> {
@@ -174,8 +179,35 @@ impl ParameterEncoding {
         self.encoded(&plain(value))
     }
 
+    /// A name that a caller chose, in which nothing ends the name or its pair.
+    fn encoded_name(self, name: &str) -> String {
+        let encoded = self.encoded(name);
+        match self.letters {
+            AllowedCharacters::Any => encoded,
+            _ => encoded.replace('=', "%3D").replace(';', "%3B"),
+        }
+    }
+
     pub(super) fn encoded(self, text: &str) -> String {
         encoded(text, self.letters)
+    }
+}
+
+/// The members of `name[a][0][b]`, as deeply as the value is nested.
+fn deep_members<'a>(name: &str, value: &'a Value, members: &mut Vec<(String, &'a Value)>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                deep_members(&format!("{name}[{key}]"), value, members);
+            }
+        }
+        Value::Array(items) => {
+            for (place, item) in items.iter().enumerate() {
+                deep_members(&format!("{name}[{place}]"), item, members);
+            }
+        }
+        one => members.push((name.to_owned(), one)),
     }
 }
 
@@ -191,6 +223,7 @@ pub(super) fn plain(value: &Value) -> String {
 /// Percent-encodes a text. `#`, `&` and `+` are always encoded, so that a value cannot end its place.
 pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
     const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
+    const RESERVED_IN_SEGMENT: &[u8] = b":@!$'()*,;=";
     if letters == AllowedCharacters::Any {
         return text.to_owned();
     }
@@ -200,6 +233,7 @@ pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
             || b"-._~".contains(&byte)
             || match letters {
                 AllowedCharacters::Reserved => RESERVED.contains(&byte),
+                AllowedCharacters::ReservedInSegment => RESERVED_IN_SEGMENT.contains(&byte),
                 AllowedCharacters::Segments => byte == b'/',
                 AllowedCharacters::Unreserved | AllowedCharacters::Any => false,
             };

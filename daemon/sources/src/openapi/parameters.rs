@@ -228,10 +228,11 @@ fn parameter_encoding(
         ParameterLocation::Path if is_multi_segment || is_true(parameter, "x-multi-segment") => {
             AllowedCharacters::Segments
         }
+        ParameterLocation::Path if is_true(parameter, "allowReserved") => {
+            AllowedCharacters::ReservedInSegment
+        }
         // Not for cookies, which a reserved character would end.
-        ParameterLocation::Path | ParameterLocation::Query
-            if is_true(parameter, "allowReserved") =>
-        {
+        ParameterLocation::Query if is_true(parameter, "allowReserved") => {
             AllowedCharacters::Reserved
         }
         _ => AllowedCharacters::Unreserved,

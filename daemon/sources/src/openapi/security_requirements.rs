@@ -3,7 +3,10 @@
 //! Invariant: a credential is sent only to operations for which the description requires it. If the description
 //! requires none anywhere, it is sent to every operation that does not exclude it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 
@@ -19,6 +22,8 @@ pub(super) struct SecurityRequirements {
     pub(super) schemes: BTreeMap<String, SecurityScheme>,
     /// The requirements of an operation that has none of its own.
     usual: Vec<Vec<String>>,
+    /// The names in queries and cookies under which credentials are sent.
+    pub(super) sent_names: Arc<[String]>,
     /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
@@ -40,7 +45,12 @@ impl SecurityRequirements {
                 )),
             }
         }
+        let sent_names = schemes.values().filter_map(|scheme| match scheme {
+            SecurityScheme::Query(name) | SecurityScheme::Cookie(name) => Some(name.clone()),
+            _ => None,
+        });
         let mut this = Self {
+            sent_names: sent_names.collect(),
             schemes,
             usual: Vec::new(),
             notes,

@@ -1,9 +1,11 @@
 //! Where a call goes, and that neither a description nor an argument can redirect it.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    super::operation_request::request, OpenApiDescription, ServerOverrides, entry, everything,
+    super::{exploded_members::members_as_arguments, operation_request::request},
+    OpenApiDescription, RequestBody, ServerOverrides, entry, everything, written,
 };
 
 #[test]
@@ -165,4 +167,244 @@ fn names_that_would_be_equal_without_marks_stay_apart() {
     let arguments = json!({ "ns:name": "a", "ns:id": "b" });
     let sent = request(operation, arguments.as_object().cloned().unwrap()).unwrap();
     assert_eq!(sent.path, "/a/b");
+}
+
+/// An operation at `path` with these parameters and this body, called with the arguments.
+fn sent(path: &str, operation: Value, arguments: Value) -> Result<String, String> {
+    let text = json!({
+        "openapi": "3.0.0",
+        "paths": { path: { "post": operation } },
+        "components": { "securitySchemes": {
+            "key": { "type": "apiKey", "in": "query", "name": "api_key" },
+            "session": { "type": "apiKey", "in": "cookie", "name": "sid" },
+        } },
+    });
+    let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
+    let operation = description.operations.values().next().unwrap();
+    let arguments = arguments.as_object().cloned().unwrap();
+    request(operation, arguments)
+        .map(|request| written(&request))
+        .map_err(|error| error.to_string())
+}
+
+fn query_object(name: &str) -> Value {
+    json!({ "name": name, "in": "query", "schema": { "type": "object" } })
+}
+
+#[test]
+fn member_of_an_exploded_object_takes_no_other_name() {
+    let account = json!({ "name": "account", "in": "query", "schema": {} });
+    let in_path = json!({ "name": "shop", "in": "path", "schema": {} });
+    let cookie =
+        json!({ "name": "prefs", "in": "cookie", "explode": true, "schema": { "type": "object" } });
+    let literal = json!({ "name": "deep[account]", "in": "query", "schema": {} });
+    let deep = json!({ "name": "deep", "in": "query", "style": "deepObject", "explode": true, "schema": {} });
+    let parameters = json!([
+        account,
+        in_path,
+        query_object("filter"),
+        cookie,
+        literal,
+        deep
+    ]);
+    let form = json!({ "content": { "application/x-www-form-urlencoded": {
+        "schema": { "type": "object", "properties": { "meta": { "type": "object" } } },
+        "encoding": { "meta": { "style": "form", "explode": true } },
+    } } });
+    let operation = json!({ "parameters": parameters, "requestBody": form });
+    let of = |arguments: Value| {
+        let mut arguments = arguments;
+        arguments["shop"] = "s".into();
+        sent("/{shop}?page=1", operation.clone(), arguments)
+    };
+    for (argument, member, taken) in [
+        ("filter", "account", "`account`"),
+        ("filter", "Account", "`account`"),
+        ("filter", "acc_ount", "`account`"),
+        ("filter", "acc%6Funt", "`account`"),
+        ("filter", "acc%256Funt", "`account`"),
+        ("filter", "account[]", "`account`"),
+        ("filter", "account[0][x]", "`account`"),
+        ("filter", "account\0x", "`account`"),
+        ("filter", "shop", "`shop`"),
+        ("filter", "page", "`page`"),
+        ("filter", "meta", "`meta`"),
+        ("filter", "fixed", "`fixed`"),
+        ("filter", "deep[account]", "`deep[account]`"),
+        ("filter", "deep", "`deep`"),
+        ("filter", "api_key", "a credential"),
+        ("filter", "sid", "a credential"),
+        ("prefs", "SID", "a credential"),
+        ("prefs", "account", "`account`"),
+        ("meta", "account", "`account`"),
+        ("meta", "fixed", "`fixed`"),
+        ("meta", "FIXED", "`fixed`"),
+        ("deep", "account", "`deep[account]`"),
+    ] {
+        let mut arguments = json!({ "fixed": "me", "meta": {} });
+        arguments[argument] = json!({ "plain": 1, member: "victim" });
+        let error = of(arguments).unwrap_err();
+        assert!(
+            error.contains(taken) && error.contains("leave it out") && error.contains(argument),
+            "{argument} {member}: {error}"
+        );
+    }
+    let plain = of(json!({
+        "account": "me", "filter": { "filter": 1, "Plain": 2 }, "meta": { "x": 1 }, "deep": { "ids": [3] },
+    }));
+    let plain = plain.unwrap();
+    assert!(
+        plain.contains("filter=1&Plain=2&deep%5Bids%5D%5B0%5D=3") && plain.ends_with("x=1"),
+        "{plain}"
+    );
+}
+
+/// Its name ends at a `=`, and for some servers at a `;`.
+#[test]
+fn name_of_a_member_does_not_end_early() {
+    let mut filter = query_object("filter");
+    filter["allowReserved"] = true.into();
+    let operation = json!({ "parameters": [filter] });
+    let arguments = json!({ "filter": { "account=victim;a": "b=c" } });
+    let sent = sent("/a", operation, arguments).unwrap();
+    assert!(
+        sent.starts_with("POST /a?account%3Dvictim%3Ba=b=c"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn path_parameter_stays_in_its_segment() {
+    let reserved = json!({ "name": "id", "in": "path", "allowReserved": true, "schema": {} });
+    for style in ["simple", "label", "matrix"] {
+        for explode in [false, true] {
+            for value in [
+                json!("1/a?b#c[d]"),
+                json!(["1/a", "?b#c"]),
+                json!({ "x/y?": "1/a?b#c" }),
+            ] {
+                let mut parameter = reserved.clone();
+                (parameter["style"], parameter["explode"]) = (style.into(), explode.into());
+                let operation = json!({ "parameters": [parameter] });
+                let sent = sent("/items/{id}/end?q=1", operation, json!({ "id": value })).unwrap();
+                let path = sent.split(['\n', ' ']).nth(1).unwrap();
+                let inner = path.strip_prefix("/items/").unwrap();
+                let inner = inner
+                    .strip_suffix("/end?q=1")
+                    .unwrap_or_else(|| panic!("{sent}"));
+                assert!(
+                    !inner.contains(['/', '?', '#', '[', ']']),
+                    "{style} {value}: {sent}"
+                );
+            }
+        }
+    }
+    let kept = sent(
+        "/items/{id}",
+        json!({ "parameters": [reserved] }),
+        json!({ "id": "a:b,c@d;e=f" }),
+    );
+    assert_eq!(kept.unwrap(), "POST /items/a:b,c@d;e=f");
+}
+
+#[test]
+fn query_of_a_path_is_split_before_it_is_filled_in() {
+    let id = json!({ "name": "id", "in": "path", "allowReserved": true, "schema": {} });
+    let many = json!({ "name": "id", "in": "path", "x-multi-segment": true, "schema": {} });
+    for (path, parameter, value, expected) in [
+        ("/a?x={id}&y=2", &id, "1?y=3", "/a?x=1%3Fy=3&y=2"),
+        ("/a?x={id}&y=2", &id, "1&y=3", "/a?x=1%26y=3&y=2"),
+        ("/a/{id?}?y=2", &id, "1", "/a/1?y=2"),
+        ("/a/{id}", &many, "1/b?x=1", "/a/1/b%3Fx%3D1"),
+    ] {
+        let operation = json!({ "parameters": [parameter] });
+        let sent = sent(path, operation, json!({ "id": value })).unwrap();
+        assert_eq!(sent, format!("POST {expected}"), "{path}");
+    }
+}
+
+/// Names that a caller may choose for members.
+fn member_names() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "a", "A", "b", "b[]", "b[0]", "deep[b]", "c", "key", "k%65y", "%2562", "b=1;a", "x&a", "d",
+        "other", "-b-",
+    ])
+    .prop_map(str::to_owned)
+}
+
+/// Texts by which a value may try to leave its place.
+fn place_texts() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "1", "a/b", "1?b=2", "1&b=2", "1#b", "..", "%2f", "b=2", "1;b=2", "[b]",
+    ])
+    .prop_map(str::to_owned)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Each pair of a request is an argument of that name, or one that rules see as such; no two arguments share a
+    /// name, and the path has the segments of its template.
+    #[test]
+    fn every_pair_that_is_sent_is_an_argument_that_rules_see(
+        members in prop::collection::vec((0_usize..4, member_names(), place_texts()), 0..5),
+        (a, b, id) in (place_texts(), prop::option::of(place_texts()), place_texts()),
+        reserved in any::<bool>(),
+        style in prop::sample::select(vec!["form", "spaceDelimited", "pipeDelimited"]),
+    ) {
+        let plain = |name: &str, place: &str| {
+            json!({ "name": name, "in": place, "allowReserved": reserved, "schema": {} })
+        };
+        let object = |name: &str, place: &str, style: &str| {
+            json!({ "name": name, "in": place, "style": style, "explode": true, "allowReserved": reserved, "schema": {} })
+        };
+        let parameters = json!([
+            plain("id", "path"), plain("a", "query"), plain("b", "query"), object("c", "cookie", "form"),
+            object("query", "query", style), object("deep", "query", "deepObject"),
+        ]);
+        let form = json!({ "content": { "application/x-www-form-urlencoded": {
+            "schema": { "type": "object", "properties": { "d": {}, "meta": {} } },
+            "encoding": { "meta": { "style": "form", "explode": true } },
+        } } });
+        let text = json!({
+            "openapi": "3.0.0",
+            "paths": { "/x/{id}?t=1": { "post": { "parameters": parameters, "requestBody": form } } },
+            "components": { "securitySchemes": { "k": { "type": "apiKey", "in": "query", "name": "key" } } },
+        });
+        let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
+        let operation = description.operations.values().next().unwrap();
+        let mut arguments = json!({ "id": id, "a": a });
+        if let Some(b) = b {
+            arguments["b"] = b.into();
+        }
+        for (place, name, value) in members {
+            arguments[["query", "deep", "c", "meta"][place]][name] = value.into();
+        }
+        let arguments = arguments.as_object().cloned().unwrap();
+        let also = members_as_arguments(operation, &arguments);
+        let Ok(sent) = request(operation, arguments.clone()) else {
+            return Ok(());
+        };
+        let inner = sent.path.strip_prefix("/x/").unwrap();
+        prop_assert!(!inner.contains(['/', '?', '#']), "{}", sent.path);
+        let form = match &sent.body {
+            Some(RequestBody::Form(pairs)) => pairs.clone(),
+            _ => Vec::new(),
+        };
+        let pairs: Vec<String> = [&sent.query, &sent.cookies, &form]
+            .iter()
+            .flat_map(|pairs| pairs.iter().map(|(name, value)| format!("{name}={value}")))
+            .collect();
+        let mut owners = std::collections::BTreeMap::<String, Vec<String>>::new();
+        for (name, value) in url::form_urlencoded::parse(pairs.join("&").as_bytes()) {
+            let is_given = arguments.get(&*name) == Some(&Value::from(&*value)) || (&*name, &*value) == ("t", "1");
+            let is_seen = also.iter().any(|also| also.get(&*name) == Some(&Value::from(&*value)));
+            prop_assert!(is_given || is_seen, "{name}={value} of {pairs:?}: {also:?}");
+            owners.entry(name.into_owned()).or_default().push(value.into_owned());
+        }
+        for name in ["a", "b", "t", "key"] {
+            let values = owners.get(name).map_or(0, Vec::len);
+            prop_assert!(values <= usize::from(name != "key"), "{name}: {pairs:?}");
+        }
+    }
 }
