@@ -10,6 +10,8 @@ pub(super) struct AbsolutePath {
     /// The letter of the drive, in lower case; `None` for a path of Unix.
     drive: Option<char>,
     names: Vec<String>,
+    /// A `..` was resolved in a place from which it may lead anywhere: the names are not known.
+    leaves_link: bool,
 }
 
 /// Whether a path lies in a directory.
@@ -25,17 +27,21 @@ impl AbsolutePath {
     /// `None` for any other text, and for a share or device of Windows (`\\host\share`).
     pub(super) fn read(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('/') {
+            let (names, leaves_link) = resolved_names(rest.split('/'));
             return Some(Self {
                 drive: None,
-                names: resolved_names(rest.split('/')),
+                names,
+                leaves_link,
             });
         }
         let (drive, rest) = text.split_at_checked(1)?;
         let drive = drive.chars().next().filter(char::is_ascii_alphabetic)?;
         let rest = rest.strip_prefix(':')?.strip_prefix(['/', '\\'])?;
+        let (names, _) = resolved_names(rest.split(['/', '\\']).map(windows_step));
         Some(Self {
             drive: Some(drive.to_ascii_lowercase()),
-            names: resolved_names(rest.split(['/', '\\']).map(windows_step)),
+            names,
+            leaves_link: false,
         })
     }
 
@@ -85,9 +91,14 @@ impl AbsolutePath {
 
     pub(super) fn containment(&self, directory: &Self) -> PathContainment {
         match (self.drive, directory.drive) {
+            (None, None) if self.leaves_link => PathContainment::Unknown,
             (None, None) => match self.names.starts_with(&directory.names) {
                 true => PathContainment::Inside,
-                false if self.is_link_of_the_system() => PathContainment::Unknown,
+                false if self.leads_anywhere() => PathContainment::Unknown,
+                // Some file systems ignore the case of letters.
+                false if is_same_or_below(&self.names, &directory.names) => {
+                    PathContainment::Unknown
+                }
                 false => PathContainment::Outside,
             },
             (Some(drive), Some(other)) => {
@@ -115,17 +126,35 @@ impl AbsolutePath {
         }
     }
 
-    /// Whether the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere.
-    fn is_link_of_the_system(&self) -> bool {
-        let of_process = |name: &str| {
-            matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        match self.names.as_slice() {
-            [proc, process, ..] if proc == "proc" => of_process(process),
-            [dev, fd, ..] => dev == "dev" && fd == "fd",
-            _ => false,
-        }
+    /// Whether the path passes a place of the system from which it may lead to any file.
+    pub(super) fn leads_anywhere(&self) -> bool {
+        self.drive.is_none() && (self.leaves_link || is_link_of_the_system(&self.names))
     }
+}
+
+/// Whether the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere, or below
+/// another name of the whole file system on macOS (`/.vol`, `/System/Volumes/Data`).
+fn is_link_of_the_system(names: &[String]) -> bool {
+    let is_process = |name: &str| {
+        matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is = |name: &str, known: &str| name.eq_ignore_ascii_case(known);
+    match names {
+        [volumes, ..] if is(volumes, ".vol") => true,
+        [system, volumes, ..] if is(system, "System") && is(volumes, "Volumes") => true,
+        [proc, process, ..] if proc == "proc" => is_process(process),
+        [dev, fd, ..] => {
+            dev == "dev" && matches!(fd.as_str(), "fd" | "stdin" | "stdout" | "stderr")
+        }
+        _ => false,
+    }
+}
+
+/// Whether names begin with those of a directory, if the case of letters does not count.
+fn is_same_or_below(names: &[String], directory: &[String]) -> bool {
+    let mut pairs = names.iter().zip(directory);
+    names.len() >= directory.len()
+        && pairs.all(|(ours, theirs)| ours.to_lowercase() == theirs.to_lowercase())
 }
 
 /// Whether Windows may read the name as another one: a short name (`PROGRA~1`), an end that it ignores, a stream.
@@ -142,16 +171,21 @@ fn windows_step(part: &str) -> &str {
     }
 }
 
-fn resolved_names<'a>(parts: impl Iterator<Item = &'a str>) -> Vec<String> {
+/// The names without `.` and `..`, and whether a `..` was resolved below a link of the system.
+fn resolved_names<'a>(parts: impl Iterator<Item = &'a str>) -> (Vec<String>, bool) {
     let mut names: Vec<String> = Vec::new();
+    let mut leaves_link = false;
     for part in parts {
         match part {
             "" | "." => {}
-            ".." => drop(names.pop()),
+            ".." => {
+                leaves_link |= is_link_of_the_system(&names);
+                names.pop();
+            }
             name => names.push(name.to_owned()),
         }
     }
-    names
+    (names, leaves_link)
 }
 
 #[cfg(test)]

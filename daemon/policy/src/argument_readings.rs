@@ -118,13 +118,15 @@ impl<'a> ArgumentReadings<'a> {
         self.same().chain(self.also.iter().map(Cow::as_ref))
     }
 
-    /// Whether a reading leads up (`..`) or to the home directory (`~`), from a directory that is not known here.
-    pub(super) fn leaves_its_directory(&self) -> bool {
+    /// Whether a reading may be any file: it leads up (`..`) or to the home directory (`~`), from a directory that is
+    /// not known here, or passes a link of the system such as `/proc/self/root`.
+    pub(super) fn leads_anywhere(&self) -> bool {
         self.all().any(|text| {
             text.starts_with('~')
                 || text == ".."
                 || text.starts_with("../")
                 || text.starts_with("..\\")
+                || AbsolutePath::read(text).is_some_and(|path| path.leads_anywhere())
         })
     }
 }

@@ -40,7 +40,7 @@ pub(super) enum TestResult {
 #[derive(Clone, Debug)]
 pub(super) enum ArgumentTest {
     /// Matches a string, or the text of a number or boolean.
-    Text(Glob),
+    Text(TextTest),
     Number(Number),
     Truth(bool),
     Any(Vec<ArgumentTest>),
@@ -58,7 +58,7 @@ impl ArgumentTest {
     /// `largest` is the maximum compiled size of a regular expression, in bytes.
     pub(super) fn read(written: &Written, largest: usize) -> Result<Self, String> {
         match written {
-            Written::String(text) => Ok(Self::Text(Glob::new(text))),
+            Written::String(text) => Ok(Self::Text(TextTest::new(text))),
             Written::Boolean(truth) => Ok(Self::Truth(*truth)),
             Written::Integer(_) | Written::Float(_) => Ok(Self::Number(number(written)?)),
             Written::Array(several) if !several.is_empty() => {
@@ -104,7 +104,16 @@ impl ArgumentTest {
                     )),
                     _ => must("a regular expression of Rust's crate regex"),
                 };
-                Ok(Self::Regex(RegexTest::new(compiled.map_err(wrong)?)))
+                let compiled = compiled.map_err(wrong)?;
+                // Case-insensitive classes are larger.
+                let in_any_case = regex::RegexBuilder::new(text)
+                    .case_insensitive(true)
+                    .size_limit(4 * largest)
+                    .build();
+                Ok(Self::Regex(RegexTest::new(
+                    compiled,
+                    in_any_case.map_err(wrong)?,
+                )))
             }
             unknown => Err(match nearest(unknown, TEST_KEYS.iter().copied()) {
                 Some(near) => format!("unknown test `{unknown}` (did you mean `{near}`?)"),
@@ -130,7 +139,7 @@ impl ArgumentTest {
             (_, Some(given)) => given,
         };
         match self {
-            Self::Text(glob) => text(glob, given),
+            Self::Text(wanted) => text(wanted, given),
             Self::Regex(pattern) => pattern.met(given),
             Self::Truth(truth) => is_truth(*truth, given),
             Self::Number(wanted) => compared(given, wanted, Ordering::Equal),
@@ -139,6 +148,30 @@ impl ArgumentTest {
             Self::Below(directory) => below(directory, given),
             Self::Any(_) | Self::All(_) | Self::Not(_) | Self::Present(_) => TestResult::No,
         }
+    }
+}
+
+/// A glob, as written and in lower case.
+#[derive(Clone, Debug)]
+pub(super) struct TextTest {
+    glob: Glob,
+    in_lower_case: Glob,
+}
+
+impl TextTest {
+    fn new(text: &str) -> Self {
+        Self {
+            glob: Glob::new(text),
+            in_lower_case: Glob::new(&text.to_lowercase()),
+        }
+    }
+
+    fn matches_in_any_case(&self, text: &str) -> bool {
+        let head = self.in_lower_case.head();
+        // Most texts differ at once, and are not copied.
+        let mut letters = text.chars().flat_map(char::to_lowercase);
+        head.chars().all(|letter| letters.next() == Some(letter))
+            && self.in_lower_case.matches(&text.to_lowercase())
     }
 }
 
@@ -172,7 +205,8 @@ impl ArgumentReadings<'_> {
     }
 }
 
-fn text(glob: &Glob, given: &Value) -> TestResult {
+fn text(test: &TextTest, given: &Value) -> TestResult {
+    let glob = &test.glob;
     let Some(readings) = ArgumentReadings::of(given) else {
         return TestResult::No;
     };
@@ -193,9 +227,16 @@ fn text(glob: &Glob, given: &Value) -> TestResult {
     };
     // The path may be relative to an unknown directory. A plain name may be any file, so it does not count.
     let leads_anywhere =
-        || begins_a_path(glob.head()) && given.is_string() && readings.leaves_its_directory();
+        || begins_a_path(glob.head()) && given.is_string() && readings.leads_anywhere();
+    // The server may ignore the case of letters.
+    let is_in_other_case = || {
+        let mut all = readings.all();
+        all.any(|reading| test.matches_in_any_case(reading))
+    };
     let is_path_of_windows = || may_name_path_of_windows(glob, &readings);
-    met.or_maybe(met == TestResult::No && (is_number() || leads_anywhere() || is_path_of_windows()))
+    let may_match =
+        || is_number() || leads_anywhere() || is_path_of_windows() || is_in_other_case();
+    met.or_maybe(met == TestResult::No && may_match())
 }
 
 /// Whether a reading is a path of Windows that the glob may mean: Windows ignores the case of letters, and has two
@@ -480,6 +521,69 @@ mod tests {
                     "file:///%73rv/a"
                 ]),
                 json!(["file:///etc/passwd", "https://srv/a"]),
+            ),
+            (
+                "\"/etc/*\"",
+                json!([
+                    "/proc/self/root/etc/passwd",
+                    "/proc/thread-self/root/etc/passwd",
+                    "/proc/17/root/etc/passwd",
+                    "/proc/self/cwd/passwd",
+                    "/proc/self/cwd/../../etc/passwd",
+                    "/proc/self/cwd/../../../../../x",
+                    "/proc/self/fd/3",
+                    "/dev/fd/3",
+                    "/dev/stdin",
+                    "/.vol/16777220/2/etc/passwd",
+                    "/System/Volumes/Data/etc/passwd",
+                    "/system/VOLUMES/data/etc/passwd",
+                    "file:///proc/self/root/etc/passwd",
+                    "file:///proc/self/%72oot/etc/passwd",
+                    "/proc/self/../self/root/etc/passwd",
+                    "/ETC/passwd",
+                    "file:///Etc/passwd"
+                ]),
+                json!([
+                    "/proc/cpuinfo",
+                    "/dev/null",
+                    "/srv/proc/self/root",
+                    "/System/Library/x"
+                ]),
+            ),
+            (
+                "{ regex = \"^/etc/\" }",
+                json!([
+                    "/proc/self/root/etc/passwd",
+                    "file:///proc/1/root/etc/passwd",
+                    "/dev/fd/3",
+                    "/.vol/1/2",
+                    "/Etc/passwd"
+                ]),
+                json!(["/proc/cpuinfo", "/srv"]),
+            ),
+            (
+                "{ below = \"/home/me/.ssh\" }",
+                json!([
+                    "/proc/self/cwd/../../../home/me/.ssh/id",
+                    "/proc/self/cwd/../../../x",
+                    "/.vol/1/2",
+                    "/System/Volumes/Data/home/me/.ssh/id",
+                    "/HOME/me/.SSH/id",
+                    "/dev/fd/3"
+                ]),
+                json!(["/HOME/me/.sshd/id", "/HOME/me"]),
+            ),
+            (
+                "\"DELETE\"",
+                json!(["delete", "Delete", " delete"]),
+                json!(["delet", "deleted", "undelete"]),
+            ),
+            ("{ not = \"DELETE\" }", json!(["delete"]), json!(["DELETE"])),
+            ("\"*Über*\"", json!(["über", "xÜBERx"]), json!(["uber"])),
+            (
+                "{ regex = \"^(DROP|drop) T\" }",
+                json!(["Drop t", "drop table"]),
+                json!(["drops t"]),
             ),
             (
                 "\"https://a.example/*\"",

@@ -1,7 +1,7 @@
 //! A regular expression as a test of an argument.
 //!
 //! Invariant: an expression that has a match beginning with an absolute path or a `file:` URL may match every path that
-//! leaves its directory, because the base of that path is unknown.
+//! leads anywhere, because its base is unknown; and one that matches a text may match it in another case.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -18,15 +18,21 @@ const MAX_VISITED_NODES: u32 = 10_000;
 #[derive(Clone, Debug)]
 pub(super) struct RegexTest {
     regex: Regex,
+    /// The same, with letters of either case.
+    in_any_case: Regex,
     is_of_paths: bool,
 }
 
 impl RegexTest {
-    pub(super) fn new(regex: Regex) -> Self {
+    pub(super) fn new(regex: Regex, in_any_case: Regex) -> Self {
         // A compiled expression can be parsed; if that fails, assume that it matches paths.
         let parsed = regex_syntax::parse(regex.as_str());
         let is_of_paths = parsed.map_or(true, |hir| PathStart::default().may_follow(&hir));
-        Self { regex, is_of_paths }
+        Self {
+            regex,
+            in_any_case,
+            is_of_paths,
+        }
     }
 
     pub(super) fn met(&self, given: &Value) -> TestResult {
@@ -34,9 +40,16 @@ impl RegexTest {
             return TestResult::No;
         };
         let met = readings.met(|reading| self.regex.is_match(reading));
-        let leads_anywhere =
-            self.is_of_paths && given.is_string() && readings.leaves_its_directory();
-        met.or_maybe(leads_anywhere)
+        if met != TestResult::No {
+            return met;
+        }
+        let leads_anywhere = self.is_of_paths && given.is_string() && readings.leads_anywhere();
+        // The server may ignore the case of letters.
+        let is_in_other_case = || {
+            let mut all = readings.all();
+            all.any(|reading| self.in_any_case.is_match(reading))
+        };
+        met.or_maybe(leads_anywhere || is_in_other_case())
     }
 }
 
@@ -143,6 +156,11 @@ impl PathStart {
 mod tests {
     use super::*;
 
+    fn is_of_paths(text: &str) -> bool {
+        let regex = Regex::new(text).unwrap();
+        RegexTest::new(regex.clone(), regex).is_of_paths
+    }
+
     #[test]
     fn regexes_that_match_absolute_paths_are_recognized() {
         for of_paths in [
@@ -162,10 +180,7 @@ mod tests {
             r"^\W+etc",
             "^/?srv",
         ] {
-            assert!(
-                RegexTest::new(Regex::new(of_paths).unwrap()).is_of_paths,
-                "{of_paths}"
-            );
+            assert!(is_of_paths(of_paths), "{of_paths}");
         }
         for other in [
             r"^\d+$",
@@ -181,10 +196,7 @@ mod tests {
             "^[^/]+$",
             "(?i)select",
         ] {
-            assert!(
-                !RegexTest::new(Regex::new(other).unwrap()).is_of_paths,
-                "{other}"
-            );
+            assert!(!is_of_paths(other), "{other}");
         }
     }
 }

@@ -80,6 +80,15 @@ const PATHS: &[&[&str]] = &[
         "~/../srv/data/secret",
         "file:///srv/data/secret",
         "FILE:///srv/tmp/..%2fdata/secret",
+        "/SRV/Data/Secret",
+        "/srv/data/SECRET",
+        "/proc/self/root/srv/data/secret",
+        "/proc/17/root//srv/data/secret",
+        "/proc/self/cwd/../../../srv/data/secret",
+        "/dev/fd/3/srv/data/secret",
+        "file:///proc/self/root/srv/data/secret",
+        "/.vol/1/2/srv/data/secret",
+        "/System/Volumes/Data/srv/data/secret",
     ],
     &[
         "/etc/passwd",
@@ -89,6 +98,8 @@ const PATHS: &[&[&str]] = &[
         "//etc/passwd",
         "../../etc/passwd",
         "file:///etc/passwd",
+        "/etc/PASSWD",
+        "/proc/self/root/etc/passwd",
     ],
 ];
 const URIS: &[&[&str]] = &[
@@ -102,6 +113,9 @@ const URIS: &[&[&str]] = &[
         "file:///etc/%2e%2e/srv/data/secret",
         "file:///srv/d%61ta/secret",
         "/srv/data/secret",
+        "file:///SRV/data/secret",
+        "file:///proc/self/root/srv/data/secret",
+        "/proc/self/root/srv/data/secret",
     ],
     &[
         "file:///etc/passwd",
@@ -118,6 +132,7 @@ const URIS: &[&[&str]] = &[
         "https:\\\\a.example\\x",
         "https://a.example/y/../x",
         "https://a.example/%78",
+        "https://a.example/X",
     ],
 ];
 
