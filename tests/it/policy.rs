@@ -5,3 +5,4 @@ mod budget;
 mod explain;
 mod settings;
 mod walk;
+mod ways;
