@@ -89,6 +89,7 @@ fn decided(
         client: "mux mcp",
         workspace: Some(Path::new("/home/me/projects/acme")),
         given,
+        also_given: &[],
     };
     let mut samples = Samples::default();
     for _ in 0..rounds {
