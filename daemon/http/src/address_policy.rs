@@ -129,8 +129,13 @@ impl AddressPolicy {
         self.seen_private.store(private, Ordering::Relaxed);
     }
 
+    /// What [`Self::set_seen_private`] recorded last.
+    pub fn is_seen_private(&self) -> bool {
+        self.seen_private.load(Ordering::Relaxed)
+    }
+
     pub fn allows_private(&self) -> bool {
-        self.private || self.seen_private.load(Ordering::Relaxed)
+        self.private || self.is_seen_private()
     }
 
     /// Checks a URL as written. [`Resolve`] checks the addresses of a host name again.

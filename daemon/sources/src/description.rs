@@ -66,14 +66,15 @@ pub(super) struct HttpValidators {
     pub(super) modified: Option<String>,
 }
 
-/// The outcome of a request. `private`: the host's name resolves to private addresses, and the response came from one.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(super) enum FetchOutcome {
-    /// The cached description is current.
-    Same { private: bool },
+    /// The cached description is current. Where this answer came from says nothing about the description.
+    Same,
     New {
         text: String,
         version: HttpValidators,
+        /// The host's name resolves to private addresses, and the text came from one.
         private: bool,
     },
 }

@@ -4,6 +4,9 @@
 //! that a description first named are stored next to the pins, in the state directory: credentials go to no origin that
 //! the description names later, and no function is called there.
 //!
+//! Whether a description came from a private network is stored, too: once it did not, no later one of the entry counts as
+//! private.
+//!
 //! Invariant: only the user changes what is stored of a description; an unreadable file is not replaced.
 
 use std::{
@@ -37,6 +40,12 @@ struct FirstSeenRecord {
     of: String,
     #[serde(flatten)]
     named: DescribedOrigins,
+    /// No origins were recorded so far.
+    #[serde(default, skip_serializing_if = "is_false")]
+    is_unnamed: bool,
+    /// A description did not come from a private network.
+    #[serde(default, skip_serializing_if = "is_false")]
+    elsewhere: bool,
 }
 
 /// Origins that a description names. A value that the user put into an address is replaced by its name, in braces.
@@ -73,8 +82,10 @@ impl FirstSeenOrigins {
         let mut book = self.book.lock();
         let book = book.get_or_insert_with(|| self.read());
         let book = book.as_mut().map_err(|problem| problem.clone())?;
-        let of = blake3::hash(written.as_bytes()).to_hex().to_string();
+        let of = description_key(written);
         let before = book.get(source).filter(|kept| kept.of == of);
+        let elsewhere = before.is_some_and(|kept| kept.elsewhere);
+        let before = before.filter(|kept| !kept.is_unnamed);
         let now = match before {
             Some(kept) => DescribedOrigins {
                 // Until now the entry said it.
@@ -89,11 +100,52 @@ impl FirstSeenOrigins {
             None => named.clone(),
         };
         if before.is_none_or(|kept| kept.named != now) {
-            let named = now.clone();
-            book.insert(source.to_owned(), FirstSeenRecord { of, named });
+            let record = FirstSeenRecord {
+                of,
+                named: now.clone(),
+                is_unnamed: false,
+                elsewhere,
+            };
+            book.insert(source.to_owned(), record);
             self.write(book);
         }
         Ok(now)
+    }
+
+    /// Whether a text of this description did not come from a private network. Waits for the disk.
+    pub(super) fn came_from_elsewhere(&self, source: &str, written: &str) -> Result<bool, String> {
+        let mut book = self.book.lock();
+        let book = book.get_or_insert_with(|| self.read());
+        let book = book.as_mut().map_err(|problem| problem.clone())?;
+        let of = description_key(written);
+        let kept = book.get(source).filter(|kept| kept.of == of);
+        Ok(kept.is_some_and(|kept| kept.elsewhere))
+    }
+
+    /// Records that a text of this description did not come from a private network. Waits for the disk.
+    pub(super) fn record_elsewhere(&self, source: &str, written: &str) {
+        let mut book = self.book.lock();
+        // An unreadable file counts as if it said so.
+        let Ok(book) = book.get_or_insert_with(|| self.read()) else {
+            return;
+        };
+        let of = description_key(written);
+        let kept = book.get(source).filter(|kept| kept.of == of).cloned();
+        if kept.as_ref().is_some_and(|kept| kept.elsewhere) {
+            return;
+        }
+        let (named, is_unnamed) = kept.map_or_else(
+            || (DescribedOrigins::default(), true),
+            |kept| (kept.named, kept.is_unnamed),
+        );
+        let record = FirstSeenRecord {
+            of,
+            named,
+            is_unnamed,
+            elsewhere: true,
+        };
+        book.insert(source.to_owned(), record);
+        self.write(book);
     }
 
     fn read(&self) -> Result<OriginsBySource, String> {
@@ -121,6 +173,18 @@ impl FirstSeenOrigins {
             warn!(%path, %why, "cannot write the origins that descriptions first named");
         }
     }
+}
+
+fn description_key(written: &str) -> String {
+    blake3::hash(written.as_bytes()).to_hex().to_string()
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[cfg(test)]
@@ -180,6 +244,26 @@ mod tests {
         assert_eq!(addresses.first("s", "x", &first).unwrap(), first);
         let more = of(Some(&["https://up", "https://b"]));
         assert_eq!(addresses.first("s", "x", &more).unwrap(), first);
+    }
+
+    #[test]
+    fn description_from_elsewhere_is_recorded_until_the_entry_names_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sources.json");
+        let origins = named(Some("https://a"), &["https://login"]);
+        for is_named_before in [false, true] {
+            let source = if is_named_before { "s" } else { "t" };
+            let addresses = FirstSeenOrigins::new(path.clone());
+            if is_named_before {
+                addresses.first(source, "x", &origins).unwrap();
+            }
+            assert_eq!(addresses.came_from_elsewhere(source, "x"), Ok(false));
+            addresses.record_elsewhere(source, "x");
+            let again = FirstSeenOrigins::new(path.clone());
+            assert_eq!(again.first(source, "x", &origins).unwrap(), origins);
+            assert_eq!(again.came_from_elsewhere(source, "x"), Ok(true));
+            assert_eq!(again.came_from_elsewhere(source, "y"), Ok(false));
+        }
     }
 
     #[test]

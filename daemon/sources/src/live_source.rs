@@ -147,7 +147,8 @@ impl LiveSource {
         shelf: Arc<DescriptionCache>,
         within: Duration,
     ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
-        let opened = timeout(within, Self::opened(making, shelf)).await;
+        let origin = making.origin()?;
+        let opened = timeout(within, Self::opened(making, origin, shelf)).await;
         opened.unwrap_or_else(|_| {
             Err(format!(
                 "its description did not load within {within:?} (start_timeout)"
@@ -157,10 +158,10 @@ impl LiveSource {
 
     async fn opened(
         making: SourceConfig,
+        origin: DescriptionOrigin,
         shelf: Arc<DescriptionCache>,
     ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
         let making = Arc::new(making);
-        let origin = making.origin()?;
         let (source, seen) = match &origin {
             DescriptionOrigin::File(_) => found(&making, &origin).await?,
             DescriptionOrigin::Far(far) => {
@@ -171,7 +172,7 @@ impl LiveSource {
                 };
                 let known = match kept {
                     // It may have been cached by another version of muxd.
-                    Some(kept) => of_kept(&making, &origin, kept).await.ok(),
+                    Some(mut kept) => of_kept(&making, &origin, &mut kept).await.ok(),
                     None => None,
                 };
                 match known {
@@ -272,37 +273,32 @@ impl LiveSource {
                 let text = blocking(move || description::read_description_file(&path)).await?;
                 (text, HttpValidators::default(), None)
             }
-            DescriptionOrigin::Far(far) => match far.fetch.fetch(Some(&before.version)).await? {
-                FetchOutcome::New {
-                    text,
-                    version,
-                    private,
-                } => (text, version, Some(private)),
-                FetchOutcome::Same { private } => {
-                    self.making.came_from_private(private);
-                    let private = Some(private);
-                    {
-                        let mut seen = self.seen();
-                        (seen.fetched, seen.private) = (SystemTime::now(), private);
+            DescriptionOrigin::Far(far) => {
+                // If it is not known where the text came from, the whole text has to come again.
+                let known = before.private.map(|_| &before.version);
+                match far.fetch.fetch(known).await? {
+                    FetchOutcome::New {
+                        text,
+                        version,
+                        private,
+                    } => (text, version, Some(private)),
+                    FetchOutcome::Same => {
+                        self.seen().fetched = SystemTime::now();
+                        let (shelf, name) = (Arc::clone(&self.shelf), self.making.name.clone());
+                        let address = far.address.clone();
+                        let touch = move || {
+                            if let Some(kept) = shelf.read(&name, &address) {
+                                let fetched = SystemTime::now();
+                                let kept = CachedDescription { fetched, ..kept };
+                                shelf.keep(&name, &address, &kept);
+                            }
+                            Ok(())
+                        };
+                        blocking(touch).await?;
+                        return Ok(self.same());
                     }
-                    let (shelf, name) = (Arc::clone(&self.shelf), self.making.name.clone());
-                    let address = far.address.clone();
-                    let touch = move || {
-                        if let Some(kept) = shelf.read(&name, &address) {
-                            let fetched = SystemTime::now();
-                            let kept = CachedDescription {
-                                fetched,
-                                private,
-                                ..kept
-                            };
-                            shelf.keep(&name, &address, &kept);
-                        }
-                        Ok(())
-                    };
-                    blocking(touch).await?;
-                    return Ok(self.same());
                 }
-            },
+            }
         };
         let kept = CachedDescription {
             text,
@@ -310,22 +306,22 @@ impl LiveSource {
             fetched: SystemTime::now(),
             private,
         };
-        let (kept, same) = blocking(move || {
+        let (mut kept, same) = blocking(move || {
             let same = blake3::hash(kept.text.as_bytes()) == before.text;
             Ok((kept, same))
         })
         .await?;
         let found = match same {
-            true => {
+            // The same text keeps its class, wherever it came from this time.
+            true if before.private.is_some() => {
+                kept.private = before.private;
                 let mut seen = self.seen();
                 (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
-                seen.private = kept.private;
                 drop(seen);
-                self.making.came_from_private(kept.private == Some(true));
                 self.same()
             }
-            false => {
-                let (source, seen) = of_kept(&self.making, &self.origin, kept.clone()).await?;
+            _ => {
+                let (source, seen) = of_kept(&self.making, &self.origin, &mut kept).await?;
                 *self.seen() = seen;
                 let before = self.current.send_replace(Arc::clone(&source));
                 let facts = (before.report(), source.report());
@@ -387,13 +383,13 @@ async fn found(
     };
     let path = path.clone();
     let text = blocking(move || description::read_description_file(&path)).await?;
-    let kept = CachedDescription {
+    let mut kept = CachedDescription {
         text,
         version: HttpValidators::default(),
         fetched: SystemTime::now(),
         private: None,
     };
-    of_kept(making, origin, kept).await
+    of_kept(making, origin, &mut kept).await
 }
 
 /// Fetches the description.
@@ -414,33 +410,41 @@ async fn fetched(
             "the server answered `not modified` to a request that had no validators".into(),
         );
     };
-    let kept = CachedDescription {
+    let mut kept = CachedDescription {
         text,
         version,
         fetched: SystemTime::now(),
         private: Some(private),
     };
-    let (source, seen) = of_kept(making, origin, kept.clone()).await?;
+    let (source, seen) = of_kept(making, origin, &mut kept).await?;
     Ok((source, seen, kept))
 }
 
+/// Reads a description. Its class is never higher than that of an earlier description of the entry, and is recorded once
+/// the description was read.
 async fn of_kept(
     making: &Arc<SourceConfig>,
     origin: &DescriptionOrigin,
-    kept: CachedDescription,
+    kept: &mut CachedDescription,
 ) -> Result<SourceWithState, String> {
-    let (version, fetched, private) = (kept.version, kept.fetched, kept.private);
-    making.came_from_private(private == Some(true));
     let document = DescriptionDocument {
-        text: kept.text.into(),
+        text: kept.text.as_str().into(),
         base: match origin {
             DescriptionOrigin::File(_) => None,
             DescriptionOrigin::Far(far) => far.base.clone(),
         },
     };
+    let (version, fetched, private) = (kept.version.clone(), kept.fetched, kept.private);
     let making = Arc::clone(making);
     let read = move || {
-        let source = making.read(&document)?;
+        let private = private.map(|private| making.may_name_private(private));
+        let before = making.let_name_private(private == Some(true));
+        let source = making.read(&document).inspect_err(|_| {
+            making.let_name_private(before);
+        })?;
+        if private == Some(false) {
+            making.record_elsewhere();
+        }
         let seen = DescriptionState {
             text: blake3::hash(document.text.as_bytes()),
             version,
@@ -451,7 +455,9 @@ async fn of_kept(
         };
         Ok((source, seen))
     };
-    blocking(read).await
+    let read = blocking(read).await?;
+    kept.private = read.1.private;
+    Ok(read)
 }
 
 async fn keep(

@@ -98,6 +98,11 @@ impl SourceConfig {
     }
 
     #[cfg(test)]
+    pub(super) fn names_private(&self) -> bool {
+        self.lasting.policy.allows_private()
+    }
+
+    #[cfg(test)]
     pub(super) fn with_reader(self, reader: DescriptionReader) -> Self {
         Self { reader, ..self }
     }
@@ -123,9 +128,31 @@ impl SourceConfig {
         ApiClient::new(&self.name, &self.settings, (base, origins), schemes, with)
     }
 
-    /// Sets whether the description came from a private network, and may therefore name addresses there.
-    pub(super) fn came_from_private(&self, private: bool) {
-        self.lasting.policy.set_seen_private(private);
+    /// Whether a description that came from a private network, or did not, may name addresses there: only if no
+    /// description of this entry came from elsewhere before. Waits for the disk.
+    pub(super) fn may_name_private(&self, private: bool) -> bool {
+        let (name, written) = (&self.name, &self.settings.written);
+        // A record that cannot be read may say so.
+        let elsewhere = self.addresses.came_from_elsewhere(name, written);
+        private && !elsewhere.unwrap_or(true)
+    }
+
+    /// Lets the description that is used now name private addresses or not, and returns what applied before.
+    pub(super) fn let_name_private(&self, private: bool) -> bool {
+        let policy = &self.lasting.policy;
+        let before = policy.is_seen_private();
+        policy.set_seen_private(private);
+        before
+    }
+
+    /// Records that a description of this entry did not come from a private network: later ones do not count as private
+    /// either. Waits for the disk.
+    pub(super) fn record_elsewhere(&self) {
+        let (name, written) = (&self.name, &self.settings.written);
+        // The user wrote the address of an endpoint without a description.
+        if self.settings.description.is_some() {
+            self.addresses.record_elsewhere(name, written);
+        }
     }
 
     /// What this description named when it was first read.

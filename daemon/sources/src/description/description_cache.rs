@@ -27,7 +27,7 @@ pub(crate) struct CachedDescription {
     pub(crate) version: HttpValidators,
     /// When it was last known to be current.
     pub(crate) fetched: SystemTime,
-    /// Whether it came from a private network; `None` in files of versions that did not store it.
+    /// Whether the text counts as one from a private network; `None` in files of versions that did not store it.
     pub(crate) private: Option<bool>,
 }
 

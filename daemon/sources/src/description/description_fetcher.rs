@@ -124,16 +124,14 @@ impl DescriptionFetcher {
         let accept = "application/json, application/yaml, text/yaml, */*;q=0.8";
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         let conditions = known.into_iter().flat_map(|known| {
+            let etag = known.etag.as_deref().filter(|etag| is_entity_tag(etag));
             [
-                (IF_NONE_MATCH, &known.etag),
-                (IF_MODIFIED_SINCE, &known.modified),
+                (IF_NONE_MATCH, etag),
+                (IF_MODIFIED_SINCE, known.modified.as_deref()),
             ]
         });
         for (name, value) in conditions {
-            if let Some(value) = value
-                .as_deref()
-                .and_then(|it| HeaderValue::from_str(it).ok())
-            {
+            if let Some(value) = value.and_then(|it| HeaderValue::from_str(it).ok()) {
                 headers.insert(name, value);
             }
         }
@@ -145,9 +143,7 @@ impl DescriptionFetcher {
             .await;
         let response = sent.map_err(|error| self.unreachable(error))?;
         match response.status() {
-            StatusCode::NOT_MODIFIED if known.is_some() => Ok(FetchOutcome::Same {
-                private: self.is_private(&response),
-            }),
+            StatusCode::NOT_MODIFIED if known.is_some() => Ok(FetchOutcome::Same),
             status if status.is_success() => self.read(response).await,
             status if status.is_redirection() => {
                 let to = response
@@ -179,7 +175,7 @@ impl DescriptionFetcher {
             Some(value.to_owned())
         };
         let version = HttpValidators {
-            etag: header(ETAG),
+            etag: header(ETAG).filter(|etag| is_entity_tag(etag)),
             modified: header(LAST_MODIFIED),
         };
         let bytes = read_body(response, MAX_DESCRIPTION_BYTES).await;
@@ -213,6 +209,14 @@ impl DescriptionFetcher {
         _ = url.set_password(None);
         self.mask.words(&format!("{url} {what}"))
     }
+}
+
+/// Whether the text is an `entity-tag` of RFC 9110. Another text, such as `*`, may match whatever a server has.
+fn is_entity_tag(text: &str) -> bool {
+    let opaque = text.strip_prefix("W/").unwrap_or(text);
+    let inner = opaque.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let is_allowed = |byte: u8| byte == 0x21 || (0x23..=0x7e).contains(&byte) || byte >= 0x80;
+    inner.is_some_and(|inner| inner.bytes().all(is_allowed))
 }
 
 impl FetchDescription for DescriptionFetcher {

@@ -58,10 +58,20 @@ fn read(_: &SourceConfig, document: &DescriptionDocument) -> Result<Arc<dyn Sour
 }
 
 fn making(description: DescriptionLocation, base_url: Option<&str>) -> SourceConfig {
+    let nowhere = FirstSeenOrigins::new("/nowhere/sources.json".into());
+    making_with(description, base_url, "x", nowhere)
+}
+
+fn making_with(
+    description: DescriptionLocation,
+    base_url: Option<&str>,
+    written: &str,
+    origins: FirstSeenOrigins,
+) -> SourceConfig {
     let settings = Settings {
         kind: SourceKind::OpenApi,
         description: Some(description),
-        written: "x".into(),
+        written: written.into(),
         base_url: base_url.map(str::to_owned),
         variables: BTreeMap::new(),
         headers: BTreeMap::from([("X-Token".into(), "canary-token".into())]),
@@ -77,12 +87,11 @@ fn making(description: DescriptionLocation, base_url: Option<&str>) -> SourceCon
         exclude: Vec::new(),
         network: Arc::default(),
     };
-    let nowhere = FirstSeenOrigins::new("/nowhere/sources.json".into());
     SourceConfig::new(
         "shop",
         &settings,
         http_client::client_builder,
-        Arc::new(nowhere),
+        Arc::new(origins),
     )
     .with_reader(read)
 }
@@ -314,4 +323,261 @@ async fn opening_times_out_while_a_description_is_being_read() {
     READ.store(true, std::sync::atomic::Ordering::Release);
     let problem = opened.unwrap_err();
     assert!(problem.contains("within 20ms (start_timeout)"), "{problem}");
+}
+
+/// What may happen to a description between two of its calls.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// `304`, whose validators the server chose.
+    Same,
+    /// `200`, from a private network or not, with the text before or with another one.
+    Answer { private: bool, text: AnsweredText },
+    /// No answer, as after a redirect that is not followed.
+    Unreachable,
+    /// muxd starts again, perhaps without its cache.
+    Restart { has_cache: bool },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum AnsweredText {
+    AsBefore,
+    Another,
+    Broken,
+}
+
+const EVENTS: [Event; 10] = [
+    Event::Same,
+    Event::Answer {
+        private: true,
+        text: AnsweredText::AsBefore,
+    },
+    Event::Answer {
+        private: true,
+        text: AnsweredText::Another,
+    },
+    Event::Answer {
+        private: true,
+        text: AnsweredText::Broken,
+    },
+    Event::Answer {
+        private: false,
+        text: AnsweredText::AsBefore,
+    },
+    Event::Answer {
+        private: false,
+        text: AnsweredText::Another,
+    },
+    Event::Answer {
+        private: false,
+        text: AnsweredText::Broken,
+    },
+    Event::Unreachable,
+    Event::Restart { has_cache: true },
+    Event::Restart { has_cache: false },
+];
+
+/// Gives the outcome that the test has set.
+#[derive(Default)]
+struct Scripted(Mutex<Option<Result<FetchOutcome, String>>>);
+
+impl Scripted {
+    fn answers(&self, text: &str, private: bool) {
+        *self.0.lock() = Some(Ok(FetchOutcome::New {
+            text: text.to_owned(),
+            version: HttpValidators::default(),
+            private,
+        }));
+    }
+}
+
+impl description::FetchDescription for Scripted {
+    fn fetch<'a>(
+        &'a self,
+        known: Option<&'a HttpValidators>,
+    ) -> BoxFuture<'a, Result<FetchOutcome, String>> {
+        let outcome = self.0.lock().clone().unwrap();
+        let is_same = matches!(outcome, Ok(FetchOutcome::Same));
+        assert!(known.is_some() || !is_same, "nothing is known");
+        Box::pin(async move { outcome })
+    }
+}
+
+/// A source with a description on the web, through restarts.
+struct Watched {
+    folder: tempfile::TempDir,
+    fetch: Arc<Scripted>,
+    text: String,
+    live: Option<OpenedSource>,
+}
+
+impl Watched {
+    async fn opened(private: bool) -> Self {
+        let mut this = Self {
+            folder: tempfile::tempdir().unwrap(),
+            fetch: Arc::default(),
+            text: "one".into(),
+            live: None,
+        };
+        this.fetch.answers("one", private);
+        this.open("x").await;
+        this
+    }
+
+    async fn open(&mut self, written: &str) {
+        self.live = None;
+        let address = "http://evil.example/api.json";
+        let origins = FirstSeenOrigins::new(self.folder.path().join("sources.json"));
+        let location = DescriptionLocation::Url(address.into());
+        let making = making_with(location, None, written, origins);
+        let origin = DescriptionOrigin::Far(description::RemoteDescription {
+            address: address.into(),
+            base: None,
+            fetch: Arc::clone(&self.fetch) as Arc<dyn description::FetchDescription>,
+        });
+        let live = LiveSource::opened(making, origin, shelf(self.folder.path())).await;
+        self.live = Some(live.unwrap());
+    }
+
+    fn names_private(&self) -> bool {
+        self.live.as_ref().unwrap().0.making.names_private()
+    }
+
+    async fn pass(&mut self, event: Event) {
+        match event {
+            Event::Same => *self.fetch.0.lock() = Some(Ok(FetchOutcome::Same)),
+            Event::Unreachable => *self.fetch.0.lock() = Some(Err("gone".into())),
+            Event::Answer { private, text } => {
+                let text = match text {
+                    AnsweredText::AsBefore => self.text.clone(),
+                    AnsweredText::Another => format!("{} more", self.text),
+                    AnsweredText::Broken => "broken".into(),
+                };
+                self.fetch.answers(&text, private);
+                if text != "broken" {
+                    self.text = text;
+                }
+            }
+            Event::Restart { has_cache } => {
+                if !has_cache {
+                    fs::remove_dir_all(self.folder.path().join("kept")).unwrap();
+                    // The address of the host is another one now.
+                    self.fetch.answers(&self.text, true);
+                }
+                return self.open("x").await;
+            }
+        }
+        let live = &self.live.as_ref().unwrap().0;
+        drop(live.refresh().await);
+    }
+}
+
+/// Only a line of the user raises what a description may name.
+#[tokio::test]
+async fn class_of_a_description_never_rises_whatever_changes() {
+    for first in EVENTS {
+        for second in EVENTS {
+            for private in [false, true] {
+                let mut watched = Watched::opened(private).await;
+                assert_eq!(watched.names_private(), private);
+                let mut highest = private;
+                for event in [first, second] {
+                    watched.pass(event).await;
+                    let now = watched.names_private();
+                    assert!(highest || !now, "{private}: {first:?} {second:?}");
+                    highest = now;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn class_of_a_description_is_that_of_its_text() {
+    for (private, event, expected) in [
+        (true, Event::Same, true),
+        (true, Event::Unreachable, true),
+        (true, Event::Restart { has_cache: true }, true),
+        (
+            true,
+            Event::Answer {
+                private: false,
+                text: AnsweredText::AsBefore,
+            },
+            true,
+        ),
+        (
+            true,
+            Event::Answer {
+                private: false,
+                text: AnsweredText::Broken,
+            },
+            true,
+        ),
+        (
+            true,
+            Event::Answer {
+                private: true,
+                text: AnsweredText::Another,
+            },
+            true,
+        ),
+        (
+            true,
+            Event::Answer {
+                private: false,
+                text: AnsweredText::Another,
+            },
+            false,
+        ),
+        (false, Event::Same, false),
+        (
+            false,
+            Event::Answer {
+                private: true,
+                text: AnsweredText::Another,
+            },
+            false,
+        ),
+    ] {
+        let mut watched = Watched::opened(private).await;
+        watched.pass(event).await;
+        assert_eq!(watched.names_private(), expected, "{private} {event:?}");
+    }
+    // Another line of the user's is another description.
+    let mut watched = Watched::opened(false).await;
+    fs::remove_dir_all(watched.folder.path().join("kept")).unwrap();
+    watched.fetch.answers("one", true);
+    watched.open("y").await;
+    assert!(watched.names_private());
+}
+
+#[tokio::test]
+async fn etag_that_is_no_entity_tag_is_not_sent_back() {
+    for (etag, is_sent) in [
+        ("\"a\"", true),
+        ("W/\"a\"", true),
+        ("*", false),
+        ("a", false),
+        ("\"a\", \"b\"", false),
+        ("w/\"a\"", false),
+        ("\"", false),
+    ] {
+        let asked = Arc::<Mutex<Vec<Option<String>>>>::default();
+        let seen = Arc::clone(&asked);
+        let router = Router::new().fallback(move |request: Request| {
+            let known = request.headers().get("if-none-match");
+            let known = known.map(|known| known.to_str().unwrap().to_owned());
+            seen.lock().push(known);
+            async move { ([("etag", etag)], "one") }
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/api", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let folder = tempfile::tempdir().unwrap();
+        let making = making(DescriptionLocation::Url(base), None);
+        let (live, _receiver) = opened(making, folder.path()).await.unwrap();
+        live.refresh().await.unwrap();
+        let expected = is_sent.then(|| etag.to_owned());
+        assert_eq!(*asked.lock(), [None, expected], "{etag}");
+    }
 }
