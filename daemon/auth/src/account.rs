@@ -15,6 +15,7 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
+use mux_http::address_policy::PartyNetwork;
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Semaphore, task::spawn_blocking};
@@ -26,6 +27,7 @@ use super::{
     auth_server_client::{AuthServerClient, HttpClientFactory},
     challenge::BearerChallenge,
     credential_store::CredentialStore,
+    discovery,
     error::AuthError,
     issuer_bindings::{IssuerBindings, is_same_issuer},
     keyring::KeyringUnavailable,
@@ -184,8 +186,28 @@ impl Account {
         }
     }
 
-    pub(super) async fn endpoints(&self) -> Result<AuthServerClient, String> {
-        AuthServerClient::of(&self.server, &self.entry_options().network, self.client).await
+    /// A client for what a server in this network names.
+    pub(super) async fn endpoints(&self, party: PartyNetwork) -> Result<AuthServerClient, String> {
+        let network = self.entry_options().network;
+        AuthServerClient::of(&self.server, &network, self.client, party).await
+    }
+
+    /// A client for the endpoints of a login.
+    pub(super) async fn endpoints_of(
+        &self,
+        record: &LoginRecord,
+    ) -> Result<AuthServerClient, String> {
+        let party = match record.private {
+            Some(true) => PartyNetwork::Private,
+            Some(false) => PartyNetwork::Elsewhere,
+            None => PartyNetwork::Unknown,
+        };
+        let endpoints = self.endpoints(party).await?;
+        if endpoints.party_network() == PartyNetwork::Unknown {
+            // A login of an earlier version: the server's answer tells its network.
+            drop(discovery::request_challenge(&endpoints, &self.server).await);
+        }
+        Ok(endpoints)
     }
 
     /// The token for the next request; `None` if the user has not signed in, which the server may not require.

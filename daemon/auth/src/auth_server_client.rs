@@ -6,7 +6,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use mux_http::{
-    address_policy::{AddressPolicy, url_without_secrets},
+    address_policy::{AddressPolicy, PartyNetwork, may_be_private, url_without_secrets},
     proxies::used_proxy,
     response_body::read_body,
 };
@@ -46,14 +46,23 @@ pub(super) struct AuthServerResponse {
 }
 
 impl AuthServerClient {
-    /// Creates a client with the network settings of the MCP server.
+    /// Creates a client with the network settings of the MCP server, for what the server, in this network, names.
     pub(super) async fn of(
         server: &Url,
         network: &NetworkSettings,
         make: HttpClientFactory,
+        party: PartyNetwork,
     ) -> Result<Self, String> {
         let proxies: Vec<String> = network.proxies().collect();
-        let policy = AddressPolicy::of_server(server, &proxies.into()).await;
+        // A proxy does not tell where the server is.
+        let is_open = party == PartyNetwork::Unknown
+            && used_proxy(network, server).is_none()
+            && may_be_private(server).await;
+        let party = match party {
+            PartyNetwork::Unknown if !is_open => PartyNetwork::Elsewhere,
+            party => party,
+        };
+        let policy = AddressPolicy::of_server(server, &proxies.into(), party);
         let client = make(network, None)?
             .redirect(redirect::Policy::none())
             .timeout(AUTH_SERVER_TIMEOUT)
@@ -65,6 +74,11 @@ impl AuthServerClient {
             policy,
             network: network.clone(),
         })
+    }
+
+    /// What is known of the network from which the server answers.
+    pub(super) fn party_network(&self) -> PartyNetwork {
+        self.policy.party_network()
     }
 
     /// Checks that a URL from the metadata may be used.
@@ -163,6 +177,11 @@ impl AuthServerClient {
 
     async fn send(&self, request: RequestBuilder) -> Result<AuthServerResponse, String> {
         let response = request.send().await.map_err(|error| self.describe(error))?;
+        let url = response.url();
+        let peer = response.remote_addr().map(|address| address.ip());
+        let peer = peer.filter(|_| used_proxy(&self.network, url).is_none());
+        // Before anything that it says is read.
+        self.policy.note_answer(url, peer);
         let (status, headers) = (response.status(), response.headers().clone());
         let body = read_body(response, MAX_RESPONSE_BYTES).await;
         let body = body.map_err(|error| chain(&error.without_url()))?;

@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use mux_http::address_policy::PartyNetwork;
 use mux_secrets::Secret;
 use mux_settings::ClientAuthentication;
 use sha2::{Digest as _, Sha256};
@@ -323,6 +324,7 @@ impl Draft<'_> {
             resources: self.resources,
             token_endpoint: found.metadata.token_endpoint.clone(),
             revocation_endpoint: found.metadata.revocation_endpoint.clone(),
+            private: None,
             client_auth: Some(credentials.method),
             secret_in_body: false,
             registered_scopes: registered.and_then(|client| client.scopes),
@@ -443,6 +445,7 @@ impl AuthorizationRequest {
             secrets.client = self.credentials.secret;
         }
         record.take(&mut secrets, grant, &self.scopes);
+        record.private = Some(self.client.party_network() == PartyNetwork::Private);
         // An ID token may have no more than the subject (OpenID Connect Core, 5.4).
         if let (Some(endpoint), Some(token)) = (&self.userinfo_endpoint, &secrets.access)
             && !id_token.is_some_and(|token| identity::names_person(&token))

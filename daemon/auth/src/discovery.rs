@@ -18,7 +18,7 @@ use super::{
     issuer_bindings::is_same_issuer,
     token_endpoint::list_of_words,
 };
-use mux_http::address_policy::url_without_secrets;
+use mux_http::address_policy::{PartyNetwork, url_without_secrets};
 
 const RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 const ISSUER_PATH: &str = "/.well-known/oauth-authorization-server";
@@ -81,12 +81,22 @@ pub(super) async fn discover(account: &Account) -> Result<DiscoveredIssuer, Auth
 }
 
 async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthError> {
-    let client = account.endpoints().await.map_err(AuthError::Unavailable)?;
+    let client = account.endpoints(PartyNetwork::Unknown).await;
+    let client = client.map_err(AuthError::Unavailable)?;
     let server = &account.server;
     let challenge = account.challenge().unwrap_or_default();
     let mut challenge = BearerChallenge::parse(&challenge, server);
+    let asks_first = client.party_network() == PartyNetwork::Unknown;
+    let asked = match asks_first || challenge.resource_metadata.is_none() {
+        true => request_challenge(&client, server).await,
+        false => None,
+    };
+    if asks_first && client.party_network() != PartyNetwork::Elsewhere {
+        // What names private addresses has to come from there: the challenge before may have come from elsewhere.
+        challenge.resource_metadata = None;
+    }
     if challenge.resource_metadata.is_none()
-        && let Some(asked) = request_challenge(&client, server).await
+        && let Some(asked) = asked
     {
         let asked = BearerChallenge::parse(&asked, server);
         challenge.resource_metadata = asked.resource_metadata;
@@ -122,7 +132,7 @@ async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthE
 }
 
 /// Asks for the challenge of a server that has not named its metadata yet. A ping opens no session and changes nothing.
-async fn request_challenge(client: &AuthServerClient, server: &Url) -> Option<String> {
+pub(super) async fn request_challenge(client: &AuthServerClient, server: &Url) -> Option<String> {
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     let response = client.post_json("address", server, &ping).await.ok()?;
     let challenges = response.headers.get_all("www-authenticate").iter();

@@ -284,7 +284,7 @@ impl Auth {
         let revoked = match (&record.revocation_endpoint, login) {
             (None, _) => Err("the authorization server does not support revocation".into()),
             (_, None) => Err("the keyring that holds the token does not answer".into()),
-            (Some(endpoint), Some(login)) => match account.endpoints().await {
+            (Some(endpoint), Some(login)) => match account.endpoints_of(&record).await {
                 Ok(endpoints) => {
                     let client = account.credentials(&login);
                     endpoints.revoke(endpoint, &client, &login.secrets).await

@@ -76,6 +76,8 @@ pub(super) struct LoginRecord {
     pub(super) resources: Vec<String>,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
+    /// Whether a server in a private network named these endpoints; absent in records of versions that did not store it.
+    pub(super) private: Option<bool>,
     /// How the client authenticates.
     pub(super) client_auth: Option<ClientAuthMethod>,
     /// Earlier versions wrote this in place of `client_auth`: the secret is sent in the body.
@@ -294,6 +296,7 @@ pub(super) mod tests {
             resources: Vec::new(),
             token_endpoint: "https://issuer.test/token".into(),
             revocation_endpoint: None,
+            private: None,
             client_auth: None,
             secret_in_body: false,
             registered_scopes: None,

@@ -2,7 +2,9 @@
 //! or the description of an API.
 //!
 //! Addresses have classes (public, private, loopback, link-local). A party may name public addresses and addresses of
-//! its own class; other classes are allowed only if the user's configuration names them.
+//! its own class; other classes are allowed only if the user's configuration names them. The class of a party behind a
+//! host name is that of the addresses from which it answered: a lookup alone proves nothing, and once an answer came from
+//! elsewhere, no later one raises the class.
 //!
 //! Invariant: text from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
 //! Host names are judged by the addresses that the connection is made to, so a changed DNS answer does not bypass the
@@ -11,11 +13,10 @@
 use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
@@ -32,18 +33,32 @@ const METADATA_ADDRESSES_V4: [Ipv4Addr; 3] = [
 /// The AWS metadata service.
 const METADATA_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
-/// The addresses that one party may name. Clones share the flag of [`Self::set_seen_private`].
+/// The addresses that one party may name. Clones share what is known of the party's network.
 #[derive(Clone, Debug)]
 pub struct AddressPolicy {
     loopback: bool,
     private: bool,
-    seen_private: Arc<AtomicBool>,
+    /// The party's own host, if its answers tell in which network it is.
+    own_host: Option<Arc<str>>,
+    network: Arc<Mutex<PartyNetwork>>,
     /// Whether `http` is allowed where `https` is expected.
     plain: bool,
     /// Origins that the user's configuration names: any class but [`AddressClass::Never`].
     named: BTreeSet<String>,
     /// The user's proxies: a request through a proxy resolves the proxy's host name only.
     proxies: Arc<[String]>,
+}
+
+/// What is known of the network of a party behind a host name.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum PartyNetwork {
+    /// It has not answered yet.
+    Unknown,
+    /// What it said came from a private network.
+    Private,
+    /// Something that it said came from elsewhere, or by a way that does not tell.
+    #[default]
+    Elsewhere,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,24 +82,21 @@ pub enum AddressRefusal {
 }
 
 impl AddressPolicy {
-    /// What an MCP server may name: public addresses, and those of its own class. A host name counts as private if all
-    /// its addresses are.
-    pub async fn of_server(server: &Url, proxies: &Arc<[String]>) -> Self {
-        let mut class = class_of_url(server).unwrap_or(AddressClass::Public);
-        if class == AddressClass::Public
-            && let Some(Host::Domain(name)) = server.host()
-        {
-            let found = tokio::net::lookup_host((name, 0)).await;
-            let mut found = found.into_iter().flatten().peekable();
-            let some = found.peek().is_some();
-            if some && found.all(|found| class_of(found.ip()) == AddressClass::Private) {
-                class = AddressClass::Private;
-            }
-        }
+    /// What an MCP server may name: public addresses, and those of its own class. `network` counts if a host name says
+    /// nothing else.
+    pub fn of_server(server: &Url, proxies: &Arc<[String]>, network: PartyNetwork) -> Self {
+        let class = class_of_url(server).unwrap_or(AddressClass::Public);
+        let own_host = server
+            .host_str()
+            .filter(|_| class == AddressClass::Public && has_host_name(server));
         Self {
             loopback: class == AddressClass::Loopback,
             private: class == AddressClass::Private,
-            seen_private: Arc::default(),
+            network: Arc::new(Mutex::new(match own_host {
+                Some(_) => network,
+                None => PartyNetwork::Elsewhere,
+            })),
+            own_host: own_host.map(Arc::from),
             plain: server.scheme() == "http",
             named: BTreeSet::new(),
             proxies: Arc::clone(proxies),
@@ -96,7 +108,8 @@ impl AddressPolicy {
         Self {
             loopback: false,
             private: false,
-            seen_private: Arc::default(),
+            own_host: None,
+            network: Arc::default(),
             plain: true,
             named: BTreeSet::new(),
             proxies,
@@ -123,15 +136,41 @@ impl AddressPolicy {
         self.named.insert(url.origin().ascii_serialization());
     }
 
-    /// Records whether a connection to the naming party led into a private network, which allows private addresses.
-    /// Applies to all clones.
+    /// Records whether what the party said came from a private network, which allows private addresses. Applies to all
+    /// clones.
     pub fn set_seen_private(&self, private: bool) {
-        self.seen_private.store(private, Ordering::Relaxed);
+        *self.network.lock() = match private {
+            true => PartyNetwork::Private,
+            false => PartyNetwork::Elsewhere,
+        };
     }
 
-    /// What [`Self::set_seen_private`] recorded last.
+    /// Records an answer of a request to `url`, from this peer unless a proxy hides it: the first one of the party's own
+    /// host tells its network, and a later one only that it is elsewhere. Applies to all clones.
+    pub fn note_answer(&self, url: &Url, peer: Option<IpAddr>) {
+        let is_own = self
+            .own_host
+            .as_deref()
+            .is_some_and(|own| url.host_str() == Some(own));
+        if !is_own {
+            return;
+        }
+        let is_private = peer.is_some_and(|peer| class_of(peer) == AddressClass::Private);
+        let mut network = self.network.lock();
+        *network = match (*network, is_private) {
+            (PartyNetwork::Unknown | PartyNetwork::Private, true) => PartyNetwork::Private,
+            (PartyNetwork::Elsewhere, _) | (_, false) => PartyNetwork::Elsewhere,
+        };
+    }
+
+    /// What is known of the party's network.
+    pub fn party_network(&self) -> PartyNetwork {
+        *self.network.lock()
+    }
+
+    /// Whether what the party said came from a private network.
     pub fn is_seen_private(&self) -> bool {
-        self.seen_private.load(Ordering::Relaxed)
+        self.party_network() == PartyNetwork::Private
     }
 
     pub fn allows_private(&self) -> bool {
@@ -150,7 +189,7 @@ impl AddressPolicy {
         {
             return Ok(());
         }
-        let is_name = matches!(url.host(), Some(Host::Domain(_)));
+        let is_name = has_host_name(url);
         match self.admits(class) {
             // The resolver does not know the port.
             true if is_name && self.names_host(url.host_str().unwrap_or_default()) => {
@@ -186,30 +225,65 @@ impl AddressPolicy {
     }
 }
 
+impl AddressPolicy {
+    /// The addresses of a host name that may be contacted.
+    fn admitted(
+        &self,
+        name: &str,
+        found: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, RefusedHostName> {
+        let (proxy, named) = (self.is_proxy(name), self.names_host(name));
+        let is_private = |address: &SocketAddr| class_of(address.ip()) == AddressClass::Private;
+        // It is asked where it is. What it says counts by the address from which it answers.
+        let is_asked = self.party_network() == PartyNetwork::Unknown
+            && self
+                .own_host
+                .as_deref()
+                .is_some_and(|own| own.eq_ignore_ascii_case(name))
+            && found.iter().all(is_private);
+        let fit = |address: &SocketAddr| {
+            let class = class_of(address.ip());
+            proxy || is_asked || (named && class != AddressClass::Never) || self.admits(class)
+        };
+        let first = found.first().map(|address| class_of(address.ip()));
+        let admitted: Vec<SocketAddr> = found.into_iter().filter(fit).collect();
+        match first {
+            Some(class) if admitted.is_empty() => Err(RefusedHostName {
+                name: name.to_owned(),
+                why: AddressRefusal::Class(class),
+            }),
+            _ => Ok(admitted),
+        }
+    }
+}
+
 impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
         let this = self.clone();
         Box::pin(async move {
             let name = name.as_str();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
-            let (proxy, named) = (this.is_proxy(name), this.names_host(name));
-            let fit = |address: &SocketAddr| {
-                let class = class_of(address.ip());
-                proxy || (named && class != AddressClass::Never) || this.admits(class)
-            };
-            let first = found.first().map(|address| class_of(address.ip()));
-            let admitted: Vec<SocketAddr> = found.into_iter().filter(fit).collect();
-            match (admitted.is_empty(), first) {
-                (true, Some(class)) => Err(RefusedHostName {
-                    name: name.to_owned(),
-                    why: AddressRefusal::Class(class),
-                }
-                .into()),
-                (true, None) => Err(format!("{name} has no address").into()),
-                (false, _) => Ok(Box::new(admitted.into_iter()) as Addrs),
+            let admitted = this.admitted(name, found)?;
+            match admitted.is_empty() {
+                true => Err(format!("{name} has no address").into()),
+                false => Ok(Box::new(admitted.into_iter()) as Addrs),
             }
         })
     }
+}
+
+/// Whether the host of a server may be in a private network: its name leads nowhere else now. Only an answer proves it.
+pub async fn may_be_private(server: &Url) -> bool {
+    let Some(Host::Domain(name)) = server.host() else {
+        return false;
+    };
+    let found = tokio::net::lookup_host((name, 0)).await;
+    let mut found = found.into_iter().flatten().peekable();
+    found.peek().is_some() && found.all(|found| class_of(found.ip()) == AddressClass::Private)
+}
+
+fn has_host_name(url: &Url) -> bool {
+    matches!(url.host(), Some(Host::Domain(_)))
 }
 
 /// A host name that is refused because of its current addresses.
@@ -339,13 +413,17 @@ fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 mod tests {
     use super::*;
 
-    async fn verdict(server: &str, named: &str) -> bool {
-        let policy = AddressPolicy::of_server(&Url::parse(server).unwrap(), &Arc::from([])).await;
+    fn of_server(server: &str, network: PartyNetwork) -> AddressPolicy {
+        AddressPolicy::of_server(&Url::parse(server).unwrap(), &Arc::from([]), network)
+    }
+
+    fn verdict(server: &str, named: &str) -> bool {
+        let policy = of_server(server, PartyNetwork::Unknown);
         policy.check(&Url::parse(named).unwrap()).is_ok()
     }
 
-    #[tokio::test]
-    async fn server_metadata_may_name_public_addresses_and_its_own_class() {
+    #[test]
+    fn server_metadata_may_name_public_addresses_and_its_own_class() {
         for (server, named, admitted) in [
             (
                 "https://93.184.216.34/mcp",
@@ -406,21 +484,21 @@ mod tests {
             ("http://127.0.0.1:1/mcp", "http://0.0.0.0:2/token", true),
             ("https://93.184.216.34/mcp", "https://198.18.0.1/", false),
         ] {
-            assert_eq!(verdict(server, named).await, admitted, "{server} {named}");
+            assert_eq!(verdict(server, named), admitted, "{server} {named}");
         }
     }
 
     #[tokio::test]
     async fn host_name_is_judged_by_its_resolved_addresses() {
         let public = Url::parse("https://93.184.216.34/").unwrap();
-        let policy = AddressPolicy::of_server(&public, &Arc::from([])).await;
+        let policy = AddressPolicy::of_server(&public, &Arc::from([]), PartyNetwork::Unknown);
         let name = || "localhost".parse::<Name>().unwrap();
         assert!(policy.resolve(name()).await.is_err());
         let proxies: Arc<[String]> = Arc::new(["http://localhost:3128".to_owned()]);
-        let policy = AddressPolicy::of_server(&public, &proxies).await;
+        let policy = AddressPolicy::of_server(&public, &proxies, PartyNetwork::Unknown);
         assert!(policy.resolve(name()).await.is_ok());
         let local = Url::parse("http://localhost:1/").unwrap();
-        let policy = AddressPolicy::of_server(&local, &Arc::from([])).await;
+        let policy = AddressPolicy::of_server(&local, &Arc::from([]), PartyNetwork::Unknown);
         assert!(policy.resolve(name()).await.is_ok());
     }
 
@@ -472,5 +550,120 @@ mod tests {
         assert!(clone.check(&url).is_err());
         policy.set_seen_private(true);
         assert!(clone.check(&url).is_ok());
+    }
+
+    /// The addresses of a host name that a policy lets through.
+    fn let_through(policy: &AddressPolicy, name: &str, found: &[&str]) -> Vec<String> {
+        let found = found
+            .iter()
+            .map(|ip| SocketAddr::new(ip.parse().unwrap(), 0));
+        let admitted = policy.admitted(name, found.collect()).unwrap_or_default();
+        admitted
+            .iter()
+            .map(|address| address.ip().to_string())
+            .collect()
+    }
+
+    #[test]
+    fn network_of_a_server_is_told_by_its_answers_and_never_rises() {
+        let (inside, outside) = (Some("10.9.9.9"), Some("93.184.216.34"));
+        let internal = Url::parse("http://10.1.1.1/register").unwrap();
+        for (before, answers, expected) in [
+            (PartyNetwork::Unknown, &[][..], PartyNetwork::Unknown),
+            (PartyNetwork::Unknown, &[inside], PartyNetwork::Private),
+            (
+                PartyNetwork::Unknown,
+                &[inside, inside],
+                PartyNetwork::Private,
+            ),
+            (PartyNetwork::Unknown, &[outside], PartyNetwork::Elsewhere),
+            // A proxy hides the peer.
+            (PartyNetwork::Unknown, &[None], PartyNetwork::Elsewhere),
+            (
+                PartyNetwork::Unknown,
+                &[Some("127.0.0.1")],
+                PartyNetwork::Elsewhere,
+            ),
+            (
+                PartyNetwork::Unknown,
+                &[outside, inside],
+                PartyNetwork::Elsewhere,
+            ),
+            (
+                PartyNetwork::Unknown,
+                &[inside, outside],
+                PartyNetwork::Elsewhere,
+            ),
+            (
+                PartyNetwork::Unknown,
+                &[inside, outside, inside],
+                PartyNetwork::Elsewhere,
+            ),
+            (PartyNetwork::Private, &[], PartyNetwork::Private),
+            (
+                PartyNetwork::Private,
+                &[outside, inside],
+                PartyNetwork::Elsewhere,
+            ),
+            (PartyNetwork::Elsewhere, &[inside], PartyNetwork::Elsewhere),
+        ] {
+            let policy = of_server("http://mcp.example/mcp", before);
+            let server = Url::parse("http://mcp.example/.well-known/x").unwrap();
+            for peer in answers {
+                policy.note_answer(&server, peer.map(|peer| peer.parse().unwrap()));
+                // Others say nothing about it.
+                let other = Url::parse("http://other.example/").unwrap();
+                policy.note_answer(&other, Some("10.9.9.9".parse().unwrap()));
+            }
+            assert_eq!(policy.party_network(), expected, "{before:?} {answers:?}");
+            let is_private = expected == PartyNetwork::Private;
+            assert_eq!(policy.check(&internal).is_ok(), is_private, "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn lookup_alone_lets_no_name_lead_into_a_private_network_but_that_of_the_server() {
+        for (network, name, found, expected) in [
+            (
+                PartyNetwork::Unknown,
+                "mcp.example",
+                &["10.9.9.9"][..],
+                &["10.9.9.9"][..],
+            ),
+            (
+                PartyNetwork::Unknown,
+                "mcp.example",
+                &["10.9.9.9", "93.184.216.34"],
+                &["93.184.216.34"],
+            ),
+            (PartyNetwork::Unknown, "mcp.example", &["127.0.0.1"], &[]),
+            (
+                PartyNetwork::Unknown,
+                "mcp.example",
+                &["169.254.169.254"],
+                &[],
+            ),
+            (PartyNetwork::Unknown, "other.example", &["10.9.9.9"], &[]),
+            (
+                PartyNetwork::Private,
+                "other.example",
+                &["10.9.9.9"],
+                &["10.9.9.9"],
+            ),
+            (PartyNetwork::Elsewhere, "mcp.example", &["10.9.9.9"], &[]),
+            (
+                PartyNetwork::Elsewhere,
+                "mcp.example",
+                &["93.184.216.34"],
+                &["93.184.216.34"],
+            ),
+        ] {
+            let policy = of_server("http://mcp.example/mcp", network);
+            assert_eq!(
+                let_through(&policy, name, found),
+                expected,
+                "{network:?} {name} {found:?}"
+            );
+        }
     }
 }

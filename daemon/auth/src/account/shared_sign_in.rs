@@ -200,7 +200,10 @@ impl Account {
         let Some(token) = &login.secrets.refresh else {
             return Err(TokenRequestError::Rejected("the login has ended".into()));
         };
-        let endpoints = self.endpoints().await.map_err(|why| failed(&why))?;
+        let endpoints = self
+            .endpoints_of(&login.record)
+            .await
+            .map_err(|why| failed(&why))?;
         let asked = LoginRecord {
             audience: borrower.audience.clone(),
             ..login.record.clone()

@@ -113,7 +113,10 @@ impl Account {
         let granted = match (&record.shares, &secrets.refresh) {
             (Some(_), _) if record.refreshable => self.borrow_token(record).await,
             (None, Some(token)) => {
-                let endpoints = self.endpoints().await.map_err(AuthError::Unavailable)?;
+                let endpoints = self
+                    .endpoints_of(record)
+                    .await
+                    .map_err(AuthError::Unavailable)?;
                 endpoints
                     .refresh(record, &self.credentials(login), token)
                     .await
