@@ -76,7 +76,7 @@ impl AuthServerClient {
         })
     }
 
-    /// What is known of the network from which the server answers.
+    /// The network from which the server answers, as far as its answers have shown it.
     pub(super) fn party_network(&self) -> PartyNetwork {
         self.policy.party_network()
     }

@@ -87,12 +87,13 @@ async fn discover_unlimited(account: &Account) -> Result<DiscoveredIssuer, AuthE
     let challenge = account.challenge().unwrap_or_default();
     let mut challenge = BearerChallenge::parse(&challenge, server);
     let asks_first = client.party_network() == PartyNetwork::Unknown;
-    let asked = match asks_first || challenge.resource_metadata.is_none() {
-        true => request_challenge(&client, server).await,
-        false => None,
+    let asked = if asks_first || challenge.resource_metadata.is_none() {
+        request_challenge(&client, server).await
+    } else {
+        None
     };
     if asks_first && client.party_network() != PartyNetwork::Elsewhere {
-        // What names private addresses has to come from there: the challenge before may have come from elsewhere.
+        // The stored challenge may come from another network, and must not name private addresses.
         challenge.resource_metadata = None;
     }
     if challenge.resource_metadata.is_none()

@@ -76,7 +76,7 @@ pub(super) struct LoginRecord {
     pub(super) resources: Vec<String>,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
-    /// Whether a server in a private network named these endpoints; absent in records of versions that did not store it.
+    /// True if a server in a private network named these endpoints. Versions that did not store it left it out.
     pub(super) private: Option<bool>,
     /// How the client authenticates.
     pub(super) client_auth: Option<ClientAuthMethod>,

@@ -65,7 +65,7 @@ impl Tool {
         }
     }
 
-    /// Whether its override has arguments that callers neither see nor give.
+    /// True if its override has arguments that callers neither see nor give.
     pub fn has_fixed_arguments(&self) -> bool {
         let overridden = self.overridden.as_ref();
         overridden.is_some_and(|overridden| !overridden.fixed.is_empty())

@@ -18,7 +18,7 @@ use mux_audit::CallAuditGuard;
 use mux_catalog::{Tool, ToolSet};
 use mux_upstream::{CallError, RequestOptions, Server, Session};
 
-/// What policy decided on, before the call was queued.
+/// The call that policy has decided on, before it was queued.
 pub(super) struct PermittedCall {
     pub(super) tool: Arc<Tool>,
     /// All tools of the session at that time.

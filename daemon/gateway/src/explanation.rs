@@ -137,8 +137,12 @@ impl Gateway {
             self.graphql_function(server, tool, known, supposed.scope)
         });
         if let Some(function) = function {
-            let asked = (&question, supposed.scope, ruling);
-            let stricter = explain_graphql(&function, asked, &explanation, &mut notes);
+            let asked = GraphqlQuestion {
+                question: &question,
+                scope: supposed.scope,
+                ruling,
+            };
+            let stricter = explain_graphql(&function, &asked, &explanation, &mut notes);
             explanation = stricter.unwrap_or(explanation);
         }
         Ok(CallExplanation {
@@ -152,13 +156,25 @@ impl Gateway {
     }
 }
 
+/// The question on a GraphQL call, with all that decides on the functions that it reaches.
+struct GraphqlQuestion<'a> {
+    question: &'a PolicyQuestion<'a>,
+    scope: &'a Scope,
+    ruling: EffectivePolicy<'a>,
+}
+
 /// For a GraphQL call: the explanation of the strictest function that the call reaches, if that decides.
 fn explain_graphql(
     function: &GraphqlFunction,
-    (question, scope, ruling): (&PolicyQuestion<'_>, &Scope, EffectivePolicy<'_>),
+    asked: &GraphqlQuestion<'_>,
     own: &VerdictExplanation,
     notes: &mut Vec<String>,
 ) -> Option<VerdictExplanation> {
+    let &GraphqlQuestion {
+        question,
+        scope,
+        ruling,
+    } = asked;
     let values = match question.given {
         // A call that is denied anyway is not examined.
         GivenArguments::Values(_) if own.verdict.action == RuleAction::Deny => return None,
@@ -196,9 +212,10 @@ fn explain_graphql(
             ),
             FieldTool::Unlisted => (unlisted_target(question.server(), field), None),
             FieldTool::Unreachable => {
-                let (server, function) = (question.server(), field.function);
                 mistake = Some(format!(
-                    "its query reaches `{server}.{function}`, which cannot be reached"
+                    "its query reaches `{}.{}`, which cannot be reached",
+                    question.server(),
+                    field.function
                 ));
                 return ControlFlow::Break(());
             }

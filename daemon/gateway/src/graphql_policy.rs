@@ -52,7 +52,7 @@ pub(super) struct GraphqlFunction {
     source: Option<Arc<dyn Source>>,
     /// All tools of the session.
     tools: Arc<ToolSet>,
-    /// Those that the caller sees.
+    /// The tools of the session that the caller sees.
     visible: Arc<ToolSet>,
     /// Globs of the functions that the entry excludes.
     exclude: Vec<String>,
@@ -60,7 +60,7 @@ pub(super) struct GraphqlFunction {
     overridden: Vec<String>,
 }
 
-/// What a field of a root type is to the caller.
+/// The tool behind a field of a root type, for one caller.
 pub(super) enum FieldTool<'a> {
     Offered(&'a Arc<Tool>),
     /// The session does not list the function.
@@ -132,22 +132,23 @@ impl GraphqlFunction {
     /// The tool that a field's function is. An override of a function that is not listed, or that cannot be applied,
     /// may be what keeps callers from the function, and a document bypasses arguments that an override fixes.
     pub(super) fn field_tool(&self, scope: &Scope, server: &str, function: &str) -> FieldTool<'_> {
-        let Some(listed) = self.tools.find_by_server_name(function) else {
-            let mut overridden = self.overridden.iter();
-            return match scope.hides_tool(server, function, &self.exclude)
-                || overridden.any(|name| spell(name) == spell(function))
-            {
-                true => FieldTool::Unreachable,
-                false => FieldTool::Unlisted,
+        if let Some(listed) = self.tools.find_by_server_name(function) {
+            return if self.is_reachable(listed) {
+                FieldTool::Offered(listed)
+            } else {
+                FieldTool::Unreachable
             };
-        };
-        match self.is_reachable(listed) {
-            true => FieldTool::Offered(listed),
-            false => FieldTool::Unreachable,
+        }
+        let mut overridden = self.overridden.iter();
+        let is_overridden = overridden.any(|name| spell(name) == spell(function));
+        if is_overridden || scope.hides_tool(server, function, &self.exclude) {
+            FieldTool::Unreachable
+        } else {
+            FieldTool::Unlisted
         }
     }
 
-    /// Whether a document may reach this tool, if its pin does not refuse it.
+    /// A document may reach this tool, if its pin does not refuse it.
     fn is_reachable(&self, tool: &Tool) -> bool {
         let visible = self.visible.find_by_server_name(tool.server_name());
         visible.is_some() && !tool.has_fixed_arguments()
@@ -284,7 +285,8 @@ impl CallerQuestion {
         let defaults_count = !function.takes_any_document() || own.is_default();
         let mut judged = PolicyJudgment::of(own);
         let mut asking = BTreeSet::new();
-        let (mut known, mut reached) = (HashSet::new(), Vec::new());
+        let mut known = HashSet::new();
+        let mut reached = Vec::new();
         let mut fault = None;
         let began = Instant::now();
         let mut judge = |field: &mut EquivalentField<'_, '_>| {

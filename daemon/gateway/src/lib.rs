@@ -9,8 +9,8 @@
 //! - `permission` alone asks policy, before anything about a call's arguments is revealed; rules on arguments decide on
 //!   the text that is sent. `explanation` says what policy would answer, without a call; `approval` requests approval
 //!   through `mux-approvals`.
-//! - `graphql_policy` decides on what a GraphQL document or selection does: each field of a root type counts as its
-//!   function. It runs outside the runtime's threads and within limits.
+//! - `graphql_policy` decides on what a GraphQL document or selection does: each field of a root type counts as the tool
+//!   that its function is. It runs outside the runtime's threads and within limits.
 //! - `arguments` parses arguments, long ones off the runtime's threads; `resolve_tool` finds the tool that a call would
 //!   reach; `dispatch` checks the tool again before its call is sent; `call_attempts` decides whether a call may be
 //!   sent again; `call_fault` words the errors of calls; `result_secrets` looks for secrets in what servers answer.

@@ -49,7 +49,7 @@ pub struct AddressPolicy {
     proxies: Arc<[String]>,
 }
 
-/// What is known of the network of a party behind a host name.
+/// The network of a party behind a host name, as far as its answers have shown it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PartyNetwork {
     /// It has not answered yet.
@@ -82,8 +82,7 @@ pub enum AddressRefusal {
 }
 
 impl AddressPolicy {
-    /// What an MCP server may name: public addresses, and those of its own class. `network` counts if a host name says
-    /// nothing else.
+    /// An MCP server may name public addresses and those of its own class. `network` counts for servers with a host name.
     pub fn of_server(server: &Url, proxies: &Arc<[String]>, network: PartyNetwork) -> Self {
         let class = class_of_url(server).unwrap_or(AddressClass::Public);
         let own_host = server
@@ -163,7 +162,7 @@ impl AddressPolicy {
         };
     }
 
-    /// What is known of the party's network.
+    /// The party's network, as far as its answers have shown it.
     pub fn party_network(&self) -> PartyNetwork {
         *self.network.lock()
     }
@@ -232,7 +231,8 @@ impl AddressPolicy {
         name: &str,
         found: Vec<SocketAddr>,
     ) -> Result<Vec<SocketAddr>, RefusedHostName> {
-        let (proxy, named) = (self.is_proxy(name), self.names_host(name));
+        let proxy = self.is_proxy(name);
+        let named = self.names_host(name);
         let is_private = |address: &SocketAddr| class_of(address.ip()) == AddressClass::Private;
         // It is asked where it is. What it says counts by the address from which it answers.
         let is_asked = self.party_network() == PartyNetwork::Unknown
@@ -566,7 +566,8 @@ mod tests {
 
     #[test]
     fn network_of_a_server_is_told_by_its_answers_and_never_rises() {
-        let (inside, outside) = (Some("10.9.9.9"), Some("93.184.216.34"));
+        let inside = Some("10.9.9.9");
+        let outside = Some("93.184.216.34");
         let internal = Url::parse("http://10.1.1.1/register").unwrap();
         for (before, answers, expected) in [
             (PartyNetwork::Unknown, &[][..], PartyNetwork::Unknown),

@@ -1,7 +1,7 @@
 //! A regular expression as a test of an argument.
 //!
 //! Invariant: an expression that has a match beginning with an absolute path or a `file:` URL may match every path that
-//! leads anywhere, because its base is unknown; and one that matches a text may match it in another case.
+//! leads anywhere, because its base is unknown. An expression that matches a text may match it in another case.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};

@@ -434,7 +434,9 @@ async fn of_kept(
             DescriptionOrigin::Far(far) => far.base.clone(),
         },
     };
-    let (version, fetched, private) = (kept.version.clone(), kept.fetched, kept.private);
+    let version = kept.version.clone();
+    let fetched = kept.fetched;
+    let private = kept.private;
     let making = Arc::clone(making);
     let read = move || {
         let private = private.map(|private| making.may_name_private(private));

@@ -128,7 +128,7 @@ impl SourceConfig {
         ApiClient::new(&self.name, &self.settings, (base, origins), schemes, with)
     }
 
-    /// Whether a description that came from a private network, or did not, may name addresses there: only if no
+    /// True if a description that came from a private network may name addresses there: only if no
     /// description of this entry came from elsewhere before. Waits for the disk.
     pub(super) fn may_name_private(&self, private: bool) -> bool {
         let (name, written) = (&self.name, &self.settings.written);

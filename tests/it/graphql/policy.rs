@@ -206,14 +206,13 @@ fn every_way_to_an_overridden_function_ends_like_a_call_of_its_tool() {
         let mut agent = Agent::legacy(&env, &["--agent", "small"], json!({}));
         let mut through =
             Agent::legacy(&env, &["--agent", "small", "--passthrough=blog"], json!({}));
-        let named = match entry.contains("edition") {
-            true => "edition",
-            false => "query.version",
+        let named = if entry.contains("edition") {
+            "edition"
+        } else {
+            "query.version"
         };
-        let (document, select) = (
-            json!({ "query": "{ query { version } }" }),
-            json!({ "$select": "{ version }" }),
-        );
+        let document = json!({ "query": "{ query { version } }" });
+        let select = json!({ "$select": "{ version }" });
         let mut ends = Vec::new();
         for (tool, arguments) in [
             (named, json!({})),

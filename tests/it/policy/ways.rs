@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// The number of configurations; each is tried on all ways.
 const CASES: u32 = 10;
 
-/// An agent that calls tools by path, and one that has the tools of a server as its own.
+/// Two connections of one agent: the first calls tools by path, the second has the tools of a server as its own.
 struct Callers<'a> {
     env: &'a TestEnv,
     server: &'static str,
