@@ -10,10 +10,8 @@ mod clients;
 mod configs;
 mod expressions;
 mod frames;
-mod json;
 mod programs;
 mod schemas;
-mod speech;
 mod values;
 mod workers;
 

@@ -16,7 +16,7 @@
 //!   data; `snapshot` makes homes with or without V8 snapshots.
 //! - `discovery` has graded queries over sets of tools, and judges a ranking.
 //! - `differential` compares muxd with the official SDKs, on a server that is driven from data.
-//! - `canary` limits the daemon's longest poll and memory growth, `chance` and `dice` are seeded randomness, `left_out`
+//! - `canary` limits the daemon's longest poll and memory growth, `dice` is seeded randomness, `left_out`
 //!   skips tests whose tools are missing.
 //!
 //! Invariants: a daemon is gone when its home is dropped. No test waits by sleeping.
@@ -25,7 +25,6 @@ pub mod agent;
 pub mod authority;
 pub mod browser;
 pub mod canary;
-pub mod chance;
 pub mod clients;
 pub mod dice;
 pub mod differential;

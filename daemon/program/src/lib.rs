@@ -27,7 +27,7 @@ mod step_order;
 mod template;
 
 #[cfg(test)]
-mod proptests;
+mod fuzz;
 
 pub use self::program_mistake::{combine_faults, short_text};
 use std::collections::BTreeSet;

@@ -2,18 +2,17 @@
 
 use std::{fs, path::PathBuf};
 
+use mux_chance::{
+    broken,
+    damage::{Damage, damage},
+    holds, json,
+};
 use mux_tests::{
     TestEnv,
-    chance::{broken, holds},
     frames::{Silence, Wire},
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::Value;
-
-use super::{
-    frames::{Damage, damage},
-    json,
-};
 
 /// Every recorded request except those that stop the daemon.
 fn recorded() -> Vec<Value> {

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
+use mux_chance::{damage::damage, holds};
 use mux_config::{Config, environment::Environment};
 use mux_sandbox::ProgramLimits;
 use mux_settings::Settings;
-use mux_tests::chance::holds;
 use mux_wire::MAX_FRAME_BYTES;
 use proptest::{collection::vec, prelude::*, sample::select};
-
-use super::frames::damage;
 
 const TABLES: &[&str] = &[
     "servers.a",

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use mux_tests::chance::holds;
+use mux_chance::{damage::damage, holds};
 use mux_wire::{
     CallTarget, ConsoleLevel, FRAME_VERSION, Fault, FaultKind, FromWorker, Program, ToWorker,
     decode_frame, encode_frame, read_frame,
@@ -114,40 +114,6 @@ fn to_worker() -> impl Strategy<Value = ToWorker> {
             call,
             outcome: Err(fault)
         }),
-    ]
-}
-
-/// Damage to bytes at some place.
-#[derive(Clone, Debug)]
-pub(super) enum Damage {
-    Flip(prop::sample::Index, u8),
-    Cut(prop::sample::Index),
-    Insert(prop::sample::Index, Vec<u8>),
-}
-
-impl Damage {
-    pub(super) fn apply(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Flip(place, mask) if !bytes.is_empty() => {
-                let place = place.index(bytes.len());
-                bytes[place] ^= mask;
-            }
-            Self::Flip(..) => {}
-            Self::Cut(place) => bytes.truncate(place.index(bytes.len() + 1)),
-            Self::Insert(place, more) => {
-                let place = place.index(bytes.len() + 1);
-                bytes.splice(place..place, more.iter().copied());
-            }
-        }
-    }
-}
-
-pub(super) fn damage() -> impl Strategy<Value = Damage> {
-    let place = any::<prop::sample::Index>;
-    prop_oneof![
-        (place(), 1..=u8::MAX).prop_map(|(place, mask)| Damage::Flip(place, mask)),
-        place().prop_map(Damage::Cut),
-        (place(), vec(any::<u8>(), 1..9)).prop_map(|(place, more)| Damage::Insert(place, more)),
     ]
 }
 

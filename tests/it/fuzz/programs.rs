@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use mux_chance::{broken, holds};
 use mux_sandbox::ProgramLimits;
-use mux_tests::chance::{broken, holds};
 use mux_wire::FaultKind;
 use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::runtime::Runtime;

@@ -1,11 +1,9 @@
 //! Schemas of servers, which may be any JSON.
 
-use mux_tests::chance::holds;
+use mux_chance::{holds, json};
 use mux_typegen::{ServerDecl, ToolDecl, declarations, signature, tool_declaration};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value};
-
-use super::json;
 
 /// The documented 64 KiB of types, and room for a description and the frame.
 const MOST: usize = 64 * 1024 + 8 * 1024;

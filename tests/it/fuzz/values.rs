@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
+use mux_chance::{broken, holds, json};
 use mux_sandbox::{ProgramLimits, RunRequest};
-use mux_tests::{
-    chance::{broken, holds},
-    pool::{self, Nothing},
-};
+use mux_tests::pool::{self, Nothing};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::{json, pool_in};
+use super::pool_in;
 
 #[test]
 fn fuzz_values_pass_through_a_program_unchanged() {

@@ -1,5 +1,7 @@
 //! Workers that send arbitrary frames, and what the pool lets through.
 
+mod speech;
+
 use std::{
     sync::{
         Arc,
@@ -9,17 +11,16 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use mux_chance::{broken, holds};
 use mux_sandbox::{Pool, PoolSettings, ProgramLimits, ToolHost};
-use mux_tests::{
-    chance::{broken, holds},
-    pool,
-};
+use mux_tests::pool;
 use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use proptest::prelude::*;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{HANG, speech::Speech};
+use self::speech::Speech;
+use super::HANG;
 
 /// The maximum length of an error's text, with the mark where it is cut.
 const MAX_TEXT: usize = (16 << 10) + 3;

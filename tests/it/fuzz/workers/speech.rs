@@ -8,10 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mux_chance::damage::{Damage, damage};
 use mux_wire::{FRAME_VERSION, FromWorker, encode_frame};
 use proptest::{collection::vec, prelude::*};
 
-use super::frames::{Damage, damage, from_worker};
+use crate::fuzz::frames::from_worker;
 
 #[derive(Clone, Debug)]
 pub(super) struct Speech {
