@@ -1,8 +1,8 @@
 //! The ways in which a server may read a string or number among the arguments.
 //!
 //! A file can be written as many paths, and a resource as many URLs. How the server reads a string is not known here,
-//! so each string has several readings. A rule that allows must hold for all of them; a rule that denies or asks is met
-//! by any of them.
+//! so each string has several readings: spellings of the same value, and other values that a server could read. A rule
+//! that allows must hold for all spellings; a rule that denies or asks is met by any reading.
 //!
 //! Invariant: readings depend on the text alone. No file is accessed and no link followed.
 
@@ -16,6 +16,8 @@ use super::absolute_path::{AbsolutePath, PathContainment};
 
 /// How many times percent signs are decoded: once too often does no harm, once too few may.
 const MAX_PERCENT_DECODINGS: usize = 3;
+/// The largest exponent that is written out: beyond it are no numbers that a rule writes digit by digit.
+const MAX_DECIMAL_EXPONENT: i32 = 40;
 /// Schemes of URLs whose slashes after the scheme may be missing or doubled.
 const SPECIAL_URL_SCHEMES: &[&str] = &["http", "https", "ws", "wss", "ftp", "file"];
 
@@ -56,9 +58,7 @@ impl<'a> ArgumentReadings<'a> {
             }
         }
         let mut also = Vec::new();
-        // The text that JSON uses for that number.
-        let number = lenient_number(text).and_then(|number| Some(whole(&number)?.to_string()));
-        also.extend(number.filter(|number| number != text));
+        also.extend(plain_decimal(text).filter(|number| number != text));
         for text in readings.all() {
             if let Some(path) = file_path(text) {
                 also.push(path);
@@ -86,6 +86,7 @@ impl<'a> ArgumentReadings<'a> {
         if whole(number).is_some() {
             also.push(format!("{shortest}.0"));
         }
+        also.extend(plain_decimal(&number.to_string()));
         also.retain(|text| *text != shortest);
         Self {
             same: vec![shortest.into()],
@@ -93,20 +94,29 @@ impl<'a> ArgumentReadings<'a> {
         }
     }
 
+    /// A server may decode a text before it resolves the dots of a path, or after that.
     fn add_same(&mut self, text: &str) {
-        let mut decoded = Cow::Borrowed(text);
+        let mut texts = vec![text.to_owned()];
         for _ in 0..=MAX_PERCENT_DECODINGS {
-            let plain = tidy(&decoded);
-            let url = normal_url(&decoded);
-            for reading in [Some(decoded.clone().into_owned()), plain, url.clone()] {
-                let reading = reading.filter(|reading| !self.same.iter().any(|it| it == reading));
-                self.same.extend(reading.map(Cow::Owned));
+            let mut decoded: Vec<String> = Vec::new();
+            for text in texts {
+                let (url, plain) = (normal_url(&text), tidy(&text));
+                for encoded in [Some(&text), url.as_ref(), plain.as_ref()]
+                    .into_iter()
+                    .flatten()
+                {
+                    let next = percent_decode_str(encoded).decode_utf8_lossy();
+                    if next != text && !decoded.iter().any(|known| *known == next) {
+                        decoded.push(next.into_owned());
+                    }
+                }
+                for reading in [Some(text), plain, url].into_iter().flatten() {
+                    if !self.same.iter().any(|known| *known == reading) {
+                        self.same.push(Cow::Owned(reading));
+                    }
+                }
             }
-            let next = percent_decode_str(url.as_deref().unwrap_or(&decoded)).decode_utf8_lossy();
-            if next == *decoded {
-                break;
-            }
-            decoded = Cow::Owned(next.into_owned());
+            texts = decoded;
         }
     }
 
@@ -257,6 +267,54 @@ pub(super) fn lenient_number(text: &str) -> Option<Number> {
     Number::from_f64(if negative { -real } else { real })
 }
 
+/// The number that a lenient server may read, without exponent, sign or needless zeros, as rules write it. All digits
+/// are kept: a server may read more of them than fit into a JSON number.
+fn plain_decimal(text: &str) -> Option<String> {
+    let kept = text.trim().chars().filter(|c| !matches!(c, '_' | ','));
+    let text = kept.collect::<String>().to_lowercase();
+    let (negative, number) = match text.strip_prefix(['+', '-']) {
+        Some(number) => (text.starts_with('-'), number),
+        None => (false, text.as_str()),
+    };
+    if ["0x", "0o", "0b"]
+        .iter()
+        .any(|radix| number.starts_with(radix))
+    {
+        return Some(whole(&lenient_number(&text)?)?.to_string());
+    }
+    let (mantissa, exponent) = number.split_once('e').unwrap_or((number, "0"));
+    let exponent: i32 = exponent.parse().ok()?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut digits = format!("{whole}{fraction}");
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || exponent.abs() > MAX_DECIMAL_EXPONENT {
+        return None;
+    }
+    // The position of the point among the digits.
+    let point = i32::try_from(whole.len()).ok()? + exponent;
+    if let Ok(before) = usize::try_from(-point) {
+        digits.insert_str(0, &"0".repeat(before));
+    }
+    let point = usize::try_from(point).unwrap_or(0);
+    if digits.len() < point {
+        digits.push_str(&"0".repeat(point - digits.len()));
+    }
+    let (whole, fraction) = digits.split_at(point);
+    let (whole, fraction) = (
+        whole.trim_start_matches('0'),
+        fraction.trim_end_matches('0'),
+    );
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let mut decimal = match fraction {
+        "" => whole.to_owned(),
+        fraction => format!("{whole}.{fraction}"),
+    };
+    if negative && decimal != "0" {
+        decimal.insert(0, '-');
+    }
+    Some(decimal)
+}
+
 /// Whether a server could read the text as a number, although JSON does not.
 pub(super) fn may_be_a_number(text: &str) -> bool {
     let first = text.chars().find(|c| c.is_alphanumeric() || *c == '∞');
@@ -282,6 +340,41 @@ mod tests {
     }
 
     #[test]
+    fn decimals_keep_every_digit_and_lose_needless_characters() {
+        for (text, decimal) in [
+            ("+9007199254740993", "9007199254740993"),
+            ("18446744073709551616.0", "18446744073709551616"),
+            ("025E-2", "0.25"),
+            ("1.005e2", "100.5"),
+            (".5", "0.5"),
+            ("5.", "5"),
+            ("-000.10", "-0.1"),
+            ("-0.0", "0"),
+            ("1e3", "1000"),
+            ("1,000_000", "1000000"),
+            (" 0x65 ", "101"),
+        ] {
+            assert_eq!(plain_decimal(text).as_deref(), Some(decimal), "{text}");
+        }
+        for text in [
+            "",
+            ".",
+            "e5",
+            "1e",
+            "1e999999999999",
+            "1e41",
+            "1.2.3",
+            "0x",
+            "a",
+            "1a",
+            "--1",
+            "nan",
+        ] {
+            assert_eq!(plain_decimal(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn readings_include_every_spelling_of_a_path_or_url() {
         for (written, meant) in [
             ("/srv/../etc/passwd", "/etc/passwd"),
@@ -294,6 +387,8 @@ mod tests {
             ("/etc/passwd/", "/etc/passwd"),
             ("file:///srv/../etc/passwd", "file:///etc/passwd"),
             ("file:///srv/%2e%2e/etc/passwd", "/etc/passwd"),
+            ("file:///etc/x%2fy/../../passwd", "/etc/passwd"),
+            ("file:///etc/x%2fy/../passwd", "/etc/passwd"),
             ("FILE:/etc/passwd", "file:///etc/passwd"),
             ("file://localhost/etc/passwd", "/etc/passwd"),
             ("/etc/passwd", "file:///etc/passwd"),

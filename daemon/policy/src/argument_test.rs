@@ -30,9 +30,9 @@ pub(super) const MAX_UNAPPROVED_REGEX_BYTES: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TestResult {
     No,
-    /// It holds for some readings of the value only.
+    /// It holds for some spellings of the value only, or for another value that a server could read.
     Maybe,
-    /// It holds for every reading.
+    /// It holds for every spelling of the value.
     Yes,
 }
 

@@ -173,4 +173,6 @@ fn default_verdict(question: &PolicyQuestion<'_>) -> PolicyVerdict {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use mux_config::Config;
 
-const HOME: &str = if cfg!(windows) {
+pub(super) const HOME: &str = if cfg!(windows) {
     r"C:\Users\me"
 } else {
     "/home/me"
