@@ -223,7 +223,7 @@ impl ApiClient {
         Ok(headers)
     }
 
-    pub(super) fn url(&self, request: &ApiRequest) -> Result<Url, CallFailure> {
+    pub(crate) fn url(&self, request: &ApiRequest) -> Result<Url, CallFailure> {
         let unreadable = || CallFailure::Unfit("the address of the call cannot be read".into());
         let (base, own) = match self.base.split_once('?') {
             Some((base, query)) => (base, Some(query)),

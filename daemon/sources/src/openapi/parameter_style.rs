@@ -110,7 +110,7 @@ impl ParameterEncoding {
 
     /// Encodes pairs of a query, a form or cookies. Null is omitted.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<EncodedPair> {
-        let own = self.encoded(name);
+        let own = self.encoded_name(name);
         let between = match (self.style, self.letters) {
             (ParameterStyle::Space, AllowedCharacters::Any) => " ",
             (ParameterStyle::Space, _) => "%20",
@@ -366,6 +366,10 @@ mod tests {
         assert_eq!(
             of(AllowedCharacters::Reserved).pairs("q", &value)[0].1,
             "a%20b/c?d%26e=f%23g%2B%C3%BC"
+        );
+        assert_eq!(
+            of(AllowedCharacters::Reserved).pairs("q", &json!({ "a=b": "c=d" })),
+            [("a%3Db".to_owned(), "c=d".to_owned())]
         );
         let nested = json!({ "a": [{ "b": 1 }, null], "c": null });
         let deep = ParameterEncoding {

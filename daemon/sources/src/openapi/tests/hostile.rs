@@ -5,7 +5,9 @@ use std::{sync::mpsc, thread, time::Duration};
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{FunctionSelection, OpenApiDescription, openapi_document::OpenApiDocument},
+    super::{
+        FunctionSelection, OpenApiDescription, on_reader_thread, openapi_document::OpenApiDocument,
+    },
     entry, everything,
 };
 
@@ -48,6 +50,21 @@ fn json_of(schema: &Value) -> Value {
 fn arguments(description: &OpenApiDescription) -> Vec<Value> {
     let tools = description.tools().into_iter();
     tools.map(|tool| tool["inputSchema"].clone()).collect()
+}
+
+#[test]
+fn deepest_description_is_read_or_refused_and_does_not_end_the_daemon() {
+    for depth in [60, 126, 128, 400] {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        for text in [
+            format!("openapi: 3.1.0\npaths: {{}}\nx-deep: {open}{close}\n"),
+            format!("{{ \"openapi\": \"3.1.0\", paths: {{}}, \"x-deep\": {open}{close} }}"),
+        ] {
+            let read = || OpenApiDescription::read(&text, &entry(), &everything());
+            let read = on_reader_thread(read);
+            assert_eq!(read.is_ok(), depth < 128, "{depth}: {read:?}");
+        }
+    }
 }
 
 #[test]
