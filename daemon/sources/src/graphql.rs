@@ -14,6 +14,8 @@ mod description_text;
 mod entry_schemes;
 mod equivalent_fields;
 mod function_call;
+#[cfg(test)]
+mod fuzz;
 mod graphql_endpoint;
 mod graphql_response;
 mod introspection;
