@@ -1,6 +1,8 @@
 //! The link to a remote server: streamable HTTP, or HTTP+SSE of 2024-11-05, with the headers and the token of its entry.
 
 mod account_token_provider;
+#[cfg(test)]
+mod fuzz;
 mod http_exchange;
 mod kept_messages;
 mod response_body;

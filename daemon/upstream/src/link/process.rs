@@ -1,5 +1,7 @@
 //! The link to a server that is a process: its start through the keeper, JSON-RPC over its pipes, its standard error.
 
+#[cfg(test)]
+mod fuzz;
 mod process_launcher;
 mod request_ids;
 mod stderr;

@@ -9,6 +9,8 @@
 //! - An answer that cannot be read ends its request with an error, if its id can be read.
 //! - Nothing is repaired silently.
 
+#[cfg(test)]
+mod fuzz;
 mod lenient_json;
 mod repair_value;
 mod repairs;

@@ -1,0 +1,3 @@
+//! Random input for the reader of event streams.
+
+mod events;

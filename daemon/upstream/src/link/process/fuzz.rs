@@ -1,0 +1,3 @@
+//! Random input on the pipes of a server.
+
+mod stdio;

@@ -1,0 +1,3 @@
+//! Random input for the reader of messages.
+
+mod messages;
