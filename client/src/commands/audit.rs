@@ -4,6 +4,8 @@
 
 mod audit_files;
 mod audit_filter;
+#[cfg(test)]
+mod fuzz;
 
 use std::{process::ExitCode, time::Duration};
 

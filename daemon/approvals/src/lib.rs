@@ -37,6 +37,8 @@ mod call_journal;
 mod call_log;
 mod decide;
 mod desktop_notifier;
+#[cfg(test)]
+mod fuzz;
 mod grants;
 mod hold;
 mod owner_files;

@@ -41,6 +41,8 @@ mod discarded_files;
 mod egress_forwarder;
 mod egress_proxy;
 mod enforceable;
+#[cfg(test)]
+mod fuzz;
 mod grant_record;
 mod granted_paths;
 mod hidden_paths;

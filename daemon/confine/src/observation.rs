@@ -50,13 +50,13 @@ pub(super) enum FileAccess {
 
 /// The observations in a file. It may not exist: the server was not started.
 pub(super) fn read_observations(path: &Path) -> io::Result<BTreeSet<ObservedAction>> {
-    let text = match fs::read_to_string(path) {
+    let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        text => text?,
+        bytes => bytes?,
     };
-    // The last line may be incomplete.
-    let lines = text.lines();
+    // The last line may be incomplete, and a damaged one costs only itself.
+    let lines = bytes.split(|byte| *byte == b'\n');
     Ok(lines
-        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter_map(|line| serde_json::from_slice(line).ok())
         .collect())
 }

@@ -16,6 +16,8 @@
 
 pub mod atomic_file;
 pub mod file_watcher;
+#[cfg(test)]
+mod fuzz;
 pub mod gzip_text;
 pub mod private_file;
 pub mod rotating_log;

@@ -6,6 +6,8 @@
 mod call_recorder;
 mod call_replayer;
 mod file_format;
+#[cfg(test)]
+mod fuzz;
 mod known_secrets;
 mod mask_secrets;
 

@@ -6,6 +6,8 @@
 mod description_bytes;
 mod description_cache;
 mod description_fetcher;
+#[cfg(test)]
+mod fuzz;
 
 use std::{
     fmt,

@@ -15,6 +15,8 @@ mod call_result;
 mod dot_segments;
 mod entry_state;
 mod error_reason;
+#[cfg(test)]
+mod fuzz;
 mod link_header;
 mod next_page;
 mod pagination;

@@ -42,6 +42,13 @@ struct CacheFileHeader {
     private: Option<bool>,
 }
 
+impl CacheFileHeader {
+    /// `None` for a time that no clock shows.
+    fn fetched(&self) -> Option<SystemTime> {
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.fetched))
+    }
+}
+
 impl DescriptionCache {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
@@ -51,10 +58,13 @@ impl DescriptionCache {
         let text = fs::read_to_string(self.path(name, address)).ok()?;
         let (head, text) = text.split_once('\n')?;
         let head: CacheFileHeader = serde_json::from_str(head).ok()?;
-        (digest(text) == head.digest).then(|| CachedDescription {
+        if digest(text) != head.digest {
+            return None;
+        }
+        Some(CachedDescription {
             text: text.to_owned(),
+            fetched: head.fetched()?,
             version: head.version,
-            fetched: SystemTime::UNIX_EPOCH + Duration::from_secs(head.fetched),
             private: head.private,
         })
     }
@@ -65,7 +75,7 @@ impl DescriptionCache {
         let mut head = String::new();
         io::BufRead::read_line(&mut io::BufReader::new(file), &mut head).ok()?;
         let head: CacheFileHeader = serde_json::from_str(&head).ok()?;
-        Some(SystemTime::UNIX_EPOCH + Duration::from_secs(head.fetched))
+        head.fetched()
     }
 
     /// Returns once it is on disk. If that fails, the next start has to fetch the description again.
@@ -145,7 +155,13 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         let path = files[0].path();
-        let text = fs::read_to_string(&path).unwrap().replace("3.1.0", "3.0.0");
+        let whole = fs::read_to_string(&path).unwrap();
+        let far_off = whole.replace("\"fetched\":1000", "\"fetched\":18446744073709551615");
+        assert_ne!(far_off, whole);
+        fs::write(&path, far_off).unwrap();
+        assert_eq!(shelf.read("a", address), None);
+        assert_eq!(shelf.fetched("a", address), None);
+        let text = whole.replace("3.1.0", "3.0.0");
         fs::write(&path, text).unwrap();
         assert_eq!(shelf.read("a", address), None);
     }

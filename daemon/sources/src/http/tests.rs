@@ -99,7 +99,7 @@ fn settings() -> SourceDefinition {
     }
 }
 
-fn api(base: &str) -> ApiClient {
+pub(super) fn api(base: &str) -> ApiClient {
     api_with(base, &settings(), &[])
 }
 
@@ -134,7 +134,7 @@ fn request(method: Method, path: &str) -> ApiRequest {
     }
 }
 
-fn get(path: &str) -> ApiRequest {
+pub(super) fn get(path: &str) -> ApiRequest {
     request(Method::GET, path)
 }
 

@@ -1,0 +1,3 @@
+//! Random input for what is read back from disk.
+
+mod journals;

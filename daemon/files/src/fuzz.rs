@@ -1,0 +1,3 @@
+//! Random crashes of what writes files.
+
+mod logs;

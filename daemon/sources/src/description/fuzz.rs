@@ -1,0 +1,3 @@
+//! Random input for where descriptions come from.
+
+mod descriptions;

@@ -1,0 +1,3 @@
+//! Random input for the readers of responses.
+
+mod bodies;
