@@ -100,7 +100,7 @@ mod tests {
         let hung = Arc::new(Mutex::new(hung));
         let resolve = move |path: &Path| {
             match path.to_str() {
-                Some("/hung") => drop(hung.lock().recv()),
+                Some("/hung") => _ = hung.lock().recv(),
                 Some("/missing") => return Err(io::ErrorKind::NotFound.into()),
                 _ => {}
             }

@@ -98,7 +98,7 @@ mod tests {
             let (started, blocked) = (Arc::clone(&started), Arc::clone(&blocked));
             let read = move || {
                 started.fetch_add(1, Ordering::Relaxed);
-                drop(blocked.lock().recv());
+                _ = blocked.lock().recv();
                 1
             };
             assert_eq!(reads.read(hung, read).await, None);

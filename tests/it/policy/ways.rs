@@ -8,7 +8,8 @@ use std::{
 };
 
 use axum::{Router, extract::Request, response::IntoResponse};
-use mux_tests::{Agent, GraphqlServer, TestEnv, chance::holds, web::Web};
+use mux_chance::holds;
+use mux_tests::{Agent, GraphqlServer, TestEnv, web::Web};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 
