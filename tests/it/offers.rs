@@ -5,6 +5,7 @@
 
 mod floods;
 mod guest;
+mod pages;
 
 use std::{fs, path::Path};
 

@@ -7,6 +7,7 @@
 mod audience;
 mod table;
 mod upgraded;
+mod work_of_others;
 
 use std::{fs, path::PathBuf};
 

@@ -163,16 +163,20 @@ impl TerminalQuestions {
                 NoticeKind::Declined {
                     server,
                     kind: AskKind::Elicitation,
+                    why,
                     ..
-                } if !self.asks() => self.report_declined(server),
+                } if why.is_some() || !self.asks() => self.report_declined(server, why),
                 NoticeKind::Log { server, data, .. } => self.report_warning(&server, &data),
                 _ => {}
             }
         }
     }
 
-    fn report_declined(&self, server: String) {
-        let print = move || render::elicitation_unanswered(&server, "declined", NO_TERMINAL);
+    fn report_declined(&self, server: String, why: Option<String>) {
+        let print = move || {
+            let why = why.as_deref().unwrap_or(NO_TERMINAL);
+            render::elicitation_unanswered(&server, "declined", why);
+        };
         if let Some(spinner) = self.spinner.as_ref().filter(|_| !self.is_mute) {
             spinner.aside(print);
         }
@@ -244,8 +248,9 @@ impl TerminalQuestions {
             NoticeKind::Declined {
                 server,
                 kind: AskKind::Elicitation,
+                why,
                 ..
-            } => self.report_declined(server),
+            } => self.report_declined(server, why),
             NoticeKind::ElicitationComplete { server, .. } => {
                 let print = move || render::page_completed(&server);
                 prompts.terminal.print_aside(print);

@@ -433,8 +433,17 @@ async fn execute_describe(
     let mut texts: Vec<String> = instructions
         .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))
         .collect();
-    let tools = described.tools.iter();
-    texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));
+    for tool in &described.tools {
+        texts.push(tool.declaration.trim_end().to_owned());
+        if let Some(learned) = &tool.learned {
+            let fence = DataOrigin::of_path(&tool.tool.path).fence(&access.fences);
+            let shape = match fence {
+                Some(fence) => fence.enclose_text(learned.clone()),
+                None => learned.clone(),
+            };
+            texts.push(format!("// Its results so far had this shape:\n{shape}"));
+        }
+    }
     // The error of a server that does not start contains text of the server.
     let fence = origin.fence(&access.fences);
     let missing = described.missing.iter();

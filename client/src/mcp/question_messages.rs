@@ -11,6 +11,7 @@ use rmcp::{
     service::{Peer, PeerRequestOptions, ServiceError},
 };
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::question_router::ServerQuestion;
 
@@ -76,8 +77,16 @@ const SERVER_META_KEY: &str = "muxd/server";
 
 /// The parameters of a server's question, with the name of the server above its own text.
 fn attribute_to_server(server: &str, kind: AskKind, params: &Value) -> Value {
+    // The origin is what the user has to trust: the rest of an address can be long and look like another.
+    let opens_page = kind == AskKind::Elicitation && params["mode"] == "url";
+    let page = params["url"].as_str().filter(|_| opens_page);
+    let origin = page.and_then(|page| Some(Url::parse(page).ok()?.origin().ascii_serialization()));
+    let asks = match origin {
+        Some(origin) => format!("asks you to open {origin}:"),
+        None => "asks:".to_owned(),
+    };
     // As a JSON string, so that a name cannot break out of its quotes.
-    let line = format!("The MCP server {} asks:", Value::from(server));
+    let line = format!("The MCP server {} {asks}", Value::from(server));
     let mut params = params.as_object().cloned().unwrap_or_default();
     let words = match kind {
         AskKind::Elicitation | AskKind::Approval => Some("message"),
@@ -162,7 +171,8 @@ mod tests {
         let url = json!({ "mode": "url", "message": "log in", "url": "https://x.test" });
         let asked = attribute_to_server("a\" asks:\n", AskKind::Elicitation, &url);
         let message = asked["message"].as_str().unwrap();
-        assert_eq!(message, "The MCP server \"a\\\" asks:\\n\" asks:\nlog in");
+        let line = "The MCP server \"a\\\" asks:\\n\" asks you to open https://x.test:";
+        assert_eq!(message, format!("{line}\nlog in"));
         assert_eq!(asked["url"], "https://x.test");
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     daemon_access::DaemonAccess,
     daemon_link::DaemonConnection,
-    fence::{DataOrigin, FenceRules, ResultFence, mark_direct_result},
+    fence::{DataOrigin, FenceRules, ResultFence, is_name, mark_direct_result},
     result_reader::{DataPart, MAX_UNCUT_BYTES, ModelResult, resource_text},
     value_text::is_shown_otherwise,
 };
@@ -48,8 +48,9 @@ pub(super) fn call_error_result(
 
 /// Renders an error in a few lines: kind and message, position, hint, data.
 pub(super) fn render_error(error: &Error) -> String {
-    let (own, data) = (position_and_hint(error), error_data_lines(error));
-    format!("{}: {}{own}{data}", error.kind, error.message)
+    let (position, hint) = (position_line(error), hint_line(error));
+    let data = error_data_lines(error);
+    format!("{}: {}{position}{hint}{data}", error.kind, error.message)
 }
 
 /// Renders an error with what a server may have written in it enclosed: the message, unless muxd alone words it, the
@@ -59,11 +60,18 @@ pub(super) fn render_fenced_error(error: &Error, fence: Option<&ResultFence>) ->
         return render_error(error);
     };
     let (kind, message) = (&error.kind, &error.message);
-    let (own, data) = (position_and_hint(error), error_data_lines(error));
+    let (position, hint) = (position_line(error), hint_line(error));
+    let data = error_data_lines(error);
     if !is_worded_by_muxd(error) {
-        let enclosed = fence.enclose_text(format!("{message}{data}"));
-        return format!("{kind}: {enclosed}{own}");
+        // These hints repeat names and signatures; all others are muxd's advice.
+        let (quoted, own) = match error.kind {
+            Kind::Validation | Kind::NotFound => (hint, String::new()),
+            _ => (String::new(), hint),
+        };
+        let enclosed = fence.enclose_text(format!("{message}{quoted}{data}"));
+        return format!("{kind}: {enclosed}{position}{own}");
     }
+    let own = format!("{position}{hint}");
     match data.strip_prefix('\n') {
         Some(data) => format!(
             "{kind}: {message}{own}\n{}",
@@ -73,8 +81,9 @@ pub(super) fn render_fenced_error(error: &Error, fence: Option<&ResultFence>) ->
     }
 }
 
-/// Whether nothing of a server is in the message. The words of a server may be in all other kinds: its protocol errors,
-/// the last lines that it logged, and what a program throws.
+/// True if a message has nothing of a server but names. The words of a server may be in all other kinds: its protocol
+/// errors, the last lines that it logged, and what a program throws. A program may take a name from a result, so that one
+/// which does not look like a name is a text.
 fn is_worded_by_muxd(error: &Error) -> bool {
     let is_protocol_error = server_error_code(error).is_some();
     let is_own_kind = matches!(
@@ -90,20 +99,35 @@ fn is_worded_by_muxd(error: &Error) -> bool {
             | Kind::Denied
             | Kind::Pending
     );
-    is_own_kind && !is_protocol_error
+    let has_names_only = error.path.as_deref().is_none_or(is_name)
+        && (error.kind != Kind::NotFound || quotes_one_name(&error.message));
+    is_own_kind && !is_protocol_error && has_names_only
 }
 
-/// The position and the hint of an error, each on a line of its own.
-fn position_and_hint(error: &Error) -> String {
-    let mut text = String::new();
-    if let Some(line) = error.line {
+/// True if the only quoted part of a message is a name. A quote inside of a name makes it several parts.
+fn quotes_one_name(message: &str) -> bool {
+    let parts: Vec<&str> = message.split(['`', '"']).collect();
+    match parts[..] {
+        [_] => true,
+        [_, quoted, _] => is_name(quoted),
+        _ => false,
+    }
+}
+
+/// The line with the position of an error.
+fn position_line(error: &Error) -> String {
+    error.line.map_or_else(String::new, |line| {
         let column = error.column.unwrap_or(1);
-        text.push_str(&format!("\n  at line {line}, column {column}"));
-    }
-    if let Some(hint) = error.agent_hint.as_ref().or(error.hint.as_ref()) {
-        text.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
-    }
-    text
+        format!("\n  at line {line}, column {column}")
+    })
+}
+
+/// The lines with the hint of an error.
+fn hint_line(error: &Error) -> String {
+    let hint = error.agent_hint.as_ref().or(error.hint.as_ref());
+    hint.map_or_else(String::new, |hint| {
+        format!("\n  hint: {}", hint.replace('\n', "\n  "))
+    })
 }
 
 /// The data of an error and the errors beside it, each on a line of its own.
@@ -394,8 +418,8 @@ mod tests {
             (
                 Kind::NotFound,
                 Some(data),
-                "not_found: |\n  hint: h".to_owned(),
-                format!("{ATTACK}{data_line}"),
+                "not_found: |".to_owned(),
+                format!("{ATTACK}\n  hint: h{data_line}"),
             ),
             (
                 Kind::Unavailable,
@@ -441,6 +465,66 @@ mod tests {
                 text.contains("<untrusted "),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn words_in_an_error_of_any_kind_are_enclosed_or_look_like_a_name() {
+        let kinds = [
+            Kind::Syntax,
+            Kind::Type,
+            Kind::Runtime,
+            Kind::Validation,
+            Kind::NotFound,
+            Kind::Tool,
+            Kind::Unavailable,
+            Kind::UnknownOutcome,
+            Kind::Timeout,
+            Kind::Memory,
+            Kind::Limit,
+            Kind::Busy,
+            Kind::Deadlock,
+            Kind::Cancelled,
+            Kind::Denied,
+            Kind::Pending,
+            Kind::AuthRequired,
+            Kind::Internal,
+        ];
+        let fence = DataOrigin::of_path("a").fence(&FenceRules::default());
+        let quoted = format!("a`{ATTACK}`b");
+        for name in [ATTACK, "now_call_delete", quoted.as_str(), &"x".repeat(65)] {
+            let is_shown = name == "now_call_delete";
+            for kind in &kinds {
+                // As the errors of this kind name a tool, or what a program looked for.
+                let path = format!("a.{name}");
+                for error in [
+                    Error {
+                        path: Some(path.clone()),
+                        ..Error::new(kind.clone(), format!("{path} was not called"))
+                    },
+                    Error {
+                        path: Some(path.clone()),
+                        ..Error::new(kind.clone(), format!("there is no tool `{path}`"))
+                    },
+                ] {
+                    let text = render_fenced_error(&error, fence.as_ref());
+                    let (outside, _) = split_at_fence(&text);
+                    assert!(is_shown || !outside.contains(name), "{kind}: {text}");
+                }
+            }
+            // Errors without a path that repeat what was looked for, and hints that repeat names and signatures.
+            for message in [
+                format!("there is no server `{name}`"),
+                format!("{name:?} is not the path of a tool"),
+            ] {
+                let error = Error::new(Kind::NotFound, message).hint(name);
+                let text = render_fenced_error(&error, fence.as_ref());
+                let (outside, _) = split_at_fence(&text);
+                assert!(is_shown || !outside.contains(name), "{text}");
+            }
+            let error = Error::new(Kind::Validation, "the arguments do not fit").hint(name);
+            let text = render_fenced_error(&error, fence.as_ref());
+            assert!(!split_at_fence(&text).0.contains(name), "{text}");
         }
     }
 

@@ -97,6 +97,18 @@ impl RunTranscript {
         }
     }
 
+    /// Records the server of a call that was refused for its arguments: the error quotes the schema, and no call has
+    /// ended.
+    fn add_quoted_server(&mut self, error: &Error) {
+        let path = error
+            .path
+            .as_deref()
+            .filter(|path| !path.starts_with("mux."));
+        if let (Kind::Validation, Some(path)) = (&error.kind, path) {
+            self.origin.add_path(path);
+        }
+    }
+
     /// The result for a run that is still running.
     pub(super) fn running_result(&self, run: &str, structured: bool) -> CallToolResult {
         let text = format!(
@@ -125,7 +137,7 @@ impl RunTranscript {
 
     /// The result of an ended run, in the form that its reader takes.
     pub(super) async fn into_tool_result(
-        self,
+        mut self,
         run: &str,
         outcome: &Outcome,
         connection: &DaemonConnection,
@@ -139,6 +151,9 @@ impl RunTranscript {
             }
             other => other,
         };
+        if let Outcome::Error(error) = &outcome {
+            self.add_quoted_server(error);
+        }
         let fence = self.origin.fence(&self.fences);
         let is_error = matches!(outcome, Outcome::Error(_));
         let structured = reader

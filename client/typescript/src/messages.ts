@@ -456,6 +456,11 @@ export interface Description {
   tool: ToolInfo;
   /** TypeScript: its documentation, its signature, the types that it names. */
   declaration: string;
+  /**
+   * The learned type of the result with the names of its fields, which whoever wrote a result has chosen: it is data.
+   * Only where the declaration lacks these names.
+   */
+  learned?: string;
 }
 
 export interface Descriptions {
@@ -902,10 +907,10 @@ export type NoticeKind =
   /** The question is no longer open. */
   | { withdrawn: { ask: number } }
   /**
-   * A server's question was declined, because the client does not answer this kind. Sent only to a client whose
-   * request says `declined`.
+   * A server's question was declined, because the client does not answer this kind, or for the reason that is given.
+   * Without a reason, sent only to a client whose request says `declined`.
    */
-  | { declined: { server: string; kind: AskKind; cause: Cause } }
+  | { declined: { server: string; kind: AskKind; cause: Cause; why?: string } }
   /** The user has completed the page of a URL elicitation. */
   | {
       elicitation_complete: {

@@ -3,11 +3,11 @@
 //! Invariant: the log alone is not enough to guess arguments, however few candidates there are. The key is random, one
 //! for each home, and is stored in a separate file next to the log.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use serde_json::Value;
 
-use mux_files::atomic_file;
+use mux_files::secret_key;
 use mux_text::canonical_json;
 
 const KEY_FILE_NAME: &str = "key";
@@ -20,16 +20,7 @@ pub(super) struct ArgumentHasher([u8; blake3::KEY_LEN]);
 impl ArgumentHasher {
     /// Reads the key of the folder, or creates it.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
-        let path = folder.join(KEY_FILE_NAME);
-        let known = fs::read_to_string(&path).ok();
-        if let Some(key) = known.and_then(|text| blake3::Hash::from_hex(text.trim()).ok()) {
-            return Ok(Self(key.into()));
-        }
-        let mut key = [0; blake3::KEY_LEN];
-        getrandom::fill(&mut key).map_err(io::Error::other)?;
-        let text = format!("{}\n", blake3::Hash::from(key).to_hex());
-        atomic_file::write(&path, text.as_bytes())?;
-        Ok(Self(key))
+        secret_key::read_or_create(&folder.join(KEY_FILE_NAME)).map(Self)
     }
 
     /// Hashes arguments: equal JSON values have equal hashes. Over [`MAX_CANONICAL_BYTES`] the text itself is hashed.

@@ -84,11 +84,12 @@ pub enum ClientNotice {
     Withdrawn {
         ask: u64,
     },
-    /// A server's question that the client does not answer.
+    /// A server's question that the client does not answer, or that it does not get for this reason.
     Declined {
         server: String,
         kind: QuestionKind,
         cause: CallCause,
+        why: Option<String>,
     },
     /// Another daemon has taken over from this one.
     Leaving,

@@ -149,8 +149,19 @@ impl Mailbox {
                 server,
                 kind,
                 cause,
+                why: None,
             });
         }
+    }
+
+    /// Notifies the client of a server's question that was declined in its place.
+    pub fn push_refused(&self, server: &str, kind: QuestionKind, cause: CallCause, why: String) {
+        self.push_notice(ClientNotice::Declined {
+            server: server.to_owned(),
+            kind,
+            cause,
+            why: Some(why),
+        });
     }
 
     /// Returns the notices after number `after` once there are any, or none after `wait`. `answers` are the kinds of

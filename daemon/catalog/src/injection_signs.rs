@@ -178,6 +178,27 @@ pub(super) fn signs_of_instructions(text: &str) -> Option<Vec<InjectionSign>> {
     (!search.is_over).then_some(signs)
 }
 
+/// True if names of fields, one in each line, may instruct a model, as they are and as the words that they consist of.
+pub(super) fn signs_of_names(names: &str) -> bool {
+    if names.is_empty() {
+        return false;
+    }
+    let mut words = String::with_capacity(names.len() * 2);
+    let mut is_small = false;
+    for c in names.chars() {
+        if is_small && c.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        is_small = c.is_ascii_lowercase();
+        words.push(if "_-$@".contains(c) { ' ' } else { c });
+    }
+    // A sentence can be divided among fields.
+    let sentence = words.replace('\n', " ");
+    [names, &words, &sentence]
+        .iter()
+        .any(|text| signs_of_instructions(text).is_none_or(|signs| !signs.is_empty()))
+}
+
 /// The maximum number of prompts or resources of one list whose signs are named.
 const MAX_NAMED_ITEMS: usize = 8;
 

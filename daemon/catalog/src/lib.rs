@@ -19,6 +19,7 @@
 //!   `server_usage` remembers when each server was last called.
 //! - `argument_check` and `tool_results` apply a tool's schemas; `mux-schema` compiles, limits and caches schemas.
 //! - `tool_list_store` keeps the lists of the last session, `server_eras` the MCP era of each server.
+//! - `catalog_reader` says what each caller may see of what others did.
 //! - `shape_learning` passes results to `learned_shapes`, the shapes of results; `type_declarations` is the text that
 //!   programs are checked against, named by digests. `cache_slot` holds the cache once it is open.
 //!
@@ -28,8 +29,8 @@
 //! connected or not; across restarts it is found in the cache under the hash of its inputs.
 //!
 //! The gateway passes each result of a tool without an output schema to `shape_learning`, without waiting.
-//! `mux-typegen`'s `observe` joins it into a shape, which holds names of fields and kinds of values. Learned types are
-//! marked `Seen<…>`: compiler errors about them become warnings.
+//! `mux-typegen`'s `observe` joins it into a shape, which holds names of fields and kinds of values. Names reach other
+//! callers once two callers, or results of three different arguments, had them. Learned types are marked `Seen<…>`: compiler errors about them become warnings.
 //!
 //! # Large APIs
 //!
@@ -53,6 +54,7 @@
 
 mod argument_check;
 mod cache_slot;
+mod catalog_reader;
 mod description;
 mod injection_signs;
 pub mod inventory;
@@ -93,6 +95,7 @@ use self::{
     type_declarations::TypeTexts,
 };
 pub use self::{
+    catalog_reader::{CatalogReader, caller_digest},
     description::ToolDescription,
     injection_signs::{InjectionSign, warnings_of_list},
     learned_shapes::LearnedShapes,
@@ -112,6 +115,7 @@ use mux_cache::Cache;
 pub use mux_settings::ProtocolEra;
 use mux_text::digest::Digest;
 use mux_typecheck::TypeDeclarations;
+pub use mux_typegen::Witness;
 
 pub struct Catalog {
     remembered: ToolListStore,
@@ -254,9 +258,9 @@ impl Catalog {
         &self.learned
     }
 
-    /// Learns from a tool's result. `bytes` is its approximate size.
-    pub fn observe(&self, tool: &Arc<Tool>, value: serde_json::Value, bytes: usize) {
-        self.lessons.give(tool, value, bytes);
+    /// Learns from a tool's result. The size of the value is approximate.
+    pub fn observe(&self, tool: &Arc<Tool>, value: (Value, usize), witness: Witness) {
+        self.lessons.give(tool, value, witness);
     }
 
     /// Counts a call of the tool.
@@ -265,8 +269,13 @@ impl Catalog {
     }
 
     /// A tool's usage level: 0 for never, one more for each four times as many calls.
-    pub fn use_level(&self, tool: &Tool) -> u32 {
-        self.usage.level(tool)
+    /// Calls of a tool that the reader's policy denies, which are calls of others, do not count.
+    pub fn use_level(&self, tool: &Tool, reader: &CatalogReader) -> u32 {
+        match self.usage.level(tool) {
+            0 => 0,
+            _ if reader.is_denied(tool) => 0,
+            level => level,
+        }
     }
 
     /// Records a call of the server.
@@ -289,25 +298,49 @@ impl Catalog {
         forgotten
     }
 
-    /// A tool's signature on one line, with the learned type of its results.
-    pub fn signature(&self, tool: &Tool, wording: TypeTextAudience) -> String {
-        let shape = self.learned.shape(tool);
-        match wording.observed(shape.as_deref()) {
-            None => tool.signature().to_owned(),
-            observed => mux_typegen::signature(&tool.server, &tool.declaration(observed)),
+    /// A tool's signature on one line, with the learned type of its results: for a model, which did not ask for the
+    /// names in it, their kinds only.
+    pub fn signature(&self, tool: &Tool, reader: &CatalogReader) -> String {
+        let shape = self.learned.shape_for(tool, reader);
+        let observed = TypeTextAudience::Checker.observed(shape.as_deref());
+        let declaration = tool.declaration(observed);
+        match (observed, reader.is_user()) {
+            (None, _) => tool.signature().to_owned(),
+            (Some(_), true) => mux_typegen::signature(&tool.server, &declaration),
+            (Some(_), false) => mux_typegen::signature_with_kinds(&tool.server, &declaration),
         }
     }
 
     /// A tool's signature with the path by which programs reach it.
-    pub fn signature_in(&self, tools: &ToolSet, tool: &Tool) -> String {
-        tools.with_path(tool, self.signature(tool, TypeTextAudience::Checker))
+    pub fn signature_in(&self, tools: &ToolSet, tool: &Tool, reader: &CatalogReader) -> String {
+        tools.with_path(tool, self.signature(tool, reader))
     }
 
-    /// A tool's declaration with its documentation and types, for a reader.
-    pub fn declaration(&self, tool: &Tool) -> String {
-        let shape = self.learned.shape(tool);
-        let observed = TypeTextAudience::Reader.observed(shape.as_deref());
+    /// A tool's declaration with its documentation and types. A model gets a learned type without the names of fields:
+    /// [`Self::learned_outline`] has them, to be shown as data.
+    pub fn declaration(&self, tool: &Tool, reader: &CatalogReader) -> String {
+        let shape = self.learned.shape_for(tool, reader);
+        let shape = shape.map(|shape| {
+            if reader.is_user() {
+                shape
+            } else {
+                Arc::new(shape.without_names())
+            }
+        });
+        let audience = TypeTextAudience::Reader.for_reader(reader);
+        let observed = audience.observed(shape.as_deref());
         mux_typegen::tool_declaration(&tool.server, &tool.whole_declaration(observed))
+    }
+
+    /// The learned type of a tool's results with the names of fields, which are data, for a reader whose declarations
+    /// lack them. `None` if there are none.
+    pub fn learned_outline(&self, tool: &Tool, reader: &CatalogReader) -> Option<String> {
+        if reader.is_user() || tool.has_output_schema() {
+            return None;
+        }
+        let shape = self.learned.shape_for(tool, reader)?;
+        let has_names = !shape.names().is_empty();
+        has_names.then(|| shape.outline()).flatten()
     }
 
     /// The `mux.d.ts` of these servers.
@@ -315,8 +348,11 @@ impl Catalog {
         &self,
         servers: &[KnownServer],
         wording: TypeTextAudience,
+        reader: &CatalogReader,
     ) -> TypeDeclarations {
-        self.texts.types(servers, &self.learned, wording).await
+        self.texts
+            .types(servers, &self.learned, (wording, reader))
+            .await
     }
 
     /// Saves what was learned so far.

@@ -19,6 +19,7 @@ use tokio::{
 use super::{LearnedShapes, Tool};
 use mux_process::blocking_pool;
 use mux_text::json_weight;
+use mux_typegen::Witness;
 
 /// The limit of queued values, in bytes.
 const MAX_WAITING_VALUE_BYTES: usize = 16 << 20;
@@ -37,6 +38,7 @@ enum LearnerMessage {
         tool: Arc<Tool>,
         value: Value,
         bytes: usize,
+        witness: Witness,
     },
     Settle(oneshot::Sender<()>),
 }
@@ -49,14 +51,19 @@ impl ShapeLearner {
         Self { sender, waiting }
     }
 
-    pub(super) fn give(&self, tool: &Arc<Tool>, value: Value, bytes: usize) {
+    pub(super) fn give(&self, tool: &Arc<Tool>, (value, bytes): (Value, usize), witness: Witness) {
         if self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_WAITING_VALUE_BYTES {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             json_weight::drop_beside(value);
             return;
         }
         let tool = Arc::clone(tool);
-        let step = LearnerMessage::Learn { tool, value, bytes };
+        let step = LearnerMessage::Learn {
+            tool,
+            value,
+            bytes,
+            witness,
+        };
         if let Err(refused) = self.sender.try_send(step) {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             if let LearnerMessage::Learn { value, .. } = refused.into_inner() {
@@ -95,11 +102,16 @@ async fn learn(
             },
         };
         match step {
-            Some(LearnerMessage::Learn { tool, value, bytes }) => {
+            Some(LearnerMessage::Learn {
+                tool,
+                value,
+                bytes,
+                witness,
+            }) => {
                 save_at.get_or_insert_with(|| Instant::now() + SAVE_DELAY);
                 let is_long = !json_weight::is_light(&value);
                 let to = Arc::clone(&learned);
-                if blocking_pool::run_if(is_long, move || to.add(&tool, &value)).await {
+                if blocking_pool::run_if(is_long, move || to.add(&tool, &value, witness)).await {
                     news.send_replace(());
                 }
                 waiting.fetch_sub(bytes, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use mux_typegen::{ObservedResult, ResultShape, ServerDecl};
 use tokio::sync::Semaphore;
 
-use super::{Digest, LearnedShapes, Tool, ToolSet, cache_slot::CacheSlot};
+use super::{CatalogReader, Digest, LearnedShapes, Tool, ToolSet, cache_slot::CacheSlot};
 use mux_cache::CacheSpace;
 use mux_process::{blocking_pool, malloc_trim};
 use mux_text::digest::DigestKey;
@@ -39,6 +39,15 @@ pub enum TypeTextAudience {
 }
 
 impl TypeTextAudience {
+    /// The audience that a reader belongs to: how often others had a result observed is for the user.
+    pub(super) fn for_reader(self, reader: &CatalogReader) -> Self {
+        if reader.is_user() {
+            self
+        } else {
+            Self::Checker
+        }
+    }
+
     pub fn observed(self, shape: Option<&ResultShape>) -> Option<ObservedResult<'_>> {
         shape.map(|shape| ObservedResult {
             shape,
@@ -58,6 +67,8 @@ pub(super) struct TypeTexts {
 
 struct RecentTypeText {
     basis: DigestKey,
+    /// The digest by which it is stored, of what its reader sees.
+    lasting: DigestKey,
     /// The version of the learned shapes. A newer version makes the text obsolete.
     lessons: u64,
     types: TypeDeclarations,
@@ -78,12 +89,13 @@ impl TypeTexts {
         &self,
         servers: &[KnownServer],
         learned: &Arc<LearnedShapes>,
-        wording: TypeTextAudience,
+        (wording, reader): (TypeTextAudience, &CatalogReader),
     ) -> TypeDeclarations {
         if wording == TypeTextAudience::Reader {
-            return made(servers, learned, wording).await;
+            return made(servers, learned, (wording, reader)).await;
         }
-        let (quick, lessons) = (quick_basis(servers, learned), learned.version());
+        let quick = quick_basis(servers, learned, reader);
+        let lessons = learned.version();
         if let Some(types) = self.lately(&quick) {
             return types;
         }
@@ -92,16 +104,28 @@ impl TypeTexts {
         if let Some(types) = self.lately(&quick) {
             return types;
         }
-        let basis = lasting_basis(servers, learned);
-        let (types, unwritten) = match self.kept(basis).await {
-            Some(types) => (types, None),
-            None => (made(servers, learned, wording).await, Some(basis)),
+        let lasting = lasting_basis(servers, learned, reader);
+        // Most readers see the same.
+        let same = self.last().iter_mut().find_map(|last| {
+            let is_same = last.lasting == lasting;
+            is_same.then(|| (last.types.clone(), last.unwritten.take()))
+        });
+        let (types, unwritten) = match same {
+            Some(same) => same,
+            None => match self.kept(lasting).await {
+                Some(types) => (types, None),
+                None => {
+                    let made = made(servers, learned, (wording, reader)).await;
+                    (made, Some(lasting))
+                }
+            },
         };
         let mut last = self.last();
         last.retain(|last| last.lessons == lessons);
         last.truncate(MAX_KEPT_TYPE_TEXTS - 1);
         let made = RecentTypeText {
             basis: quick,
+            lasting,
             lessons,
             types: types.clone(),
             unwritten,
@@ -155,11 +179,11 @@ impl TypeTexts {
 async fn made(
     servers: &[KnownServer],
     learned: &Arc<LearnedShapes>,
-    wording: TypeTextAudience,
+    (wording, reader): (TypeTextAudience, &CatalogReader),
 ) -> TypeDeclarations {
-    let (servers, learned) = (servers.to_vec(), Arc::clone(learned));
+    let (servers, learned, reader) = (servers.to_vec(), Arc::clone(learned), reader.clone());
     let make = move || {
-        let text = generate(&servers, &learned, wording);
+        let text = generate(&servers, &learned, (wording, &reader));
         let types = TypeDeclarations {
             hash: blake3::hash(text.as_bytes()).into(),
             text: text.as_str().into(),
@@ -173,8 +197,13 @@ async fn made(
 }
 
 /// A digest that shows within this process whether anything has changed.
-fn quick_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
+fn quick_basis(
+    servers: &[KnownServer],
+    learned: &LearnedShapes,
+    reader: &CatalogReader,
+) -> DigestKey {
     let digest = Digest::new().bytes(&learned.version().to_le_bytes());
+    let digest = digest.bytes(&reader.key());
     let digest = servers.iter().fold(digest, |digest, server| {
         let key = server.tools.as_ref().map(|tools| tools.key);
         digest.text(&server.name).bytes(&key.unwrap_or_default())
@@ -182,8 +211,12 @@ fn quick_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
     digest.key()
 }
 
-/// A digest that is stable across restarts: it covers the learned shapes, not their version.
-fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
+/// A digest that is stable across restarts: it covers the learned shapes as the reader sees them, not their version.
+fn lasting_basis(
+    servers: &[KnownServer],
+    learned: &LearnedShapes,
+    reader: &CatalogReader,
+) -> DigestKey {
     let mut digest = Digest::new().bytes(&mux_typegen::GENERATOR_VERSION.to_le_bytes());
     for server in servers {
         digest = digest.text(&server.name);
@@ -193,20 +226,24 @@ fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey 
         };
         digest = digest.bytes(&tools.key);
         for tool in tools.iter() {
-            if let Some(shape) = shape_of(tool, learned) {
-                digest = digest.bytes(&tool.key).bytes(&shape.bytes_without_calls());
+            if let Some(shape) = shape_of(tool, learned, reader) {
+                digest = digest.bytes(&tool.key).bytes(&shape.bytes_of_type());
             }
         }
     }
     digest.key()
 }
 
-fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextAudience) -> String {
+fn generate(
+    servers: &[KnownServer],
+    learned: &LearnedShapes,
+    (wording, reader): (TypeTextAudience, &CatalogReader),
+) -> String {
     let shapes: Vec<Vec<Option<Arc<ResultShape>>>> = servers
         .iter()
         .map(|server| {
             let tools = server.tools.iter().flat_map(|set| set.iter());
-            tools.map(|tool| shape_of(tool, learned)).collect()
+            tools.map(|tool| shape_of(tool, learned, reader)).collect()
         })
         .collect();
     let declared: Vec<ServerDecl<'_>> = servers
@@ -215,7 +252,7 @@ fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextA
         .map(|(server, shapes)| {
             let tools = server.tools.iter().flat_map(|set| set.iter());
             let tools = tools.zip(shapes).map(|(tool, shape)| {
-                let observed = wording.observed(shape.as_deref());
+                let observed = wording.for_reader(reader).observed(shape.as_deref());
                 tool.declaration(observed)
             });
             let tools: Vec<_> = tools.collect();
@@ -238,9 +275,13 @@ fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextA
 }
 
 /// The learned shape, for tools without an output schema.
-fn shape_of(tool: &Tool, learned: &LearnedShapes) -> Option<Arc<ResultShape>> {
+fn shape_of(
+    tool: &Tool,
+    learned: &LearnedShapes,
+    reader: &CatalogReader,
+) -> Option<Arc<ResultShape>> {
     match tool.has_output_schema() {
         true => None,
-        false => learned.shape(tool),
+        false => learned.shape_for(tool, reader),
     }
 }

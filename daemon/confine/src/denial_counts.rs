@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use parking_lot::Mutex;
 
 /// The number of keys that are remembered of one server.
-const MAX_DENIALS: usize = 32;
+const MAX_DENIALS: usize = 128;
 
 /// The keys that were denied, and how many times each.
 #[derive(Debug)]

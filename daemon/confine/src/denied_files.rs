@@ -1,13 +1,19 @@
 //! Files that a server's sandbox has denied it, as far as the server's errors name them: the kernel does not
 //! report such accesses.
 //!
-//! Invariant: a path counts only if it exists outside of the sandbox and is not granted. A server could name any such
-//! path, so that they are listed to the user and passed on to no model.
+//! A program chooses the paths that a server's error names. If the error said which of them exist, a program could find
+//! out what files the user has.
+//!
+//! Invariant: an error is judged by its text alone ([`ungranted_paths`]). Only when the user asks, the file system is:
+//! of the named paths, those are listed that exist outside of the sandbox and are not granted.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use mux_settings::ServerSandbox;
 use tokio::{task::spawn_blocking, time::timeout};
@@ -23,9 +29,13 @@ const EXISTENCE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A sandbox has its own instead, which an entry cannot grant.
 const OWN_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The files that were denied to one server.
+/// The paths that the errors of one server named, and that its sandbox was not told to contain.
 #[derive(Debug, Default)]
-pub struct DeniedFiles(DenialCounts<PathBuf>);
+pub struct DeniedFiles {
+    named: DenialCounts<PathBuf>,
+    /// Those that are in the server's log.
+    logged: Mutex<HashSet<PathBuf>>,
+}
 
 /// A file that a server's errors name and its sandbox does not contain.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,18 +46,34 @@ pub struct DeniedFile {
 }
 
 impl DeniedFiles {
-    /// Counts a file; returns whether it is listed now and was not before.
-    pub fn record(&self, path: PathBuf) -> bool {
-        self.0.record(path)
+    /// Counts a path that an error names.
+    pub fn record(&self, path: PathBuf) {
+        self.named.record(path);
     }
 
-    /// The files that were denied, of which a limited number is remembered.
+    /// Notes that the path is in the log; false if it was before.
+    pub fn mark_logged(&self, path: &Path) -> bool {
+        self.logged.lock().insert(path.to_owned())
+    }
+
+    /// The paths that were named, of which a limited number is remembered. They may not exist.
     pub fn list(&self) -> Vec<DeniedFile> {
-        let files = self.0.list().into_iter();
+        let files = self.named.list().into_iter();
         files
             .map(|(path, count)| DeniedFile { path, count })
             .collect()
     }
+}
+
+/// Those of the paths that are not below a granted one, by their text.
+pub fn ungranted_paths(
+    mut paths: Vec<PathBuf>,
+    sandbox: &ServerSandbox,
+    grants: &SandboxGrants,
+) -> Vec<PathBuf> {
+    let granted = granted_paths(sandbox, grants);
+    paths.retain(|path| !is_below(path, &granted));
+    paths
 }
 
 /// Those of the paths that exist and that the sandbox does not contain.
@@ -79,18 +105,7 @@ async fn denied_where(
     grants: &SandboxGrants,
     counts: impl Fn(&Path) -> bool + Send + 'static,
 ) -> Vec<PathBuf> {
-    let granted = [
-        &sandbox.read,
-        &sandbox.write,
-        &grants.system,
-        &grants.program,
-        &grants.private,
-    ];
-    let granted: Vec<PathBuf> = granted.into_iter().flatten().cloned().collect();
-    let is_below = |path: &Path, folders: &[PathBuf]| {
-        let mut folders = folders.iter();
-        folders.any(|folder| path.starts_with(folder))
-    };
+    let granted = granted_paths(sandbox, grants);
     paths.retain(|path| !is_below(path, &granted));
     if paths.is_empty() {
         return paths;
@@ -110,6 +125,21 @@ async fn denied_where(
         // A mount that does not answer, or the end of the runtime.
         Ok(Err(_)) | Err(_) => Vec::new(),
     }
+}
+
+fn granted_paths(sandbox: &ServerSandbox, grants: &SandboxGrants) -> Vec<PathBuf> {
+    let granted = [
+        &sandbox.read,
+        &sandbox.write,
+        &grants.system,
+        &grants.program,
+        &grants.private,
+    ];
+    granted.into_iter().flatten().cloned().collect()
+}
+
+fn is_below(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
 }
 
 /// The absolute paths in a text, each once.

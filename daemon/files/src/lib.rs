@@ -7,6 +7,7 @@
 //!   lost lines are counted and reported.
 //! - `file_watcher` watches files through their directories. A wake-up only means that something may have changed.
 //! - `private_file` creates what only its user may read, with one file per system.
+//! - `secret_key` is a random key in a file, created once.
 //! - `gzip_text` holds a long text compressed, with a checksum.
 //!
 //! Invariants:
@@ -21,3 +22,4 @@ mod fuzz;
 pub mod gzip_text;
 pub mod private_file;
 pub mod rotating_log;
+pub mod secret_key;

@@ -12,6 +12,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use mux_catalog::Tool;
 use mux_process::blocking_pool;
 use mux_text::{
+    digest::Digest,
     json_depth,
     json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES},
 };
@@ -45,6 +46,18 @@ impl CallArguments {
             Self::Json(text) | Self::Complete(text) => Some(text),
             Self::Typed(_) => None,
         }
+    }
+
+    /// A digest of the arguments as they were given.
+    pub(super) fn digest(&self) -> u32 {
+        let digest = match self {
+            Self::Json(text) | Self::Complete(text) => Digest::new().text(text),
+            Self::Typed(pairs) => pairs.iter().fold(Digest::new(), |digest, (name, text)| {
+                digest.text(name).text(text)
+            }),
+        };
+        let key = digest.key();
+        u32::from_le_bytes(std::array::from_fn(|place| key[place]))
     }
 
     pub(super) async fn check_depth_off_thread(&self) -> Result<(), Fault> {

@@ -17,6 +17,7 @@
 //! - `resources_and_prompts` is the same path for resources, prompts and completions; `server_requests` lets policy
 //!   decide on the requests of servers to clients (elicitation, sampling, roots): `mux-upstream` passes the request and
 //!   a future of its answer.
+//! - `reader` says what a caller may see of what was learned from the calls of others.
 //! - `sandbox_hint` says of errors that a server's sandbox may have caused them.
 //! - `spans` names the trace spans of requests: a span begins for each call, and its context is sent in the request's
 //!   `_meta` or headers.
@@ -39,6 +40,7 @@ mod dispatch;
 mod explanation;
 mod graphql_policy;
 mod permission;
+mod reader;
 mod resolve_tool;
 mod resources_and_prompts;
 mod result_secrets;
@@ -49,7 +51,10 @@ mod spans;
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -66,6 +71,7 @@ use self::{
     dispatch::{DispatchedCall, PermittedCall},
     graphql_policy::DocumentJudges,
     permission::{PermissionRequest, PermissionSubject},
+    reader::digest_of,
     resolve_tool::requested_path,
     result_secrets::search_answer,
     sandbox_hint::add_sandbox_hint,
@@ -78,7 +84,7 @@ pub use self::{
 use mux_approvals::{ApprovalEvent, Approvals};
 use mux_audit::{AuditLog, CallAuditGuard};
 use mux_caller::{ClientOrigin, ProgressUpdate};
-use mux_catalog::{Scope, Scopes, Tool, ToolSet, value_of};
+use mux_catalog::{Scope, Scopes, Tool, ToolSet, Witness, value_of};
 use mux_policy::PolicySet;
 use mux_settings::{
     AgentViews, ResultCheck, ServerEndpoint,
@@ -124,6 +130,8 @@ pub struct Gateway {
     readers: ArgumentReaders,
     documents: DocumentJudges,
     tracer: Tracer,
+    /// Counts the replacements of rules and scopes.
+    configuration: AtomicU64,
 }
 
 /// One requested call.
@@ -154,6 +162,7 @@ impl Gateway {
             readers: ArgumentReaders::new(),
             documents: DocumentJudges::new(),
             tracer,
+            configuration: AtomicU64::new(0),
         }
     }
 
@@ -179,6 +188,7 @@ impl Gateway {
     pub fn set_policies(&self, policies: PolicySet) {
         policies.follow(&self.policies());
         *self.policies.write() = Arc::new(policies);
+        self.configuration.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The rules in force.
@@ -196,6 +206,12 @@ impl Gateway {
     ) {
         let scopes = Scopes::new(agents, projects, denials);
         *self.scopes.write() = scopes;
+        self.configuration.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Identifies the current rules and scopes.
+    fn configuration(&self) -> u64 {
+        self.configuration.load(Ordering::Acquire)
     }
 
     /// The current scope of an agent in a workspace.
@@ -324,6 +340,10 @@ impl Gateway {
         Arc::make_mut(&mut call.asking.caller).tool = Some(path.as_str().into());
         self.upstreams.catalog().count_use(&tool);
         let mut attempts = CallAttempts::of(&server);
+        let witness = Witness {
+            caller: digest_of(&caller.origin),
+            arguments: call.arguments.digest(),
+        };
         let mut read = Some(arguments);
         let sent = loop {
             let traced = spans::tool_call_span(trace, &server, &session, &tool.name);
@@ -375,15 +395,16 @@ impl Gateway {
                             observer.call_warned(&path, &warning);
                         }
                         let value = self.value_of(&server, &tool, result).await;
-                        self.learn_output_type(&tool, value).await
+                        self.learn_output_type(&tool, value, witness).await
                     }
                     Err(fault) => Err(fault),
                 }
             }
             Err(fault) => Err(fault),
         };
+        let is_user = whose.is_user;
         let outcome = match outcome {
-            Err(fault) => Err(add_sandbox_hint(&server, fault).await),
+            Err(fault) => Err(add_sandbox_hint(&server, is_user, fault).await),
             ok => ok,
         };
         span.in_scope(|| match &outcome {
@@ -404,13 +425,15 @@ impl Gateway {
         &self,
         tool: &Arc<Tool>,
         value: Result<Value, Fault>,
+        witness: Witness,
     ) -> Result<String, Fault> {
         let value = value?;
         if tool.has_output_schema() {
             return Ok(json_weight::to_text(value).await);
         }
         let (value, text) = json_weight::with_text(value).await;
-        self.upstreams.catalog().observe(tool, value, text.len());
+        let catalog = self.upstreams.catalog();
+        catalog.observe(tool, (value, text.len()), witness);
         Ok(text)
     }
 
@@ -477,7 +500,7 @@ async fn ready_session(
             observer.server_ready(server.name(), asked.elapsed());
             Ok(held)
         }
-        Err(fault) => Err(add_sandbox_hint(server, fault).await),
+        Err(fault) => Err(add_sandbox_hint(server, whose.is_user, fault).await),
     }
 }
 

@@ -284,6 +284,23 @@ impl CallerQuestion {
         final_verdict(self.decide(given)).map(PolicyJudgment::of)
     }
 
+    /// A question of a caller on this target.
+    pub(super) fn of_caller(
+        policies: Arc<PolicySet>,
+        scope: Arc<Scope>,
+        origin: Arc<ClientOrigin>,
+        target: PolicyTarget,
+    ) -> Self {
+        Self {
+            policies,
+            scope,
+            origin,
+            from_server: false,
+            target,
+            source: None,
+        }
+    }
+
     pub(super) fn decide(&self, given: GivenArguments<'_>) -> PolicyDecision {
         self.decide_about(&self.target, self.target.hints, given)
     }
@@ -340,14 +357,8 @@ impl CallerQuestion {
 impl CallerQuestion {
     /// A question by `mux` on this target.
     pub(super) fn by_mux(policies: PolicySet, scope: Arc<Scope>, target: PolicyTarget) -> Self {
-        Self {
-            policies: Arc::new(policies),
-            scope,
-            origin: Arc::new(ClientOrigin::new("mux", None, None)),
-            from_server: false,
-            target,
-            source: None,
-        }
+        let mux = Arc::new(ClientOrigin::new("mux", None, None));
+        Self::of_caller(Arc::new(policies), scope, mux, target)
     }
 }
 

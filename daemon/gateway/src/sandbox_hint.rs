@@ -1,4 +1,7 @@
-//! Says of an error that a server's sandbox may have caused that there is one, and records the files that it names.
+//! Says of an error that a server's sandbox may have caused that there is one, and records the paths that it names.
+//!
+//! Invariant: the hint depends on the text of the error and on the user's configuration alone. A program gets it, and
+//! chooses what paths and hosts a server names: it must not learn which exist, or what other callers were denied.
 
 use mux_settings::ServerEndpoint;
 use mux_upstream::Server;
@@ -28,9 +31,9 @@ const DENIALS: &[&str] = &[
 const SANDBOX_HINT: &str = "the server runs in a sandbox, which may be why";
 
 /// Adds the hint to an error of a server in a sandbox if its words are those of a denial, or if it names a path that the
-/// sandbox does not contain, or if the server does not start and its arguments name one. An error that has a hint gets it
-/// for such a path only.
-pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
+/// sandbox was not told to contain, or if the server does not start for the user and its arguments name one. An error that
+/// has a hint gets it for such a path only.
+pub(crate) async fn add_sandbox_hint(server: &Server, is_user: bool, fault: Fault) -> Fault {
     let is_of_server = matches!(
         fault.kind,
         FaultKind::Tool | FaultKind::Unavailable | FaultKind::UnknownOutcome
@@ -48,10 +51,12 @@ pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     if process.sandbox.sandbox().is_none() || !is_of_server || has_it() {
         return fault;
     }
-    let names_denied = server.record_denied_files(&fault.message).await;
+    let names_denied = server.record_named_paths(&fault.message).await;
     // A program that is not found has details.
     let ungranted = match fault.kind {
-        FaultKind::Unavailable if fault.details.is_none() => server.ungranted_arguments().await,
+        FaultKind::Unavailable if fault.details.is_none() && is_user => {
+            server.ungranted_arguments().await
+        }
         _ => Vec::new(),
     };
     let has_words = || DENIALS.iter().any(|words| fault.message.contains(words));
@@ -59,26 +64,6 @@ pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     if !is_likely && (fault.hint.is_some() || !has_words()) {
         return fault;
     }
-    // The server chose the names of hosts and files: they are not repeated where a model reads them as ours.
-    let sandbox = server.view().sandbox;
-    let counts = [
-        (sandbox.refused.len(), "connections to", "host"),
-        (sandbox.denied_files.len(), "access to", "file"),
-    ];
-    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
-    let counts: Vec<String> = counts
-        .map(|(count, what, of)| {
-            let plural = if count == 1 { "" } else { "s" };
-            format!("{what} {count} {of}{plural}")
-        })
-        .collect();
-    let denied = match counts.is_empty() {
-        true => String::new(),
-        false => format!(
-            "; it has denied {}, which `mux servers` lists",
-            counts.join(" and ")
-        ),
-    };
     // The arguments are the user's own words.
     let argument = match ungranted.first() {
         Some(path) => format!(
@@ -89,7 +74,8 @@ pub(crate) async fn add_sandbox_hint(server: &Server, fault: Fault) -> Fault {
     };
     let name = server.name();
     let mut hint = format!(
-        "{SANDBOX_HINT}: `sandbox` in [servers.{name}] grants paths and hosts{argument}{denied}"
+        "{SANDBOX_HINT}: `sandbox` in [servers.{name}] grants paths and hosts{argument}; `mux servers sandbox {name}` \
+         shows the user what it has denied"
     );
     if let Some(other) = &fault.hint {
         hint = format!("{hint}; {other}");

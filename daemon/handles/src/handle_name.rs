@@ -1,4 +1,7 @@
-//! The name of a stored value: 128 bits of the hash of its content.
+//! The name of a stored value: 128 bits of the keyed hash of its content.
+//!
+//! The key is a secret of the installation. Without a key, a client that can guess a long value could compute its name,
+//! and learn by reading it that the value is stored.
 //!
 //! Invariant: a [`HandleName`] is always a plain file name of this form, whatever a client requested.
 
@@ -9,17 +12,34 @@ use mux_wire::{Fault, FaultKind};
 const HANDLE_PREFIX: &str = "h_";
 const HANDLE_HEX_DIGITS: usize = 32;
 
+/// The key of all names.
+pub(super) struct NameKey(pub(super) [u8; blake3::KEY_LEN]);
+
+impl NameKey {
+    pub(super) fn name_of(&self, bytes: &[u8]) -> HandleName {
+        HandleName::of_hash(blake3::keyed_hash(&self.0, bytes))
+    }
+
+    /// Whether a value of this name has this content. Earlier versions named values by their hash without a key; these
+    /// stay readable until they expire.
+    pub(super) fn is_name_of(&self, name: &HandleName, bytes: &[u8]) -> bool {
+        *name == self.name_of(bytes) || *name == HandleName::of_hash(blake3::hash(bytes))
+    }
+}
+
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct HandleName(String);
 
 impl HandleName {
-    pub(super) fn of(text: &str) -> Self {
-        Self::of_bytes(text.as_bytes())
+    fn of_hash(hash: blake3::Hash) -> Self {
+        let hash = hash.to_hex();
+        Self(format!("{HANDLE_PREFIX}{}", &hash[..HANDLE_HEX_DIGITS]))
     }
 
-    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
-        let hash = blake3::hash(bytes).to_hex();
-        Self(format!("{HANDLE_PREFIX}{}", &hash[..HANDLE_HEX_DIGITS]))
+    /// The name that an earlier version gave to this content.
+    #[cfg(test)]
+    pub(super) fn of(text: &str) -> Self {
+        Self::of_hash(blake3::hash(text.as_bytes()))
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
@@ -53,9 +73,11 @@ mod tests {
 
     #[test]
     fn only_valid_handles_parse() {
-        let name = HandleName::of("[1]");
-        assert_eq!(name, HandleName::of("[1]"));
-        assert_ne!(name, HandleName::of("[2]"));
+        let key = NameKey([7; blake3::KEY_LEN]);
+        let name = key.name_of(b"[1]");
+        assert_eq!(name, key.name_of(b"[1]"));
+        assert_ne!(name, key.name_of(b"[2]"));
+        assert!(key.is_name_of(&name, b"[1]") && !key.is_name_of(&name, b"[2]"));
         assert_eq!(HandleName::parse(name.as_str()).unwrap(), name);
         let digits = "0".repeat(HANDLE_HEX_DIGITS);
         for text in [

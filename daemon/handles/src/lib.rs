@@ -1,9 +1,9 @@
 //! Values that are too long for a message: stored on disk, named by their content, read in pages.
 //!
-//! This crate depends on callers, settings and `mux-process`. It does not depend on runs, which pass it results and
+//! This crate depends on callers, settings, `mux-files` and `mux-process`. It does not depend on runs, which pass it results and
 //! parts.
 //!
-//! - `handle_name`: the name of a value, 128 bits of its hash. `value_folder`: the files, one for each value.
+//! - `handle_name`: the name of a value, 128 bits of its hash, keyed with a secret of the installation. `value_folder`: the files, one for each value.
 //!   `value_index`: the stored values with their owners (`value_owner`), in order of last use. `value_store` combines
 //!   folder and index. `value_page` cuts a text into pages of whole characters.
 //!
@@ -97,10 +97,11 @@ struct KeepFailureState {
 
 impl StoredValues {
     /// Opens the folder and loads its files in the background. Must be called inside a tokio runtime.
-    pub fn open(folder: PathBuf, terms: StoredValueLimits) -> Self {
+    /// `key_file` has the secret of the names, and is created if it does not exist.
+    pub fn open(folder: PathBuf, key_file: PathBuf, terms: StoredValueLimits) -> Self {
         let (sender, opened) = watch::channel(false);
         let inner = Arc::new(StoredValuesInner {
-            store: ValueStore::new(folder, terms),
+            store: ValueStore::new(folder, key_file, terms),
             opened,
             disk_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_DISK_TASKS)),
             refusal: Mutex::default(),

@@ -17,7 +17,7 @@ fn terms(quota: u64, inline: usize) -> StoredValueLimits {
 }
 
 fn open(home: &Path) -> StoredValues {
-    StoredValues::open(home.join("results"), terms(1 << 20, 100))
+    StoredValues::open(home.join("results"), home.join("key"), terms(1 << 20, 100))
 }
 
 /// JSON text of `bytes` bytes that repeats this letter.
@@ -75,6 +75,35 @@ async fn long_value_is_stored_under_one_name_and_short_value_is_inline() {
     assert_eq!(fault.kind, FaultKind::Validation);
 }
 
+#[tokio::test]
+async fn name_tells_nobody_without_the_key_that_a_value_is_stored() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let text = long('a', 1000);
+    let handle = stored(&open(home.path()), &text).await;
+    let guessed = HandleName::of(&text);
+    assert_ne!(guessed.as_str(), handle.name);
+    let fault = open(home.path()).read_page(guessed.as_str(), 0, None).await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+    let elsewhere = stored(&open(other.path()), &text).await;
+    assert_ne!(elsewhere.name, handle.name);
+    // The key is read again by the next daemon.
+    let next = open(home.path());
+    assert_eq!(stored(&next, &text).await.name, handle.name);
+    assert_eq!(all(&next, &handle).await.unwrap(), text);
+}
+
+#[tokio::test]
+async fn values_of_earlier_versions_stay_readable() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("results");
+    fs::create_dir(&folder).unwrap();
+    let (text, earlier) = (long('a', 1000), HandleName::of(&long('a', 1000)));
+    fs::write(folder.join(earlier.as_str()), &text).unwrap();
+    let handles = open(home.path());
+    let read = handles.read_whole(earlier.as_str(), usize::MAX).await;
+    assert_eq!(read.unwrap(), text);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn files_and_folder_are_private() {
@@ -85,6 +114,7 @@ async fn files_and_folder_are_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(mode(&folder.join(handle.name)), 0o600);
+    assert_eq!(mode(&home.path().join("key")), 0o600);
 }
 
 #[tokio::test]
@@ -144,7 +174,11 @@ async fn link_in_place_of_a_value_is_not_followed() {
 #[tokio::test]
 async fn quota_is_enforced_by_evicting_least_recently_used_values() {
     let home = tempfile::tempdir().unwrap();
-    let handles = StoredValues::open(home.path().join("results"), terms(2500, 100));
+    let handles = StoredValues::open(
+        home.path().join("results"),
+        home.path().join("key"),
+        terms(2500, 100),
+    );
     let a = stored(&handles, &long('a', 1000)).await;
     let b = stored(&handles, &long('b', 1000)).await;
     all(&handles, &a).await.unwrap();
@@ -169,7 +203,11 @@ async fn quota_is_enforced_by_evicting_least_recently_used_values() {
     assert_eq!(fault.kind, FaultKind::Limit);
     assert!(fault.hint.unwrap().contains("`kept` in [limits]"));
     // A smaller quota applies from the next start on.
-    let next = StoredValues::open(home.path().join("results"), terms(1500, 100));
+    let next = StoredValues::open(
+        home.path().join("results"),
+        home.path().join("key"),
+        terms(1500, 100),
+    );
     assert!(all(&next, &c).await.is_ok());
     assert_eq!(names(home.path()).len(), 1);
 }
@@ -238,7 +276,11 @@ async fn folder_that_is_a_link_is_not_used() {
 #[tokio::test]
 async fn concurrent_stores_keep_the_index_consistent() {
     let home = tempfile::tempdir().unwrap();
-    let handles = StoredValues::open(home.path().join("results"), terms(20_000, 100));
+    let handles = StoredValues::open(
+        home.path().join("results"),
+        home.path().join("key"),
+        terms(20_000, 100),
+    );
     let one = |number: usize| {
         let handles = handles.clone();
         async move {

@@ -5,9 +5,11 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::{Duration, SystemTime},
 };
 
+use mux_files::secret_key;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use mux_wire::{Fault, FaultKind};
@@ -15,7 +17,7 @@ use tracing::{debug, warn};
 
 use super::{
     StoredValueLimits, ValueHandle,
-    handle_name::HandleName,
+    handle_name::{HandleName, NameKey},
     value_folder::ValueFolder,
     value_index::ValueIndex,
     value_owner::ValueOwner,
@@ -39,15 +41,21 @@ pub(super) enum KeepError {
 
 pub(super) struct ValueStore {
     folder: ValueFolder,
+    /// The file with the key of names.
+    key_file: PathBuf,
+    /// Read when it is first needed.
+    key: OnceLock<NameKey>,
     terms: RwLock<StoredValueLimits>,
     /// Locked only on blocking threads, which hold it while they write a file.
     shelf: Mutex<ValueIndex>,
 }
 
 impl ValueStore {
-    pub(super) fn new(folder: PathBuf, terms: StoredValueLimits) -> Self {
+    pub(super) fn new(folder: PathBuf, key_file: PathBuf, terms: StoredValueLimits) -> Self {
         Self {
             folder: ValueFolder::new(folder),
+            key_file,
+            key: OnceLock::new(),
             terms: RwLock::new(terms),
             shelf: Mutex::default(),
         }
@@ -104,13 +112,24 @@ impl ValueStore {
         self.remove(shelf.take_expired(self.limits().keep_for));
     }
 
+    /// The key of names, from its file, which is created if there is none.
+    fn key(&self) -> Result<&NameKey, io::Error> {
+        if let Some(key) = self.key.get() {
+            return Ok(key);
+        }
+        let read = secret_key::read_or_create(&self.key_file)
+            .map_err(|error| io::Error::new(error.kind(), format!("the key of names: {error}")))?;
+        Ok(self.key.get_or_init(|| NameKey(read)))
+    }
+
     pub(super) fn keep(&self, text: &str, owner: &ValueOwner) -> Result<ValueHandle, KeepError> {
-        let (terms, name) = (self.limits(), HandleName::of(text));
+        let terms = self.limits();
         let bytes = text.len() as u64;
         if bytes > terms.quota {
             let quota = terms.quota;
             return Err(KeepError::OverQuota { quota });
         }
+        let name = self.key()?.name_of(text.as_bytes());
         let mut shelf = self.shelf();
         let now = SystemTime::now();
         // A file from before the start may be damaged: write it again.
@@ -173,7 +192,8 @@ impl ValueStore {
         if !verified {
             let text = self.folder.read(name, bytes, 0..bytes);
             let text = text.map_err(|error| self.damaged_value_fault(name, &error))?;
-            if HandleName::of_bytes(&text) != *name {
+            let key = self.key().map_err(|error| unreadable_key_fault(&error))?;
+            if !key.is_name_of(name, &text) {
                 return Err(
                     self.damaged_value_fault(name, &io::Error::other("its content has changed"))
                 );
@@ -218,4 +238,9 @@ impl ValueStore {
     fn shelf(&self) -> MutexGuard<'_, ValueIndex> {
         self.shelf.lock()
     }
+}
+
+fn unreadable_key_fault(error: &io::Error) -> Fault {
+    let message = format!("the value cannot be verified: {error}");
+    Fault::new(FaultKind::Unavailable, message).hint("muxd's state directory must be readable")
 }

@@ -166,7 +166,10 @@ mod tests {
             ..StoredValueLimits::default()
         };
         let run = Run::new("a-1".into(), String::new(), Arc::default(), None);
-        EventWriter::new(Arc::new(run), StoredValues::open(folder.to_owned(), terms))
+        EventWriter::new(
+            Arc::new(run),
+            StoredValues::open(folder.to_owned(), folder.join("key"), terms),
+        )
     }
 
     fn part(length: usize) -> String {

@@ -21,7 +21,7 @@ use super::{
     steps,
     tool_host::RunToolHost,
 };
-use crate::program_check::{CheckFindings, ProgramChecker};
+use crate::program_check::{CheckFindings, ProgramChecker, ToolViewer};
 use mux_gateway::CallContext;
 use mux_handles::InlineOrStored;
 use mux_program::StepPlan;
@@ -139,7 +139,11 @@ impl Runs {
     ) -> Result<String, Fault> {
         let mut warnings = Vec::new();
         if let Some((inspector, agent)) = checks {
-            let whom = (&*reach.asking.scope, &reach.whose);
+            let whom = ToolViewer {
+                scope: &reach.asking.scope,
+                whose: &reach.whose,
+                reader: &reach.reader(&reach.asking.scope),
+            };
             let span = reach
                 .asking
                 .caller

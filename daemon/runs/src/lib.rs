@@ -72,7 +72,7 @@ pub use self::{
 };
 use self::{execution::ExecutionOptions, recording_mode::RecordingMode, registry::RunRegistry};
 use crate::{
-    program_check::{CheckFindings, ProgramChecker},
+    program_check::{CheckFindings, ProgramChecker, ToolViewer},
     recording::{CallRecorder, CallReplayer, RecordedProgram, RunRecording, raw_json},
 };
 use mux_approvals::{ProgramStart, ResumableRun, ResumedRun};
@@ -85,7 +85,6 @@ use mux_handles::StoredValues;
 use mux_settings::RunLimits;
 use mux_telemetry::trace::{SpanKind, TraceContext};
 use mux_text::random_name::random_name;
-use mux_upstream::CallerIdentity;
 
 /// After a drain: how long cancelled runs may take to end, and clients to read the outcome of their runs.
 const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -351,12 +350,12 @@ impl Runs {
         &self,
         source: String,
         agent: Option<&str>,
-        (scope, whose): (&Scope, &CallerIdentity),
+        viewer: ToolViewer<'_>,
         turn: &QueueKey,
     ) -> Result<CheckFindings, Fault> {
         let (limits, inspector) = (self.limits(agent), &self.inspector);
         inspector
-            .check_program(source, agent, (scope, whose), turn, &limits)
+            .check_program(source, agent, viewer, turn, &limits)
             .await
     }
 

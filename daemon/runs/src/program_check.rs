@@ -18,7 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 use tracing::debug;
 
-use mux_catalog::{Scope, TypeTextAudience};
+use mux_catalog::{CatalogReader, Scope, TypeTextAudience};
 use mux_settings::{CheckMode, CheckModes};
 use mux_typecheck::{CheckFailure, Checker, CheckerStatus, Diagnostic, TypeDeclarations};
 use mux_upstream::{CallerIdentity, Server, Upstreams};
@@ -26,6 +26,15 @@ use mux_upstream::{CallerIdentity, Server, Upstreams};
 /// How long a server that a program names may take to list its tools, if they are not known yet.
 const PROGRAM_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml switches it on";
+
+/// The caller whose program is checked.
+#[derive(Clone, Copy)]
+pub struct ToolViewer<'a> {
+    pub scope: &'a Scope,
+    pub whose: &'a CallerIdentity,
+    /// What it may see of what others did.
+    pub reader: &'a CatalogReader,
+}
 
 /// The findings of checking a program.
 #[derive(Clone, Debug, Default)]
@@ -69,18 +78,18 @@ impl ProgramChecker {
     }
 
     /// The declarations that a program with this scope is checked against.
-    pub async fn types(&self, scope: &Scope) -> TypeDeclarations {
+    pub async fn types(&self, scope: &Scope, reader: &CatalogReader) -> TypeDeclarations {
         let known = self.upstreams.known_visible(scope);
         let catalog = self.upstreams.catalog();
         catalog
-            .declare_types(&known, TypeTextAudience::Checker)
+            .declare_types(&known, TypeTextAudience::Checker, reader)
             .await
     }
 
     /// Starts the type checker ahead of the first check.
     pub async fn warm_checker(&self) {
         if self.checks().any() {
-            let types = self.types(&Scope::default()).await;
+            let types = self.types(&Scope::default(), &CatalogReader::user()).await;
             self.checker.preload_types(&types).await;
         }
     }
@@ -91,14 +100,14 @@ impl ProgramChecker {
         source: &str,
         agent: Option<&str>,
         hints: HintScope,
-        (scope, whose): (&Scope, &CallerIdentity),
+        viewer: ToolViewer<'_>,
         turn: &QueueKey,
     ) -> CheckFindings {
         let strictness = self.checks().of(agent);
         if strictness == CheckMode::Off {
             return CheckFindings::not_checked(CHECK_OFF);
         }
-        let mut found = self.check_types(source, hints, scope, whose).await;
+        let mut found = self.check_types(source, hints, viewer).await;
         // The compiler and V8 disagree about the syntax of some programs: V8 decides.
         if found.syntax {
             let limits = ProgramLimits::default();
@@ -116,7 +125,7 @@ impl ProgramChecker {
         &self,
         source: String,
         agent: Option<&str>,
-        (scope, whose): (&Scope, &CallerIdentity),
+        viewer: ToolViewer<'_>,
         turn: &QueueKey,
         limits: &ProgramLimits,
     ) -> Result<CheckFindings, Fault> {
@@ -127,7 +136,7 @@ impl ProgramChecker {
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
             CheckMode::Off => CheckFindings::not_checked(CHECK_OFF),
             _ => {
-                let checked = self.check_types(&source, HintScope::All, scope, whose);
+                let checked = self.check_types(&source, HintScope::All, viewer);
                 checked.await.inspection
             }
         };
@@ -140,16 +149,16 @@ impl ProgramChecker {
         &self,
         source: &str,
         hints: HintScope,
-        scope: &Scope,
-        whose: &CallerIdentity,
+        viewer: ToolViewer<'_>,
     ) -> CompilerFindings {
-        let mut found = self.run_compiler(source, scope).await;
+        let ToolViewer { scope, whose, .. } = viewer;
+        let mut found = self.run_compiler(source, viewer).await;
         // Without a type checker there is no need to list tools.
         if found.is_ok() && self.list_unlisted_servers(source, scope, whose).await {
-            found = self.run_compiler(source, scope).await;
+            found = self.run_compiler(source, viewer).await;
         }
         match found {
-            Ok(diagnostics) => self.report_diagnostics(&diagnostics, scope, hints),
+            Ok(diagnostics) => self.report_diagnostics(&diagnostics, viewer, hints),
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
                 CompilerFindings {
@@ -164,10 +173,11 @@ impl ProgramChecker {
     async fn run_compiler(
         &self,
         source: &str,
-        scope: &Scope,
+        viewer: ToolViewer<'_>,
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let began = Instant::now();
-        let found = self.checker.check(&self.types(scope).await, source).await;
+        let types = self.types(viewer.scope, viewer.reader).await;
+        let found = self.checker.check(&types, source).await;
         self.upstreams.metrics().count_check(began.elapsed());
         found
     }
@@ -175,14 +185,14 @@ impl ProgramChecker {
     fn report_diagnostics(
         &self,
         diagnostics: &[Diagnostic],
-        scope: &Scope,
+        viewer: ToolViewer<'_>,
         hints: HintScope,
     ) -> CompilerFindings {
         let mut inspection = CheckFindings::default();
         let tools = diagnostics.iter().filter(|found| !found.is_syntax());
         for diagnostic in tools {
             let upstreams = &self.upstreams;
-            diagnostic_report::add(&mut inspection, diagnostic, upstreams, (scope, hints));
+            diagnostic_report::add(&mut inspection, diagnostic, upstreams, (viewer, hints));
         }
         CompilerFindings {
             syntax: diagnostics.iter().any(|found| found.is_syntax()),

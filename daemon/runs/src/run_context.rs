@@ -185,7 +185,11 @@ mod tests {
     #[tokio::test]
     async fn value_too_long_for_a_frame_is_stored_under_a_handle() {
         let home = tempfile::tempdir().unwrap();
-        let handles = StoredValues::open(home.path().join("results"), StoredValueLimits::default());
+        let handles = StoredValues::open(
+            home.path().join("results"),
+            home.path().join("key"),
+            StoredValueLimits::default(),
+        );
         let short = "\"x\"".to_owned();
         assert_eq!(
             store_if_too_long(short.clone(), &handles).await.unwrap(),

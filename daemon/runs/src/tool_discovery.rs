@@ -11,7 +11,7 @@ use mux_wire::{Fault, FaultKind};
 use tokio::time::timeout;
 
 use mux_catalog::{
-    Catalog, KnownServer, Scope, Tool, ToolSet,
+    Catalog, CatalogReader, KnownServer, Scope, Tool, ToolSet,
     inventory::{self, Inventory, InventoryBudget, InventoryLine, InventoryServer},
     search::{SearchQuery, SearchResults},
 };
@@ -51,6 +51,8 @@ pub struct ToolDiscovery<'a> {
     pub scope: &'a Scope,
     /// The identity whose sessions are opened.
     pub whose: &'a CallerIdentity,
+    /// What the caller may see of what others did.
+    pub reader: &'a CatalogReader,
 }
 
 /// A tool found by its path.
@@ -70,6 +72,11 @@ pub struct NamespaceSummary {
 impl ToolDiscovery<'_> {
     pub fn catalog(&self) -> &Catalog {
         self.upstreams.catalog()
+    }
+
+    /// A tool's signature as the caller may see it.
+    pub(super) fn signature(&self, tools: &ToolSet, tool: &Tool) -> String {
+        self.catalog().signature_in(tools, tool, self.reader)
     }
 
     fn known_servers(&self) -> Vec<KnownServer> {
@@ -124,7 +131,7 @@ impl ToolDiscovery<'_> {
             .hits
             .iter()
             .map(|hit| {
-                let signature = self.catalog().signature_in(&hit.tools, &hit.tool);
+                let signature = self.signature(&hit.tools, &hit.tool);
                 let is_read_only = hit.tool.read_only == Some(true);
                 inventory::mark_read_only(&signature, is_read_only).into_owned()
             })
@@ -296,7 +303,9 @@ impl ToolDiscovery<'_> {
             let mut named: Vec<_> = named.collect();
             named.sort_by(|a, b| a.0.cmp(&b.0));
             let (names, in_order): (Vec<_>, Vec<_>) = named.into_iter().unzip();
-            let levels = in_order.iter().map(|tool| catalog.use_level(tool));
+            let levels = in_order
+                .iter()
+                .map(|tool| catalog.use_level(tool, self.reader));
             let levels: Vec<u32> = levels.collect();
             let is_read_only = |place: usize| in_order[place].read_only == Some(true);
             servers.push(InventoryServer {
@@ -313,7 +322,7 @@ impl ToolDiscovery<'_> {
         let line = |server: usize, tool: usize| {
             let (tools, in_order): &(_, Vec<&Arc<Tool>>) = &found[server];
             InventoryLine {
-                signature: catalog.signature_in(tools, in_order[tool]),
+                signature: self.signature(tools, in_order[tool]),
                 summary: first_sentence(in_order[tool]),
                 is_read_only: in_order[tool].read_only == Some(true),
             }
@@ -340,6 +349,7 @@ pub async fn keep_index_built(gateway: &Gateway) {
             upstreams,
             scope,
             whose,
+            reader: &CatalogReader::user(),
         };
         discovery.build_index().await;
         if news.changed().await.is_err() {

@@ -29,6 +29,8 @@ pub struct DaemonSetup {
     pub server_logs: PathBuf,
     /// Where values that are too long for a message are stored.
     pub results: PathBuf,
+    /// The file with the secret of the names of stored values.
+    pub results_key: PathBuf,
     pub keeper_lock: PathBuf,
     /// What concerns the sandboxes of servers.
     pub sandboxes: SandboxDirs,
@@ -89,6 +91,7 @@ impl DaemonSetup {
             },
             server_logs: dirs.logs().join("servers"),
             results: dirs.results(),
+            results_key: dirs.state.join("results-key"),
             keeper_lock: dirs.keeper_lock(),
             sandboxes: SandboxDirs {
                 private: dirs.cache.join("sandboxes"),

@@ -8,9 +8,12 @@ use mux_wire::{Fault, FaultKind};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{answer_budget::AnswerBudget, connection::ConnectionState, convert, sources};
-use mux_catalog::{Catalog, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, imitations};
+use mux_catalog::{
+    Catalog, CatalogReader, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, imitations,
+};
 use mux_gateway::NOT_READY_DETAILS;
 use mux_process::malloc_trim;
+use mux_runs::program_check::ToolViewer;
 use mux_text::tool_path::read_tool_path;
 use mux_upstream::{CallerIdentity, Server, Upstreams};
 
@@ -77,9 +80,14 @@ fn unlisted_fault(server: &str, why: &str) -> Fault {
 
 pub(super) async fn tools(
     upstreams: &Upstreams,
-    (scope, whose): (&Scope, &CallerIdentity),
+    viewer: ToolViewer<'_>,
     request: wire::ToolsRequest,
 ) -> Result<wire::ToolList, Fault> {
+    let ToolViewer {
+        scope,
+        whose,
+        reader,
+    } = viewer;
     let servers = match &request.server {
         Some(name) => vec![upstreams.find_visible(name, scope)?],
         None => upstreams.visible_servers(scope),
@@ -132,7 +140,7 @@ pub(super) async fn tools(
         let forbidden = sources::uncallable_functions(upstreams, &server);
         let shown = shown.map(|tool| wire::ToolInfo {
             forbidden: forbidden.contains(&*tool.name),
-            ..tool_info(catalog, scope, &tools, tool, detail)
+            ..tool_info(catalog, (scope, reader), &tools, tool, detail)
         });
         let mut warnings = tools.warnings.clone();
         warnings.extend(tools.remarks().into_iter().map(|remark| remark.text));
@@ -212,19 +220,19 @@ pub(super) struct ToolDetail {
 
 pub(super) fn tool_info(
     catalog: &Catalog,
-    scope: &Scope,
+    (scope, reader): (&Scope, &CatalogReader),
     tools: &ToolSet,
     tool: &Tool,
     detail: ToolDetail,
 ) -> wire::ToolInfo {
-    let observed = Some(catalog.learned().calls(tool));
+    let observed = Some(catalog.learned().calls(tool)).filter(|_| reader.is_user());
     wire::ToolInfo {
         path: tools.path(tool),
         server: tool.server.to_string(),
         name: tools.shown(tool),
         title: tool.title.clone(),
         description: tool.description.clone(),
-        signature: catalog.signature_in(tools, tool),
+        signature: catalog.signature_in(tools, tool, reader),
         read_only: tool.read_only,
         destructive: tool.destructive,
         annotations: detail.schemas.then(|| tool.annotations()).flatten(),
@@ -248,16 +256,21 @@ pub(super) fn tool_info(
 /// The `.d.ts` of everything, of some servers, or of single tools and groups of them.
 pub(super) async fn types(
     upstreams: &Upstreams,
-    (scope, whose): (&Scope, &CallerIdentity),
+    viewer: ToolViewer<'_>,
     request: wire::TypesRequest,
 ) -> Result<String, Fault> {
+    let ToolViewer {
+        scope,
+        whose,
+        reader,
+    } = viewer;
     let catalog = upstreams.catalog();
     if request.paths.is_empty() {
         let servers = upstreams.visible_servers(scope);
         let known =
             scope.visible_servers(known_servers(list_tool_sets(servers, whose, None).await));
         let types = catalog
-            .declare_types(&known, TypeTextAudience::Reader)
+            .declare_types(&known, TypeTextAudience::Reader, reader)
             .await;
         return check_types_length(&types.text.read());
     }
@@ -282,6 +295,7 @@ pub(super) async fn types(
             .declare_types(
                 &scope.visible_servers(known_servers(sets)),
                 TypeTextAudience::Reader,
+                reader,
             )
             .await;
         out.push_str(&types.text.read());
@@ -295,7 +309,7 @@ pub(super) async fn types(
             .await
             .remove(0);
         for tool in mux_gateway::find_tools_or_group(&scope.offered(&set?), server.name(), name)? {
-            out.push_str(&catalog.declaration(&tool));
+            out.push_str(&catalog.declaration(&tool, reader));
         }
     }
     check_types_length(&out)
@@ -341,9 +355,10 @@ pub(super) async fn watch_types(
     let until = Instant::now() + wait;
     loop {
         news.mark_unchanged();
-        let seen = upstreams.known_visible(&connection.scope());
+        let scope = connection.scope();
+        let (seen, reader) = (upstreams.known_visible(&scope), connection.reader(&scope));
         let types = catalog
-            .declare_types(&seen, TypeTextAudience::Checker)
+            .declare_types(&seen, TypeTextAudience::Checker, &reader)
             .await;
         let name = blake3::Hash::from(types.hash).to_hex().to_string();
         if known != Some(name.as_str()) {

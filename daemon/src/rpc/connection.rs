@@ -22,7 +22,7 @@ use mux_auth::LoginAttempt;
 use mux_caller::{
     CallCause, Caller, ClientNotice, ClientOrigin, Mailbox, RunAccess, activity::ActivityGuard,
 };
-use mux_catalog::Scope;
+use mux_catalog::{CatalogReader, Scope};
 use mux_runs::Run;
 use mux_settings::projects::WorkspaceContext;
 use mux_telemetry::trace::TraceScope;
@@ -208,6 +208,11 @@ impl ConnectionState {
     /// The servers and tools that the client's agent may use now.
     pub(super) fn scope(&self) -> Arc<Scope> {
         self.daemon.gateway.scope(self.agent(), &self.workplace())
+    }
+
+    /// What the client may see of what others did.
+    pub(super) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
+        self.daemon.gateway.reader(&self.origin(), scope)
     }
 
     /// All servers and tools of the client's directory, whatever its agent may use.

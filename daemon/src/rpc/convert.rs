@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{approvals, login, program_steps, sources};
 use crate::daemon::LoadReport;
 use mux_auth::LoginStatus;
+use mux_caller::RunAccess;
 use mux_catalog::ServerWarningCode;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
@@ -21,7 +22,9 @@ use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
 use mux_settings::{ConfigChanges, SandboxSetting, ServerDefinition, ServerEndpoint};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
-use mux_upstream::{SandboxState, Server, UnavailableCause, UpstreamState, Upstreams};
+use mux_upstream::{
+    DeniedFile, SandboxState, Server, UnavailableCause, UpstreamState, Upstreams, without_output,
+};
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -285,7 +288,25 @@ fn warning_code(code: ServerWarningCode) -> wire::ServerWarningCode {
     }
 }
 
-pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::ServerInfo {
+/// What a client may know of a server. Its output and the files that its errors named, which are about the calls of
+/// others, are for the user.
+pub(super) async fn server_info(
+    upstreams: &Upstreams,
+    server: &Server,
+    access: &RunAccess,
+) -> wire::ServerInfo {
+    let denied_files = if access.is_user() {
+        server.denied_files().await
+    } else {
+        Vec::new()
+    };
+    let reason = |reason: Option<String>| {
+        if access.is_user() {
+            reason
+        } else {
+            reason.map(|reason| without_output(&reason).to_owned())
+        }
+    };
     let view = server.view();
     let account = login::account(upstreams.auth(), server);
     let described = sources::summarize_source(upstreams, server);
@@ -308,7 +329,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
         secret_in_args: server.definition().as_ref().is_ok_and(has_secrets),
         name: server.name().to_owned(),
         state: server_state(view.state),
-        reason: view.reason,
+        reason: reason(view.reason),
         detail: view.detail,
         cause: view.cause.map(server_cause),
         has_log: view.has_log,
@@ -333,7 +354,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
             .map(|session| wire::SessionInfo {
                 of: session.of,
                 state: server_state(session.state),
-                reason: session.reason,
+                reason: reason(session.reason),
                 pid: session.pid,
             })
             .collect(),
@@ -353,12 +374,16 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
         warning_codes,
         project: server.project().map(Into::into),
         source: described.map(sources::source_info),
-        sandbox: sandbox_info(server, view.sandbox),
+        sandbox: sandbox_info(server, view.sandbox, &denied_files),
     }
 }
 
 /// `None` for a server that muxd does not start.
-fn sandbox_info(server: &Server, state: SandboxState) -> Option<wire::SandboxInfo> {
+fn sandbox_info(
+    server: &Server,
+    state: SandboxState,
+    denied_files: &[DeniedFile],
+) -> Option<wire::SandboxInfo> {
     let definition = server.definition().as_ref().ok()?;
     let ServerEndpoint::Process(process) = &definition.link else {
         return None;
@@ -385,7 +410,7 @@ fn sandbox_info(server: &Server, state: SandboxState) -> Option<wire::SandboxInf
         count => format!("{count} connections to {}", refused.target),
     });
     // The sandbox itself is silent about files.
-    let files = state.denied_files.iter().map(|file| match file.count {
+    let files = denied_files.iter().map(|file| match file.count {
         1 => format!("{}, which an error names", file.path.display()),
         count => format!("{}, which {count} errors name", file.path.display()),
     });

@@ -21,10 +21,12 @@ pub(super) async fn search(
     request: wire::SearchRequest,
 ) -> Result<wire::SearchPage, Fault> {
     let (scope, whose) = (connection.scope(), connection.whose());
+    let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
         whose: &whose,
+        reader: &reader,
     };
     let wire::SearchRequest {
         query,
@@ -63,10 +65,12 @@ pub(super) async fn describe(
     request: wire::DescribeRequest,
 ) -> Result<wire::Descriptions, Fault> {
     let (scope, whose) = (connection.scope(), connection.whose());
+    let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
         whose: &whose,
+        reader: &reader,
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
     // Servers that had never been connected are connected by now.
@@ -81,9 +85,16 @@ pub(super) async fn describe(
     let tools = described.iter().map(|found| wire::Description {
         tool: wire::ToolInfo {
             description: found.tool.whole_description().map(str::to_owned),
-            ..tool_info(catalog, &scope, &found.tools, &found.tool, detail)
+            ..tool_info(
+                catalog,
+                (&scope, &reader),
+                &found.tools,
+                &found.tool,
+                detail,
+            )
         },
-        declaration: catalog.declaration(&found.tool),
+        declaration: catalog.declaration(&found.tool, &reader),
+        learned: catalog.learned_outline(&found.tool, &reader),
     });
     Ok(wire::Descriptions {
         tools: take_while_fitting(tools, &mut budget)?,
@@ -111,10 +122,12 @@ pub(super) async fn inventory(
     request: wire::InventoryRequest,
 ) -> Result<wire::Inventory, Fault> {
     let (scope, whose) = (connection.scope(), connection.whose());
+    let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
         whose: &whose,
+        reader: &reader,
     };
     discovery
         .connect_unlisted(Duration::from_millis(request.wait_ms))

@@ -137,10 +137,12 @@ fn notice_kind(notice: ClientNotice) -> wire::NoticeKind {
             server,
             kind,
             cause: of,
+            why,
         } => wire::NoticeKind::Declined {
             server,
             kind: wire_ask_kind(kind),
             cause: cause(of),
+            why,
         },
         ClientNotice::Leaving => wire::NoticeKind::Leaving {},
     }

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
+use mux_runs::program_check::ToolViewer;
 
 /// How long `status` waits for a configuration that is being read.
 const CONFIG_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -97,7 +98,7 @@ impl wire::Mux for RequestHandler {
         let daemon = self.anyway()?;
         // Bounded, so that `status` always answers soon.
         drop(timeout(CONFIG_WAIT_TIMEOUT, self.configured()).await);
-        Ok(status::daemon_status(daemon, &self.0))
+        Ok(status::daemon_status(daemon, &self.0).await)
     }
 
     async fn start_run(
@@ -136,20 +137,30 @@ impl wire::Mux for RequestHandler {
 
     async fn tools(self, _: Context, request: wire::ToolsRequest) -> wire::Result<wire::ToolList> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        catalog::tools(upstreams, (&self.0.scope(), &self.0.whose()), request)
-            .await
-            .map_err(convert::error)
+        let scope = self.0.scope();
+        let viewer = ToolViewer {
+            scope: &scope,
+            whose: &self.0.whose(),
+            reader: &self.0.reader(&scope),
+        };
+        let tools = catalog::tools(upstreams, viewer, request).await;
+        tools.map_err(convert::error)
     }
 
     async fn types(self, _: Context, request: wire::TypesRequest) -> wire::Result<String> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        let whom = (&*self.0.scope(), &self.0.whose());
-        let types = catalog::types(upstreams, whom, request).await;
+        let scope = self.0.scope();
+        let viewer = ToolViewer {
+            scope: &scope,
+            whose: &self.0.whose(),
+            reader: &self.0.reader(&scope),
+        };
+        let types = catalog::types(upstreams, viewer, request).await;
         types.map_err(convert::error)
     }
 
     async fn servers(self, _: Context) -> wire::Result<Vec<wire::ServerInfo>> {
-        Ok(status::servers(self.configured().await?, &self.0))
+        Ok(status::servers(self.configured().await?, &self.0).await)
     }
 
     async fn restart_server(self, _: Context, name: String) -> wire::Result<wire::ServerInfo> {
@@ -159,7 +170,8 @@ impl wire::Mux for RequestHandler {
         server.restart(&whose).await.map_err(convert::error)?;
         let audit = daemon.gateway.audit();
         audit.record_admin_event(AdminEvent::ServerRestarted, server.name(), &self.0.origin());
-        Ok(convert::server_info(daemon.gateway.upstreams(), &server))
+        let upstreams = daemon.gateway.upstreams();
+        Ok(convert::server_info(upstreams, &server, &self.0.access()).await)
     }
 
     async fn reload(self, _: Context) -> wire::Result<wire::ReloadReport> {

@@ -11,7 +11,10 @@ use super::{MAX_LONG_POLL, connection::ConnectionState, convert, program_steps};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_process::blocking_pool;
-use mux_runs::{ProgramLanguage, Run, RunEvent, RunSpec, Runs, recording::RunRecording};
+use mux_runs::{
+    ProgramLanguage, Run, RunEvent, RunSpec, Runs, program_check::ToolViewer,
+    recording::RunRecording,
+};
 use mux_telemetry::trace::TraceContext;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
@@ -148,8 +151,12 @@ pub(super) async fn check(
 ) -> wire::Result<wire::Diagnostics> {
     let (turn, origin) = (connection.turn(), connection.origin());
     let (agent, scope) = (origin.agent.as_deref(), connection.scope());
-    let whose = connection.whose();
-    let found = runs.check(request.source, agent, (&scope, &whose), &turn);
+    let viewer = ToolViewer {
+        scope: &scope,
+        whose: &connection.whose(),
+        reader: &connection.reader(&scope),
+    };
+    let found = runs.check(request.source, agent, viewer, &turn);
     found
         .await
         .map(convert::check_diagnostics)

@@ -25,7 +25,7 @@ pub(super) async fn profile(
 ) -> wire::Result<wire::SandboxProfile> {
     let upstreams = daemon.gateway.upstreams();
     let server = connection.find_server(name)?;
-    let info = convert::server_info(upstreams, &server);
+    let info = convert::server_info(upstreams, &server, &connection.access()).await;
     let (Some(sandbox), Some(report)) = (info.sandbox, server.sandbox_report().await) else {
         let message = format!("`{}` has no sandbox: muxd does not start it", server.name());
         return Err(wire::Error::new(Kind::Validation, message)

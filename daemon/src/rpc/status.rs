@@ -1,5 +1,6 @@
 //! The daemon's status, as `mux status` shows it.
 
+use futures::future::join_all;
 use mux_proto as wire;
 use mux_sandbox::resource_remedies;
 
@@ -15,7 +16,7 @@ use mux_process::descriptor_limits;
 use mux_process::process_stats::resident_bytes;
 use mux_telemetry::trace::Tracer;
 
-pub(super) fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wire::Status {
+pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wire::Status {
     let workers = daemon.runs.pool().status();
     let counts = daemon.runs.run_totals();
     let mut problems = daemon.problems();
@@ -83,7 +84,7 @@ pub(super) fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wi
             succeeded: counts.succeeded,
             failed: counts.failed,
         },
-        servers: servers(daemon, connection),
+        servers: servers(daemon, connection).await,
         config: daemon.paths.config.clone(),
         socket: daemon.paths.socket.clone(),
         log: daemon.paths.log.clone(),
@@ -153,13 +154,16 @@ fn started_by(service: &ServiceManager) -> wire::Started {
 }
 
 /// The user's servers and those of the client's project.
-pub(super) fn servers(daemon: &Daemon, connection: &ConnectionState) -> Vec<wire::ServerInfo> {
+pub(super) async fn servers(
+    daemon: &Daemon,
+    connection: &ConnectionState,
+) -> Vec<wire::ServerInfo> {
     let (upstreams, sight) = (daemon.gateway.upstreams(), connection.sight());
-    let servers = upstreams.visible_servers(&sight);
+    let (servers, access) = (upstreams.visible_servers(&sight), connection.access());
     let servers = servers
         .iter()
-        .map(|server| convert::server_info(upstreams, server));
-    let mut servers: Vec<wire::ServerInfo> = servers.collect();
+        .map(|server| convert::server_info(upstreams, server, &access));
+    let mut servers = join_all(servers).await;
     for (name, lookalikes) in imitations(&upstreams.known_visible(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
             server.warnings.extend(lookalikes);

@@ -113,7 +113,11 @@ impl DaemonParts {
         let policy: Weak<dyn ServerRequestPolicy> = Arc::<Gateway>::downgrade(&gateway);
         upstreams.set_request_policy(policy);
         let pool = Pool::start(workers).map_err(ServeError::Pool)?;
-        let handles = StoredValues::open(setup.results, StoredValueLimits::default());
+        let handles = StoredValues::open(
+            setup.results,
+            setup.results_key,
+            StoredValueLimits::default(),
+        );
         let checker = Checker::new(setup.checker);
         let inspector = ProgramChecker::new(Arc::clone(&upstreams), pool.clone(), checker);
         let runs = Runs::new(

@@ -151,7 +151,7 @@ pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
     link::{
         LaunchedServer, ObservationError, OpenError, ProcessLauncher, RunningSandbox,
-        SandboxReport, SandboxState, ServerLauncher,
+        SandboxReport, SandboxState, ServerLauncher, without_output,
     },
     listing::ListKind,
     server::{

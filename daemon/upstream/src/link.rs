@@ -34,7 +34,7 @@ pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
     link_error::{AuthChallenge, LinkError},
     lost_session_words::names_lost_session,
-    process::{LastLines, StrayOutput, without_output},
+    process::{LastLines, StrayOutput},
     reader::{Repair, Repairs},
     server_log::{ActiveRuns, LogStamp, ServerLog},
 };
@@ -47,7 +47,7 @@ use self::{
 };
 pub use self::{
     link_error::OpenError,
-    process::ProcessLauncher,
+    process::{ProcessLauncher, without_output},
     server_launcher::{
         LaunchedServer, ObservationError, RunningSandbox, SandboxReport, SandboxState,
         ServerLauncher,

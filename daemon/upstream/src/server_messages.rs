@@ -19,4 +19,5 @@ pub(crate) use self::{
     notification_router::NotificationRouter,
     server_requests::{RequestPolicyContext, RequestRecipient, ServerRequests},
     subscriptions_listen::SubscriptionListenHandle,
+    url_elicitation::remove_refused_pages,
 };

@@ -21,7 +21,7 @@ mod tool_call;
 
 use std::{
     sync::{Arc, Weak},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
@@ -44,10 +44,11 @@ pub use self::{
     session_handover::{HandedSession, HandoverKey, HandoverState},
 };
 use crate::{
-    link::{DetachedProcess, FINAL_OUTPUT_TIMEOUT, Repairs},
+    link::{DetachedProcess, FINAL_OUTPUT_TIMEOUT, LastLines, Repairs, without_output},
     listing::{ListExpiry, ServerCatalogEntry},
     server_messages::{NotificationRouter, ServerRequests, SubscriptionListenHandle},
 };
+use mux_caller::{Caller, RunAccess};
 use mux_catalog::{ProtocolEra, ToolSet};
 
 /// The maximum number of bytes kept of a server's identity, errors and cause of its end.
@@ -96,6 +97,8 @@ pub struct Session {
     stopped: CancellationToken,
     /// Why the session ended; set once.
     cause: Mutex<Option<String>>,
+    /// What the server wrote last to its standard error.
+    last_lines: LastLines,
 }
 
 impl Session {
@@ -164,6 +167,29 @@ impl Session {
         cause
             .clone()
             .unwrap_or_else(|| "the session was closed".into())
+    }
+
+    /// The cause of the end for the caller of a request that was lost with the session: with the server's output only as
+    /// far as it is about this caller's request, unless the caller is the user.
+    fn cause_for(&self, caller: Option<&Arc<Caller>>, own_output_since: Option<Instant>) -> String {
+        let whole = self.cause();
+        let is_user = caller
+            .is_none_or(|caller| RunAccess::of(&caller.origin, caller.origin.for_agent).is_user());
+        let own = without_output(&whole);
+        if is_user || own.len() == whole.len() {
+            return whole;
+        }
+        let told = match own_output_since {
+            Some(began) => self.last_lines.append_lines_since(own, began),
+            None => own.to_owned(),
+        };
+        if told.len() > own.len() {
+            return told;
+        }
+        format!(
+            "{own}; the user finds its last output with `mux servers logs {}`",
+            self.catalog_entry.name
+        )
     }
 
     /// Resolves when no call is in flight.

@@ -96,6 +96,10 @@ pub struct Description {
     pub tool: ToolInfo,
     /// TypeScript: its documentation, its signature, the types that it names.
     pub declaration: String,
+    /// The learned type of the result with the names of its fields, which whoever wrote a result has chosen: it is data.
+    /// Only where the declaration lacks these names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

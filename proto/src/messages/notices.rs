@@ -90,12 +90,14 @@ pub enum NoticeKind {
     },
     /// The question is no longer open.
     Withdrawn { ask: u64 },
-    /// A server's question was declined, because the client does not answer this kind. Sent only to a client whose
-    /// request says `declined`.
+    /// A server's question was declined, because the client does not answer this kind, or for the reason that is given.
+    /// Without a reason, sent only to a client whose request says `declined`.
     Declined {
         server: String,
         kind: AskKind,
         cause: Cause,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// The user has completed the page of a URL elicitation.
     ElicitationComplete {

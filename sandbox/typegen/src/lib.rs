@@ -13,7 +13,7 @@
 //!   (`mux.petstore.pet.getPetById`), so that only a segment that is not an identifier is respelled.
 //! - `observe` learns types from results. Its parts: `shape_node` is one position in a shape, `object_shape` an object,
 //!   `data_keys` tells field names from data, `content_blocks` recognizes MCP content, `sample_result` reads one result,
-//!   `observed_types` and `outline` convert a shape to types and text.
+//!   `observed_types` and `outline` convert a shape to types and text, `witnesses` say whose result had which name.
 //!
 //! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
 //! fetched, and no text of a server can leave the comment, string or type that it was put in.
@@ -42,7 +42,7 @@ mod type_emitter;
 use std::collections::HashSet;
 
 use names::spell;
-pub use observe::{ObservedResult, ResultShape, TextForm, TextKind};
+pub use observe::{ObservedResult, ResultShape, TextForm, TextKind, Witness};
 pub use schema_source::SchemaSource;
 pub use selected_result::UNLESS_KEYWORD;
 
@@ -112,6 +112,12 @@ pub fn checker_declarations(servers: &[ServerDecl<'_>]) -> String {
 /// and long types by their outline. Names are spelled; collisions with other names are not considered.
 pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     signature::signature(server, tool)
+}
+
+/// The same signature for a reader that did not ask for it: a learned result without the names of its fields, which
+/// whoever wrote a result has chosen.
+pub fn signature_with_kinds(server: &str, tool: &ToolDecl<'_>) -> String {
+    signature::signature_with_kinds(server, tool)
 }
 
 fn declarations_with_marks(servers: &[ServerDecl<'_>], marks_closed: bool) -> String {

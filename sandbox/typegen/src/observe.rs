@@ -11,12 +11,16 @@ mod outline;
 mod sample_result;
 mod shape_node;
 mod text_form;
+mod witnesses;
 
+use object_shape::ObjectShape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shape_node::ShapeNode;
+use witnesses::Witnesses;
 
 pub use self::text_form::{TextForm, TextKind};
+pub use self::witnesses::Witness;
 use super::ir::Type;
 
 /// Levels of nesting that are learned; anything below is `any`.
@@ -27,9 +31,12 @@ const MAX_SHAPE_DEPTH: u8 = 12;
 const MAX_SHAPE_SIZE: usize = 2000;
 
 /// The maximum length of a serialized shape in bytes, well above what `MAX_SHAPE_SIZE` allows.
-const MAX_SERIALIZED_BYTES: usize = 256 * 1024;
+const MAX_SERIALIZED_BYTES: usize = 512 * 1024;
 
-const SHAPE_VERSION: u8 = 1;
+const SHAPE_VERSION: u8 = 2;
+
+/// Shapes of this version do not say who has seen what: only the form of the texts is read.
+const SHAPE_VERSION_WITHOUT_WITNESSES: u8 = 1;
 
 /// The shape of the results of one tool so far. Never has a value.
 ///
@@ -37,6 +44,9 @@ const SHAPE_VERSION: u8 = 1;
 /// have the union of their items. An object becomes a map, whose keys are forgotten, if a key looks like data (a
 /// number, a hash, a path, an address), if it has more than 24 members all of one kind, or more than 64 of any, or if
 /// its keys keep changing. Within the budgets, the order of the results does not matter.
+///
+/// Whoever writes a result chooses its names. Each name therefore has witnesses: it belongs to the caller that got it
+/// until another caller got it, too, or the same caller for three different arguments ([`ResultShape::visible_to`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultShape {
     node: ShapeNode,
@@ -44,6 +54,8 @@ pub struct ResultShape {
     depth: u8,
     calls: u64,
     texts: TextForm,
+    /// Who has got any result.
+    seen: Witnesses,
 }
 
 /// A shape to be shown in a declaration.
@@ -64,6 +76,8 @@ struct SerializedShape<N> {
     depth: u8,
     #[serde(default, skip_serializing_if = "TextForm::is_default")]
     texts: TextForm,
+    #[serde(default, skip_serializing_if = "Witnesses::is_default")]
+    seen: Witnesses,
     node: N,
 }
 
@@ -74,6 +88,7 @@ impl Default for ResultShape {
             depth: MAX_SHAPE_DEPTH,
             calls: 0,
             texts: TextForm::default(),
+            seen: Witnesses::default(),
         }
     }
 }
@@ -92,6 +107,42 @@ impl ResultShape {
         let node = sample_result::shape_of_result(value, self.depth);
         self.calls = self.calls.saturating_add(1);
         self.join(node)
+    }
+
+    /// The shape of one result of the call of `witness`.
+    pub fn of_result(value: &Value, witness: Witness) -> Self {
+        let mut shape = Self::new();
+        shape.add(value);
+        shape.seen = Witnesses::of(Some(witness));
+        shape
+            .node
+            .for_each_object(&mut |object| object.set_witness(witness));
+        shape
+    }
+
+    /// What `caller` may see of it: results of its own, and what is confirmed. `None` if that is nothing.
+    pub fn visible_to(&self, caller: u64) -> Option<Self> {
+        self.seen.allow(caller).then(|| {
+            let mut visible = self.clone();
+            visible
+                .node
+                .for_each_object(&mut |object| object.retain_visible(caller));
+            visible
+        })
+    }
+
+    /// The shape without names of fields: it tells kinds of values only.
+    pub fn without_names(&self) -> Self {
+        let mut shape = self.clone();
+        shape.node.for_each_object(&mut ObjectShape::remove_names);
+        shape
+    }
+
+    /// The names of all fields, each on a line.
+    pub fn names(&self) -> String {
+        let mut names = String::new();
+        self.node.add_names(&mut names);
+        names
     }
 
     /// The number of results that were merged.
@@ -119,7 +170,8 @@ impl ResultShape {
         };
         let mut node = other.node.clone();
         node.truncate_levels(self.depth);
-        self.join(node) | cut
+        let seen_by_more = self.seen.merge(&other.seen);
+        self.join(node) | cut | seen_by_more
     }
 
     /// Serializes the shape as compact JSON.
@@ -129,19 +181,23 @@ impl ResultShape {
             calls: self.calls,
             depth: self.depth,
             texts: self.texts,
+            seen: self.seen.clone(),
             node: &self.node,
         };
         serde_json::to_vec(&kept).unwrap_or_default()
     }
 
-    /// Serializes the shape without the number of calls: equal bytes mean equal types.
-    pub fn bytes_without_calls(&self) -> Vec<u8> {
+    /// Serializes the shape without the number of calls and their witnesses: equal bytes mean equal types.
+    pub fn bytes_of_type(&self) -> Vec<u8> {
+        let mut node = self.node.clone();
+        node.for_each_object(&mut ObjectShape::forget_witnesses);
         let kept = SerializedShape {
             version: SHAPE_VERSION,
             calls: 0,
             depth: self.depth,
             texts: self.texts,
-            node: &self.node,
+            seen: Witnesses::default(),
+            node: &node,
         };
         serde_json::to_vec(&kept).unwrap_or_default()
     }
@@ -153,7 +209,14 @@ impl ResultShape {
             return None;
         }
         let kept: SerializedShape<ShapeNode> = serde_json::from_slice(bytes).ok()?;
+        if kept.version == SHAPE_VERSION_WITHOUT_WITNESSES {
+            return Some(Self {
+                texts: kept.texts,
+                ..Self::default()
+            });
+        }
         let sound = kept.version == SHAPE_VERSION
+            && kept.seen.is_valid()
             && kept.depth <= MAX_SHAPE_DEPTH
             && kept.node.is_valid(kept.depth)
             && kept.node.size() <= MAX_SHAPE_SIZE;
@@ -162,6 +225,7 @@ impl ResultShape {
             depth: kept.depth,
             calls: kept.calls,
             texts: kept.texts,
+            seen: kept.seen,
         })
     }
 

@@ -44,7 +44,22 @@ const MAX_SHOWN_VARIANTS: usize = 3;
 /// The type of an object without members.
 pub(super) const EMPTY_OBJECT_TYPE: &str = "{ [key: string]: never }";
 
+/// How a learned result is shown.
+#[derive(Clone, Copy, PartialEq)]
+enum LearnedDetail {
+    Names,
+    Kinds,
+}
+
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
+    signature_in_detail(server, tool, LearnedDetail::Names)
+}
+
+pub(super) fn signature_with_kinds(server: &str, tool: &ToolDecl<'_>) -> String {
+    signature_in_detail(server, tool, LearnedDetail::Kinds)
+}
+
+fn signature_in_detail(server: &str, tool: &ToolDecl<'_>, detail: LearnedDetail) -> String {
     let output = tool.output_schema.map(SchemaSource::to_normal_form);
     let usual = output.as_ref().map(selected_result::unselected_schema);
     let mut input = parse_schema(&tool.input_schema.to_normal_form(), "Args");
@@ -73,7 +88,12 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
             Some(format_type(&output, root_type(&output), RESULT_ROOM))
         }
         (None, Some((observed, ty))) => {
-            let text = format_type(&[], &ty, RESULT_ROOM);
+            let has_names = !observed.shape.names().is_empty();
+            let text = if detail == LearnedDetail::Kinds && has_names {
+                outline_type(&[], &ty)
+            } else {
+                format_type(&[], &ty, RESULT_ROOM)
+            };
             // A tool that answers in text goes on doing so.
             let is_rule = observed.shape.texts().is_text() && is_text_or_null(&ty);
             let mark = if is_rule { "" } else { "/* observed */ " };

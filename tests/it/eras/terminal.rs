@@ -165,7 +165,7 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
             .env("PATH", format!("{}:/usr/bin:/bin", bin.to_str().unwrap()));
         TestTerminal::start_command(&mut command)
     };
-    let url = "https://bank.test@xn--pple-43d.com/1";
+    let url = "https://xn--pple-43d.com/1";
     let open = format!("await mux.fix.elicit({{ message: 'log in', url: '{url}' }})");
     // The second question comes after the notification of the first one.
     let code = format!(
@@ -191,14 +191,20 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
         (Some(0), "accept,decline\n"),
         "{shown}"
     );
-    // A page with another scheme is never offered.
-    let file = "return (await mux.fix.elicit({ message: 'm', url: 'file:///etc/passwd' })).action";
-    let (code, output, shown) = start(file).end();
-    assert_eq!((code, output.as_str()), (Some(0), "decline\n"), "{shown}");
-    assert!(
-        shown.contains("its page has no address with http or https"),
-        "{shown}"
-    );
+    // No page but those of the web is offered.
+    for (page, why) in [
+        ("file:///etc/passwd", "only http and https are opened"),
+        (
+            "https://bank.test@evil.test/1",
+            "a user name before the host",
+        ),
+    ] {
+        let asks =
+            format!("return (await mux.fix.elicit({{ message: 'm', url: '{page}' }})).action");
+        let (code, output, shown) = start(&asks).end();
+        assert_eq!((code, output.as_str()), (Some(0), "decline\n"), "{shown}");
+        assert!(shown.contains(why), "{shown}");
+    }
 }
 
 #[test]

@@ -107,6 +107,38 @@ const METHODS: &[(&str, Whose)] = &[
     ("keep", Connection),
 ];
 
+/// The texts of an agent that the work of other callers changes, by the beginning of the request, and why it may. An agent
+/// whose policy denies every tool has none of them.
+pub(super) const CROSSINGS: &[(&str, &str)] = &[
+    (
+        "tools/list",
+        "signatures have the kinds of results that two callers, or calls with three arguments, got, and are ordered by levels of use; both without words of others",
+    ),
+    ("search", "signatures, as in tools/list"),
+    ("return await mux.search", "signatures, as in tools/list"),
+    ("return await mux.discover", "signatures, as in tools/list"),
+    (
+        "return await mux.catalog.tools",
+        "signatures, as in tools/list",
+    ),
+    (
+        "return await mux.describe",
+        "the kinds of confirmed results",
+    ),
+    (
+        "describe",
+        "the kinds of confirmed results, and their names within a fence",
+    ),
+    (
+        "const { id }",
+        "the program is checked against confirmed results",
+    ),
+    (
+        "return (await",
+        "the program is checked against confirmed results",
+    ),
+];
+
 const TOOLS: &[(&str, ToolRow)] = &[
     ("run", ToolRow::Programs),
     ("search", ToolRow::Once(|_| json!({ "query": SECRET }))),

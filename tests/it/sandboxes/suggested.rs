@@ -93,8 +93,19 @@ fn files_that_errors_name_are_listed_as_denied() {
     let arguments = serde_json::json!({ "message": message }).to_string();
     for _ in 0..2 {
         let failed = env.mux(["call", "box.fail", &arguments]);
-        failed.fails(1, &["denied access to 1 file, which `mux servers` lists"]);
+        failed.fails(
+            1,
+            &["`mux servers sandbox box` shows the user what it has denied"],
+        );
     }
+    // An error says the same of a file that exists and of one that does not.
+    let hint_about = |path: &str| {
+        let message = format!("ENOENT: open '{path}'");
+        let arguments = serde_json::json!({ "message": message }).to_string();
+        let failed = env.mux(["call", "box.fail", &arguments]).fails(1, &[]);
+        failed.stderr.replace(path, "PATH")
+    };
+    assert_eq!(hint_about(&missing), hint_about(&at("private")));
     let shown = env.mux(["servers", "sandbox", "box"]).ok().stdout;
     assert!(
         shown.contains(&format!("{private}, which 2 errors name")),

@@ -2,6 +2,8 @@
 //!
 //! Invariant: results contain only what the run's agent may see.
 
+use std::sync::Arc;
+
 use mux_wire::{Fault, FaultKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +14,7 @@ use crate::{
     tool_discovery::{ToolDiscovery, description_summary},
 };
 use mux_catalog::{
-    Scope, Tool, ToolSet,
+    CatalogReader, Scope, Tool, ToolSet,
     search::{SearchHit, SearchResults},
 };
 
@@ -66,11 +68,17 @@ struct ToolsArguments {
 }
 
 impl RunContext {
-    fn discovery<'a>(&'a self, scope: &'a Scope) -> ToolDiscovery<'a> {
+    /// What the run's agent may see of what others did.
+    pub(crate) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
+        self.gateway.reader(&self.asking.caller.origin, scope)
+    }
+
+    fn discovery<'a>(&'a self, scope: &'a Scope, reader: &'a CatalogReader) -> ToolDiscovery<'a> {
         ToolDiscovery {
             upstreams: self.gateway.upstreams(),
             scope,
             whose: &self.whose,
+            reader,
         }
     }
 }
@@ -83,7 +91,8 @@ pub(super) async fn search_tools(arguments: &str, reach: &RunContext) -> Result<
         cursor,
     } = parse_arguments("search", arguments, SEARCH_USAGE)?;
     let scope = reach.gateway.scope_now(&reach.asking);
-    let discovery = reach.discovery(&scope);
+    let reader = reach.reader(&scope);
+    let discovery = reach.discovery(&scope, &reader);
     let page = discovery.search(query, server.as_deref(), limit, cursor);
     let page = page.await?;
     let mut answer = search_page_json(&discovery, &page);
@@ -114,7 +123,7 @@ fn tool_json(discovery: &ToolDiscovery<'_>, tools: &ToolSet, tool: &Tool) -> Map
     if let Some(description) = description_summary(tool) {
         shown.insert("description".into(), description.into());
     }
-    let signature = discovery.catalog().signature_in(tools, tool);
+    let signature = discovery.signature(tools, tool);
     shown.insert("signature".into(), signature.into());
     shown
 }
@@ -126,7 +135,8 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
         return Err(Fault::new(FaultKind::Validation, message).hint(DESCRIBE_USAGE));
     }
     let scope = reach.gateway.scope_now(&reach.asking);
-    let discovery = reach.discovery(&scope);
+    let reader = reach.reader(&scope);
+    let discovery = reach.discovery(&scope, &reader);
     let (described, missing) = discovery.describe(&paths).await?;
     let servers = discovery.instructions(Some(&paths)).into_iter();
     let servers = servers.map(|(name, text)| json!({ "name": name, "instructions": &*text }));
@@ -147,7 +157,7 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
                 shown.insert(name.into(), holds.into());
             }
         }
-        let declaration = discovery.catalog().declaration(tool);
+        let declaration = discovery.catalog().declaration(tool, discovery.reader);
         shown.insert("declaration".into(), declaration.into());
         Value::Object(shown)
     });
@@ -163,7 +173,8 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
 pub(super) async fn discover_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
     let asked: DiscoverArguments = parse_arguments("discover", arguments, DISCOVER_USAGE)?;
     let scope = reach.gateway.scope_now(&reach.asking);
-    let discovery = reach.discovery(&scope);
+    let reader = reach.reader(&scope);
+    let discovery = reach.discovery(&scope, &reader);
     let page = discovery.search(asked.query.clone(), None, asked.limit, None);
     let page = page.await?;
     let results: Vec<Value> = page
@@ -199,8 +210,9 @@ pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<Str
     let NamespacesArguments {} =
         parse_arguments("catalog.namespaces", arguments, NAMESPACES_USAGE)?;
     let scope = reach.gateway.scope_now(&reach.asking);
+    let reader = reach.reader(&scope);
     let namespaces = reach
-        .discovery(&scope)
+        .discovery(&scope, &reader)
         .namespaces()
         .into_iter()
         .map(|namespace| {
@@ -223,7 +235,8 @@ pub(super) async fn list_catalog_tools(
         cursor,
     } = parse_arguments("catalog.tools", arguments, TOOLS_USAGE)?;
     let scope = reach.gateway.scope_now(&reach.asking);
-    let discovery = reach.discovery(&scope);
+    let reader = reach.reader(&scope);
+    let discovery = reach.discovery(&scope, &reader);
     let query = query.unwrap_or_default();
     let page = discovery.search(query, namespace.as_deref(), limit, cursor);
     let answer = search_page_json(&discovery, &page.await?);

@@ -57,7 +57,11 @@ mod tests {
     #[tokio::test]
     async fn a_value_is_read_whole_or_in_pages() {
         let home = tempfile::tempdir().unwrap();
-        let handles = StoredValues::open(home.path().join("results"), StoredValueLimits::default());
+        let handles = StoredValues::open(
+            home.path().join("results"),
+            home.path().join("key"),
+            StoredValueLimits::default(),
+        );
         let value = json!({ "text": "ä".repeat(1000) });
         let handle = handles.keep(value.to_string(), "it").await.unwrap().name;
         assert_eq!(

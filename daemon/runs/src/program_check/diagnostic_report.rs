@@ -5,8 +5,7 @@
 use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 
-use super::CheckFindings;
-use mux_catalog::{Scope, TypeTextAudience};
+use super::{CheckFindings, ToolViewer};
 use mux_typecheck::{Diagnostic, Severity};
 use mux_upstream::Upstreams;
 
@@ -22,7 +21,7 @@ pub(super) fn add(
     inspection: &mut CheckFindings,
     diagnostic: &Diagnostic,
     upstreams: &Upstreams,
-    (scope, hint_scope): (&Scope, HintScope),
+    (viewer, hint_scope): (ToolViewer<'_>, HintScope),
 ) {
     let mut fault = Fault::new(FaultKind::Type, diagnostic.message.clone());
     fault.line = Some(diagnostic.line);
@@ -30,7 +29,7 @@ pub(super) fn add(
     let advice = diagnostic
         .tool
         .as_ref()
-        .and_then(|(server, tool)| advice(upstreams, scope, server, tool));
+        .and_then(|(server, tool)| advice(upstreams, viewer, server, tool));
     // A tool's former spelling still resolves at run time.
     let is_found = diagnostic.is_unknown && matches!(advice, Some(ToolAdvice::Found { .. }));
     let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
@@ -77,21 +76,24 @@ impl ToolAdvice {
 }
 
 /// The tool's signature, or a suggestion of similar names.
-fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Option<ToolAdvice> {
-    let found = match upstreams.find_visible(server, scope) {
+fn advice(
+    upstreams: &Upstreams,
+    viewer: ToolViewer<'_>,
+    server: &str,
+    tool: &str,
+) -> Option<ToolAdvice> {
+    let found = match upstreams.find_visible(server, viewer.scope) {
         Ok(server) => server,
         Err(fault) => return fault.hint.map(ToolAdvice::Missing),
     };
-    let tools = scope.offered(&found.tools()?);
+    let tools = viewer.scope.offered(&found.tools()?);
     let Some(tool) = tools.find(tool) else {
         let missing = mux_gateway::no_such_tool(&tools, found.name(), tool);
         return missing.hint.map(ToolAdvice::Missing);
     };
     Some(ToolAdvice::Found {
         path: tools.path(tool),
-        signature: upstreams
-            .catalog()
-            .signature(tool, TypeTextAudience::Checker),
+        signature: upstreams.catalog().signature(tool, viewer.reader),
     })
 }
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::{
     RunEvent,
-    program_check::{HintScope, ProgramChecker},
+    program_check::{HintScope, ProgramChecker, ToolViewer},
     run_context::RunContext,
 };
 use mux_catalog::{Scope, Tool};
@@ -145,12 +145,16 @@ async fn type_warnings(
     (inspector, agent): (&ProgramChecker, Option<&str>),
 ) -> Vec<Fault> {
     let explained = mux_program::explain_as_typescript(plan, &StepOrder::of(plan, changes));
-    let (scope, whose) = (&*reach.asking.scope, &reach.whose);
+    let viewer = ToolViewer {
+        scope: &reach.asking.scope,
+        whose: &reach.whose,
+        reader: &reach.reader(&reach.asking.scope),
+    };
     let turn = &reach.asking.turn;
     // Other hints describe the tool of a step, while its mistake concerns the result of another.
     let hints = HintScope::Spelling;
     let found = inspector
-        .check_before_run(&explained.source, agent, hints, (scope, whose), turn)
+        .check_before_run(&explained.source, agent, hints, viewer, turn)
         .await;
     let all = found.errors.into_iter().chain(found.warnings);
     let of_its_step = |fault: Fault| {

@@ -9,11 +9,8 @@ mod stdio_transport;
 mod stray_output;
 mod write_order;
 
-pub use self::process_launcher::ProcessLauncher;
-pub(crate) use self::{
-    stderr::{LastLines, without_output},
-    stray_output::StrayOutput,
-};
+pub use self::{process_launcher::ProcessLauncher, stderr::without_output};
+pub(crate) use self::{stderr::LastLines, stray_output::StrayOutput};
 pub(super) use self::{
     stderr::{StderrHandover, drain_stderr},
     stdio_transport::{PipesHandover, StdioTransport, TransportPipes},

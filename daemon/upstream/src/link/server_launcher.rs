@@ -7,7 +7,7 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use mux_confine::{
-    DeniedFile, DiscardedFiles, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox,
+    DiscardedFiles, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox,
 };
 use mux_keeper::KeptChild;
 use mux_settings::ProcessServer;
@@ -98,8 +98,6 @@ pub struct SandboxState {
     pub layers: Vec<String>,
     /// The connections that were refused.
     pub refused: Vec<RefusedConnection>,
-    /// The files that its errors name and the sandbox does not contain.
-    pub denied_files: Vec<DeniedFile>,
 }
 
 /// What this machine enforces, and what a sandbox grants there.

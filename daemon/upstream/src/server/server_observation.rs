@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_confine::{
-    SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_paths, denied_targets, named_paths,
+    DeniedFile, SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_paths, denied_targets,
+    named_paths, ungranted_paths,
 };
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
 use tokio::task::spawn_blocking;
@@ -63,34 +64,48 @@ impl Server {
         report.grants.err()
     }
 
-    /// Records the files that an error of the server names and that its sandbox does not contain, and writes those
-    /// that were not known into the server's log. Returns whether it names any.
-    pub async fn record_denied_files(&self, error: &str) -> bool {
+    /// Records the paths that an error of the server names and that its sandbox was not told to contain. Returns whether
+    /// it names any. The file system is not asked: whoever gets the error would learn which files exist.
+    pub async fn record_named_paths(&self, error: &str) -> bool {
         let Some(shared) = &self.server_shared else {
             return false;
         };
-        let mut denied = match self.sandbox_with_grants(named_paths(error)).await {
-            Some(NamedPaths {
-                named,
-                sandbox,
-                grants,
-            }) => denied_paths(named, sandbox, &grants).await,
+        let Some(paths) = self.sandbox_with_grants(named_paths(error)).await else {
+            return false;
+        };
+        let ungranted = ungranted_paths(paths.named, paths.sandbox, &paths.grants);
+        let names_any = !ungranted.is_empty();
+        for path in ungranted {
+            shared.denied_files.record(path);
+        }
+        names_any
+    }
+
+    /// The files that the server's errors named, and that exist and are not in its sandbox, for the user. Those that were
+    /// not listed before are written into the server's log.
+    pub async fn denied_files(&self) -> Vec<DeniedFile> {
+        let Some(shared) = &self.server_shared else {
+            return Vec::new();
+        };
+        let mut files = shared.denied_files.list();
+        let named = files.iter().map(|file| file.path.clone()).collect();
+        let denied = match self.sandbox_with_grants(named).await {
+            Some(paths) => denied_paths(paths.named, paths.sandbox, &paths.grants).await,
             None => Vec::new(),
         };
-        let names_any = !denied.is_empty();
-        denied.retain(|path| shared.denied_files.record(path.clone()));
-        if !denied.is_empty() {
+        files.retain(|file| denied.contains(&file.path));
+        let lines: Vec<String> = files
+            .iter()
+            .filter(|file| shared.denied_files.mark_logged(&file.path))
+            .map(|file| {
+                let path = file.path.display();
+                let line =
+                    format!("[muxd] sandbox: an error names {path}, which it does not contain");
+                LogStamp::default().stamp_line(&line)
+            })
+            .collect();
+        if !lines.is_empty() {
             let log = shared.log.clone();
-            let lines: Vec<String> = denied
-                .iter()
-                .map(|path| {
-                    format!(
-                        "[muxd] sandbox: an error names {}, which it does not contain",
-                        path.display()
-                    )
-                })
-                .map(|line| LogStamp::default().stamp_line(&line))
-                .collect();
             let written = spawn_blocking(move || {
                 let mut log = ServerLog::open(&log);
                 lines.iter().for_each(|line| log.write(line));
@@ -98,7 +113,7 @@ impl Server {
             // The blocking pool may have shut down.
             written.await.ok();
         }
-        names_any
+        files
     }
 
     /// The paths in the arguments of the server's entry that its sandbox does not contain, and that exist or could be

@@ -132,7 +132,6 @@ impl ServerShared {
         SandboxState {
             layers: self.lock_facts().sandbox_layers.clone(),
             refused: self.context.launcher.refused_connections(&self.log),
-            denied_files: self.denied_files.list(),
         }
     }
 

@@ -21,7 +21,11 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{notification_router::NotificationRouter, question_text};
+use super::{
+    notification_router::NotificationRouter,
+    question_text,
+    url_elicitation::{PageRefusal, page_of},
+};
 use crate::calls::CallingClient;
 use mux_caller::{Caller, ClientAnswer, ClientQuestion, QuestionKind};
 use mux_settings::{AskLimits, RootsSetting, ServerDefinition};
@@ -112,6 +116,8 @@ pub enum ServerRequestError {
     Gone,
     #[error("{0}")]
     Refused(String),
+    #[error("{0}")]
+    Page(PageRefusal),
     /// Denied by a rule, by the default, or by the user. The text of a rule is for the user and not for the server.
     #[error("the user of muxd does not allow it{}", policy_hint(.0))]
     Denied(Box<Fault>),
@@ -137,7 +143,7 @@ impl ServerRequestError {
     /// The error kind for a call that fails with this.
     pub fn kind(&self) -> FaultKind {
         match self {
-            Self::Nobody | Self::Refused(_) => FaultKind::Unavailable,
+            Self::Nobody | Self::Refused(_) | Self::Page(_) => FaultKind::Unavailable,
             Self::TooMany => FaultKind::Busy,
             Self::Limit(_) | Self::Total(_) => FaultKind::Timeout,
             Self::Gone => FaultKind::Cancelled,
@@ -187,10 +193,18 @@ impl ServerRequests {
         cancelled: &CancellationToken,
     ) -> ElicitResult {
         let kind = QuestionKind::Elicitation;
+        let opens_page = params["mode"] == "url";
         let asked = (kind, params, None);
         let answer = self
             .ask_logged(recipient, asked, check_elicitation, cancelled)
             .await;
+        let answer = answer.map(|mut answer: ElicitResult| {
+            if opens_page {
+                // What the user enters on a page is for that page.
+                answer.content = None;
+            }
+            answer
+        });
         answer.unwrap_or_else(|why| {
             let action = match why {
                 ServerRequestError::Gone => ElicitationAction::Cancel,
@@ -276,6 +290,13 @@ impl ServerRequests {
         check: AnswerCheck,
         cancelled: &CancellationToken,
     ) -> Result<Value, ServerRequestError> {
+        if let Some(Err(refusal)) = page_to_open(kind, &params) {
+            if let Some(client) = &recipient.client {
+                let (cause, why) = (client.caller.cause.clone(), refusal.to_string());
+                client.mailbox.push_refused(&self.server, kind, cause, why);
+            }
+            return Err(ServerRequestError::Page(refusal));
+        }
         let _open_question = self
             .open_questions
             .try_acquire()
@@ -348,6 +369,9 @@ impl ServerRequests {
             return Err(ServerRequestError::Total(total));
         }
         question_text::sanitize_question(kind, &mut params);
+        if let Some(Ok(page)) = page_to_open(kind, &params) {
+            params["url"] = String::from(page).into();
+        }
         let question = ClientQuestion {
             server: Some(self.server.clone()),
             cause: client.caller.cause.clone(),
@@ -380,6 +404,12 @@ impl ServerRequests {
             }),
         }
     }
+}
+
+fn page_to_open(kind: QuestionKind, params: &Value) -> Option<Result<Url, PageRefusal>> {
+    (kind == QuestionKind::Elicitation)
+        .then(|| page_of(params))
+        .flatten()
 }
 
 /// Checks an answer; the error says what is wrong with it.

@@ -1,18 +1,81 @@
 //! The URLs that users were asked to open, until their server reports completion.
 //!
-//! Invariant: only the client that was asked is notified; if there are too many, the oldest are forgotten.
+//! Invariants: a client gets no page but those of the web ([`page_of`]), in whatever way a server names one. Only the
+//! client that was asked is notified; if there are too many, the oldest are forgotten.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
+use reqwest::Url;
 use serde_json::Value;
 
 use crate::calls::CallingClient;
 use mux_caller::{CallCause, Caller, Mailbox};
+use mux_text::sanitize;
 
 const MAX_URL_ELICITATIONS: usize = 64;
+/// The maximum length of a scheme in a message.
+const MAX_SCHEME_CHARS: usize = 20;
 /// The maximum length of an elicitation id in bytes; a longer one is not kept.
 const MAX_ELICITATION_ID_BYTES: usize = 1 << 10;
+
+/// Why a page of a server is not opened.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PageRefusal {
+    #[error("its page has no valid address")]
+    Invalid,
+    #[error("the address of its page begins with `{0}:`; only http and https are opened")]
+    Scheme(String),
+    #[error(
+        "the address of its page has a user name before the host, as addresses have that look like those of others"
+    )]
+    UserInfo,
+}
+
+/// The page that an elicitation asks the user to open; `None` if it asks for something else.
+pub(super) fn page_of(params: &Value) -> Option<Result<Url, PageRefusal>> {
+    (params["mode"] == "url").then(|| page_address(params["url"].as_str().unwrap_or_default()))
+}
+
+/// Only addresses of the web reach a client, which may open whatever it gets: with http or https, a host and nothing
+/// before it.
+fn page_address(text: &str) -> Result<Url, PageRefusal> {
+    let text = sanitize::clean(text);
+    let page = Url::parse(text.trim()).map_err(|_| PageRefusal::Invalid)?;
+    if !matches!(page.scheme(), "http" | "https") {
+        let scheme = page.scheme().chars().take(MAX_SCHEME_CHARS).collect();
+        return Err(PageRefusal::Scheme(scheme));
+    }
+    if !page.username().is_empty() || page.password().is_some() {
+        return Err(PageRefusal::UserInfo);
+    }
+    match page.host_str() {
+        Some(host) if !host.is_empty() => Ok(page),
+        _ => Err(PageRefusal::Invalid),
+    }
+}
+
+/// Removes the pages that are not opened from the error of a call that requires some. Returns why, for each reason once.
+pub(crate) fn remove_refused_pages(data: &mut Value) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if let Some(Value::Array(elicitations)) = data.get_mut("elicitations") {
+        elicitations.retain_mut(|params| match page_of(params) {
+            None => true,
+            Some(Ok(page)) => {
+                params["url"] = String::from(page).into();
+                true
+            }
+            Some(Err(why)) => {
+                let why = why.to_string();
+                if !reasons.contains(&why) {
+                    reasons.push(why);
+                }
+                false
+            }
+        });
+    }
+    reasons
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct UrlElicitations(Mutex<VecDeque<UrlElicitationEntry>>);
@@ -75,6 +138,58 @@ mod tests {
 
     use super::*;
     use mux_caller::ListChangeNotifier;
+
+    #[test]
+    fn only_pages_of_the_web_are_opened() {
+        for (address, opened) in [
+            ("https://example.com", Some("https://example.com/")),
+            ("http://[::1]:8080/a?b#c", Some("http://[::1]:8080/a?b#c")),
+            (" https://x.test/\u{202e}a", Some("https://x.test/a")),
+            (
+                "HTTPS://b\u{fc}cher.test",
+                Some("https://xn--bcher-kva.test/"),
+            ),
+            ("https:\\\\evil.test\\a", Some("https://evil.test/a")),
+            ("javascript:alert(1)", None),
+            ("java\tscript:alert(1)", None),
+            ("file:///etc/passwd", None),
+            ("data:text/html,x", None),
+            ("vscode://x", None),
+            ("https://github.com@evil.test/login", None),
+            ("https://:p@evil.test/", None),
+            ("https://", None),
+            ("//example.com", None),
+            ("example.com", None),
+            ("", None),
+        ] {
+            let params = json!({ "mode": "url", "url": address });
+            let page = page_of(&params).unwrap().ok().map(String::from);
+            assert_eq!(page.as_deref(), opened, "{address}");
+        }
+        assert_eq!(page_of(&json!({ "mode": "form", "url": "file:///" })), None);
+        assert!(
+            page_of(&json!({ "mode": "url", "url": 7 }))
+                .unwrap()
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn required_pages_that_are_not_opened_are_removed() {
+        let page = |url: &str| json!({ "mode": "url", "url": url });
+        let mut data = json!({
+            "elicitations": [page("https://a.test"), page("file:///"), page("file:///x"), {}],
+            "other": 1,
+        });
+        let reasons = remove_refused_pages(&mut data);
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        assert!(reasons[0].contains("`file:`"), "{reasons:?}");
+        let left = json!({ "elicitations": [page("https://a.test/"), {}], "other": 1 });
+        assert_eq!(data, left);
+        for mut other in [json!(null), json!([]), json!({ "elicitations": 1 })] {
+            assert!(remove_refused_pages(&mut other).is_empty());
+        }
+    }
 
     #[test]
     fn completion_is_reported_once_to_the_client_that_was_asked() {

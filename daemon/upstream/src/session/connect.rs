@@ -497,6 +497,7 @@ impl<'a> SessionConnector<'a> {
             ended: CancellationToken::new(),
             stopped: CancellationToken::new(),
             cause: parking_lot::Mutex::new(None),
+            last_lines: last_lines.clone(),
         });
         info!(server = name, pid, transport, took = ?session.start_time, tools = session.tools().len(), "session open");
         let watch = SessionWatch {

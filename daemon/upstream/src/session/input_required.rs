@@ -21,7 +21,7 @@ use super::{Session, request::RequestOptions};
 use crate::{
     calls::{CallError, CallingClient},
     link::raw_message,
-    server_messages::RequestRecipient,
+    server_messages::{RequestRecipient, remove_refused_pages},
 };
 use mux_caller::PausableClock;
 use mux_catalog::ProtocolEra;
@@ -126,10 +126,10 @@ impl Session {
             let result = match asked {
                 Ok(result) => raw_message::result_to_value(result)?,
                 Err(CallError::NotSent) if round > 0 => {
-                    return Err(CallError::Unknown(self.cause()));
+                    return Err(CallError::Unknown(self.cause_for(options.caller, None)));
                 }
-                Err(error) => {
-                    self.record_required_urls(&error, options);
+                Err(mut error) => {
+                    self.record_required_urls(&mut error, options);
                     return Err(budget.with_total_limit(error));
                 }
             };
@@ -240,16 +240,21 @@ impl Session {
         }
     }
 
-    fn record_required_urls(&self, error: &CallError, options: &RequestOptions<'_>) {
-        if let (
-            CallError::Refused {
-                code: URL_ELICITATION_REQUIRED,
-                data: Some(data),
-                ..
-            },
-            Some(caller),
-        ) = (error, options.caller)
-        {
+    /// Removes the pages that are not opened from the error, and records the others.
+    fn record_required_urls(&self, error: &mut CallError, options: &RequestOptions<'_>) {
+        let CallError::Refused {
+            code: URL_ELICITATION_REQUIRED,
+            data: Some(data),
+            message,
+        } = error
+        else {
+            return;
+        };
+        for why in remove_refused_pages(data) {
+            message.push_str("; muxd does not pass a page on: ");
+            message.push_str(&why);
+        }
+        if let Some(caller) = options.caller {
             self.router.url_elicitations.record_required(data, caller);
         }
     }

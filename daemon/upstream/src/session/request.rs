@@ -131,7 +131,7 @@ impl Session {
             .map_err(|error| match error {
                 // The request was not accepted for sending.
                 ServiceError::TransportClosed => CallError::NotSent,
-                error => self.service_call_error(error),
+                error => self.service_call_error(error, &in_flight),
             })?;
         let guard = CancelOnDrop::new(&self.peer, &handle.id);
         let started = Instant::now();
@@ -162,7 +162,7 @@ impl Session {
         match answer {
             Ok(answer) => Ok(answer),
             Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&in_flight).await),
-            Err(error) => Err(self.service_call_error(error)),
+            Err(error) => Err(self.service_call_error(error, &in_flight)),
         }
     }
 
@@ -176,7 +176,7 @@ impl Session {
         }
     }
 
-    fn service_call_error(&self, error: ServiceError) -> CallError {
+    fn service_call_error(&self, error: ServiceError, of: &InFlightRequest) -> CallError {
         match error {
             ServiceError::McpError(error) => CallError::Refused {
                 code: error.code.0,
@@ -187,7 +187,9 @@ impl Session {
             ServiceError::TransportClosed if self.is_open() => {
                 CallError::Unknown("the connection was lost before the answer".into())
             }
-            ServiceError::TransportClosed => CallError::Unknown(self.cause()),
+            ServiceError::TransportClosed => {
+                CallError::Unknown(self.cause_for(of.caller(), of.own_output_since()))
+            }
             other => CallError::Protocol(other.to_string()),
         }
     }
@@ -222,7 +224,7 @@ impl Session {
                 CallError::NotSent
             }
             SendState::Failed(error) => self.link_call_error(error),
-            SendState::Begun => self.service_call_error(ServiceError::TransportClosed),
+            SendState::Begun => self.service_call_error(ServiceError::TransportClosed, in_flight),
         }
     }
 }

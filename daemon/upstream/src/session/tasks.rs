@@ -225,7 +225,9 @@ impl Session {
             .await
         {
             Ok(result) => Ok(raw_message::result_to_value(result)?),
-            Err(CallError::NotSent) => Err(CallError::Unknown(self.cause())),
+            Err(CallError::NotSent) => {
+                Err(CallError::Unknown(self.cause_for(options.caller, None)))
+            }
             Err(error) => Err(budget.with_total_limit(error)),
         }
     }

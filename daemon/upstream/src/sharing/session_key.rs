@@ -5,7 +5,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use mux_caller::{CallCause, Caller};
+use mux_caller::{CallCause, Caller, RunAccess};
 
 /// The owner of a session.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -35,6 +35,8 @@ pub struct CallerIdentity {
     pub workspace: Option<PathBuf>,
     pub connection: Option<u64>,
     pub run: Option<String>,
+    /// Whether it is one of the user's own clients. Selects no session.
+    pub is_user: bool,
 }
 
 impl CallerIdentity {
@@ -48,6 +50,7 @@ impl CallerIdentity {
             workspace: caller.workspace.clone().filter(|dir| dir.is_absolute()),
             connection: caller.connection(),
             run,
+            is_user: RunAccess::of(&caller.origin, caller.origin.for_agent).is_user(),
         }
     }
 }

@@ -292,6 +292,7 @@ mod tests {
     async fn caller_without_the_configured_key_gets_the_next_one() {
         let (here, run) = (Some("/w".into()), Some("r-1".to_owned()));
         let somebody = CallerIdentity {
+            is_user: false,
             workspace: here,
             connection: Some(7),
             run,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data_keys;
 use super::shape_node::ShapeNode;
+use super::witnesses::{Witness, Witnesses};
 
 /// An object with more members than this is a map.
 pub(super) const MAX_FIELDS: usize = 64;
@@ -36,6 +37,9 @@ pub(super) struct FieldShape {
     /// Whether it was the first field of an object, in alphabetical order.
     #[serde(rename = "1", default, skip_serializing_if = "is_false")]
     first: bool,
+    /// Who has seen a field of this name.
+    #[serde(rename = "s", default, skip_serializing_if = "Witnesses::is_default")]
+    seen: Witnesses,
     #[serde(rename = "t", default)]
     pub(super) node: ShapeNode,
 }
@@ -47,6 +51,7 @@ impl ObjectShape {
             let field = FieldShape {
                 optional: false,
                 first: false,
+                seen: Witnesses::default(),
                 node,
             };
             (name, field)
@@ -100,6 +105,53 @@ impl ObjectShape {
         true
     }
 
+    /// Records who has seen the fields of a single result.
+    pub(super) fn set_witness(&mut self, witness: Witness) {
+        if let Self::Fields(fields) = self {
+            for field in fields.values_mut() {
+                field.seen = Witnesses::of(Some(witness));
+            }
+        }
+    }
+
+    /// Removes the fields that only others than `caller` have seen.
+    pub(super) fn retain_visible(&mut self, caller: u64) {
+        if let Self::Fields(fields) = self {
+            fields.retain(|_, field| field.seen.allow(caller));
+        }
+    }
+
+    pub(super) fn forget_witnesses(&mut self) {
+        if let Self::Fields(fields) = self {
+            for field in fields.values_mut() {
+                field.seen = Witnesses::default();
+                field.first = false;
+            }
+        }
+    }
+
+    /// Removes all names.
+    pub(super) fn remove_names(&mut self) {
+        *self = Self::Fields(BTreeMap::new());
+    }
+
+    /// Adds the names of the fields, each on a line.
+    pub(super) fn add_names(&self, names: &mut String) {
+        if let Self::Fields(fields) = self {
+            for name in fields.keys() {
+                names.push_str(name);
+                names.push('\n');
+            }
+        }
+    }
+
+    pub(super) fn nodes(&self) -> Vec<&ShapeNode> {
+        match self {
+            Self::Fields(fields) => fields.values().map(|field| &field.node).collect(),
+            Self::Map(node) => vec![node],
+        }
+    }
+
     pub(super) fn nodes_mut(&mut self) -> Vec<&mut ShapeNode> {
         match self {
             Self::Fields(fields) => fields.values_mut().map(|field| &mut field.node).collect(),
@@ -123,7 +175,9 @@ impl ObjectShape {
                 fields.len() <= MAX_FIELDS
                     && !has_changing_keys(fields)
                     && fields.iter().all(|(name, field)| {
-                        !data_keys::is_data_key(name) && field.node.is_valid(levels)
+                        !data_keys::is_data_key(name)
+                            && field.seen.is_valid()
+                            && field.node.is_valid(levels)
                     })
             }
             Self::Map(node) => node.is_valid(levels),
@@ -148,6 +202,7 @@ fn merge_fields(
                 changed |= theirs.optional && !mine.optional;
                 mine.optional |= theirs.optional;
                 mine.first |= theirs.first;
+                changed |= mine.seen.merge(&theirs.seen);
                 changed |= mine.node.merge(theirs.node);
             }
             None => {

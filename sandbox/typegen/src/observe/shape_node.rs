@@ -107,6 +107,32 @@ impl ShapeNode {
         cut
     }
 
+    /// Applies `change` to all objects, the outermost first.
+    pub(super) fn for_each_object(&mut self, change: &mut impl FnMut(&mut ObjectShape)) {
+        if let Some(items) = &mut self.items {
+            items.for_each_object(change);
+        }
+        if let Some(object) = &mut self.object {
+            change(object);
+            for node in object.nodes_mut() {
+                node.for_each_object(change);
+            }
+        }
+    }
+
+    /// Adds the names of all fields, each on a line.
+    pub(super) fn add_names(&self, names: &mut String) {
+        if let Some(items) = &self.items {
+            items.add_names(names);
+        }
+        if let Some(object) = &self.object {
+            object.add_names(names);
+            for node in object.nodes() {
+                node.add_names(names);
+            }
+        }
+    }
+
     pub(super) fn size(&self) -> usize {
         let items = self.items.as_ref().map_or(0, |items| items.size());
         let object = self.object.as_ref().map_or(0, ObjectShape::size);

@@ -196,7 +196,7 @@ fn invalid_bytes_are_refused() {
         String::new(),
         "{}".into(),
         "null".into(),
-        text.replace("\"version\":1", "\"version\":2"),
+        text.replace("\"version\":2", "\"version\":3"),
         text.replace("\"depth\":12", "\"depth\":13"),
         text.replace("\"depth\":12", "\"depth\":1"),
         text.replace("\"a\":", "\"ann@example.com\":"),
@@ -204,13 +204,16 @@ fn invalid_bytes_are_refused() {
         text.replace("\"k\":4", "\"k\":36"),
         text.replace("\"k\":4", "\"value\":4"),
         text[..text.len() - 1].to_owned(),
-        format!(r#"{{"version":1,"calls":1,"depth":12,"node":{deep}}}"#),
+        format!(r#"{{"version":2,"calls":1,"depth":12,"node":{deep}}}"#),
         format!(
-            r#"{{"version":1,"calls":1,"depth":12,"node":{}"#,
+            r#"{{"version":2,"calls":1,"depth":12,"node":{}"#,
             "{\"i\":".repeat(10_000)
         ),
-        format!("{text}{}", " ".repeat(256 * 1024)),
+        format!("{text}{}", " ".repeat(512 * 1024)),
     ];
+    let unattested = text.replace("\"version\":2", "\"version\":1");
+    let earlier = ResultShape::from_bytes(unattested.as_bytes());
+    assert_eq!(earlier, Some(ResultShape::new()), "names without witnesses");
     for bytes in bad {
         assert_ne!(bytes, text, "the case changes nothing");
         let shown: String = bytes.chars().take(200).collect();

@@ -2,7 +2,9 @@
 //!
 //! Invariant: every run uses the same values.
 
-use mux_typegen::ResultShape;
+use std::collections::BTreeSet;
+
+use mux_typegen::{ResultShape, Witness};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -141,6 +143,71 @@ fn shape_of_large_results_stays_small() {
             prop_assert_eq!(ResultShape::from_bytes(&bytes), Some(shape.clone()));
         }
         prop_assert!(text(&shape).len() < MOST);
+        Ok(())
+    });
+}
+
+/// The names of the members of a value.
+fn members(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| members(item, names)),
+        Value::Object(object) => {
+            for (name, member) in object {
+                names.insert(name.clone());
+                members(member, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn caller_sees_names_of_its_own_results_and_confirmed_ones() {
+    let witness =
+        (0..3_u64, 0..4_u32).prop_map(|(caller, arguments)| Witness { caller, arguments });
+    let results = vec((result(), witness), 1..8);
+    holds(300, (results, any::<u64>()), |(results, seed)| {
+        let learned = |results: &[(Value, Witness)]| {
+            let mut shape = ResultShape::new();
+            for (value, witness) in results {
+                shape.merge(&ResultShape::of_result(value, *witness));
+            }
+            shape
+        };
+        let shape = learned(&results);
+        let mut turned = results.clone();
+        turned.reverse();
+        let at = usize::try_from(seed % turned.len() as u64).expect("an index");
+        turned.rotate_left(at);
+        prop_assert_eq!(&learned(&turned), &shape);
+        let bytes = shape.to_bytes();
+        prop_assert_eq!(ResultShape::from_bytes(&bytes), Some(shape.clone()));
+        for caller in 0..4 {
+            let Some(visible) = shape.visible_to(caller) else {
+                prop_assert!(results.iter().all(|(_, witness)| witness.caller != caller));
+                continue;
+            };
+            for name in visible.names().lines() {
+                let mut seen = Vec::new();
+                for (value, witness) in &results {
+                    let mut names = BTreeSet::new();
+                    members(value, &mut names);
+                    if names.contains(name) {
+                        seen.push(*witness);
+                    }
+                }
+                let callers: BTreeSet<u64> = seen.iter().map(|witness| witness.caller).collect();
+                let arguments: BTreeSet<u32> =
+                    seen.iter().map(|witness| witness.arguments).collect();
+                prop_assert!(
+                    callers.contains(&caller) || callers.len() > 1 || arguments.len() > 2,
+                    "{} is not for {}",
+                    name,
+                    caller
+                );
+            }
+            prop_assert_eq!(visible.without_names().names(), "");
+        }
         Ok(())
     });
 }

@@ -78,6 +78,7 @@ fn described() -> Descriptions {
         tools: vec![Description {
             tool: tool(),
             declaration: "add(args: {}): Promise<unknown>;\n".into(),
+            learned: Some("{ id: number }".into()),
         }],
         instructions: vec![instructions()],
         missing: vec![super::error()],
@@ -170,6 +171,7 @@ fn notices() -> NoticePage {
             server: "fix".into(),
             kind: AskKind::Elicitation,
             cause: Cause::Call("t-1".into()),
+            why: Some("it asks for no page of the web".into()),
         },
         NoticeKind::Leaving {},
     ];

@@ -1,9 +1,13 @@
 //! Reads a server's standard error: writes it to the server's log, and keeps the last lines for errors.
 //!
+//! A server writes what it likes to its standard error, the arguments of calls included, and many callers share it: the
+//! last lines of all are for the user ([`LastLines::append_last_lines`]), a caller gets those since its own call began
+//! ([`LastLines::append_lines_since`]).
+//!
 //! Invariant: the pipe is always drained, whether or not the log can be written. The log has the server's output
 //! unchanged; in the lines kept for errors, the secrets of its entry are masked.
 
-use std::{collections::VecDeque, path::PathBuf, sync::Arc};
+use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -24,16 +28,23 @@ const MAX_SHOWN_LINE_BYTES: usize = 1 << 10;
 const LAST_OUTPUT: &str = "; its last output:\n  ";
 
 /// The part of a problem that is not the server's own output.
-pub(crate) fn without_output(problem: &str) -> &str {
+pub fn without_output(problem: &str) -> &str {
     problem
         .split_once(LAST_OUTPUT)
         .map_or(problem, |(own, _)| own)
 }
 
+/// A line, and when it was read.
+#[derive(Clone, Debug)]
+struct KeptLine {
+    read_at: Instant,
+    text: String,
+}
+
 /// The last output lines of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastLines {
-    lines: Arc<Mutex<VecDeque<String>>>,
+    lines: Arc<Mutex<VecDeque<KeptLine>>>,
     masker: Arc<Masker>,
 }
 
@@ -46,7 +57,10 @@ impl LastLines {
     }
 
     pub(super) fn push(&self, line: &str) {
-        let line = self.mask_text(line);
+        let line = KeptLine {
+            read_at: Instant::now(),
+            text: self.mask_text(line),
+        };
         let mut lines = self.lines.lock();
         if lines.len() == MAX_KEPT_LINES {
             lines.pop_front();
@@ -59,30 +73,43 @@ impl LastLines {
         self.masker.text(text)
     }
 
-    /// Appends the last lines to an error text.
+    /// Appends the last lines to an error text, for the user or of a start.
     pub(crate) fn append_last_lines(&self, problem: String) -> String {
         // The text may quote the server.
         let problem = self.mask_text(&problem);
-        let lines = self.get();
-        let truncate =
-            |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
-        let lines: Vec<String> = lines.iter().map(truncate).collect();
-        let mut room = MAX_SHOWN_STDERR_BYTES;
-        let fitting = lines.iter().rev().take_while(|line| {
-            let fits = line.len() <= room;
-            room = room.saturating_sub(line.len());
-            fits
-        });
-        let shown = &lines[lines.len() - fitting.count()..];
-        if shown.is_empty() {
-            problem
-        } else {
-            format!("{problem}{LAST_OUTPUT}{}", shown.join("\n  "))
-        }
+        append_lines(problem, self.get())
+    }
+
+    /// Appends the lines that were read since `began` to an error text.
+    pub(crate) fn append_lines_since(&self, problem: &str, began: Instant) -> String {
+        let lines = self.lines.lock();
+        let recent = lines.iter().filter(|line| line.read_at >= began);
+        let recent = recent.map(|line| line.text.clone()).collect();
+        drop(lines);
+        append_lines(problem.to_owned(), recent)
     }
 
     pub(crate) fn get(&self) -> Vec<String> {
-        self.lines.lock().iter().cloned().collect()
+        let lines = self.lines.lock();
+        lines.iter().map(|line| line.text.clone()).collect()
+    }
+}
+
+fn append_lines(problem: String, lines: Vec<String>) -> String {
+    let truncate =
+        |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
+    let lines: Vec<String> = lines.iter().map(truncate).collect();
+    let mut room = MAX_SHOWN_STDERR_BYTES;
+    let fitting = lines.iter().rev().take_while(|line| {
+        let fits = line.len() <= room;
+        room = room.saturating_sub(line.len());
+        fits
+    });
+    let shown = &lines[lines.len() - fitting.count()..];
+    if shown.is_empty() {
+        problem
+    } else {
+        format!("{problem}{LAST_OUTPUT}{}", shown.join("\n  "))
     }
 }
 
@@ -180,6 +207,20 @@ mod tests {
             .lines()
             .map(|line| line.split_once(" - ").unwrap().1);
         assert!(logged.eq(text.lines()), "{written}");
+    }
+
+    #[test]
+    fn caller_gets_the_lines_since_its_call_began() {
+        let lines = LastLines::default();
+        lines.push("of others");
+        let began = Instant::now();
+        assert_eq!(lines.append_lines_since("it ended", began), "it ended");
+        lines.push("mine");
+        let told = lines.append_lines_since("it ended", began);
+        assert_eq!(told, format!("it ended{LAST_OUTPUT}mine"));
+        let all = lines.append_last_lines("it ended".into());
+        assert_eq!(all, format!("it ended{LAST_OUTPUT}of others\n  mine"));
+        assert_eq!(without_output(&all), "it ended");
     }
 
     #[tokio::test]
