@@ -250,9 +250,10 @@ impl RunTranscript {
             let failed = failed.map(|text| DataPart::text("The list of failed calls", text));
             result.data.extend(failed);
         }
-        result
-            .after
-            .extend(listed("warnings", &self.first_warnings()));
+        // They quote types, whose names may be those of results.
+        let warnings = listed("warnings", &self.first_warnings());
+        let warnings = warnings.map(|text| DataPart::text("The list of warnings", text));
+        result.data.extend(warnings);
         result.data.extend(self.emitted_parts());
         result
     }

@@ -8,6 +8,7 @@
 //! objects of the plan and not what their paths lead to by now. There is one thread until then.
 
 use std::{
+    collections::HashSet,
     convert::Infallible,
     ffi::{OsStr, OsString},
     fs::{self, File},
@@ -15,7 +16,7 @@ use std::{
     net::TcpListener,
     os::{
         fd::{AsRawFd as _, OwnedFd, RawFd},
-        unix::process::CommandExt as _,
+        unix::{ffi::OsStringExt as _, process::CommandExt as _},
     },
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -81,7 +82,7 @@ fn start_server(mut args: impl Iterator<Item = OsString>) -> Result<u8, String> 
         let Err(problem) = become_server(&plan, &program, args, None);
         return Err(problem);
     }
-    let folders = brokered_folders(&plan);
+    let folders = brokered_folders(&plan)?;
     drop_capabilities()?;
     run_notified(
         |handover| become_server(&plan, &program, args, Some(handover)),
@@ -138,20 +139,19 @@ fn become_server(
 }
 
 /// The folders in which the server may change and watch files. Devices are only used.
-fn brokered_folders(plan: &ConfinementPlan) -> BrokeredFolders {
-    let own = |folders: &[PathBuf]| -> Vec<PathBuf> {
+fn brokered_folders(plan: &ConfinementPlan) -> Result<BrokeredFolders, String> {
+    // Those that do not exist here are of no use to the server.
+    let open = |folder: &PathBuf| open_object(&folder.canonicalize().ok()?).ok();
+    let own = |folders: &[PathBuf], granted: &[GrantedPath]| {
         let folders = folders.iter().filter(|folder| !folder.starts_with("/dev"));
-        folders
-            .filter_map(|folder| folder.canonicalize().ok())
-            .collect()
+        let mut objects = open_granted(granted)?;
+        objects.extend(folders.filter_map(open));
+        Ok::<_, String>(objects)
     };
-    let granted = |granted: &[GrantedPath]| -> Vec<PathBuf> {
-        granted.iter().map(|granted| granted.real.clone()).collect()
-    };
-    BrokeredFolders {
-        read: [own(&plan.read), granted(&plan.granted_read)].concat(),
-        write: [own(&plan.write), granted(&plan.granted_write)].concat(),
-    }
+    Ok(BrokeredFolders {
+        read: own(&plan.read, &plan.granted_read)?,
+        write: own(&plan.write, &plan.granted_write)?,
+    })
 }
 
 /// Becomes bubblewrap, which starts this program once more inside.
@@ -247,8 +247,11 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
 }
 
 /// Compares what is mounted with what was granted: bubblewrap follows paths again, and a server with write access may
-/// exchange folders meanwhile.
+/// exchange folders meanwhile. A mount must be where it belongs, too: one that a link led elsewhere covers another path.
 fn verify_visible_files(plan: &ConfinementPlan) -> Result<(), String> {
+    let mounted = fs::read_to_string("/proc/self/mountinfo")
+        .map_err(|error| format!("cannot read its mounts: {error}"))?;
+    let mounted: HashSet<PathBuf> = mounted.lines().filter_map(mount_point).collect();
     for granted in plan.granted_read.iter().chain(&plan.granted_write) {
         // The sandbox has a /dev and a /proc of its own, whatever was granted of them.
         if ["/dev", "/proc"]
@@ -257,20 +260,50 @@ fn verify_visible_files(plan: &ConfinementPlan) -> Result<(), String> {
         {
             continue;
         }
-        match file_identity::of_path(&granted.at) {
-            Ok(found) if found == granted.identity => {}
-            // Some file systems are closed to other namespaces: the server has nothing there, either.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            _ => return Err(changed_meanwhile(&granted.at)),
+        let found = file_identity::of_path(&granted.at);
+        if let Err(error) = &found
+            && error.kind() == io::ErrorKind::PermissionDenied
+        {
+            return Err(format!(
+                "{} cannot be reached in the sandbox: {error}; if a program mounts it (FUSE), use its option allow_other, or remove it from the entry",
+                granted.at.display()
+            ));
+        }
+        if !mounted.contains(&granted.at) || found.ok() != Some(granted.identity) {
+            return Err(changed_meanwhile(&granted.at));
         }
     }
     for hidden in &plan.hidden {
-        let found = file_identity::of_path(&hidden.at).ok();
-        if found.is_some() && found == hidden.identity {
+        let found = file_identity::of_path(&hidden.at);
+        let is_seen = found.is_ok_and(|found| Some(found) == hidden.identity);
+        if !mounted.contains(&hidden.at) || is_seen {
             return Err(changed_meanwhile(&hidden.at));
         }
     }
     Ok(())
+}
+
+/// The mount point in a line of `mountinfo`, in which blanks and backslashes are written as octal numbers.
+fn mount_point(line: &str) -> Option<PathBuf> {
+    const FIELD: usize = 4;
+    let text = line.split(' ').nth(FIELD)?.as_bytes();
+    let mut path = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| *first == b'\\');
+        let octal = octal.and_then(|digits| str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                path.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                path.push(*first);
+                rest = after;
+            }
+        }
+    }
+    Some(PathBuf::from(OsString::from_vec(path)))
 }
 
 /// Opens what was granted, for Landlock.
@@ -369,5 +402,18 @@ fn start_forwarder(socket: &Path) -> Result<(), String> {
     match unsafe { fork() }.map_err(|error| format!("cannot start the forwarder: {error}"))? {
         ForkResult::Parent { .. } => Ok(()),
         ForkResult::Child => egress_forwarder::run(&listener, socket),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_read_with_their_escapes() {
+        let line =
+            "36 35 98:0 /mnt1 /home/me/a\\040b\\134c rw,noatime master:1 - ext3 /dev/root rw";
+        assert_eq!(mount_point(line).unwrap(), Path::new("/home/me/a b\\c"));
+        assert_eq!(mount_point("1 2 3"), None);
     }
 }

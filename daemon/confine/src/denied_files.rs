@@ -4,19 +4,23 @@
 //! A program chooses the paths that a server's error names. If the error said which of them exist, a program could find
 //! out what files the user has.
 //!
-//! Invariant: an error is judged by its text alone ([`ungranted_paths`]). Only when the user asks, the file system is:
-//! of the named paths, those are listed that exist outside of the sandbox and are not granted.
+//! Invariants:
+//!
+//! - An error is judged by its text alone ([`ungranted_paths`]). Only when the user asks, the file system is: of the named
+//!   paths, those are listed that exist outside of the sandbox and are not granted.
+//! - A file system that does not answer holds one thread for each server, however often the user asks.
 
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 
 use mux_settings::ServerSandbox;
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::{sync, task::spawn_blocking, time::timeout};
 
 use super::{denial_counts::DenialCounts, plan::SandboxGrants};
 
@@ -24,6 +28,8 @@ use super::{denial_counts::DenialCounts, plan::SandboxGrants};
 const MAX_SEARCHED_BYTES: usize = 16 << 10;
 /// The maximum number of paths of one error.
 const MAX_PATHS: usize = 8;
+/// How long the denied files of a server are not looked for again.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 /// How long the file systems of the named paths may take to answer.
 const EXISTENCE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A sandbox has its own instead, which an entry cannot grant.
@@ -35,6 +41,17 @@ pub struct DeniedFiles {
     named: DenialCounts<PathBuf>,
     /// Those that are in the server's log.
     logged: Mutex<HashSet<PathBuf>>,
+    last_look: Mutex<Option<FileLook>>,
+    /// Held while the file system is asked.
+    turn: Arc<sync::Mutex<()>>,
+}
+
+/// What the file system answered.
+#[derive(Debug)]
+struct FileLook {
+    at: Instant,
+    named: Vec<PathBuf>,
+    denied: Vec<PathBuf>,
 }
 
 /// A file that a server's errors name and its sandbox does not contain.
@@ -54,6 +71,39 @@ impl DeniedFiles {
     /// Notes that the path is in the log; false if it was before.
     pub fn mark_logged(&self, path: &Path) -> bool {
         self.logged.lock().insert(path.to_owned())
+    }
+
+    /// Those of the named paths that are denied. The page asks every second: the answer is kept for
+    /// [`LOOK_INTERVAL`], and the last one is returned while the file system is being asked.
+    pub async fn denied(
+        &self,
+        named: Vec<PathBuf>,
+        sandbox: &ServerSandbox,
+        grants: &SandboxGrants,
+    ) -> Vec<PathBuf> {
+        if let Some(look) = &*self.last_look.lock()
+            && look.named == named
+            && look.at.elapsed() < LOOK_INTERVAL
+        {
+            return look.denied.clone();
+        }
+        let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() else {
+            let last = self.last_look.lock();
+            return last.as_ref().map_or_else(Vec::new, |look| look.denied.clone());
+        };
+        let exists = |path: &Path| path.symlink_metadata().is_ok();
+        let asked = move |path: &Path| {
+            // Dropped with this closure, after the last path.
+            let _turn = &turn;
+            exists(path)
+        };
+        let denied = denied_where(named.clone(), sandbox, grants, asked).await;
+        *self.last_look.lock() = Some(FileLook {
+            at: Instant::now(),
+            named,
+            denied: denied.clone(),
+        });
+        denied
     }
 
     /// The paths that were named, of which a limited number is remembered. They may not exist.
@@ -76,17 +126,8 @@ pub fn ungranted_paths(
     paths
 }
 
-/// Those of the paths that exist and that the sandbox does not contain.
-pub async fn denied_paths(
-    paths: Vec<PathBuf>,
-    sandbox: &ServerSandbox,
-    grants: &SandboxGrants,
-) -> Vec<PathBuf> {
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
-    denied_where(paths, sandbox, grants, exists).await
-}
-
-/// Like [`denied_paths`], and those that a server may mean to create: their folder exists.
+/// Those of the paths that exist, or that a server may mean to create since their folder exists, and that the sandbox does
+/// not contain.
 pub async fn denied_targets(
     paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
@@ -212,7 +253,7 @@ mod tests {
         };
         let named = ["granted", "secret", "package", "missing", "real/file"].map(at);
         let error = format!("ENOENT: {named:?}");
-        let denied = denied_paths(named_paths(&error), &sandbox, &grants).await;
+        let denied = DeniedFiles::default().denied(named_paths(&error), &sandbox, &grants).await;
         assert_eq!(denied, [at("secret")]);
 
         let targets = ["granted", "missing", "none/missing", "real/new"].map(at);

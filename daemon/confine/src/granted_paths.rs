@@ -112,6 +112,22 @@ impl GrantedPath {
         }
     }
 
+    /// Where the server sees it, if it lies in another granted folder: behind the links in that folder, which are seen
+    /// there, too.
+    pub(super) fn place_inside(&mut self, others: &[Self]) {
+        let around = others.iter().filter(|other| {
+            self.at != other.at
+                && self.at.starts_with(&other.at)
+                && self.real.starts_with(&other.real)
+        });
+        let outermost = around.min_by_key(|other| other.at.components().count());
+        if let Some(other) = outermost
+            && let Ok(below) = self.real.strip_prefix(&other.real)
+        {
+            self.at = other.at.join(below);
+        }
+    }
+
     /// Whether either of its paths is `path` or above it.
     pub(super) fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.at) || path.starts_with(&self.real)

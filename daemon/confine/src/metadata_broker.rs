@@ -17,7 +17,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_lockdown::syscall_notifications::{CallNotification, answer_call, is_waiting};
+use mux_lockdown::{
+    syscall_filters::SYS_FCHMODAT2,
+    syscall_notifications::{CallNotification, answer_call, is_waiting},
+};
 use mux_paths::opened_object::path_of;
 use nix::{
     errno::Errno,
@@ -28,16 +31,14 @@ use super::notified_server::{
     argument, copy_descriptor, next_call, process_of, read_memory, read_string,
 };
 
-/// Linux 6.6. New calls have the same number on every processor.
-const SYS_FCHMODAT2: c_long = 452;
 /// As the kernel limits them.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// The folders of a server, without links.
-#[derive(Clone, Debug)]
+/// The files and folders of a server, open: they stay the same wherever they are moved.
+#[derive(Debug)]
 pub(super) struct BrokeredFolders {
-    pub(super) read: Vec<PathBuf>,
-    pub(super) write: Vec<PathBuf>,
+    pub(super) read: Vec<File>,
+    pub(super) write: Vec<File>,
 }
 
 /// How a call names a file.
@@ -178,7 +179,10 @@ fn make_call(
         return Err(Errno::ESRCH);
     }
     let path = path_of(&object).map_err(errno_of)?;
-    let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+    let is_in = |folders: &[File]| {
+        let mut folders = folders.iter();
+        folders.any(|folder| path_of(folder).is_ok_and(|folder| path.starts_with(folder)))
+    };
     let is_allowed = match &change {
         FileOperation::Watch { .. } => is_in(&folders.read) || is_in(&folders.write),
         _ => is_in(&folders.write),

@@ -21,6 +21,7 @@ use mux_lockdown::syscall_notifications::{
 use nix::{
     cmsg_space, libc,
     sys::{
+        prctl,
         signal::{SigHandler, Signal, kill},
         socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
         wait::{WaitStatus, waitpid},
@@ -77,6 +78,8 @@ pub(super) fn run_notified(
         }
     };
     drop(far);
+    // Processes that the server leaves behind stay descendants, whose memory may be read.
+    prctl::set_child_subreaper(true).map_err(|error| format!("cannot adopt processes: {error}"))?;
     // The server decides when it ends, and this process tells with which code.
     set_termination(SigHandler::SigIgn)?;
     release_standard_streams();
@@ -84,9 +87,11 @@ pub(super) fn run_notified(
         thread::spawn(move || serve(listener));
     }
     loop {
-        match waitpid(child, None) {
-            Ok(WaitStatus::Exited(_, code)) => return Ok(code.to_le_bytes()[0]),
-            Ok(WaitStatus::Signaled(_, signal, _)) => die_of(signal),
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(ended, code)) if ended == child => {
+                return Ok(code.to_le_bytes()[0]);
+            }
+            Ok(WaitStatus::Signaled(ended, signal, _)) if ended == child => die_of(signal),
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.to_string()),
         }

@@ -37,9 +37,14 @@ const VERSION_MANAGERS: &[&str] = &[
     ".local/share/uv",
     ".nvm",
     ".pyenv",
+    ".pixi",
     ".rbenv",
+    ".rye",
     ".volta",
+    "mambaforge",
+    "micromamba",
     "miniconda3",
+    "miniforge3",
     "anaconda3",
 ];
 
@@ -112,19 +117,21 @@ impl ProgramGrants<'_> {
             || granted.any(|granted| granted.contains(real))
     }
 
-    /// The server that may change the file at `path`, by the path as it is written or by the real one.
-    fn server_that_changes(&self, path: &Path) -> Option<&str> {
+    /// The folder in which a server may change the file at `path`.
+    fn folder_that_changes(&self, path: &Path) -> Option<&Path> {
+        self.grant_that_changes(path).map(|grant| &*grant.folder)
+    }
+
+    /// The write access to the file at `path`, by the path as it is written or by the real one.
+    fn grant_that_changes(&self, path: &Path) -> Option<&WriteGrant> {
         let real = path.parent().and_then(|parent| parent.canonicalize().ok());
         let real = real.map(|parent| parent.join(path.file_name().unwrap_or_default()));
         let paths = [Some(path.to_owned()), real, path.canonicalize().ok()];
         let mut changeable = self.changeable.iter();
-        let found = changeable.find(|grant| {
-            paths
-                .iter()
-                .flatten()
-                .any(|path| path.starts_with(&grant.folder))
-        });
-        found.map(|grant| grant.server.as_str())
+        changeable.find(|grant| {
+            let mut paths = paths.iter().flatten();
+            paths.any(|path| path.starts_with(&grant.folder))
+        })
     }
 }
 
@@ -140,7 +147,32 @@ impl ProgramPlace<'_> {
     /// Whether `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level
     /// folder.
     fn may_be_granted(&self, folder: &Path) -> bool {
-        !is_home_or_top_level(folder, self.home)
+        !is_home_or_top_level(folder, self.home) && folder != self.home.join(".local")
+    }
+
+    /// Whether `mark` exists below `folder`, and is no decision of a server: a server that may change the mark, but not
+    /// the folder, would choose how much is granted.
+    fn has_mark(&self, folder: &Path, mark: &str) -> bool {
+        let path = folder.join(mark);
+        let is_decision = self.grants.folder_that_changes(&path).is_some()
+            && self.grants.folder_that_changes(folder).is_none();
+        path.exists() && !is_decision
+    }
+
+    /// Whether `prefix` is an installation of its own, such as a virtual environment or an unpacked Node.js.
+    fn is_installation(&self, prefix: &Path) -> bool {
+        let has_library = |name: &str| {
+            let libraries = fs::read_dir(prefix.join("lib"))
+                .into_iter()
+                .flatten()
+                .flatten();
+            let mut names = libraries.map(|entry| entry.file_name());
+            names.any(|found| found.as_encoded_bytes().starts_with(name.as_bytes()))
+        };
+        INSTALLATION_MARKS
+            .iter()
+            .any(|mark| self.has_mark(prefix, mark))
+            || (has_library("python") && self.has_mark(prefix, "bin/python3"))
     }
 }
 
@@ -239,7 +271,7 @@ impl ProgramFiles {
     fn may_lead(&mut self, from: &Path, to: &Path, place: ProgramPlace<'_>) -> bool {
         let ProgramPlace { home, grants, .. } = place;
         let from = lexical_path(from);
-        let Some(server) = grants.server_that_changes(&from) else {
+        let Some(WriteGrant { server, .. }) = grants.grant_that_changes(&from) else {
             return true;
         };
         let to_lexical = lexical_path(to);
@@ -249,7 +281,7 @@ impl ProgramFiles {
             .all(|to| grants.may_hold_program(to, home));
         if !leads_inside {
             self.escape = Some(EscapingFile {
-                server: server.to_owned(),
+                server: server.clone(),
                 from,
                 to: to_real,
             });
@@ -275,7 +307,7 @@ impl ProgramFiles {
         if let (Some(bin), Some(prefix)) = (bin, prefix)
             && bin.file_name().is_some_and(|name| name == "bin")
             && place.may_be_granted(prefix)
-            && is_installation(prefix)
+            && place.is_installation(prefix)
         {
             self.read.push(prefix.to_owned());
             if let Some(base) = base_of_venv(prefix)
@@ -296,11 +328,14 @@ impl ProgramFiles {
         if is_system(&script) {
             return;
         }
+        // A server that may change the script could remove the marks near it, so that one farther away would count.
+        let within = place.grants.folder_that_changes(&script);
         let marked = script.ancestors().skip(1).find(|folder| {
             place.may_be_granted(folder)
+                && within.is_none_or(|within| folder.starts_with(within))
                 && ["package.json", "pyproject.toml", "node_modules", ".venv"]
                     .iter()
-                    .any(|name| folder.join(name).exists())
+                    .any(|name| place.has_mark(folder, name))
         });
         let folder = marked.or(script.parent());
         match folder.filter(|folder| place.may_be_granted(folder)) {
@@ -367,23 +402,6 @@ pub(super) fn is_home_or_top_level(folder: &Path, home: &Path) -> bool {
         let is_above = homes.iter().flatten().any(|home| home.starts_with(folder));
         folder.components().count() <= 2 || is_above
     })
-}
-
-/// Whether `prefix` is an installation of its own, such as a virtual environment or an unpacked Node.js.
-fn is_installation(prefix: &Path) -> bool {
-    let has_python = || {
-        let libraries = fs::read_dir(prefix.join("lib"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        libraries
-            .map(|entry| entry.file_name())
-            .any(|name| name.as_encoded_bytes().starts_with(b"python"))
-    };
-    INSTALLATION_MARKS
-        .iter()
-        .any(|mark| prefix.join(mark).exists())
-        || has_python()
 }
 
 /// The path up to the first component of this name.

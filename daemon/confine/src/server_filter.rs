@@ -7,9 +7,9 @@
 //! not listed here.
 
 use mux_lockdown::syscall_filters::{
-    BpfProgram, KERNEL_SURFACE_CALLS, MACHINE_CALLS, PROCESS_INSPECTION_CALLS, SeccompAction,
-    SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SyscallRules, compile_filter, int_equals,
-    rule_with, without_x32,
+    BpfProgram, KERNEL_SURFACE_CALLS, MACHINE_CALLS, PROCESS_INSPECTION_CALLS, SYS_FCHMODAT2,
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SyscallRules, compile_filter,
+    int_equals, rule_with, without_x32,
 };
 use nix::libc;
 
@@ -38,7 +38,6 @@ const TERMINAL_REQUESTS: [u64; 2] = [0x5412, 0x541c];
 const ATTRIBUTE_REQUESTS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
 /// Calls that `libc` does not know yet. New calls have the same number on every processor.
-const SYS_FCHMODAT2: libc::c_long = 452;
 const SYS_STATMOUNT: libc::c_long = 457;
 const SYS_LISTMOUNT: libc::c_long = 458;
 const SYS_SETXATTRAT: libc::c_long = 463;
@@ -100,6 +99,7 @@ fn absent_calls(terms: FilterTerms) -> SyscallRules {
 }
 
 /// Calls that set a mode, each with the argument that has it, and the one with the flags that say whether it counts.
+/// Those that change a mode may set the group's bit: folders that a group shares have it.
 const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
     (libc::SYS_fchmod, 1, None),
     (libc::SYS_fchmodat, 2, None),
@@ -119,7 +119,17 @@ const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[];
 
-/// A file with these bits runs with the rights of its owner or group, whoever starts it: outside of the sandbox, too.
+/// Those of them that change the mode of what exists.
+const CHANGES_OF_MODE: &[libc::c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+];
+
+/// A file with these bits runs with the rights of its owner or group, whoever starts it: outside of the sandbox, too. A
+/// server makes none with the owner's, and creates none with the group's.
 fn set_id_rules() -> Option<SyscallRules> {
     // `O_TMPFILE` without the bit of `O_DIRECTORY`, which is in it.
     const CREATES: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
@@ -130,7 +140,12 @@ fn set_id_rules() -> Option<SyscallRules> {
     let mut rules = SyscallRules::new();
     for (call, mode, flags) in MODE_CALLS.iter().chain(OLD_MODE_CALLS) {
         let mut of_call = Vec::new();
-        for bit in [libc::S_ISUID, libc::S_ISGID] {
+        let changes = CHANGES_OF_MODE.contains(call);
+        let bits = [
+            Some(libc::S_ISUID),
+            Some(libc::S_ISGID).filter(|_| !changes),
+        ];
+        for bit in bits.into_iter().flatten() {
             let sets = has_bit(*mode, bit.into())?;
             match flags {
                 None => of_call.push(rule_with(&[sets])?),

@@ -23,5 +23,8 @@ pub fn read_or_create(path: &Path) -> io::Result<[u8; KEY_LEN]> {
     getrandom::fill(&mut key).map_err(io::Error::other)?;
     let text = format!("{}\n", blake3::Hash::from(key).to_hex());
     atomic_file::write(path, text.as_bytes())?;
-    Ok(key)
+    // Another daemon may have written one at the same time, during an upgrade: the file decides.
+    let written = fs::read_to_string(path)?;
+    let written = blake3::Hash::from_hex(written.trim());
+    written.map(Into::into).map_err(io::Error::other)
 }

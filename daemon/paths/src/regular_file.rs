@@ -54,10 +54,25 @@ pub fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
     system::writable_by_others(meta)
 }
 
-/// Why a file that the user or an administrator placed may have been written by anyone, if it may. Write access of a
-/// group counts as the owner's decision, as for repositories that a team shares.
-pub fn writable_by_strangers(meta: &Metadata) -> Option<&'static str> {
-    system::writable_by_strangers(meta)
+/// The user to whom a file belongs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Owner(Option<u32>);
+
+impl Owner {
+    /// The owner of the file or folder at `path`. Nobody if it cannot be told.
+    pub fn of(path: &Path) -> Self {
+        Self(
+            std::fs::metadata(path)
+                .ok()
+                .and_then(|found| system::owner(&found)),
+        )
+    }
+}
+
+/// Why a file may have been written by somebody else than the user, an administrator and `trusted`, if it may. Write access
+/// of a group counts as the owner's decision, as for repositories that a team shares.
+pub fn writable_by_strangers(meta: &Metadata, trusted: Owner) -> Option<&'static str> {
+    system::writable_by_strangers(meta, trusted.0)
 }
 
 #[cfg(all(test, unix))]
@@ -99,7 +114,7 @@ mod tests {
             let meta = fs::metadata(file.path()).unwrap();
             assert_eq!(writable_by_others(&meta).is_some(), others, "{mode:o}");
             assert_eq!(
-                writable_by_strangers(&meta).is_some(),
+                writable_by_strangers(&meta, Owner::default()).is_some(),
                 strangers,
                 "{mode:o}"
             );

@@ -70,6 +70,9 @@ pub fn resolve(path: &Path) -> io::Result<ResolvedPath> {
         remaining.extend(reversed_components(&target));
         links.push(FollowedLink { at: next, target });
     }
+    // A path may be written in another case there.
+    #[cfg(target_os = "macos")]
+    let real = fs::canonicalize(&real)?;
     Ok(ResolvedPath { real, links })
 }
 

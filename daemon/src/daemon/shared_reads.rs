@@ -11,25 +11,29 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::{sync::watch, task::spawn_blocking, time::timeout};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::spawn_blocking,
+    time::timeout,
+};
 
 /// How long a caller waits for a read.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// The maximum number of directories that are read at the same time.
+/// The maximum number of directories that are read at the same time. Further reads wait for one of them.
 const MAX_STUCK_READS: usize = 32;
 
 /// What is being read of directories. Callers that ask for the same directory share one read.
 #[derive(Debug)]
 pub(super) struct SharedReads<T> {
     running: Arc<Mutex<HashMap<PathBuf, watch::Receiver<Option<T>>>>>,
-    wait: Duration,
+    turns: Arc<Semaphore>,
 }
 
 impl<T> Default for SharedReads<T> {
     fn default() -> Self {
         Self {
             running: Arc::default(),
-            wait: READ_TIMEOUT,
+            turns: Arc::new(Semaphore::new(MAX_STUCK_READS)),
         }
     }
 }
@@ -42,36 +46,44 @@ impl<T: Clone + Send + Sync + 'static> SharedReads<T> {
         dir: &Path,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let mut result = self.start(dir, read)?;
-        let found = timeout(self.wait, result.wait_for(Option::is_some)).await;
-        // The sender is dropped without a value if the read panicked or the runtime is ending.
-        found.ok()?.ok()?.clone()
+        let reading = async {
+            let mut result = self.start(dir, read);
+            // The sender is dropped without a value if the read panicked or the runtime is ending.
+            result.wait_for(Option::is_some).await.ok()?.clone()
+        };
+        timeout(READ_TIMEOUT, reading).await.ok()?
     }
 
     fn start(
         &self,
         dir: &Path,
         read: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<watch::Receiver<Option<T>>> {
+    ) -> watch::Receiver<Option<T>> {
         let mut running = self.running.lock();
         // A read that panicked has dropped its sender.
         running.retain(|_, result| result.has_changed().is_ok());
         if let Some(result) = running.get(dir) {
-            return Some(result.clone());
-        }
-        if running.len() >= MAX_STUCK_READS {
-            return None;
+            return result.clone();
         }
         let (sender, result) = watch::channel(None);
         running.insert(dir.to_owned(), result.clone());
         let (all, dir) = (Arc::clone(&self.running), dir.to_owned());
-        spawn_blocking(move || {
-            let found = read();
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        tokio::spawn(async move {
+            let turn = turn.await;
+            let read = spawn_blocking(move || {
+                let found = read();
+                drop(turn);
+                found
+            });
+            let found = read.await;
             // Removed first: a caller that asks from now on reads again.
             all.lock().remove(&dir);
-            sender.send_replace(Some(found));
+            if let Ok(found) = found {
+                sender.send_replace(Some(found));
+            }
         });
-        Some(result)
+        result
     }
 }
 
@@ -86,29 +98,49 @@ mod tests {
 
     #[tokio::test]
     async fn directory_that_does_not_respond_holds_one_thread() {
-        let reads = SharedReads {
-            wait: Duration::from_millis(20),
-            ..SharedReads::default()
-        };
+        let reads = SharedReads::default();
         let started = Arc::new(AtomicUsize::new(0));
         let (release, blocked) = mpsc::channel::<()>();
         let blocked = Arc::new(Mutex::new(blocked));
         let hung = Path::new("/hung");
-        for _ in 0..5 {
-            let (started, blocked) = (Arc::clone(&started), Arc::clone(&blocked));
-            let read = move || {
-                started.fetch_add(1, Ordering::Relaxed);
-                _ = blocked.lock().recv();
-                1
-            };
-            assert_eq!(reads.read(hung, read).await, None);
+        let asked: Vec<_> = (0..5)
+            .map(|_| {
+                let (started, blocked) = (Arc::clone(&started), Arc::clone(&blocked));
+                reads.start(hung, move || {
+                    started.fetch_add(1, Ordering::Relaxed);
+                    _ = blocked.lock().recv();
+                    1
+                })
+            })
+            .collect();
+        assert_eq!(reads.read(Path::new("/other"), || 2).await, Some(2));
+        drop(release);
+        for mut result in asked {
+            assert_eq!(*result.wait_for(Option::is_some).await.unwrap(), Some(1));
         }
         assert_eq!(started.load(Ordering::Relaxed), 1);
-        assert_eq!(reads.read(Path::new("/other"), || 2).await, Some(2));
-        // The sender of the last one is still held by the read, which now returns.
-        let mut result = reads.start(hung, || 0).unwrap();
-        drop(release);
-        assert_eq!(*result.wait_for(Option::is_some).await.unwrap(), Some(1));
         assert_eq!(reads.read(hung, || 3).await, Some(3));
+    }
+
+    #[tokio::test]
+    async fn more_directories_than_threads_are_all_read() {
+        let reads = SharedReads::default();
+        let (release, blocked) = mpsc::channel::<()>();
+        let blocked = Arc::new(Mutex::new(blocked));
+        let count = 2 * MAX_STUCK_READS;
+        let asked: Vec<_> = (0..count)
+            .map(|number| {
+                let blocked = Arc::clone(&blocked);
+                reads.start(Path::new(&format!("/{number}")), move || {
+                    _ = blocked.lock().recv();
+                    number
+                })
+            })
+            .collect();
+        drop(release);
+        for (number, mut result) in asked.into_iter().enumerate() {
+            let read = *result.wait_for(Option::is_some).await.unwrap();
+            assert_eq!(read, Some(number));
+        }
     }
 }

@@ -12,6 +12,9 @@ use seccompiler::{SeccompFilter, sock_filter};
 /// The calls of a filter. A call without rules always matches; otherwise one rule has to.
 pub type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// Linux 6.6, which `libc` does not know everywhere. New calls have the same number on every processor.
+pub const SYS_FCHMODAT2: libc::c_long = 452;
+
 /// Reading and controlling other processes.
 pub const PROCESS_INSPECTION_CALLS: &[i64] = &[
     libc::SYS_ptrace,

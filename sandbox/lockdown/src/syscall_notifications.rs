@@ -16,7 +16,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompRule};
 
 use super::syscall_filters::{compile_filter, without_x32};
 
-/// A call that waits to be continued.
+/// A call that waits to be continued or answered.
 #[derive(Clone, Copy, Debug)]
 pub struct CallNotification {
     id: u64,

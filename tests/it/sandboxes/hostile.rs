@@ -172,8 +172,15 @@ fn without_bubblewrap(env: &TestEnv) {
 /// What a file looks like to others.
 fn looks(path: &Path) -> (u32, u32, u32, i64, i64) {
     let found = fs::symlink_metadata(path).unwrap();
-    let times = (found.mtime(), found.ctime());
-    (found.mode(), found.uid(), found.gid(), times.0, times.1)
+    // Every change of a file's metadata, also of its attributes, sets this time.
+    let changed = found.ctime() * 1_000_000_000 + found.ctime_nsec();
+    (
+        found.mode(),
+        found.uid(),
+        found.gid(),
+        found.mtime(),
+        changed,
+    )
 }
 
 #[test]
@@ -258,8 +265,13 @@ fn no_server_makes_a_set_user_id_file() {
             without_bubblewrap(&env);
         }
         assert_eq!(attempt(&env, "set_id", &target), "refused: every call");
-        assert_eq!(looks(&env.path("mine/file")).0 & 0o6000, 0);
+        assert_eq!(looks(&env.path("mine/file")).0 & 0o4000, 0);
         assert!(!env.path("mine/file.new").exists());
+        // Folders that a group shares have the group's bit, and git gives it to those that it makes.
+        let mine = env.path("mine").display().to_string();
+        let script =
+            format!("mkdir {mine}/shared && chmod 2775 {mine}/shared && stat -c %a {mine}/shared");
+        assert_eq!(attempt(&env, "sh", &script), "got through: 2775");
     }
 }
 

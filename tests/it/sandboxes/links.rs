@@ -111,8 +111,9 @@ fn folders_that_are_exchanged_during_starts_never_show_the_home() {
     for folder in ["proj/a/data", "proj/b"] {
         fs::create_dir_all(env.path(folder)).unwrap();
     }
+    // Not above muxd's own folders, which are refused anyway.
     symlink("../../.ssh", env.path("proj/b/data")).unwrap();
-    let sandbox = "{ read = [\"~/proj/a/data\"] }";
+    let sandbox = "{ write = [\"~/proj\"], read = [\"~/proj/a/data\"] }";
     env.write_config(&server("rd", sandbox));
     let data = env.path("proj/a/data").display().to_string();
     // What a session with write access does to others; here faster than it could.

@@ -36,8 +36,13 @@ pub(super) fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
     }
 }
 
-pub(super) fn writable_by_strangers(meta: &Metadata) -> Option<&'static str> {
-    if meta.uid() != geteuid().as_raw() && meta.uid() != 0 {
+pub(super) fn owner(meta: &Metadata) -> Option<u32> {
+    Some(meta.uid())
+}
+
+pub(super) fn writable_by_strangers(meta: &Metadata, trusted: Option<u32>) -> Option<&'static str> {
+    let owner = meta.uid();
+    if owner != geteuid().as_raw() && owner != 0 && Some(owner) != trusted {
         Some(ANOTHER_USER)
     } else if meta.mode() & 0o002 != 0 {
         Some("every user may write to it: chmod o-w")

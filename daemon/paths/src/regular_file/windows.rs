@@ -25,6 +25,13 @@ pub(super) fn writable_by_others(_meta: &Metadata) -> Option<&'static str> {
     None
 }
 
-pub(super) fn writable_by_strangers(_meta: &Metadata) -> Option<&'static str> {
+pub(super) fn owner(_meta: &Metadata) -> Option<u32> {
+    None
+}
+
+pub(super) fn writable_by_strangers(
+    _meta: &Metadata,
+    _trusted: Option<u32>,
+) -> Option<&'static str> {
     None
 }

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_paths::regular_file;
+use mux_paths::regular_file::{self, Owner};
 
 /// The project files of muxd and of Claude Code. If both define a name, the first one wins.
 pub(crate) const PROJECT_FILE_NAMES: [&str; 2] = [".mux.toml", ".mcp.json"];
@@ -81,16 +81,19 @@ pub fn find(workspace: &Path, home: &Path) -> ProjectLocation {
     };
     place.workspace = Some(workspace.clone());
     let home = fs::canonicalize(home).ok();
+    let chosen = Owner::of(&workspace);
     for dir in workspace.ancestors() {
         place.looked_in.push(dir.to_owned());
         let files = PROJECT_FILE_NAMES.map(|name| dir.join(name));
         let existing = files.iter().filter(|file| exists(file));
-        let ignored = existing.clone().filter_map(|file| ignored_path(dir, file));
-        place.ignored.extend(ignored);
-        if existing
-            .clone()
-            .any(|file| ignored_path(dir, file).is_none())
-        {
+        let mut is_root = false;
+        for file in existing {
+            match ignored_path(dir, file, chosen) {
+                None => is_root = true,
+                ignored => place.ignored.extend(ignored),
+            }
+        }
+        if is_root {
             place.root = Some(dir.to_owned());
             break;
         }
@@ -105,18 +108,22 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// The file, or its directory, if a stranger could have written it, and the reason.
-fn ignored_path(dir: &Path, file: &Path) -> Option<(PathBuf, &'static str)> {
-    let reason = |path: &Path, found: io::Result<fs::Metadata>| {
-        let reason = regular_file::writable_by_strangers(&found.ok()?)?;
+/// The file, or its directory, if a stranger could have written it, and the reason. `chosen` owns the directory in which
+/// the client works: whoever works in the directory of another user trusts that user.
+fn ignored_path(dir: &Path, file: &Path, chosen: Owner) -> Option<(PathBuf, &'static str)> {
+    let reason = |path: &Path| {
+        let found = fs::metadata(path).ok()?;
+        let reason = regular_file::writable_by_strangers(&found, chosen)?;
         Some((path.to_owned(), reason))
     };
     // A link to the file is the decision of whoever may write to the directory.
-    reason(dir, fs::metadata(dir)).or_else(|| reason(file, fs::metadata(file)))
+    reason(dir).or_else(|| reason(file))
 }
 
 fn read(path: &Path) -> Option<Result<String, String>> {
-    if !exists(path) || ignored_path(path.parent()?, path).is_some() {
+    let dir = path.parent()?;
+    // The directory was chosen when the project was found.
+    if !exists(path) || ignored_path(dir, path, Owner::of(dir)).is_some() {
         return None;
     }
     match regular_file::read_text(path, MAX_PROJECT_FILE_BYTES) {

@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -25,11 +25,7 @@ use mux_caller::{CallCause, Caller, Mailbox, PausableClock};
 
 /// How long a run counts as active after its last request ended.
 const RECENT_RUN_WINDOW: Duration = Duration::from_millis(200);
-/// What a server writes about a request may be read this long after its answer.
-const LATE_OUTPUT_WINDOW: Duration = Duration::from_millis(200);
 const MAX_ENDED_RUNS: usize = 16;
-/// Of two connections, one is another than the caller's.
-const MAX_ENDED_CONNECTIONS: usize = 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
@@ -47,16 +43,17 @@ struct InFlightState {
     ids: HashMap<RequestId, u64>,
     /// Runs whose requests have ended, and when.
     ended: VecDeque<(Instant, String)>,
-    /// The connection of the last request of a caller that ended, and when: one of each of the last two connections.
-    ended_calls: VecDeque<(Instant, Option<u64>)>,
+    /// The connection that made the first request of a caller. A caller may have none.
+    first_caller: Option<Option<u64>>,
+    /// Another connection has made a request since. A server may work on a request long after it was answered or given
+    /// up, so that what it writes may be about any of them.
+    has_several_callers: bool,
 }
 
 #[derive(Debug)]
 struct InFlightEntry {
     /// `None` for requests that the daemon itself makes.
     caller: Option<Arc<Caller>>,
-    /// Whether another connection had a request in flight meanwhile, or a moment before.
-    is_mixed: Arc<AtomicBool>,
     permit: Option<Arc<PermitSlot>>,
     clock: Arc<PausableClock>,
     meter: Arc<ProgressMeter>,
@@ -87,7 +84,6 @@ pub(crate) struct InFlightRequest {
     number: u64,
     began: Instant,
     caller: Option<Arc<Caller>>,
-    is_mixed: Arc<AtomicBool>,
     pub(crate) clock: Arc<PausableClock>,
     pub(crate) meter: Arc<ProgressMeter>,
 }
@@ -120,13 +116,11 @@ impl InFlight {
         let mut state = self.state();
         state.next += 1;
         let (number, began) = (state.next, Instant::now());
-        let is_mixed = Arc::<AtomicBool>::default();
         if let Some(caller) = caller {
-            is_mixed.store(state.mix_with_others(caller, began), Ordering::Relaxed);
+            state.note_caller(caller);
         }
         let entry = InFlightEntry {
             caller: caller.cloned(),
-            is_mixed: Arc::clone(&is_mixed),
             permit,
             clock: Arc::clone(&clock),
             meter: Arc::clone(&meter),
@@ -141,7 +135,6 @@ impl InFlight {
             number,
             began,
             caller: caller.cloned(),
-            is_mixed,
             clock,
             meter,
         }
@@ -261,26 +254,14 @@ impl ActiveRuns for InFlight {
 }
 
 impl InFlightState {
-    /// Marks the requests of other connections that are in flight. Returns whether there are any, or were a moment ago.
-    fn mix_with_others(&self, caller: &Caller, now: Instant) -> bool {
-        // A caller without a connection is the same as no other.
-        let is_other =
-            |connection: Option<u64>| connection.is_none() || connection != caller.connection();
-        let requests = self.requests.values();
-        let others = requests.filter(|entry| {
-            let other = entry.caller.as_ref();
-            other.is_some_and(|other| is_other(other.connection()))
-        });
-        let mut is_mixed = false;
-        for entry in others {
-            entry.is_mixed.store(true, Ordering::Relaxed);
-            is_mixed = true;
-        }
-        let mut ended = self.ended_calls.iter();
-        is_mixed
-            || ended.any(|(at, connection)| {
-                now.duration_since(*at) <= LATE_OUTPUT_WINDOW && is_other(*connection)
-            })
+    fn note_caller(&mut self, caller: &Caller) {
+        let connection = caller.connection();
+        self.has_several_callers |= match self.first_caller {
+            None => false,
+            // A caller without a connection is the same as no other.
+            Some(first) => first.is_none() || first != connection,
+        };
+        self.first_caller.get_or_insert(connection);
     }
 
     fn end_request(&mut self, number: u64) {
@@ -290,14 +271,6 @@ impl InFlightState {
         if let Some((id, token)) = &entry.sent_as {
             self.tokens.remove(token);
             self.ids.remove(id);
-        }
-        if let Some(caller) = &entry.caller {
-            let connection = caller.connection();
-            self.ended_calls.retain(|(_, known)| *known != connection);
-            self.ended_calls.push_back((Instant::now(), connection));
-            if self.ended_calls.len() > MAX_ENDED_CONNECTIONS {
-                self.ended_calls.pop_front();
-            }
         }
         if let Some(run) = entry.caller.as_deref().and_then(run_of) {
             self.ended.retain(|(_, known)| known != run);
@@ -337,7 +310,7 @@ impl InFlightRequest {
 
     /// Since when what the server writes is about requests of this caller alone; `None` if it may be about others.
     pub(crate) fn own_output_since(&self) -> Option<Instant> {
-        (!self.is_mixed.load(Ordering::Relaxed)).then_some(self.began)
+        (!self.all.state().has_several_callers).then_some(self.began)
     }
 
     pub(crate) fn in_flight_id(&self) -> InFlightId {
@@ -403,26 +376,24 @@ mod tests {
     }
 
     #[test]
-    fn output_is_of_one_caller_unless_another_has_a_request_then_or_a_moment_before() {
+    fn output_is_of_one_caller_until_another_has_made_a_request() {
         let (one, two, detached) = (caller(Some(1)), caller(Some(2)), caller(None));
         let is_own = |request: &InFlightRequest| request.own_output_since().is_some();
-        // The daemon's own requests and other requests of the same connection are about no other.
-        let all = Arc::new(InFlight::default());
-        let _own = all.begin_request(None, None);
-        drop(all.begin_request(Some(&one), None));
-        let first = all.begin_request(Some(&one), None);
-        let again = all.begin_request(Some(&one), None);
-        assert!(is_own(&first) && is_own(&again));
-        // A request of another one concerns both, and stays so.
-        drop(all.begin_request(Some(&two), None));
-        assert!(!is_own(&first) && !is_own(&again));
-        assert!(!is_own(&all.begin_request(Some(&one), None)));
         for other in [&two, &detached] {
+            // The daemon's own requests and other requests of the same connection are about no other.
             let all = Arc::new(InFlight::default());
-            drop(all.begin_request(Some(other), None));
+            let _own = all.begin_request(None, None);
             drop(all.begin_request(Some(&one), None));
+            let first = all.begin_request(Some(&one), None);
+            assert!(is_own(&first));
+            // The server may work on a request that was given up.
+            all.begin_request(Some(other), None).abandon();
+            assert!(!is_own(&first));
             assert!(!is_own(&all.begin_request(Some(&one), None)));
         }
+        let all = Arc::new(InFlight::default());
+        assert!(is_own(&all.begin_request(Some(&detached), None)));
+        assert!(!is_own(&all.begin_request(Some(&detached), None)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_confine::{
-    DeniedFile, SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_paths, denied_targets,
+    DeniedFile, SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_targets,
     named_paths, ungranted_paths,
 };
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
@@ -90,7 +90,10 @@ impl Server {
         let mut files = shared.denied_files.list();
         let named = files.iter().map(|file| file.path.clone()).collect();
         let denied = match self.sandbox_with_grants(named).await {
-            Some(paths) => denied_paths(paths.named, paths.sandbox, &paths.grants).await,
+            Some(paths) => {
+                let files = &shared.denied_files;
+                files.denied(paths.named, paths.sandbox, &paths.grants).await
+            }
             None => Vec::new(),
         };
         files.retain(|file| denied.contains(&file.path));
