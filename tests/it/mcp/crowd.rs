@@ -39,7 +39,7 @@ fn fifty_agents_share_one_process_of_each_of_twenty_servers() {
                 let expected: Vec<String> = names.iter().map(|n| format!("{n} {nonce}")).collect();
                 let said = program_result::value(&result);
                 assert_eq!(said, Value::from(expected.join(",")), "{result}");
-                let mine = format!("call of {nonce}");
+                let mine = format!("call-of-{nonce}");
                 let arguments = json!({ "path": "s07.echo", "arguments": { "text": mine } });
                 assert_eq!(text(&agent.call("call", arguments)), mine);
             });

@@ -58,7 +58,7 @@ fn texts_of(env: &TestEnv, name: &str) -> Vec<(String, String)> {
         ("describe", json!({ "paths": ["fix.echo", "fix.none"] })),
         (
             "call",
-            json!({ "path": "fix.echo", "args": { "text": "a" } }),
+            json!({ "path": "fix.echo", "args": { "text": "{}" } }),
         ),
         ("call", json!({ "path": "fix.none", "args": {} })),
         ("read", json!({ "handle": format!("h_{}", "0".repeat(32)) })),
@@ -66,7 +66,7 @@ fn texts_of(env: &TestEnv, name: &str) -> Vec<(String, String)> {
         ("resume", json!({ "run": "A1", "wait_seconds": 0 })),
         (
             "run_program",
-            json!({ "steps": [{ "id": "a", "tool": "fix.echo", "args": { "text": "a" } }] }),
+            json!({ "steps": [{ "id": "a", "tool": "fix.echo", "args": { "text": "{}" } }] }),
         ),
     ];
     for (tool, arguments) in calls {
@@ -80,7 +80,7 @@ fn texts_of(env: &TestEnv, name: &str) -> Vec<(String, String)> {
         "return await mux.catalog.tools({})",
         "return await mux.catalog.namespaces({})",
         "return Object.keys(mux)",
-        "return (await mux.fix.echo({ text: 'a' })).id",
+        "return (await mux.fix.echo({ text: '{}' })).id",
         "const { id } = await mux.fix.echo({ text: 1 }); return id",
     ] {
         add(code, &agent.call("run", json!({ "code": code })));
@@ -110,7 +110,7 @@ fn texts_of(env: &TestEnv, name: &str) -> Vec<(String, String)> {
     texts
 }
 
-/// The answer without what differs between any two answers: request ids, numbers of fences, ids of runs.
+/// The answer without what differs between any two answers: request ids, numbers of fences, ids of runs, times.
 fn normal(answer: &Value) -> String {
     let mut answer = answer.clone();
     if let Some(answer) = answer.as_object_mut() {
@@ -120,6 +120,7 @@ fn normal(answer: &Value) -> String {
         (r"untrusted data of ([^>]*) \d+>", "untrusted data of $1 N>"),
         (r"</untrusted \d+>", "</untrusted N>"),
         (r"\b[0-9a-f]{8,}-\d+\b", "RUN"),
+        (r"\b[0-9.]+ m?s\b", "TIME"),
     ];
     numbers
         .iter()
@@ -197,8 +198,11 @@ fn learned_names_reach_another_agent_once_confirmed_and_within_a_fence() {
     for call in 1..3 {
         returned(&mut big, &value, call);
     }
-    // The user sees the third result; then all of it was learned.
-    until_learned(&env, "observed in 3 calls");
+    // The third result confirms the name; it is learned concurrently with the call.
+    let mut careful = agent(&env, "careful");
+    let mut described = || careful.call("describe", json!({ "paths": ["fix.echo"] }));
+    let is_confirmed = |answer: Value| answer.to_string().contains("employee_name");
+    assert!((0..200).any(|_| is_confirmed(described())));
     let texts = texts_of(&env, "careful");
     let shown = names(&texts);
     assert!(shown.iter().any(describes), "{shown:?}");

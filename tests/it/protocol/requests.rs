@@ -20,7 +20,7 @@ use mux_proto::{
 };
 use serde_json::json;
 
-/// The handle of the result of `call_stored`, which depends only on that result.
+/// The recorded handle of the result of `call_stored`.
 pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
 
 /// All requests, with the names of their recordings. `start_run` comes before `events`, `call_stored` before `read`,

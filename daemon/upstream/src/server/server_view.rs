@@ -12,7 +12,7 @@ use super::{
     slot::{SlotView, UpstreamState},
     unavailable::failed_earlier_fault,
 };
-use crate::link::{Repairs, SandboxState};
+use crate::link::{Repairs, SandboxState, without_output};
 
 use mux_catalog::{
     ServerWarning,
@@ -101,6 +101,11 @@ impl Server {
         match best.state {
             UpstreamState::Failed | UpstreamState::BackingOff => {
                 let reason = best.reason.as_deref().unwrap_or("its last start failed");
+                let reason = if best.quotes_calls {
+                    without_output(reason)
+                } else {
+                    reason
+                };
                 Some(failed_earlier_fault(self.name(), reason))
             }
             _ => None,

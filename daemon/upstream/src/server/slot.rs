@@ -270,6 +270,7 @@ impl Slot {
             of: self.scope.key().to_string(),
             state: status.state,
             reason: status.reason,
+            quotes_calls: status.quotes_calls,
             detail: status.detail,
             cause: status.cause,
             pid: status.pid,

@@ -75,8 +75,6 @@ pub(super) fn start_failed_fault(
 
 /// The last start failed, and the next one is not waited for.
 pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
-    // The output of a session that ended may be about the calls of others.
-    let reason = without_output(reason);
     let message = format!("the server `{name}` cannot be used: {reason}");
     Fault::new(FaultKind::Unavailable, message).hints(
         format!("`mux servers {name}` says more, and `mux servers restart {name}` starts it now"),
@@ -120,8 +118,6 @@ pub(super) fn breaker_open_fault(
     cause: &str,
 ) -> Fault {
     let name = &server_shared.name;
-    // The output of a session that ended may be about the calls of others.
-    let cause = without_output(cause);
     let message = format!(
         "the server `{name}` {}; {}. The last time: {cause}",
         breaker_open_text(),

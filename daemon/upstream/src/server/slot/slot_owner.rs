@@ -26,7 +26,7 @@ use super::{
     start_queue::{self, BackgroundStart},
 };
 use crate::{
-    link::OpenError,
+    link::{OpenError, without_output},
     server::{
         circuit_breaker::{BreakerDecision, CircuitBreaker},
         server_shared::ServerShared,
@@ -349,9 +349,16 @@ impl SlotOwner {
     fn record_start_failure(&self, problem: &str, error: Option<&OpenError>) -> Instant {
         self.server_shared.meters.failed();
         let now = Instant::now();
+        // A session that ended may have written about the calls of any caller.
+        let quotes_calls = error.is_none();
+        let cause = if quotes_calls {
+            without_output(problem)
+        } else {
+            problem
+        };
         let (until, open) = match error {
-            Some(OpenError::TooSlow(_)) => (self.breaker.record_slow_start(now, problem), false),
-            _ => self.breaker.record_failure(now, problem),
+            Some(OpenError::TooSlow(_)) => (self.breaker.record_slow_start(now, cause), false),
+            _ => self.breaker.record_failure(now, cause),
         };
         if open {
             info!(
@@ -366,6 +373,7 @@ impl SlotOwner {
                     false => UpstreamState::Failed,
                 },
                 reason: Some(problem.to_owned()),
+                quotes_calls,
                 detail: error.and_then(OpenError::detail),
                 cause: error
                     .filter(|error| error.is_missing_program())

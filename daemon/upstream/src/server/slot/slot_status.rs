@@ -11,6 +11,8 @@ use super::super::server_view::UnavailableCause;
 pub(super) struct SlotStatus {
     pub(super) state: UpstreamState,
     pub(crate) reason: Option<String>,
+    /// Whether the reason may quote what the server wrote about calls.
+    pub(super) quotes_calls: bool,
     pub(super) detail: Option<String>,
     pub(super) cause: Option<UnavailableCause>,
     pub(super) pid: Option<u32>,
@@ -25,6 +27,8 @@ pub struct SlotView {
     pub of: String,
     pub state: UpstreamState,
     pub reason: Option<String>,
+    /// Whether the reason may quote what the server wrote about calls.
+    pub quotes_calls: bool,
     pub detail: Option<String>,
     pub cause: Option<UnavailableCause>,
     pub pid: Option<u32>,
