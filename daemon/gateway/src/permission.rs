@@ -89,7 +89,7 @@ pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(),
         .path(path))
 }
 
-/// What rules see of a tool or another method, in whatever way a call reaches it.
+/// A tool or another method as rules see it, in whatever way a call reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct PolicyTarget {
     /// The canonical path.

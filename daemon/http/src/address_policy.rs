@@ -52,11 +52,11 @@ pub struct AddressPolicy {
 /// The network of a party behind a host name, as far as its answers have shown it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PartyNetwork {
-    /// It has not answered yet.
+    /// The party has not answered yet.
     Unknown,
-    /// What it said came from a private network.
+    /// All that the party said came from a private network.
     Private,
-    /// Something that it said came from elsewhere, or by a way that does not tell.
+    /// Something that the party said came from elsewhere, or through a proxy, which hides where it came from.
     #[default]
     Elsewhere,
 }
@@ -138,9 +138,10 @@ impl AddressPolicy {
     /// Records whether what the party said came from a private network, which allows private addresses. Applies to all
     /// clones.
     pub fn set_seen_private(&self, private: bool) {
-        *self.network.lock() = match private {
-            true => PartyNetwork::Private,
-            false => PartyNetwork::Elsewhere,
+        *self.network.lock() = if private {
+            PartyNetwork::Private
+        } else {
+            PartyNetwork::Elsewhere
         };
     }
 
@@ -167,7 +168,7 @@ impl AddressPolicy {
         *self.network.lock()
     }
 
-    /// Whether what the party said came from a private network.
+    /// True if all that the party said came from a private network.
     pub fn is_seen_private(&self) -> bool {
         self.party_network() == PartyNetwork::Private
     }
@@ -234,7 +235,7 @@ impl AddressPolicy {
         let proxy = self.is_proxy(name);
         let named = self.names_host(name);
         let is_private = |address: &SocketAddr| class_of(address.ip()) == AddressClass::Private;
-        // It is asked where it is. What it says counts by the address from which it answers.
+        // The server may be asked wherever it is: its words count by the address from which it answers.
         let is_asked = self.party_network() == PartyNetwork::Unknown
             && self
                 .own_host
@@ -264,15 +265,16 @@ impl Resolve for AddressPolicy {
             let name = name.as_str();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
             let admitted = this.admitted(name, found)?;
-            match admitted.is_empty() {
-                true => Err(format!("{name} has no address").into()),
-                false => Ok(Box::new(admitted.into_iter()) as Addrs),
+            if admitted.is_empty() {
+                Err(format!("{name} has no address").into())
+            } else {
+                Ok(Box::new(admitted.into_iter()) as Addrs)
             }
         })
     }
 }
 
-/// Whether the host of a server may be in a private network: its name leads nowhere else now. Only an answer proves it.
+/// True if the name of a server leads into a private network and nowhere else now. Only an answer proves that it is there.
 pub async fn may_be_private(server: &Url) -> bool {
     let Some(Host::Domain(name)) = server.host() else {
         return false;

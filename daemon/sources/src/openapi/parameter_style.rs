@@ -32,7 +32,7 @@ pub(super) enum AllowedCharacters {
     Unreserved,
     /// Also reserved characters, except those that end a value.
     Reserved,
-    /// Also reserved characters, except those that end a value or a segment of a path, and brackets.
+    /// Also reserved characters, but none that ends a value or a segment of a path, and no brackets.
     ReservedInSegment,
     /// Also `/`.
     Segments,
