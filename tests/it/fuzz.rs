@@ -1,8 +1,7 @@
-//! Random input for everything that reads untrusted data: frames of workers and of clients, programs and their values,
-//! the configuration, schemas of servers.
+//! Random input for what several crates read together: frames of workers and of clients, programs and their values, the
+//! configuration, schemas of servers. The other targets are in the tests of the crates that have the readers.
 //!
-//! Here the tests are short and deterministic; `scripts/fuzz` runs them longer with new values. Values that failed are
-//! stored in `tests/data/proptest-regressions` and tried first.
+//! Here the tests are short and deterministic; `scripts/fuzz` runs them longer with new values (`mux_chance`).
 //!
 //! Invariant: a property checks what must hold for every value, not only that nothing panics.
 

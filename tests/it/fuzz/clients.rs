@@ -45,15 +45,25 @@ struct Request {
     which: Index,
     changes: Vec<Change>,
     damages: Vec<Damage>,
+    /// Sent in place of the length of the frame.
+    length: Option<u32>,
 }
 
 fn request() -> impl Strategy<Value = Request> {
     let changes = vec((any::<Index>(), json::strange()), 0..3);
     let damages = prop_oneof![4 => Just(Vec::new()), 1 => vec(damage(), 1..3)];
-    (any::<Index>(), changes, damages).prop_map(|(which, changes, damages)| Request {
-        which,
-        changes,
-        damages,
+    let length = prop_oneof![
+        12 => Just(None),
+        1 => (0..2000_u32).prop_map(Some),
+        1 => any::<u32>().prop_map(Some),
+    ];
+    (any::<Index>(), changes, damages, length).prop_map(|(which, changes, damages, length)| {
+        Request {
+            which,
+            changes,
+            damages,
+            length,
+        }
     })
 }
 
@@ -106,8 +116,12 @@ fn fuzz_any_request_is_answered_or_disconnected() {
             Wire::connect(&socket)
         };
         for request in &requests {
+            let frame = request.bytes(&recorded);
             // The connection is closed if an earlier request was invalid.
-            drop(wire.send(&request.bytes(&recorded)));
+            drop(match request.length {
+                None => wire.send(&frame),
+                Some(length) => wire.send_bytes(&[&length.to_be_bytes(), &*frame].concat()),
+            });
         }
         wire.finish();
         loop {

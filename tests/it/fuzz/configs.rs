@@ -1,8 +1,8 @@
 //! Configuration files with random tables, keys and values.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
-use mux_chance::{damage::damage, holds};
+use mux_chance::{damage::damage_of, holds};
 use mux_config::{Config, environment::Environment};
 use mux_sandbox::ProgramLimits;
 use mux_settings::Settings;
@@ -103,6 +103,44 @@ const VALUES: &[&str] = &[
     "1979-05-27",
 ];
 
+/// The configurations in the documentation, which use every table and key.
+fn documented() -> Vec<String> {
+    fn read(folder: &Path, found: &mut Vec<String>) {
+        let mut entries: Vec<_> = fs::read_dir(folder).unwrap().flatten().collect();
+        entries.sort_by_key(fs::DirEntry::path);
+        for path in entries.iter().map(fs::DirEntry::path) {
+            if path.is_dir() {
+                read(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let text = fs::read_to_string(&path).unwrap();
+                let blocks = text.split("```toml\n").skip(1);
+                found
+                    .extend(blocks.filter_map(|block| Some(block.split_once("```")?.0.to_owned())));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    read(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"),
+        &mut found,
+    );
+    assert!(found.len() > 20, "{} configurations", found.len());
+    found
+}
+
+/// Lines of documented configurations in any order, most of them in their own.
+fn documented_text() -> impl Strategy<Value = String> {
+    let documented = documented();
+    let lines: Vec<String> = documented
+        .iter()
+        .flat_map(|text| text.lines())
+        .map(str::to_owned)
+        .collect();
+    let mixed = vec(select(lines), 0..12).prop_map(|lines| lines.join("\n"));
+    let whole = vec(select(documented), 1..3).prop_map(|texts| texts.concat());
+    prop_oneof![3 => whole, 1 => mixed]
+}
+
 fn text() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         2 => select(TABLES).prop_map(|table| format!("[{table}]\n")),
@@ -117,7 +155,8 @@ fn fuzz_any_configuration_gives_settings_or_an_error() {
         ("HOME".to_owned(), "/home/user".to_owned()),
         ("A".to_owned(), "${A}".to_owned()),
     ]);
-    let values = (text(), vec(damage(), 0..3));
+    let texts = prop_oneof![text(), documented_text()];
+    let values = (texts, vec(damage_of(VALUES), 0..3));
     holds("configs", 1000, values, |(text, damages)| {
         let mut bytes = text.into_bytes();
         damages.iter().for_each(|damage| damage.apply(&mut bytes));

@@ -145,6 +145,64 @@ fn fuzz_frames_are_read_from_a_stream_in_pieces() {
     });
 }
 
+/// The frames that are read from a stream, up to its end or the first error.
+fn read_all(bytes: &[u8], piece: usize) -> (Vec<FromWorker>, Option<String>) {
+    let mut stream = Trickle(bytes, piece);
+    let mut frames = Vec::new();
+    loop {
+        match read_frame(&mut stream) {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => return (frames, None),
+            Err(error) => return (frames, Some(error.to_string())),
+        }
+    }
+}
+
+#[test]
+fn fuzz_damaged_stream_is_read_alike_in_any_pieces_up_to_the_damage() {
+    let values = (
+        vec(from_worker(), 1..5),
+        vec(damage(), 0..3),
+        proptest::option::of((any::<prop::sample::Index>(), any::<u32>())),
+        1..50_usize,
+    );
+    holds(
+        "frames_damaged_stream",
+        300,
+        values,
+        |(frames, damages, length, piece)| {
+            let encoded: Vec<Vec<u8>> = frames.iter().map(|f| encode_frame(f).unwrap()).collect();
+            let whole = encoded.concat();
+            let mut bytes = whole.clone();
+            if let Some((which, length)) = length {
+                // Another length at the start of a frame.
+                let start: usize = encoded[..which.index(encoded.len())]
+                    .iter()
+                    .map(Vec::len)
+                    .sum();
+                bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
+            }
+            damages.iter().for_each(|damage| damage.apply(&mut bytes));
+            let read = read_all(&bytes, usize::MAX);
+            prop_assert_eq!(&read_all(&bytes, piece), &read);
+            // The frames that end before the first damaged byte.
+            let same = whole
+                .iter()
+                .zip(&bytes)
+                .take_while(|(one, other)| one == other)
+                .count();
+            let mut end = 0;
+            for (index, frame) in encoded.iter().enumerate() {
+                end += frame.len();
+                if end <= same {
+                    prop_assert_eq!(read.0.get(index), Some(&frames[index]));
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
 #[test]
 fn fuzz_damaged_frames_of_a_worker_are_errors_or_frames() {
     let values = (from_worker(), vec(damage(), 1..4));

@@ -34,7 +34,7 @@ const TOKENS: &[&str] = &[
     "\u{feff}",
 ];
 
-/// What a run does.
+/// An event of a run.
 #[derive(Clone, Debug)]
 enum Event {
     Begin(String, String),

@@ -10,7 +10,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 
 use crate::{gzip_text::GzipText, rotating_log::RotatingLog};
 
-/// What happens to a log.
+/// An event of a log.
 #[derive(Clone, Debug)]
 enum Event {
     Append(String),

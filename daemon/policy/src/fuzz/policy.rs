@@ -1,6 +1,6 @@
 //! Conditions, globs, regular expressions and argument paths of rules.
 //!
-//! The property that matters most: no spelling of an argument gets a laxer decision than the plain one.
+//! Above all: a call is never allowed because its argument is written in another way.
 
 use mux_chance::{
     broken,
@@ -87,9 +87,12 @@ fn test(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     ];
     // A negated text test is about the text: `not = { regex = "00$" }` means 7 and not 7.00.
     let is_number = texts == NUMBERS;
-    let negated = move |test: String| match is_number && !test.starts_with("{ over") {
-        true => test,
-        false => format!("{{ not = {test} }}"),
+    let negated = move |test: String| {
+        if is_number && !test.starts_with("{ over") {
+            test
+        } else {
+            format!("{{ not = {test} }}")
+        }
     };
     simple.prop_recursive(2, 6, 3, move |inner| {
         prop_oneof![
@@ -104,11 +107,11 @@ fn test(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
 /// Rules about one of these texts.
 fn rules(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     // A glob or regular expression that allows is about the text, too: `*0` allows 7e0, which may be read as 7.
-    let allowing = match texts == NUMBERS {
-        true => select(texts)
-            .prop_map(|text| format!("[{}, {{ over = {text} }}]", toml_string(text)))
-            .boxed(),
-        false => test(texts).boxed(),
+    let allowing = if texts == NUMBERS {
+        let by_value = |text| format!("[{}, {{ over = {text} }}]", toml_string(text));
+        select(texts).prop_map(by_value).boxed()
+    } else {
+        test(texts).boxed()
     };
     let action_and_test = prop_oneof![
         1 => (Just("allow"), allowing),
@@ -380,7 +383,7 @@ fn fuzz_damaged_rules_decide_every_call_as_they_explain_it() {
     );
 }
 
-/// Whether the glob matches, by the definition.
+/// Returns true if the glob matches, by the definition.
 fn matches(pattern: &[char], text: &[char]) -> bool {
     let mut reached: Vec<bool> = (0..=text.len()).map(|at| at == 0).collect();
     for letter in pattern {
@@ -435,7 +438,8 @@ fn fuzz_globs_match_by_their_definition() {
 
 /// The path to a value in `value`, as a rule writes it, and the value.
 fn path_to(value: &Value, steps: &[(Index, bool)]) -> (String, Value) {
-    let (mut path, mut here) = (String::new(), value);
+    let mut path = String::new();
+    let mut here = value;
     for (index, quoted) in steps {
         match here {
             Value::Object(members) if !members.is_empty() => {

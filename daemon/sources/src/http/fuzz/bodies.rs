@@ -52,7 +52,8 @@ impl Server {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 stream.set_nodelay(true).unwrap();
-                let (mut request, mut part) = (Vec::new(), [0; 1024]);
+                let mut request = Vec::new();
+                let mut part = [0; 1024];
                 while !request.ends_with(b"\r\n\r\n") {
                     match stream.read(&mut part).unwrap() {
                         0 => break,

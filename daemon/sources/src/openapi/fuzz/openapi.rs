@@ -200,7 +200,7 @@ const HOSTILE: &[&str] = &[
 /// Where functions are called: a host with a path prefix.
 const BASE: &str = "https://api.example:8443/v1/base";
 
-/// What is done to a description: changes of its values, or damage to its text.
+/// The text of a description with changed values or damage.
 #[derive(Clone, Debug)]
 struct Description(String);
 
@@ -349,7 +349,7 @@ fn arguments(schema: &Value, values: &[Value]) -> Map<String, Value> {
         .collect()
 }
 
-/// Whether text may stand in a header.
+/// Returns true if a header can hold the text.
 fn is_header_value(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }

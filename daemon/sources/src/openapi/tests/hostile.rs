@@ -55,7 +55,8 @@ fn arguments(description: &OpenApiDescription) -> Vec<Value> {
 #[test]
 fn deepest_description_is_read_or_refused_and_does_not_end_the_daemon() {
     for depth in [60, 126, 128, 400] {
-        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        let open = "[".repeat(depth);
+        let close = "]".repeat(depth);
         for text in [
             format!("openapi: 3.1.0\npaths: {{}}\nx-deep: {open}{close}\n"),
             format!("{{ \"openapi\": \"3.1.0\", paths: {{}}, \"x-deep\": {open}{close} }}"),

@@ -34,7 +34,8 @@ const TOKENS: &[&str] = &[
 /// A stream, decoded chunk by chunk: the events, the unfinished last one, and the most bytes that were pending.
 fn decoded(chunks: &[&[u8]]) -> (Vec<Sse>, Option<Sse>, usize) {
     let mut decoder = SseDecoder::default();
-    let (mut events, mut most) = (Vec::new(), 0);
+    let mut events = Vec::new();
+    let mut most = 0;
     for chunk in chunks {
         decoder.push_chunk(chunk);
         most = most.max(decoder.pending_bytes());

@@ -262,7 +262,7 @@ fn fuzz_open_request_gets_at_most_one_answer_and_no_answer_is_lost() {
                 .foreign_answer
                 .and_then(|answer| reader.adopt_answer(answer, &id));
             prop_assert!(answers == 0 || adopted.is_none(), "a second answer");
-            // What JSON parsers read without repairs is an answer.
+            // An answer that JSON parsers read without repairs.
             if let Ok(value) = serde_json::from_slice::<Value>(&bytes)
                 && value["id"] == 7
                 && value.get("result").is_some()
