@@ -11,6 +11,8 @@
 //! Invariant: no reference is ever fetched. A check takes at most its budget of steps and CPU time, and blocks a
 //! runtime thread only briefly. A check that exceeds its budget has no verdict.
 
+#[cfg(test)]
+mod fuzz;
 mod lenient_compile;
 mod metered_json;
 mod schema_cache;

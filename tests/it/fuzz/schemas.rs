@@ -1,14 +1,9 @@
 //! Schemas of servers, which may be any JSON.
 
-use std::sync::Arc;
-
-use mux_chance::{broken, holds, json};
-use mux_schema::{CompiledSchema, MistakeWording, SchemaVerdict};
-use mux_typegen::normal_form::normalize;
+use mux_chance::{holds, json};
 use mux_typegen::{ServerDecl, ToolDecl, declarations, signature, tool_declaration};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value};
-use tokio::runtime::Runtime;
 
 /// The documented 64 KiB of types, and room for a description and the frame.
 const MOST: usize = 64 * 1024 + 8 * 1024;
@@ -96,55 +91,4 @@ fn fuzz_any_schema_gives_declarations_of_bounded_size() {
         prop_assert!(!line.contains('\n'), "not a line for a listing: {}", line);
         Ok(())
     });
-}
-
-/// Schemas and values of the kinds that the keywords speak of.
-fn values_for(schema: &Value, found: &mut Vec<Value>) {
-    found.push(schema.clone());
-    match schema {
-        Value::Object(members) => members.values().for_each(|value| values_for(value, found)),
-        Value::Array(items) => items.iter().for_each(|value| values_for(value, found)),
-        _ => {}
-    }
-}
-
-#[test]
-fn fuzz_normal_form_is_stable_and_allows_what_the_schema_allows() {
-    let runtime = Runtime::new().unwrap();
-    let values = (schema(), vec(json::value(), 1..6));
-    holds(
-        "schemas_normal_form",
-        300,
-        values,
-        |(schema, mut values)| {
-            let normal = normalize(&schema);
-            prop_assert_eq!(
-                &normalize(&normal.schema).schema,
-                &normal.schema,
-                "normalized again"
-            );
-            // Parts of the schema itself are values that it is likely to speak of.
-            values_for(&schema, &mut values);
-            values.truncate(40);
-            let strict = jsonschema::draft202012::new(&schema).ok();
-            let Ok(compiled) = CompiledSchema::compile(&schema) else {
-                return Ok(());
-            };
-            let compiled = Arc::new(compiled);
-            for value in values {
-                let is_allowed = strict
-                    .as_ref()
-                    .is_some_and(|strict| strict.is_valid(&value));
-                let check = Arc::clone(&compiled).check(value, MistakeWording::Author);
-                let (value, verdict) = runtime.block_on(check);
-                if let SchemaVerdict::Fails(mistakes) = verdict {
-                    prop_assert!(!mistakes.is_empty());
-                    if is_allowed {
-                        return Err(broken(format!("{value} is refused: {mistakes:?}")));
-                    }
-                }
-            }
-            Ok(())
-        },
-    );
 }

@@ -1,0 +1,3 @@
+//! Random schemas, and values that they speak of.
+
+mod validation;
