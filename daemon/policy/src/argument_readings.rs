@@ -100,7 +100,8 @@ impl<'a> ArgumentReadings<'a> {
         for _ in 0..=MAX_PERCENT_DECODINGS {
             let mut decoded: Vec<String> = Vec::new();
             for text in texts {
-                let (url, plain) = (normal_url(&text), tidy(&text));
+                let url = normal_url(&text);
+                let plain = tidy(&text);
                 for encoded in [Some(&text), url.as_ref(), plain.as_ref()]
                     .into_iter()
                     .flatten()
@@ -300,11 +301,11 @@ fn plain_decimal(text: &str) -> Option<String> {
         digits.push_str(&"0".repeat(point - digits.len()));
     }
     let (whole, fraction) = digits.split_at(point);
-    let (whole, fraction) = (
-        whole.trim_start_matches('0'),
-        fraction.trim_end_matches('0'),
-    );
-    let whole = if whole.is_empty() { "0" } else { whole };
+    let fraction = fraction.trim_end_matches('0');
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
     let mut decimal = match fraction {
         "" => whole.to_owned(),
         fraction => format!("{whole}.{fraction}"),
