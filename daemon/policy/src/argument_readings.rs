@@ -60,8 +60,9 @@ impl<'a> ArgumentReadings<'a> {
         let mut also = Vec::new();
         also.extend(plain_decimal(text).filter(|number| number != text));
         for text in readings.all() {
-            if let Some(path) = file_path(text) {
-                also.push(path);
+            if let Some(url) = FileUrl::read(text) {
+                // Many servers ignore the host.
+                also.push(url.path);
             } else if text.starts_with('/') {
                 also.push(format!("file://{text}"));
             } else if let Some(path) = AbsolutePath::read(text) {
@@ -151,28 +152,38 @@ pub(super) fn whereabouts(path: &str, directory: &AbsolutePath) -> PathContainme
     if let Some(path) = AbsolutePath::read(path) {
         return path.containment(directory);
     }
-    let Some(url_path) = file_path(path) else {
+    let Some(url) = FileUrl::read(path).filter(|url| !url.has_host) else {
         return PathContainment::Unknown;
     };
     // The server may or may not read it as a URL.
     let is_outside = |path: &str| whereabouts(path, directory) == PathContainment::Outside;
     let cut = path.trim_start_matches(|c| c != '/');
-    match is_outside(&url_path) && (cut.is_empty() || is_outside(cut)) {
+    match is_outside(&url.path) && (cut.is_empty() || is_outside(cut)) {
         true => PathContainment::Outside,
         false => PathContainment::Unknown,
     }
 }
 
-/// The path of a `file:` URL without a remote host.
-fn file_path(text: &str) -> Option<String> {
-    let scheme = text.get(..5)?;
-    if !scheme.eq_ignore_ascii_case("file:") {
-        return None;
+/// A `file:` URL.
+struct FileUrl {
+    path: String,
+    /// Whether it names a host other than this one.
+    has_host: bool,
+}
+
+impl FileUrl {
+    fn read(text: &str) -> Option<Self> {
+        let scheme = text.get(..5)?;
+        if !scheme.eq_ignore_ascii_case("file:") {
+            return None;
+        }
+        let url = Url::parse(text).ok()?;
+        let decoded = percent_decode_str(url.path()).decode_utf8_lossy();
+        Some(Self {
+            path: AbsolutePath::read(&decoded)?.text(),
+            has_host: url.host().is_some(),
+        })
     }
-    let url = Url::parse(text).ok()?;
-    let decoded = percent_decode_str(url.path()).decode_utf8_lossy();
-    let path = AbsolutePath::read(&decoded)?;
-    url.host().is_none().then(|| path.text())
 }
 
 /// A URL normalized like a browser does: case of the host, default port, dots and slashes.
@@ -390,6 +401,7 @@ mod tests {
             ("file:///srv/%2e%2e/etc/passwd", "/etc/passwd"),
             ("file:///etc/x%2fy/../../passwd", "/etc/passwd"),
             ("file:///etc/x%2fy/../passwd", "/etc/passwd"),
+            ("file://a.example/srv/../etc/passwd", "/etc/passwd"),
             ("FILE:/etc/passwd", "file:///etc/passwd"),
             ("file://localhost/etc/passwd", "/etc/passwd"),
             ("/etc/passwd", "file:///etc/passwd"),

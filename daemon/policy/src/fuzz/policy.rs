@@ -171,7 +171,7 @@ fn path_spellings() -> impl Strategy<Value = Vec<PathSpelling>> {
     });
     let ends = prop_oneof![
         4 => Just(vec![]),
-        1 => select(&["file://", "FILE:", "file://localhost", " ", "\t", "/..", "../../.."][..])
+        1 => select(&["file://", "FILE:", "file://localhost", "file://a.example", " ", "\t", "/..", "../../.."][..])
             .prop_map(|text| vec![PathSpelling::Before(text)]),
         1 => select(&["/", " ", "\n", "/.", "/x/.."][..]).prop_map(|text| vec![PathSpelling::After(text)]),
     ];

@@ -280,7 +280,7 @@ fn references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
 
 #[test]
 fn fuzz_any_description_gives_usable_functions_or_an_error() {
-    holds("openapi", 150, description(), |Description(text)| {
+    holds("openapi", 80, description(), |Description(text)| {
         let description = match read(&text) {
             Ok(description) => description,
             Err(why) => {
