@@ -89,7 +89,9 @@ impl DeniedFiles {
         }
         let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() else {
             let last = self.last_look.lock();
-            return last.as_ref().map_or_else(Vec::new, |look| look.denied.clone());
+            return last
+                .as_ref()
+                .map_or_else(Vec::new, |look| look.denied.clone());
         };
         let exists = |path: &Path| path.symlink_metadata().is_ok();
         let asked = move |path: &Path| {
@@ -253,7 +255,9 @@ mod tests {
         };
         let named = ["granted", "secret", "package", "missing", "real/file"].map(at);
         let error = format!("ENOENT: {named:?}");
-        let denied = DeniedFiles::default().denied(named_paths(&error), &sandbox, &grants).await;
+        let denied = DeniedFiles::default()
+            .denied(named_paths(&error), &sandbox, &grants)
+            .await;
         assert_eq!(denied, [at("secret")]);
 
         let targets = ["granted", "missing", "none/missing", "real/new"].map(at);

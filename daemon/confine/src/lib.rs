@@ -71,9 +71,7 @@ mod user_scope;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
-pub use denied_files::{
-    DeniedFile, DeniedFiles, denied_targets, named_paths, ungranted_paths,
-};
+pub use denied_files::{DeniedFile, DeniedFiles, denied_targets, named_paths, ungranted_paths};
 pub use discarded_files::DiscardedFiles;
 pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use grant_record::GrantRecord;

