@@ -44,6 +44,11 @@ impl CatalogReader {
         }
     }
 
+    /// A file that an editor and its agents read: it has what every caller may see.
+    pub fn of_files() -> Self {
+        Self::caller(0, 0, |_| false)
+    }
+
     /// A caller by its digest. `configuration` changes whenever `denies` may answer otherwise.
     pub fn caller(
         caller: u64,

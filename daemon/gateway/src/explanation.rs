@@ -275,11 +275,17 @@ fn explain_graphql(
             true => format!("it is not known what the call does: {why}"),
             false => "what its query reaches is known once the source is open".into(),
         });
+        // As the gateway: what may reach a function that is denied or withheld is denied.
         let rule = function.functions_rule(ruling, question);
-        if let Some(rule) = rule.filter(|_| function.has_schema()) {
+        let is_withheld = || {
+            function
+                .withheld_functions(scope, question.server())
+                .is_some()
+        };
+        if function.has_schema() && (rule.is_some() || is_withheld()) {
             let verdict = PolicyVerdict {
                 action: RuleAction::Deny,
-                rule: Some(Arc::clone(rule)),
+                rule: rule.map(Arc::clone),
             };
             let own = own.clone();
             return Some(VerdictExplanation { verdict, ..own });

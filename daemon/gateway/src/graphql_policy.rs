@@ -155,7 +155,7 @@ impl GraphqlFunction {
     }
 
     /// Why some functions of the source cannot be reached, if so.
-    fn withheld_functions(&self, scope: &Scope, server: &str) -> Option<&'static str> {
+    pub(super) fn withheld_functions(&self, scope: &Scope, server: &str) -> Option<&'static str> {
         let is_of_functions = |glob: &String| {
             let mut prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
             prefixes.any(|prefix| may_match_below(glob, prefix))

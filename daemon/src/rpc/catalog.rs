@@ -356,7 +356,7 @@ pub(super) async fn watch_types(
     loop {
         news.mark_unchanged();
         let scope = connection.scope();
-        let (seen, reader) = (upstreams.known_visible(&scope), connection.reader(&scope));
+        let (seen, reader) = (upstreams.known_visible(&scope), CatalogReader::of_files());
         let types = catalog
             .declare_types(&seen, TypeTextAudience::Checker, &reader)
             .await;
