@@ -250,10 +250,14 @@ impl RunTranscript {
             let failed = failed.map(|text| DataPart::text("The list of failed calls", text));
             result.data.extend(failed);
         }
-        // They quote types, whose names may be those of results.
-        let warnings = listed("warnings", &self.first_warnings());
-        let warnings = warnings.map(|text| DataPart::text("The list of warnings", text));
-        result.data.extend(warnings);
+        let (quoting, own): (Vec<String>, Vec<String>) = self
+            .first_warnings()
+            .into_iter()
+            .partition(|warning| quotes_learned_type(warning));
+        let quoting = listed("warnings about results", &quoting);
+        let quoting = quoting.map(|text| DataPart::text("The list of warnings", text));
+        result.data.extend(quoting);
+        result.after.extend(listed("warnings", &own));
         result.data.extend(self.emitted_parts());
         result
     }
@@ -374,6 +378,13 @@ impl RunTranscript {
         let words = prior_calls::describe_prior_calls(&self.calls, failure);
         words.map_or_else(String::new, |words| format!("\n  before that, {words}"))
     }
+}
+
+/// True if a warning of the type check lists members of a type, whose names may be those of a result.
+fn quotes_learned_type(warning: &str) -> bool {
+    ["Seen<", "type '{", "it has `"]
+        .iter()
+        .any(|part| warning.contains(part))
 }
 
 fn console_line(level: Level, text: &str) -> String {

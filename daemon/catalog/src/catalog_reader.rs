@@ -17,6 +17,7 @@ type ToolDenial = dyn Fn(&Tool) -> bool + Send + Sync;
 pub struct CatalogReader {
     /// The digest of the caller; `None` for the user, who sees everything.
     caller: Option<u64>,
+    is_file: bool,
     /// Identifies the configuration that `denies` depends on.
     configuration: u64,
     denies: Arc<ToolDenial>,
@@ -39,14 +40,18 @@ impl CatalogReader {
     pub fn user() -> Self {
         Self {
             caller: None,
+            is_file: false,
             configuration: 0,
             denies: Arc::new(|_| false),
         }
     }
 
-    /// A file that an editor and its agents read: it has what every caller may see.
-    pub fn of_files() -> Self {
-        Self::caller(0, 0, |_| false)
+    /// A file that the user's editor reads, and perhaps an agent: it has no names that may instruct a model.
+    pub fn file_of_user() -> Self {
+        Self {
+            is_file: true,
+            ..Self::user()
+        }
     }
 
     /// A caller by its digest. `configuration` changes whenever `denies` may answer otherwise.
@@ -57,6 +62,7 @@ impl CatalogReader {
     ) -> Self {
         Self {
             caller: Some(caller),
+            is_file: false,
             configuration,
             denies: Arc::new(denies),
         }
@@ -64,6 +70,11 @@ impl CatalogReader {
 
     pub fn is_user(&self) -> bool {
         self.caller.is_none()
+    }
+
+    /// True if names that may instruct a model are shown.
+    pub(super) fn sees_signs(&self) -> bool {
+        self.is_user() && !self.is_file
     }
 
     /// The digest of the caller; `None` for the user.
@@ -79,7 +90,7 @@ impl CatalogReader {
     /// Two readers of one key see the same of the same tools.
     pub(super) fn key(&self) -> [u8; 17] {
         let mut key = [0; 17];
-        key[0] = u8::from(self.caller.is_some());
+        key[0] = u8::from(self.caller.is_some()) | u8::from(self.is_file) << 1;
         key[1..9].copy_from_slice(&self.caller.unwrap_or_default().to_le_bytes());
         key[9..].copy_from_slice(&self.configuration.to_le_bytes());
         key

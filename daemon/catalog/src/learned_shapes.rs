@@ -85,19 +85,21 @@ impl LearnedShapes {
             let lesson = state.lessons.get(&tool.key)?;
             (Arc::clone(&lesson.shape), lesson.has_signs)
         };
-        let Some(caller) = reader.caller_key() else {
-            return Some(shape);
+        let hides_names = has_signs && !reader.sees_signs();
+        let visible = match reader.caller_key() {
+            None if hides_names => Arc::new(shape.without_names()),
+            None => shape,
+            Some(_) if reader.is_denied(tool) => return None,
+            Some(caller) => {
+                let visible = shape.visible_to(caller)?;
+                Arc::new(if hides_names {
+                    visible.without_names()
+                } else {
+                    visible
+                })
+            }
         };
-        let visible = shape.visible_to(caller)?;
-        if reader.is_denied(tool) {
-            return None;
-        }
-        let shown = if has_signs {
-            visible.without_names()
-        } else {
-            visible
-        };
-        Some(Arc::new(shown))
+        Some(visible)
     }
 
     /// The number of this tool's results that were seen, for the user.
@@ -144,12 +146,22 @@ impl LearnedShapes {
         let lesson = state.lesson(tool);
         let is_first = lesson.shape.calls() == 0;
         let changed = Arc::make_mut(&mut lesson.shape).merge(&shape) || is_first;
-        if changed {
-            lesson.search_names();
-        }
+        let merged = changed.then(|| {
+            // Until they are searched, which readers do not wait for.
+            lesson.has_signs = true;
+            Arc::clone(&lesson.shape)
+        });
         state.unwritten.insert(tool.key);
         drop(state);
-        if changed {
+        if let Some(merged) = merged {
+            let has_signs = signs_of_names(&merged.names());
+            let mut state = self.state();
+            let lesson = state.lesson(tool);
+            // Otherwise another result was added, which searches them all.
+            if Arc::ptr_eq(&lesson.shape, &merged) {
+                lesson.has_signs = has_signs;
+            }
+            drop(state);
             self.version.fetch_add(1, Ordering::AcqRel);
         }
         changed

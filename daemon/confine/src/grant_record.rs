@@ -67,11 +67,11 @@ impl GrantRecord {
         let paths = entry.or_default();
         let mut is_new = false;
         for (key, path) in granted {
-            match paths.get(&path.at) {
+            match paths.get(&path.named) {
                 Some(before) if *before != path.real => return Err(moved(key, path, before)),
                 Some(_) => {}
                 None => {
-                    paths.insert(path.at.clone(), path.real.clone());
+                    paths.insert(path.named.clone(), path.real.clone());
                     is_new = true;
                 }
             }
@@ -95,10 +95,10 @@ impl GrantRecord {
 }
 
 fn moved(key: &str, path: &GrantedPath, before: &Path) -> ConfineError {
-    let GrantedPath { at, real, .. } = path;
+    let GrantedPath { named, real, .. } = path;
     ConfineError::BadPath(format!(
         "{} led to {} when this server first got it, and leads to {} now; if you want that, write {:?} in sandbox.{key} instead",
-        at.display(),
+        named.display(),
         before.display(),
         real.display(),
         real.display().to_string()
@@ -123,7 +123,7 @@ mod tests {
 
     fn path(at: &str, real: &str) -> GrantedPath {
         GrantedPath {
-            at: at.into(),
+            named: at.into(),
             real: real.into(),
             ..GrantedPath::default()
         }

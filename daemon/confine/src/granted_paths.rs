@@ -6,7 +6,7 @@
 //!
 //! Invariant: after a path was resolved here, nothing resolves it again to decide or to grant.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use mux_paths::{
     file_identity::FileIdentity,
@@ -20,11 +20,14 @@ use super::plan::ConfineError;
 /// A file or folder that a server gets.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct GrantedPath {
-    /// Where the server sees it: the path as the entry or the program names it.
+    /// Where the server sees it: the path as the entry or the program names it, or the real one if it is written with `..`.
     pub(super) at: PathBuf,
     /// The path without links.
     pub(super) real: PathBuf,
     pub(super) identity: FileIdentity,
+    /// The path as the entry or the program names it.
+    #[serde(skip)]
+    pub(super) named: PathBuf,
     /// The links on the way.
     #[serde(skip)]
     pub(super) links: Vec<FollowedLink>,
@@ -75,8 +78,14 @@ impl GrantedPath {
         };
         let resolved = resolve(at).map_err(failed)?;
         let identity = identify_object(&resolved.real).map_err(failed)?;
+        let is_parent = |part: Component<'_>| part == Component::ParentDir;
         Ok(Self {
-            at: at.to_owned(),
+            // A mount is at a path without `.` and `..`, and behind a link `..` is another folder than it seems.
+            at: match at.components().any(is_parent) {
+                true => resolved.real.clone(),
+                false => at.components().collect(),
+            },
+            named: at.to_owned(),
             real: resolved.real,
             identity,
             links: resolved.links,
@@ -170,6 +179,10 @@ mod tests {
         }
         assert_eq!(grant("proj/inside").unwrap().real, home.join("proj/real"));
         assert_eq!(grant("mine").unwrap().real, home.join("notes"));
+        // Where a mount would be.
+        let at = |path: &str| GrantedPath::resolve(&home.join(path)).unwrap().at;
+        assert_eq!(at("mine/../notes/."), home.join("notes"));
+        assert_eq!(at("./notes//"), home.join("notes"));
         // What the entry grants anyway.
         let granted = |path: &Path| path == home.join(".ssh");
         let docs = GrantedPath::resolve(&home.join("proj/docs")).unwrap();

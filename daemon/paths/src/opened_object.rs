@@ -26,10 +26,11 @@ pub fn open_object(real: &Path) -> io::Result<std::fs::File> {
     let flags = (OFlag::O_PATH | OFlag::O_NOFOLLOW).bits();
     let mut options = std::fs::OpenOptions::new();
     let object = options.read(true).custom_flags(flags).open(real)?;
-    match path_of(&object)? == real {
-        true => Ok(object),
-        false => Err(io::Error::other("a link leads elsewhere now")),
+    // A link in place of the file is opened itself.
+    if path_of(&object)? != real || object.metadata()?.is_symlink() {
+        return Err(io::Error::other("a link leads elsewhere now"));
     }
+    Ok(object)
 }
 
 /// The path of an open file, as the kernel knows it.

@@ -356,7 +356,10 @@ pub(super) async fn watch_types(
     loop {
         news.mark_unchanged();
         let scope = connection.scope();
-        let (seen, reader) = (upstreams.known_visible(&scope), CatalogReader::of_files());
+        let (seen, reader) = (
+            upstreams.known_visible(&scope),
+            CatalogReader::file_of_user(),
+        );
         let types = catalog
             .declare_types(&seen, TypeTextAudience::Checker, &reader)
             .await;

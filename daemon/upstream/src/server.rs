@@ -35,6 +35,7 @@ pub use self::{
 };
 use self::{server_shared::ServerShared, slot::SlotEvent, unavailable::server_retired_fault};
 use crate::{
+    link::without_output,
     listing::ListKind,
     session::Session,
     sharing::{CallerIdentity, RootsObserver, SessionKey, SessionScope, SlotClientState},
@@ -270,7 +271,11 @@ impl Server {
                 Some("not connected; these are its tools as of its last session".into())
             }
             (None, _) => {
-                let reason = self.view().reason;
+                // Declarations have it, which agents read: the server's output is about the calls of others.
+                let reason = self
+                    .view()
+                    .reason
+                    .map(|reason| without_output(&reason).to_owned());
                 Some(reason.unwrap_or_else(|| "its tools are not known yet".into()))
             }
         };

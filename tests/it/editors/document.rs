@@ -95,9 +95,16 @@ fn daemon_answers_examples_as_documented() {
         .filter(|example| example.what == "request")
         .partition(|example| ["retire", "stop"].contains(&example.name.as_str()));
     let mut run = "r-1".to_owned();
+    // The name of a value depends on the installation.
+    let mut handle = None;
     for (id, example) in (1..).zip(others) {
         let method = example.method();
-        let answer = ask(&mut wire, id, &example.with_run(&run));
+        let mut message = example.with_run(&run);
+        if let (Some(request), Some(handle)) = (message.pointer_mut("/Read/request"), &handle) {
+            request["handle"] = json!(handle);
+        }
+        let answer = ask(&mut wire, id, &message);
+        handle = stored_handle(&answer).or(handle);
         if let Some(started) = answer["StartRun"]["Ok"]["run"].as_str() {
             run = started.to_owned();
         }
@@ -135,6 +142,21 @@ fn documented_cancel_frame_cancels_a_call() {
     wire.send(cancel.to_string().as_bytes()).unwrap();
     let asked = json!({ "Call": { "request": { "path": "fix.cancelled", "arguments": {} } } });
     while ask(&mut wire, 4, &asked)["Call"]["Ok"]["value"] == json!([]) {}
+}
+
+/// The first name of a stored value in an answer.
+fn stored_handle(answer: &Value) -> Option<String> {
+    match answer {
+        Value::Object(members) => {
+            let own = members
+                .get("handle")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            own.or_else(|| members.values().find_map(stored_handle))
+        }
+        Value::Array(items) => items.iter().find_map(stored_handle),
+        _ => None,
+    }
 }
 
 /// The documented request envelope, with this id and message.
