@@ -125,19 +125,16 @@ fn folders_that_are_exchanged_during_starts_never_show_the_home() {
             renameat2(AT_FDCWD, &a, AT_FDCWD, &b, RenameFlags::RENAME_EXCHANGE).unwrap();
         }
     });
-    let mut started = 0;
     for _ in 0..12 {
         let met = attempt(&env, "rd", "list", &data);
         assert!(
             !met.as_deref().unwrap_or_default().contains("id_rsa"),
             "{met:?}"
         );
-        started += u32::from(met.is_ok());
         env.mux(["servers", "restart", "rd"]);
     }
     drop(stop);
     exchanging.join().unwrap();
-    println!("{started} of 12 starts succeeded");
 }
 
 #[test]
