@@ -12,8 +12,8 @@ use tokio::{runtime::Runtime, sync::watch};
 
 use super::rows::{Must, Row};
 
-/// The maximum growth of the daemon, in bytes, whatever a server did.
-const KEPT: u64 = 32 << 20;
+/// The maximum growth of the daemon, in bytes, whatever a server did. Some lists of the rows are kept, as they should be.
+const KEPT: u64 = 40 << 20;
 /// The maximum time until the daemon has released its memory.
 const REST: Duration = Duration::from_secs(30);
 /// The timeout of a call of the innocent server, in seconds.
