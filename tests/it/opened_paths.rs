@@ -21,13 +21,15 @@ fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             let name = path.file_name().unwrap();
-            if !["tests", "node_modules", "target"]
+            if !["fuzz", "node_modules", "target", "tests"]
                 .iter()
                 .any(|it| name == *it)
             {
                 source_files(&path, found);
             }
-        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|it| it == "rs")
+            && !path.to_string_lossy().ends_with("tests.rs")
+        {
             found.push(path);
         }
     }

@@ -47,9 +47,24 @@ impl GrantRecord {
         }
     }
 
-    /// Records where the paths of a server lead, and refuses one that led elsewhere. `granted` are the keys and paths of
-    /// the entry. Blocks on the disk. A record that cannot be read or written is a line in the log.
+    /// Refuses a path of a server that led elsewhere when it was recorded. `granted` are the keys and paths of the entry.
+    /// Blocks on the disk. A record that cannot be read is a line in the log.
     pub(super) fn check(
+        &self,
+        identity: &str,
+        sandbox: &ServerSandbox,
+        granted: &[(&'static str, &GrantedPath)],
+    ) -> Result<(), ConfineError> {
+        let _turn = self.turn.lock();
+        let recorded = self.read_or_begin();
+        match recorded.entries.get(&entry_key(identity, sandbox)) {
+            Some(paths) => refuse_moved(paths, granted),
+            None => Ok(()),
+        }
+    }
+
+    /// Like [`Self::check`], and records where the other paths lead. A record that cannot be written is a line in the log.
+    pub(super) fn check_and_record(
         &self,
         identity: &str,
         sandbox: &ServerSandbox,
@@ -59,27 +74,29 @@ impl GrantRecord {
             return Ok(());
         }
         let _turn = self.turn.lock();
-        let mut recorded = self.read().unwrap_or_else(|error| {
-            warn!(file = %self.file.display(), %error, "the record of sandbox grants cannot be read; it begins anew");
-            RecordedGrants::default()
-        });
+        let mut recorded = self.read_or_begin();
         let entry = recorded.entries.entry(entry_key(identity, sandbox));
         let paths = entry.or_default();
-        let mut is_new = false;
-        for (key, path) in granted {
-            match paths.get(&path.named) {
-                Some(before) if *before != path.real => return Err(moved(key, path, before)),
-                Some(_) => {}
-                None => {
-                    paths.insert(path.named.clone(), path.real.clone());
-                    is_new = true;
-                }
-            }
-        }
-        if is_new && let Err(error) = self.write(&recorded) {
+        refuse_moved(paths, granted)?;
+        let known = paths.len();
+        paths.extend(
+            granted
+                .iter()
+                .map(|(_, path)| (path.named.clone(), path.real.clone())),
+        );
+        if paths.len() > known
+            && let Err(error) = self.write(&recorded)
+        {
             warn!(file = %self.file.display(), %error, "the record of sandbox grants cannot be written");
         }
         Ok(())
+    }
+
+    fn read_or_begin(&self) -> RecordedGrants {
+        self.read().unwrap_or_else(|error| {
+            warn!(file = %self.file.display(), %error, "the record of sandbox grants cannot be read; it begins anew");
+            RecordedGrants::default()
+        })
     }
 
     fn read(&self) -> io::Result<RecordedGrants> {
@@ -92,6 +109,17 @@ impl GrantRecord {
     fn write(&self, recorded: &RecordedGrants) -> io::Result<()> {
         atomic_file::write(&self.file, &serde_json::to_vec(recorded)?)
     }
+}
+
+fn refuse_moved(
+    recorded: &BTreeMap<PathBuf, PathBuf>,
+    granted: &[(&'static str, &GrantedPath)],
+) -> Result<(), ConfineError> {
+    let moved = granted.iter().find_map(|(key, path)| {
+        let before = recorded.get(&path.named)?;
+        (*before != path.real).then(|| moved(key, path, before))
+    });
+    moved.map_or(Ok(()), Err)
 }
 
 fn moved(key: &str, path: &GrantedPath, before: &Path) -> ConfineError {
@@ -139,7 +167,12 @@ mod tests {
         };
         let one = sandbox(&["/p/docs"]);
         let check = |sandbox: &ServerSandbox, at: &str, real: &str| {
-            record().check("a", sandbox, &[("read", &path(at, real))])
+            let path = path(at, real);
+            let granted = [("read", &path)];
+            let checked = record().check("a", sandbox, &granted).is_ok();
+            let recorded = record().check_and_record("a", sandbox, &granted);
+            assert_eq!(checked, recorded.is_ok());
+            recorded
         };
         check(&one, "/p/docs", "/p/docs").unwrap();
         check(&one, "/p/docs", "/p/docs").unwrap();
@@ -152,7 +185,7 @@ mod tests {
         }
         // Another server of the same paths, and this one after the user has changed its entry.
         record()
-            .check("b", &one, &[("read", &path("/p/docs", "/h/.ssh"))])
+            .check_and_record("b", &one, &[("read", &path("/p/docs", "/h/.ssh"))])
             .unwrap();
         check(&sandbox(&["/p/docs", "/q"]), "/p/docs", "/h/.ssh").unwrap();
     }
@@ -165,7 +198,9 @@ mod tests {
         let record = GrantRecord::new(file);
         let sandbox = ServerSandbox::default();
         let granted = path("/p", "/p");
-        record.check("a", &sandbox, &[("read", &granted)]).unwrap();
+        record
+            .check_and_record("a", &sandbox, &[("read", &granted)])
+            .unwrap();
         let elsewhere = path("/p", "/q");
         record
             .check("a", &sandbox, &[("read", &elsewhere)])

@@ -366,19 +366,20 @@ impl PlannedFiles {
         })
     }
 
-    /// Refuses paths that led elsewhere when the server first got them.
-    fn check_record(&self, inputs: &ConfineInputs<'_>) -> Result<(), ConfineError> {
+    /// The paths of the entry, each with its key.
+    fn of_entry(&self) -> Vec<(&'static str, &GrantedPath)> {
         let read = self.read.iter().map(|granted| ("read", granted));
         let write = self.write.iter().map(|granted| ("write", granted));
-        let granted: Vec<_> = read.chain(write).collect();
-        let ServerCommand { identity, dirs, .. } = &inputs.command;
-        dirs.record.check(identity, inputs.sandbox, &granted)
+        read.chain(write).collect()
     }
 }
 
 /// What the sandbox of a server would grant, or why it cannot be had. Reads the file system.
 pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
     let planned = PlannedFiles::of(inputs)?;
+    let ServerCommand { identity, dirs, .. } = &inputs.command;
+    let granted = planned.of_entry();
+    dirs.record.check(identity, inputs.sandbox, &granted)?;
     let private = inputs.command.private_folder();
     let cache = package_cache(planned.kind).map(|cache| private.join(cache.folder));
     let tmp = (!inputs.support.bubblewrap.works()).then(|| private.join("tmp"));
@@ -398,7 +399,10 @@ pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError>
 /// Turns a server's command into one that runs in its sandbox. Reads the file system, and creates the server's folders.
 pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineError> {
     let planned = PlannedFiles::of(&inputs)?;
-    planned.check_record(&inputs)?;
+    let ServerCommand { identity, dirs, .. } = &inputs.command;
+    let granted = planned.of_entry();
+    dirs.record
+        .check_and_record(identity, inputs.sandbox, &granted)?;
     let private = inputs.command.private_folder();
     let ConfineInputs {
         command,

@@ -117,7 +117,7 @@ fn agent_runs_steps_and_gets_the_result_of_each() {
         let result = agent.call("run_program", json!({ "steps": steps }));
         assert_eq!(result["isError"], true);
         let output = result["content"][0]["text"].as_str().unwrap();
-        assert!(output.contains("tool: step `a` failed: no"), "{output}");
+        assert!(output.contains("\nstep `a` failed: no\n"), "{output}");
         assert!(
             output.contains("steps:\na fix.fail failed: tool: no"),
             "{output}"

@@ -96,6 +96,8 @@ fn path_that_leads_elsewhere_than_at_its_first_grant_is_refused_until_the_entry_
     let ssh = env.path(".ssh").canonicalize().unwrap();
     let fix = format!("write \\\"{}\\\" in sandbox.read instead", ssh.display());
     assert!(refused.contains(&fix), "{refused}\n{fix}");
+    let shown = env.mux(["servers", "sandbox", "rd"]).stdout;
+    assert!(shown.contains("in sandbox.read instead"), "{shown}");
     env.write_config(&server("rd", &format!("{{ read = [{ssh:?}] }}")));
     env.mux(["reload"]).ok();
     let listed = attempt(&env, "rd", "list", ssh.to_str().unwrap()).unwrap();
