@@ -53,9 +53,10 @@ pub(super) fn edit_agents(
         };
         let mux_entry = mux_launch::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);
-        let edited = match args.project {
-            true => refuse_link_out_of_project(&path),
-            false => Ok(()),
+        let edited = if args.project {
+            refuse_link_out_of_project(&path)
+        } else {
+            Ok(())
         };
         let edited = edited.and_then(|()| edit_agent_file(agent, &path, &mux_entry, args, places));
         edits.push(match edited {

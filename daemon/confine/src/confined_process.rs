@@ -129,7 +129,7 @@ fn become_server(
     }
     let mut command = Command::new(program);
     if plan.runtime_dir.is_some() {
-        // They were for the scope.
+        // The variables were for the scope.
         command.env_remove(RUNTIME_DIR_VARIABLE);
         command.env_remove("INVOCATION_ID");
     }
@@ -140,7 +140,7 @@ fn become_server(
 
 /// The folders in which the server may change and watch files. Devices are only used.
 fn brokered_folders(plan: &ConfinementPlan) -> Result<BrokeredFolders, String> {
-    // Those that do not exist here are of no use to the server.
+    // A folder that does not exist here is of no use to the server.
     let open = |folder: &PathBuf| open_object(&folder.canonicalize().ok()?).ok();
     let own = |folders: &[PathBuf], granted: &[GrantedPath]| {
         let folders = folders.iter().filter(|folder| !folder.starts_with("/dev"));
@@ -213,16 +213,14 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
     drop_capabilities()?;
     close_on_exec_above_standard()?;
     let internet = plan.network == PlannedNetwork::Any;
-    let (read_objects, write_objects) = match plan.own_namespaces {
-        true => {
-            verify_visible_files(plan)?;
-            Default::default()
-        }
-        false => (
-            open_granted(&plan.granted_read)?,
-            open_granted(&plan.granted_write)?,
-        ),
-    };
+    let mut read_objects = Vec::new();
+    let mut write_objects = Vec::new();
+    if plan.own_namespaces {
+        verify_visible_files(plan)?;
+    } else {
+        read_objects = open_granted(&plan.granted_read)?;
+        write_objects = open_granted(&plan.granted_write)?;
+    }
     let allowed = LandlockAllowances {
         read: plan.read.clone(),
         write: plan.write.clone(),

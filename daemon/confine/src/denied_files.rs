@@ -39,14 +39,14 @@ const OWN_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 #[derive(Debug, Default)]
 pub struct DeniedFiles {
     named: DenialCounts<PathBuf>,
-    /// Those that are in the server's log.
+    /// The denied files that the server's log names already.
     logged: Mutex<HashSet<PathBuf>>,
     last_look: Mutex<Option<FileLook>>,
     /// Held while the file system is asked.
     turn: Arc<sync::Mutex<()>>,
 }
 
-/// What the file system answered.
+/// An answer of the file system.
 #[derive(Debug)]
 struct FileLook {
     at: Instant,

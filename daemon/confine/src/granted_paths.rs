@@ -15,12 +15,13 @@ use mux_paths::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::plan::ConfineError;
+use super::{plan::ConfineError, program_files::SYSTEM_FOLDERS};
 
 /// A file or folder that a server gets.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct GrantedPath {
-    /// Where the server sees it: the path as the entry or the program names it, or the real one if it is written with `..`.
+    /// Where the server sees it: the path as the entry or the program names it, or the real one if it is written with `..`
+    /// or leads through a link of the system.
     pub(super) at: PathBuf,
     /// The path without links.
     pub(super) real: PathBuf,
@@ -65,7 +66,8 @@ pub fn changeable_link<'a>(
         })
         .find(|found| {
             // The folder itself can be replaced only by who may change the one around it.
-            let (at, folder) = (&found.link.at, &found.grant.folder);
+            let at = &found.link.at;
+            let folder = &found.grant.folder;
             at != folder && at.starts_with(folder) && !real.starts_with(folder)
         })
 }
@@ -78,13 +80,20 @@ impl GrantedPath {
         };
         let resolved = resolve(at).map_err(failed)?;
         let identity = identify_object(&resolved.real).map_err(failed)?;
-        let is_parent = |part: Component<'_>| part == Component::ParentDir;
+        // A mount is at a path without `.` and `..`, and behind a link `..` is another folder than it seems. Links of the
+        // system, such as /lib, are links in a sandbox, too.
+        let has_parent = at.components().any(|part| part == Component::ParentDir);
+        let is_of_system = |link: &FollowedLink| {
+            let mut folders = SYSTEM_FOLDERS.iter();
+            folders.any(|folder| link.at == Path::new(folder))
+        };
+        let mount_point = if has_parent || resolved.links.iter().any(is_of_system) {
+            resolved.real.clone()
+        } else {
+            at.components().collect()
+        };
         Ok(Self {
-            // A mount is at a path without `.` and `..`, and behind a link `..` is another folder than it seems.
-            at: match at.components().any(is_parent) {
-                true => resolved.real.clone(),
-                false => at.components().collect(),
-            },
+            at: mount_point,
             named: at.to_owned(),
             real: resolved.real,
             identity,
@@ -183,6 +192,9 @@ mod tests {
         let at = |path: &str| GrantedPath::resolve(&home.join(path)).unwrap().at;
         assert_eq!(at("mine/../notes/."), home.join("notes"));
         assert_eq!(at("./notes//"), home.join("notes"));
+        let bin = Path::new("/bin");
+        let of_system = GrantedPath::resolve(bin).unwrap();
+        assert_eq!(of_system.at, bin.canonicalize().unwrap());
         // What the entry grants anyway.
         let granted = |path: &Path| path == home.join(".ssh");
         let docs = GrantedPath::resolve(&home.join("proj/docs")).unwrap();
