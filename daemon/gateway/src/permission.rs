@@ -257,7 +257,7 @@ impl Gateway {
     }
 }
 
-/// The arguments that members of objects become when the request is made: an object for each of those.
+/// The arguments that members of objects become when the request is made. See `Source::members_as_arguments`.
 pub(super) fn members_as_arguments(
     source: &dyn Source,
     tool: &str,

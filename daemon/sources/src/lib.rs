@@ -209,8 +209,8 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(CallEffects::default())
     }
 
-    /// The members of objects among the arguments that are sent like arguments of their own; for each such object the
-    /// arguments that they become.
+    /// The members of object arguments that are sent like separate arguments, as the arguments that they become. Members
+    /// that a server may read as one name are in different objects.
     fn members_as_arguments(
         &self,
         _tool: &str,

@@ -63,20 +63,27 @@ pub(super) fn check_exploded_members(
     Ok(())
 }
 
-/// The arguments that exploded members become, for each argument that has some.
+/// The arguments that exploded members become, as objects: several members of one name are in several objects, so that
+/// none hides another from a rule.
 pub(super) fn members_as_arguments(
     operation: &OpenApiOperation,
     arguments: &Map<String, Value>,
 ) -> Vec<Map<String, Value>> {
-    let exploded = exploded_arguments(operation, arguments).into_iter();
-    let each = exploded.map(|ExplodedArgument { members, .. }| {
-        let members = members.into_iter().flat_map(|(name, value)| {
-            let readings = plain_readings(&name);
-            readings.into_iter().map(|name| (name, value.clone()))
-        });
-        members.collect()
-    });
-    each.collect()
+    let mut objects: Vec<Map<String, Value>> = Vec::new();
+    let mut occurrences = HashMap::<String, usize>::new();
+    for exploded in exploded_arguments(operation, arguments) {
+        for (name, value) in exploded.members {
+            for reading in plain_readings(&name) {
+                let occurrence = occurrences.entry(reading.clone()).or_default();
+                if *occurrence == objects.len() {
+                    objects.push(Map::new());
+                }
+                objects[*occurrence].insert(reading, value.clone());
+                *occurrence += 1;
+            }
+        }
+    }
+    objects
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -323,6 +323,31 @@ fn query_of_a_path_is_split_before_it_is_filled_in() {
     }
 }
 
+#[test]
+fn member_does_not_hide_another_from_rules() {
+    let object = |style: &str| json!({ "parameters": [{ "name": "o", "in": "query", "style": style, "explode": true, "schema": {} }] });
+    for (style, value, name) in [
+        ("deepObject", json!({ "key": "1", "k%65y": "2" }), "o[key]"),
+        (
+            "form",
+            json!({ "key": "1", "key[]": "2", "k%65y": "3" }),
+            "key",
+        ),
+    ] {
+        let text = json!({ "openapi": "3.0.0", "paths": { "/x": { "post": object(style) } } });
+        let description =
+            OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
+        let operation = description.operations.values().next().unwrap();
+        let count = value.as_object().unwrap().len();
+        let arguments = json!({ "o": value }).as_object().cloned().unwrap();
+        let seen = members_as_arguments(operation, &arguments);
+        let values = seen.iter().filter_map(|object| object.get(name)?.as_str());
+        let mut values: Vec<&str> = values.collect();
+        values.sort_unstable();
+        assert_eq!(values, ["1", "2", "3"][..count], "{style}: {seen:?}");
+    }
+}
+
 /// Names that a caller may choose for members.
 fn member_names() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
