@@ -20,7 +20,9 @@ mod yaml;
 use clap::ValueEnum;
 
 pub(crate) use self::{
-    agent_file::{AgentFile, AgentFileError, list_backups},
+    agent_file::{
+        AgentFile, AgentFileError, MAX_KEPT_FILES, list_backups, list_files, remove_older_files,
+    },
     agent_paths::{AgentPaths, OperatingSystem},
     agent_table::{AgentSpec, ReferenceSyntax, TimeoutLimit},
     config_document::{ConfigDocument, ConfigFormat},

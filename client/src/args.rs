@@ -7,6 +7,7 @@ mod daemon;
 mod help;
 mod logs;
 mod metrics;
+mod offers;
 mod output;
 mod pins;
 mod policy;
@@ -36,6 +37,7 @@ pub(crate) use self::{
     help::{HelpArgs, grouped_help},
     logs::{LogLevel, LogLinesArgs, LogsArgs},
     metrics::{MetricsArgs, TopArgs},
+    offers::{PromptsArgs, ResourcesArgs},
     output::OutputArgs,
     pins::{AcceptArgs, PinsArgs},
     policy::{
@@ -56,7 +58,9 @@ pub(crate) use self::{
     shortcuts::ShortcutCommand,
     sources::{SourceAddArgs, SourcesArgs, SourcesCommand},
     suggestions::{CommandSuggestion, suggestion_for},
-    tools::{CallArgs, McpArgs, ToolOverrideArgs, ToolsArgs, ToolsCommand, TypesArgs},
+    tools::{
+        CallArgs, McpArgs, ToolOverrideArgs, ToolsArgs, ToolsCommand, TypesArgs, UnlistedServerArgs,
+    },
     trace::TraceArgs,
     ui::UiArgs,
 };
@@ -123,7 +127,7 @@ pub(crate) enum MuxCommand {
     )]
     Replay(ReplayArgs),
     /// List the runs of all clients; show, follow or cancel one
-    #[command(after_help = "Examples:\n  mux runs --running\n  mux runs show 12")]
+    #[command(after_help = "Examples:\n  mux runs --running\n  mux runs 12")]
     Runs(RunsArgs),
     /// List the calls that wait for your approval, and the permanent grants
     #[command(
@@ -151,6 +155,7 @@ pub(crate) enum MuxCommand {
         after_help = "Examples:\n  mux call files.read_text_file path=/etc/hostname head=1\n  \
         mux call 'git.git_log(repo_path: \".\", max_count: 3)'\n  \
         mux call git git_log @arguments.json\n  \
+        mux call --stdio 'npx -y @modelcontextprotocol/server-everything' get-sum a=1 b=2\n  \
         echo '{\"query\": \"mux\"}' | mux call memory.search_nodes -"
     )]
     Call(CallArgs),
@@ -161,6 +166,16 @@ pub(crate) enum MuxCommand {
         Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
     )]
     Tools(ToolsArgs),
+    /// List the resources of the servers, or print one
+    #[command(
+        after_help = "Examples:\n  mux resources docs\n  mux resources docs file:///guide.md"
+    )]
+    Resources(ResourcesArgs),
+    /// List the prompts of the servers, or print the messages of one
+    #[command(
+        after_help = "Examples:\n  mux prompts\n  mux prompts git commit_message style=short"
+    )]
+    Prompts(PromptsArgs),
     /// Print the TypeScript declarations of the tools
     #[command(
         after_help = "Result types that a server does not declare are inferred from past calls.\n\

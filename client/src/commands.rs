@@ -22,6 +22,7 @@ mod logs;
 mod man;
 mod mcp;
 mod metrics;
+mod offers;
 mod part_files;
 mod pins;
 mod policy;
@@ -47,10 +48,11 @@ mod top;
 mod trace_context;
 mod types;
 mod ui;
+mod unlisted_server;
 mod upgrade;
 mod version_report;
 
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{env, path::PathBuf, process::ExitCode, sync::OnceLock};
 
 use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
@@ -174,8 +176,10 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Deny(args) => approvals::deny(args, json).await,
         MuxCommand::Resume(args) => approvals::resume(args, json).await,
         MuxCommand::Check(args) => run::check_source(args, json).await,
-        MuxCommand::Call(args) => call::call(args, json).await,
+        MuxCommand::Call(args) => unlisted_server::call(args, json).await,
         MuxCommand::Tools(args) => status_and_lists::tools(args, json).await,
+        MuxCommand::Resources(args) => offers::resources(args, json).await,
+        MuxCommand::Prompts(args) => offers::prompts(args, json).await,
         MuxCommand::Types(args) => types::types(args, json).await,
         MuxCommand::Mcp(args) => mcp::mcp(args).await,
         MuxCommand::Servers(args) => status_and_lists::servers(args, json).await,
@@ -221,9 +225,15 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
     }
 }
 
+/// The home of the daemon that this process uses, if it is not that of the environment.
+static OWN_HOME: OnceLock<PathBuf> = OnceLock::new();
+
 /// The daemon's directories, resolved from this process's environment.
 pub(crate) fn resolve_dirs() -> Result<Dirs, CommandFailure> {
-    let home = env_path(variables::HOME);
+    let home = OWN_HOME
+        .get()
+        .cloned()
+        .or_else(|| env_path(variables::HOME));
     Dirs::resolve(home.as_deref()).map_err(|e| ConnectError::from(e).into())
 }
 

@@ -16,6 +16,7 @@ mod lists;
 mod login;
 mod logs;
 mod metrics;
+mod offers;
 mod parts;
 mod pins;
 mod policy;
@@ -57,7 +58,7 @@ use serde_json::{Value, json};
 pub(crate) use self::sandboxes::{
     inline_table, observation_begins, sandbox_profile, sandbox_remarks_left, sandbox_suggestion,
 };
-use self::terminal::{eprint, eprintln, print, println};
+use self::terminal::{eprint, eprintln, print, report};
 pub(crate) use self::terminal::{is_output_closed, print_data};
 
 pub(crate) use self::approvals::{
@@ -84,6 +85,7 @@ pub(crate) use self::{
     login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
+    offers::{prompt, prompts, resource, resources},
     parts::{SavedParts, call_document, call_result},
     pins::{accepted, differences, pinned_tool_name, pins},
     policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
@@ -124,6 +126,16 @@ fn print_json_line(value: &impl Serialize) {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
     terminal::expect_written(terminal::print_json(&text));
+}
+
+/// The number of a run, by which people name it: what follows the last dash of its id.
+pub(crate) fn run_number(run: &str) -> &str {
+    match run.rsplit_once('-') {
+        Some((_, number)) if !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) => {
+            number
+        }
+        _ => run,
+    }
 }
 
 fn print_pretty_json(value: &impl Serialize) -> io::Result<()> {
@@ -190,7 +202,7 @@ pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
         print_document(forgotten);
     } else {
         let tools = human_units::count_text(forgotten.tools, "tool");
-        println!("forgotten: the result types of {tools}");
+        report!("forgotten: the result types of {tools}");
     }
     ExitCode::SUCCESS
 }
@@ -248,7 +260,7 @@ pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
         print_document(info);
     } else {
         let ms = info.start_ms.unwrap_or_default();
-        println!(
+        report!(
             "{} restarted in {ms} ms, {} tools",
             info.name,
             info.tools.unwrap_or_default()
@@ -260,8 +272,8 @@ pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
 pub(crate) fn stopped(pid: Option<u32>, json: bool) {
     match (pid, json) {
         (_, true) => print_document(&json!({ "stopped": pid.is_some(), "pid": pid })),
-        (Some(pid), false) => println!("muxd {pid} has ended"),
-        (None, false) => println!("no muxd is running"),
+        (Some(pid), false) => report!("muxd {pid} has ended"),
+        (None, false) => report!("no muxd is running"),
     }
 }
 
@@ -269,7 +281,7 @@ pub(crate) fn started(pid: u32, json: bool) {
     if json {
         print_document(&json!({ "pid": pid }));
     } else {
-        println!("muxd {pid} is running");
+        report!("muxd {pid} is running");
     }
 }
 
@@ -284,7 +296,7 @@ pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
         }
         print_document(&whole);
     } else {
-        println!(
+        report!(
             "muxd {} ({}) has taken over from muxd {before} after {} ms; active runs finish in the old one",
             upgraded.pid,
             style::escape_text(&upgraded.build),

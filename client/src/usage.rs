@@ -22,7 +22,7 @@ pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        if let Some(shown) = server_named_in(&error, &words) {
+        if let Some(shown) = entry_named_in(&error, &words) {
             return Ok(shown);
         }
         render::set_color(color_in(&words));
@@ -30,23 +30,29 @@ pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
     })
 }
 
-/// `mux servers NAME` is `mux servers list NAME`, if the word does not stand for another command.
-fn server_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
-    const PARENT: &str = "servers";
+/// `mux servers NAME` is `mux servers list NAME`, and `mux runs 3` is `mux runs show 3`, if the word does not stand for
+/// another command.
+fn entry_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    if name == HELP_WORD
-        || command_path(words) != [PARENT]
-        || suggestion_for(Some(PARENT), name).is_some()
-    {
+    let path = command_path(words);
+    let [parent] = path.as_slice() else {
+        return None;
+    };
+    let command = match parent.as_str() {
+        "servers" => "list",
+        "runs" if render::run_number(name).bytes().all(|c| c.is_ascii_digit()) => "show",
+        _ => return None,
+    };
+    if name == HELP_WORD || suggestion_for(Some(parent), name).is_some() {
         return None;
     }
-    let at = words.iter().position(|word| word == PARENT)? + 1;
+    let at = words.iter().position(|word| word == parent)? + 1;
     let line = [
         &["mux".to_owned()],
         &words[..at],
-        &["list".to_owned()],
+        &[command.to_owned()],
         &words[at..],
     ]
     .concat();

@@ -1,6 +1,7 @@
 //! An agent's file on disk: read whole, replaced atomically, with a backup next to it.
 //!
-//! Invariant: the file is never partially written, and a backup is never overwritten. A file that changed since it was
+//! Invariant: the file is never partially written, and a backup is never overwritten; the latest [`MAX_KEPT_FILES`] of
+//! a file stay. A file that changed since it was
 //! read is not replaced: the comparison and the replacement happen under [`EditLock`], and the caller repeats its edit.
 
 use std::{
@@ -14,6 +15,8 @@ use mux_proto::endpoint::EndpointError;
 
 use super::{EditLock, edit_lock::LOCK_TIMEOUT};
 
+/// The number of backups of one file, and of copies that an editor left.
+pub(crate) const MAX_KEPT_FILES: usize = 5;
 const BACKUP_INFIX: &str = ".mux-backup-";
 const TEMPORARY_INFIX: &str = ".mux-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
@@ -102,7 +105,10 @@ impl AgentFile {
             let made = create_private_file(&backup)
                 .and_then(|file| write_with_owner_of(&file, bytes, &self.target));
             match made {
-                Ok(()) => return Ok(Some(backup)),
+                Ok(()) => {
+                    remove_older_files(list_backups(&self.path), MAX_KEPT_FILES);
+                    return Ok(Some(backup));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(AgentFileError::Write(backup, error)),
             }
@@ -172,6 +178,24 @@ impl AgentFile {
     }
 }
 
+/// Removes all files but the `kept` that were changed last.
+pub(crate) fn remove_older_files(files: Vec<PathBuf>, kept: usize) {
+    let changed = |path: &PathBuf| {
+        fs::symlink_metadata(path)
+            .and_then(|found| found.modified())
+            .ok()
+    };
+    let mut files: Vec<_> = files
+        .into_iter()
+        .map(|path| (changed(&path), path))
+        .collect();
+    files.sort();
+    files.reverse();
+    for (_, path) in files.into_iter().skip(kept) {
+        drop(fs::remove_file(path));
+    }
+}
+
 /// The backups of a file, the latest first.
 pub(crate) fn list_backups(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -184,7 +208,8 @@ pub(crate) fn list_backups(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn list_files(folder: &Path, prefix: &str, suffix: &str) -> Vec<PathBuf> {
+/// The files of a directory whose names begin and end like this.
+pub(crate) fn list_files(folder: &Path, prefix: &str, suffix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter(|entry| {

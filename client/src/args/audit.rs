@@ -10,6 +10,9 @@ pub(crate) struct AuditArgs {
     /// Print only calls of matching tools
     #[arg(long, value_name = "GLOB")]
     pub(crate) tool: Option<String>,
+    /// Print only calls of this server, and entries about it
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
     /// Print only entries of this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,

@@ -23,7 +23,19 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &["init", "import", "install", "doctor", "ui"],
     ),
     ("Run", &["run", "call", "check", "program", "replay"]),
-    ("Look", &["tools", "types", "runs", "logs", "top", "audit"]),
+    (
+        "Look",
+        &[
+            "tools",
+            "types",
+            "resources",
+            "prompts",
+            "runs",
+            "logs",
+            "top",
+            "audit",
+        ],
+    ),
     (
         "Servers",
         &["servers", "sources", "secrets", "project", "config"],

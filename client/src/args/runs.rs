@@ -84,7 +84,7 @@ pub(crate) enum RunsCommand {
     #[command(after_help = "Example: mux runs list --limit 100 --json")]
     List(RunsListArgs),
     /// Show a run: its state, calls, console and result
-    #[command(after_help = "Example: mux runs show 12")]
+    #[command(after_help = "`mux runs 12` shows a run, too.\nExample: mux runs show 12")]
     Show {
         /// The run's id, or the number after the dash
         run: String,

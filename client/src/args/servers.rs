@@ -16,6 +16,7 @@ pub(crate) struct ServersArgs {
 pub(crate) enum ServersCommand {
     /// List the configured servers, or show one (the default)
     #[command(
+        alias = "show",
         after_help = "`mux servers NAME` shows one server, too, unless NAME is the name of a command.\n\
         Examples:\n  mux servers list --json\n  mux servers github"
     )]
@@ -118,7 +119,7 @@ pub(crate) struct LoginArgs {
     pub(crate) browser: Option<PathBuf>,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub(crate) struct ServerAddArgs {
     /// The name in programs: mux.NAME
     pub(crate) name: String,

@@ -17,6 +17,10 @@ const MEANINGS: &[(&[&str], &[&str])] = &[
         &["run -e CODE"],
     ),
     (&["invoke", "request", "curl"], &["call"]),
+    (&["resource", "read"], &["resources", "runs read"]),
+    (&["prompt"], &["prompts"]),
+    (&["server"], &["servers"]),
+    (&["tool"], &["tools"]),
     (&["test", "lint", "validate", "typecheck"], &["check"]),
     (&["kill", "cancel", "abort"], &["runs cancel", "stop"]),
     (
@@ -78,10 +82,7 @@ const MEANINGS: &[(&[&str], &[&str])] = &[
     ),
     (&["secrets add", "secrets put"], &["secrets set"]),
     (&["secrets rm", "secrets delete"], &["secrets remove"]),
-    (
-        &["servers ls", "servers show", "servers status"],
-        &["servers list"],
-    ),
+    (&["servers ls", "servers status"], &["servers list"]),
     (
         &["servers new", "servers create", "servers install"],
         &["servers add"],

@@ -9,8 +9,10 @@ use crate::mcp::AgentProfile;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CallArgs {
-    /// SERVER.TOOL, SERVER TOOL, or a call in quotes: 'SERVER.TOOL(key: "value")'
-    pub(crate) path: String,
+    /// SERVER.TOOL, SERVER TOOL, or a call in quotes: 'SERVER.TOOL(key: "value")'. With --stdio or --url: TOOL; without it,
+    /// the tools are listed
+    #[arg(required_unless_present_any = ["stdio", "url"])]
+    pub(crate) path: Option<String>,
     /// KEY=VALUE pairs, or one JSON object, @FILE, or - for standard input
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
@@ -27,7 +29,24 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
+    pub(crate) unlisted: UnlistedServerArgs,
+    #[command(flatten)]
     pub(crate) trace: TraceArgs,
+}
+
+/// A server that is started for one command and is not in config.toml.
+#[derive(Debug, Default, ClapArgs)]
+#[group(skip)]
+pub(crate) struct UnlistedServerArgs {
+    /// Start this server for the call, without an entry in config.toml
+    #[arg(long, value_name = "COMMAND", conflicts_with = "url")]
+    pub(crate) stdio: Option<String>,
+    /// Connect to this server for the call, without an entry in config.toml
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Send this header with each request to --url; can be repeated
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = super::servers::parse_pair, requires = "url")]
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -66,7 +85,7 @@ fn parse_profile(name: &str) -> Result<&'static AgentProfile, String> {
     })
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ToolsArgs {
     #[command(subcommand)]

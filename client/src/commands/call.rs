@@ -33,9 +33,10 @@ pub(super) enum CallArguments {
     Typed(Vec<(String, String)>),
 }
 
-pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
+/// Calls the tool at `path`, which takes the place of that in `args`.
+pub(super) async fn call(path: String, args: args::CallArgs, json: bool) -> CommandResult {
     let words = [args.arguments, args.input].concat();
-    let TypedCall { path, words } = TypedCall::parse(args.path, words)?;
+    let TypedCall { path, words } = TypedCall::parse(path, words)?;
     let takes_stdin = input::takes_stdin(&words);
     let (arguments, typed) = match parse_arguments(&words)? {
         CallArguments::Object(object) => (object.into(), Vec::new()),

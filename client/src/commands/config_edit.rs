@@ -113,6 +113,14 @@ impl ConfigFiles {
         Ok(())
     }
 
+    /// Whether the file `env` has these values already.
+    pub(super) fn has_secrets(&self, secrets: &[WithheldSecret]) -> bool {
+        let mut secrets = secrets.iter();
+        secrets.all(|WithheldSecret { variable, value }| {
+            self.env.get(variable) == Some(value.expose())
+        })
+    }
+
     pub(super) fn existing_entry_name(&self, name: &str) -> Result<String, CommandFailure> {
         if let Some(known) = self.find_clashing_entry(self.section, name) {
             return Ok(known.to_owned());

@@ -53,7 +53,7 @@ pub(super) async fn restart(args: &args::RestartArgs, json: bool) -> CommandResu
 }
 
 /// Stops the daemon and waits until it has released its lock.
-async fn stop_daemon(session: Session, now: bool) -> Result<(), CommandFailure> {
+pub(super) async fn stop_daemon(session: Session, now: bool) -> Result<(), CommandFailure> {
     let request = StopRequest { now };
     session.client.stop(within_seconds(10), request).await??;
     let pid = session.welcome.pid;

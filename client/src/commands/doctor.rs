@@ -19,7 +19,7 @@ mod type_checker;
 mod unpinned;
 mod workers;
 
-use std::path::Path;
+use std::{cmp::Reverse, path::Path};
 
 use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
@@ -77,7 +77,14 @@ pub(super) async fn doctor(json: bool) -> CommandResult {
     Ok(render::doctor(&run_checks().await, json))
 }
 
-async fn run_checks() -> Vec<DoctorCheck> {
+/// The results of all checks, the most severe first.
+pub(crate) async fn run_checks() -> Vec<DoctorCheck> {
+    let mut checks = run_groups().await;
+    checks.sort_by_key(|check| Reverse(check.verdict));
+    checks
+}
+
+async fn run_groups() -> Vec<DoctorCheck> {
     let home = env_path(variables::HOME);
     let dirs = match Dirs::resolve(home.as_deref()) {
         Ok(dirs) => dirs,

@@ -9,8 +9,9 @@ use mux_client::within_seconds;
 use mux_proto::{Kind, ServerInfo, transport};
 use serde_json::json;
 
-pub(super) use self::server_entry::{absolute_program, current_dir};
-use self::server_entry::{build_server_entry, parse_definition};
+pub(super) use self::server_entry::{
+    absolute_program, build_server_entry, current_dir, parse_definition,
+};
 use super::{
     CommandFailure, CommandResult, UsageMistake,
     config_edit::{ConfigFiles, edit_verb},
@@ -34,15 +35,36 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
         let message = "a server needs a command or a URL";
         return Err(UsageMistake::new(message, args::SERVER_ADD_FORMS).into());
     }
+    if let Some(url) = &args.url {
+        check_scheme(url)?;
+    }
     let WrittenServer { mut edit, connects } =
         repeat_edit(async || write_server(args).await).await?;
-    if connects && edit.changed && edit.not_reloaded.is_none() {
+    if connects && edit.not_reloaded.is_none() {
         let waiting = SpinnerGuard::begin(&format!("connecting to {}", edit.server), json);
         let connected = connect_once(&edit.server, edit.change).await;
         waiting.end();
         edit.connected = Some(connected.map_err(|failure| failure.error));
     }
     Ok(render::server_edit(&edit, json))
+}
+
+/// A variable may hold the scheme.
+pub(super) fn check_scheme(url: &str) -> Result<(), UsageMistake> {
+    let has_scheme = ["http://", "https://", "${"]
+        .iter()
+        .any(|start| url.starts_with(start));
+    if has_scheme {
+        return Ok(());
+    }
+    let message = format!("--url {url:?} is neither an http:// nor an https:// address");
+    let hint = match url.split_once("://") {
+        Some(_) => {
+            "a local server is given by its command: `mux servers add NAME -- COMMAND ARG…`".into()
+        }
+        None => format!("write the scheme: --url https://{url}"),
+    };
+    Err(UsageMistake::new(message, hint))
 }
 
 /// A server whose entry is written.
@@ -54,6 +76,9 @@ struct WrittenServer {
 
 async fn write_server(args: &args::ServerAddArgs) -> Result<WrittenServer, CommandFailure> {
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
+    if let Some(equal) = equal_entry(&files, args)? {
+        return Ok(equal);
+    }
     let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
     let (open, secrets) = withhold_secrets(&parse_definition(args)?, &name);
@@ -92,6 +117,30 @@ async fn write_server(args: &args::ServerAddArgs) -> Result<WrittenServer, Comma
     let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&name);
     let edit = files.write_and_refresh(edit, replaced.is_some()).await?;
     Ok(WrittenServer { edit, connects })
+}
+
+/// The entry of this name, if it is what this command would write: it is only connected to.
+fn equal_entry(
+    files: &ConfigFiles,
+    args: &args::ServerAddArgs,
+) -> Result<Option<WrittenServer>, CommandFailure> {
+    let Some(known) = files.config.find_section_entry(SERVERS_SECTION, &args.name) else {
+        return Ok(None);
+    };
+    let (open, secrets) = withhold_secrets(&parse_definition(args)?, &args.name);
+    let wanted = build_server_entry(&open, args);
+    let without_state = known.as_object().into_iter().flatten();
+    let known: serde_json::Map<_, _> = without_state
+        .filter(|(key, _)| !["enabled", "sandbox"].contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if known != wanted || !files.has_secrets(&secrets) {
+        return Ok(None);
+    }
+    let mut edit = ServerEdit::new(&args.name, "in config.toml already", args.dry_run);
+    edit.config = files.dirs.config_file();
+    let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&args.name);
+    Ok(Some(WrittenServer { edit, connects }))
 }
 
 /// Opens a session of the server and waits until it is ready, as `mux servers restart` does. `verb` is what was done.

@@ -133,7 +133,7 @@ impl LiveView {
         let errand = async move {
             let answer = session.client.cancel_run(within_seconds(10), run.clone());
             match answer.await {
-                Ok(Ok(())) => format!("{run} is being stopped"),
+                Ok(Ok(())) => format!("run {} is being stopped", render::run_number(&run)),
                 Ok(Err(error)) => error.message,
                 Err(error) => format!("cannot reach muxd: {error}"),
             }

@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use super::terminal::{eprint, eprintln, escaped_json as spelled_out, println};
+use super::terminal::{eprint, eprintln, escaped_json as spelled_out, println, report};
 use mux_proto::{
     ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,
     Decided, Decision, Error, GrantInfo,
@@ -12,7 +12,7 @@ use mux_proto::{
 use mux_typegen::names::display_path;
 
 use super::{
-    human_units, print_document, print_json_line,
+    human_units, print_document, print_json_line, run_number,
     runs::unix_millis,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     table::ListTable,
@@ -71,7 +71,7 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> ListTable {
                 MAX_LISTED_ARGUMENTS_CHARS,
             ),
             one_line(&client_with_agent(approval), MAX_PATH_CHARS),
-            approval.run.clone().unwrap_or_else(|| "-".into()),
+            approval.run.as_deref().map_or("-", run_number).to_owned(),
             one_line(
                 &rule_with_reason(&approval.rule, approval.reason.as_deref()),
                 MAX_PATH_CHARS,
@@ -140,7 +140,13 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
         ("state", Some(format!("{}; asked {since}", state(approval)))),
         ("asked by", Some(client_with_agent(approval))),
         ("workspace", workspace),
-        ("run", approval.run.clone()),
+        (
+            "run",
+            approval
+                .run
+                .as_deref()
+                .map(|run| run_number(run).to_owned()),
+        ),
         ("tool", servers_own_path(&approval.path).map(quoted_path)),
         (
             "rule",
@@ -195,7 +201,7 @@ pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
     if json {
         print_document(grant);
     } else {
-        println!("{}: revoked; calls need approval", shown_path(&grant.path));
+        report!("{}: revoked; calls need approval", shown_path(&grant.path));
     }
     ExitCode::SUCCESS
 }
@@ -212,7 +218,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         Decision::Deny => paint(ERROR, "denied"),
         Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
     };
-    println!(
+    report!(
         "{id}: {path} {said}{}",
         match decision {
             Decision::Session => " for this session",
@@ -222,7 +228,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
     );
     if decided.released > 0 {
         let others = human_units::count_text(decided.released, "other call");
-        println!("{others} waiting for the same approval went on, too");
+        report!("{others} waiting for the same approval went on, too");
     }
     if !decided.unshown.is_empty() {
         let others = decided.unshown.join(", ");

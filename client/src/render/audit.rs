@@ -7,7 +7,7 @@ use mux_typegen::names::display_path;
 use serde_json::{Value, json};
 
 use super::{
-    human_units, note, print_document,
+    human_units, note, print_document, run_number,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     table::{cut_line, terminal_columns},
 };
@@ -40,8 +40,12 @@ fn entry_line(entry: &Value) -> String {
             MAX_AUDIT_FIELD_CHARS,
         )
     };
-    let at = text("at").replacen('T', " ", 1);
-    let at = paint(DIM, at.trim_end_matches('Z'));
+    let at = text("at");
+    let at = match humantime::parse_rfc3339(&at) {
+        Ok(time) => human_units::time_text(time),
+        Err(_) => at,
+    };
+    let at = paint(DIM, at);
     let who = match (text("client"), text("agent")) {
         (client, agent) if client.is_empty() && agent.is_empty() => "muxd".to_owned(),
         (client, agent) if agent.is_empty() => client,
@@ -76,6 +80,7 @@ fn entry_line(entry: &Value) -> String {
         ));
     }
     let run = text("run");
+    let run = run_number(&run);
     if !run.is_empty() {
         let call = entry["call"].as_u64();
         more.push(match call {

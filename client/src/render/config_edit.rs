@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::terminal::println;
+use super::terminal::{println, report};
 use mux_proto::ReloadReport;
 use serde_json::json;
 
@@ -41,12 +41,15 @@ pub(crate) fn config_edit(edit: &ConfigEdit, json: bool) -> ExitCode {
     }
     let config = display_path(&edit.config);
     if !edit.changed {
-        println!("nothing to change in {config}");
+        report!("nothing to change in {config}");
         return ExitCode::SUCCESS;
     }
-    println!("{}", escape_text(edit.diff.trim_end()));
-    if !edit.dry_run {
-        println!("{} in {config}", edit.summary);
+    let diff = escape_text(edit.diff.trim_end());
+    if edit.dry_run {
+        println!("{diff}");
+    } else {
+        report!("{diff}");
+        report!("{} in {config}", edit.summary);
     }
     for text in &edit.notes {
         note(text);

@@ -11,7 +11,7 @@ use super::{
     style::{DIM, ERROR, GOOD, STRONG, WARN, paint},
 };
 
-/// The result of one check.
+/// The result of one check, whose group is the part of the installation that it is about.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct DoctorCheck {
@@ -24,7 +24,8 @@ pub(crate) struct DoctorCheck {
     pub(crate) detail: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+/// Ordered by severity.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckVerdict {
     Ok,
@@ -44,12 +45,7 @@ pub(crate) fn doctor(checks: &[DoctorCheck], json: bool) -> ExitCode {
             "ok": failures == 0, "warnings": warnings, "failures": failures, "checks": checks,
         }));
     } else {
-        let mut group = "";
         for check in checks {
-            if check.group != group {
-                group = check.group;
-                println!("{}", paint(STRONG, group));
-            }
             print_check(check);
         }
         let warnings = human_units::count_text(warnings, "warning");
@@ -70,11 +66,12 @@ fn print_check(check: &DoctorCheck) {
     };
     // A server's message may have several lines.
     let mut lines = check.message.lines();
-    println!("  {mark} {}", lines.next().unwrap_or_default());
+    let group = paint(STRONG, check.group);
+    println!("{mark} {group}: {}", lines.next().unwrap_or_default());
     for line in lines {
-        println!("          {line}");
+        println!("        {line}");
     }
     if let Some(fix) = &check.fix {
-        println!("          {} {fix}", paint(DIM, "fix:"));
+        println!("        {} {fix}", paint(DIM, "fix:"));
     }
 }

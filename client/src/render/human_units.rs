@@ -1,5 +1,9 @@
 //! Short formats for sizes, times and counts.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, Local};
+
 /// Formats a size: `12 B`, `12.3 KiB`, `1.5 MiB`.
 pub(crate) fn size_text(count: u64) -> String {
     const KIB: f64 = 1024.0;
@@ -27,12 +31,21 @@ pub(crate) fn duration_text(ms: f64) -> String {
     }
 }
 
-/// Formats a Unix time in milliseconds as a date in UTC.
+/// Formats a Unix time in milliseconds as a date in the local time zone.
 pub(crate) fn date_text(ms: u64) -> String {
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
-    let at = humantime::format_rfc3339_seconds(at).to_string();
-    at.split_once('T')
-        .map_or(at.clone(), |(day, _)| day.to_owned())
+    let at = UNIX_EPOCH + Duration::from_millis(ms);
+    DateTime::<Local>::from(at).format("%Y-%m-%d").to_string()
+}
+
+/// Formats a time in the local time zone with its offset from UTC: `2026-11-22 09:00:00.123+01:00`.
+pub(crate) fn time_text(at: SystemTime) -> String {
+    let at = DateTime::<Local>::from(at);
+    let offset = match at.offset().local_minus_utc() {
+        0 => "Z",
+        _ => "%:z",
+    };
+    at.format(&format!("%Y-%m-%d %H:%M:%S%.3f{offset}"))
+        .to_string()
 }
 
 /// Formats an age in milliseconds: `now`, `5s ago`, `3m ago`, `2h ago`, `4d ago`.

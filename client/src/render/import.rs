@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, keep_reports, report};
 use mux_proto::{Error, ReloadReport};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -256,9 +256,12 @@ pub(crate) fn imported(import: &ImportReport, json: bool) -> ExitCode {
         print_document(&import.document());
         return ExitCode::from(import.code());
     }
+    if import.dry_run {
+        keep_reports();
+    }
     for read in &import.agents {
         let title = paint(STRONG, read.agent.display_name());
-        println!("{title}  {}", paint(DIM, display_path(&read.file)));
+        report!("{title}  {}", paint(DIM, display_path(&read.file)));
         if let Some(error) = &read.error {
             eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
         }
@@ -268,16 +271,16 @@ pub(crate) fn imported(import: &ImportReport, json: bool) -> ExitCode {
             .filter(|one| one.agent == read.agent)
             .peekable();
         if mine.peek().is_none() && read.error.is_none() {
-            println!("  no servers");
+            report!("  no servers");
         }
         for carried in mine {
             print_imported_server(carried, import.dry_run);
         }
         for line in &read.notes {
-            println!("  {}", escape_text(line));
+            report!("  {}", escape_text(line));
         }
         if let Some(backup) = read.moved.as_ref().and_then(|moved| moved.backup.as_ref()) {
-            println!("  backup: {}", display_path(backup));
+            report!("  backup: {}", display_path(backup));
         }
     }
     print_import_summary(import);
@@ -306,27 +309,27 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
         }
         ImportOutcome::Skipped => paint(DIM, "skipped"),
     };
-    println!("  {} {fate}", paint(NAME, escape_text(&carried.name)));
+    report!("  {} {fate}", paint(NAME, escape_text(&carried.name)));
     if carried.is_written() {
         if carried.disabled {
-            println!("    disabled (enabled = false)");
+            report!("    disabled (enabled = false)");
         }
         for name in &carried.secrets {
-            println!("    a secret {would}stored in `env` as {name}");
+            report!("    a secret {would}stored in `env` as {name}");
         }
     }
     if let Some(sandbox) = &carried.proposed_sandbox {
         let command = proposal_command(server, sandbox);
-        println!("    a sandbox that fits it: {}", escape_text(&command));
+        report!("    a sandbox that fits it: {}", escape_text(&command));
     }
     for line in &carried.notes {
-        println!("    {}", escape_text(line));
+        report!("    {}", escape_text(line));
     }
     match &carried.moved {
         MoveOutcome::NotMoved => {}
-        MoveOutcome::Moved => println!("    {would}{}", paint(GOOD, "taken out of this file")),
+        MoveOutcome::Moved => report!("    {would}{}", paint(GOOD, "taken out of this file")),
         MoveOutcome::Stays(reason) => {
-            println!(
+            report!(
                 "    {}: {}",
                 paint(WARN, "stays in this file"),
                 escape_text(reason)
@@ -340,14 +343,14 @@ fn print_import_summary(import: &ImportReport) {
         let files = import.agents.iter().filter_map(|read| read.moved.as_ref());
         let diffs = files.map(|moved| &moved.diff).chain([&import.diff]);
         for diff in diffs.filter(|diff| !diff.is_empty()) {
-            println!("\n{}", escape_text(diff.trim_end()));
+            report!("\n{}", escape_text(diff.trim_end()));
         }
         return;
     }
     let moved = import.carried.iter().filter(|one| one.is_moved()).count();
     print_written_servers(import);
     if moved > 0 {
-        println!(
+        report!(
             "{} moved out of the agents' files; restart the agents. `mux import --undo` puts them back",
             count_text(moved, "server")
         );
@@ -358,16 +361,16 @@ fn print_written_servers(import: &ImportReport) {
     let servers = import.written().count();
     let config = display_path(&import.config);
     if servers == 0 {
-        println!("nothing to change in {config}");
+        report!("nothing to change in {config}");
         return;
     }
-    println!("{} written to {config}", count_text(servers, "server"));
+    report!("{} written to {config}", count_text(servers, "server"));
     if let Some(backup) = &import.backup {
-        println!("backup: {}", display_path(backup));
+        report!("backup: {}", display_path(backup));
     }
     match (&import.reloaded, &import.not_reloaded) {
         (Some(report), _) => {
-            println!("muxd has read it");
+            report!("muxd has read it");
             for problem in &report.problems {
                 warn(problem);
             }

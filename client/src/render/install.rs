@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, keep_reports, println, report};
 use mux_proto::Error;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -95,9 +95,12 @@ pub(crate) fn edits(edits: &[InstallEdit], name: &str, dry_run: bool, json: bool
         );
         return ExitCode::from(code);
     }
+    if dry_run {
+        keep_reports();
+    }
     for (index, edit) in edits.iter().enumerate() {
         if index > 0 {
-            println!();
+            report!("");
         }
         print_install_edit(edit, name, dry_run);
     }
@@ -106,7 +109,7 @@ pub(crate) fn edits(edits: &[InstallEdit], name: &str, dry_run: bool, json: bool
 
 fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
     let title = paint(STRONG, edit.agent.display_name());
-    println!("{title}  {}", paint(DIM, display_path(&edit.file)));
+    report!("{title}  {}", paint(DIM, display_path(&edit.file)));
     if let Some(error) = &edit.error {
         eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
         for line in error.hint.iter().flat_map(|hint| hint.lines()) {
@@ -117,30 +120,30 @@ fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
     for line in edit.diff.lines() {
         let line = escape_text(line);
         match line.as_bytes().first() {
-            Some(b'+') => println!("{}", paint(GOOD, line)),
-            Some(b'-') => println!("{}", paint(ERROR, line)),
-            Some(b'@') => println!("{}", paint(DIM, line)),
-            _ => println!("{line}"),
+            Some(b'+') => report!("{}", paint(GOOD, line)),
+            Some(b'-') => report!("{}", paint(ERROR, line)),
+            Some(b'@') => report!("{}", paint(DIM, line)),
+            _ => report!("{line}"),
         }
     }
     if !edit.found {
-        println!(
+        report!(
             "{} does not seem to be installed",
             edit.agent.display_name()
         );
     }
     let would = if dry_run { "would be " } else { "" };
     match edit.status {
-        InstallStatus::Added => println!("`{name}` {would}added"),
-        InstallStatus::Updated => println!("`{name}` {would}updated"),
-        InstallStatus::Unchanged => println!("`{name}` already exists; nothing to change"),
-        InstallStatus::Restored => println!("the file {would}restored from the backup"),
-        InstallStatus::Removed => println!("`{name}` {would}removed"),
-        InstallStatus::Absent => println!("there is no `{name}`; nothing to change"),
+        InstallStatus::Added => report!("`{name}` {would}added"),
+        InstallStatus::Updated => report!("`{name}` {would}updated"),
+        InstallStatus::Unchanged => report!("`{name}` already exists; nothing to change"),
+        InstallStatus::Restored => report!("the file {would}restored from the backup"),
+        InstallStatus::Removed => report!("`{name}` {would}removed"),
+        InstallStatus::Absent => report!("there is no `{name}`; nothing to change"),
         InstallStatus::Failed => {}
     }
     if let Some(backup) = &edit.backup {
-        println!("backup: {}", display_path(backup));
+        report!("backup: {}", display_path(backup));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, report};
 use mux_proto::{Error, Kind, LoggedOut, LoginStarted, LoginState};
 use serde_json::json;
 
@@ -85,18 +85,18 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
     let name = paint(NAME, &state.server);
     let by = state.issuer.as_deref().unwrap_or("an unnamed server");
     let who = state.who.as_deref().map(|who| format!(" as {who}"));
-    println!(
+    report!(
         "signed in to {name} by {}{}",
         escape_text(by),
         escape_text(&who.unwrap_or_default())
     );
     if !state.scopes.is_empty() {
-        println!("allowed: {}", escape_text(&state.scopes.join(" ")));
+        report!("allowed: {}", escape_text(&state.scopes.join(" ")));
     }
     match (&state.problem, state.tools) {
         _ if refused.is_some() => {}
         (Some(problem), _) => warn(format!("the server is not usable yet: {problem}")),
-        (None, Some(tools)) => println!("{} available", human_units::count_text(tools, "tool")),
+        (None, Some(tools)) => report!("{} available", human_units::count_text(tools, "tool")),
         (None, None) => {}
     }
     if let Some(error) = &refused {
@@ -112,9 +112,9 @@ pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
     }
     let name = paint(NAME, &ended.server);
     match ended.was_signed_in {
-        false => println!("not signed in to {name}"),
-        true if ended.revoked => println!("signed out of {name}; its tokens are revoked"),
-        true => println!("signed out of {name}; its tokens are deleted"),
+        false => report!("not signed in to {name}"),
+        true if ended.revoked => report!("signed out of {name}; its tokens are revoked"),
+        true => report!("signed out of {name}; its tokens are deleted"),
     }
     if let Some(problem) = &ended.problem {
         note(&format!("the tokens were not revoked: {problem}"));

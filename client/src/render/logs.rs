@@ -8,7 +8,7 @@ use super::terminal::{escape_visible, escaped_json, println};
 use serde_json::{Map, Value, json};
 
 use super::{
-    human_units,
+    human_units, run_number,
     style::{DIM, ERROR, GOOD, NAME, WARN, paint},
 };
 use crate::{
@@ -65,7 +65,9 @@ fn line_json(line: &LogLine) -> Value {
 }
 
 fn line_row(line: &LogLine) -> String {
-    let time = paint(DIM, line.time.map_or_else(|| "-".repeat(23), log_time_text));
+    let unknown = || "-".repeat(human_units::time_text(SystemTime::now()).len());
+    let time = line.time.map_or_else(unknown, human_units::time_text);
+    let time = paint(DIM, time);
     let level = match line.level {
         None => " ".repeat(5),
         Some(level) => {
@@ -82,7 +84,8 @@ fn line_row(line: &LogLine) -> String {
         LogSource::Daemon => ("muxd", String::new()),
         LogSource::Server(name) if line.runs.is_empty() => (name.as_str(), String::new()),
         LogSource::Server(name) => {
-            let during = format!("(during {}) ", line.runs.join(", "));
+            let runs: Vec<&str> = line.runs.iter().map(|run| run_number(run)).collect();
+            let during = format!("(during run {}) ", runs.join(", "));
             (name.as_str(), paint(DIM, during))
         }
     };
@@ -98,12 +101,6 @@ fn line_row(line: &LogLine) -> String {
     };
     let text = escape_line(&line.text[..end]);
     format!("{time} {level} {source} {during}{text}{more}")
-}
-
-/// Formats a time in UTC, with milliseconds.
-fn log_time_text(time: SystemTime) -> String {
-    let time = humantime::format_rfc3339_millis(time).to_string();
-    time.trim_end_matches('Z').replacen('T', " ", 1)
 }
 
 fn escape_line(text: &str) -> String {
@@ -133,13 +130,14 @@ mod tests {
     #[test]
     fn row_has_time_level_source_and_run() {
         let server = LogSource::Server("files".into());
+        let epoch = human_units::time_text(SystemTime::UNIX_EPOCH);
         assert_eq!(
             plain(&line(server.clone(), "a\tb")),
-            "1970-01-01 00:00:00.000 WARN  files    (during f3a-1) a\tb"
+            format!("{epoch} WARN  files    (during run 1) a\tb")
         );
         assert_eq!(
             plain(&line(LogSource::Daemon, "x")),
-            "1970-01-01 00:00:00.000 WARN  muxd     x"
+            format!("{epoch} WARN  muxd     x")
         );
         let object = line_json(&line(server, "x"));
         assert_eq!(object["during"], json!(["f3a-1"]));

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, process::ExitCode, time::Duration};
 
-use super::terminal::println;
+use super::terminal::{println, report};
 use comfy_table::{Cell, Color};
 use mux_proto::{PinInfo, PinList, PinStanding};
 use mux_typegen::names::spell;
@@ -146,13 +146,13 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
             .collect();
         print_document(&json!({ "server": server, "accepted": count, "tools": tools }));
     } else if count == 0 {
-        println!(
+        report!(
             "{}: nothing to accept; its tools are as trusted",
             paint(NAME, server)
         );
     } else {
         let what = human_units::count_text(count, "tool");
-        println!("{}: {what} accepted", paint(NAME, server));
+        report!("{}: {what} accepted", paint(NAME, server));
     }
     ExitCode::SUCCESS
 }

@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, process::ExitCode};
 
-use super::terminal::{eprintln, is_unsafe_char, print, println};
+use super::terminal::{eprintln, is_unsafe_char, print, println, report};
 use mux_proto::{ProjectFile, ProjectInfo, ProjectState};
 use serde_json::json;
 
@@ -58,7 +58,7 @@ pub(crate) fn approved(project: &ProjectInfo, json: bool) -> ExitCode {
     } else {
         let servers = count_text(project.servers.len(), "server");
         let root = escape_all(&display_path(&project.root));
-        println!("approved: {servers} for clients in {root}");
+        report!("approved: {servers} for clients in {root}");
         for problem in &project.problems {
             warn(escape_all(problem));
         }
@@ -70,8 +70,8 @@ pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) ->
     let shown = escape_all(&display_path(root));
     match (json, was_approved) {
         (true, _) => print_document(&json!({ "root": root, "was_approved": was_approved })),
-        (false, true) => println!("revoked: {shown}"),
-        (false, false) => println!("{shown} was not approved"),
+        (false, true) => report!("revoked: {shown}"),
+        (false, false) => report!("{shown} was not approved"),
     }
     ExitCode::SUCCESS
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::terminal::println;
+use super::terminal::report;
 use mux_proto::{ReloadReport, SectionChange};
 
 use super::{
@@ -22,7 +22,7 @@ pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     for line in report_lines(report) {
-        println!("{line}");
+        report!("{line}");
     }
     for problem in &report.problems {
         warn(problem);

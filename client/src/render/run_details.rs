@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     RunRecord, call_lines, display_path,
     failure::{ProgramListing, print_error},
-    human_units, output_exit_code, parts, print_document, print_value, run_document,
+    human_units, output_exit_code, parts, print_document, print_value, run_document, run_number,
     runs::{MAX_TITLE_CHARS, calls_text, state_name, unix_millis},
     style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
@@ -31,7 +31,10 @@ pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
             for line in calls_in_flight(events) {
                 println!("{}", paint(DIM, format!("  \u{2026} {line}")));
             }
-            super::note(&format!("`mux runs watch {}` follows it", info.run));
+            super::note(&format!(
+                "`mux runs watch {}` follows it",
+                run_number(&info.run)
+            ));
             ExitCode::SUCCESS
         }
         Some(Outcome::Result(value)) => output_exit_code(print_value(&value.to_value())),
@@ -110,7 +113,7 @@ fn run_json(info: &RunInfo, events: &[Event]) -> Value {
 }
 
 fn print_run_head(info: &RunInfo) {
-    println!("{} {}", paint(STRONG, "run"), info.run);
+    println!("{} {}", paint(STRONG, "run"), run_number(&info.run));
     let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
     let detached = if info.detached { ", detached" } else { "" };
     line("state", format!("{}{detached}", state_name(info)));

@@ -139,7 +139,10 @@ impl RunView {
             EventKind::Emitted { part } => self.emitted(part),
             EventKind::Resumed { run, calls } if !self.json => {
                 let calls = human_units::count_text(*calls, "call");
-                super::note(&format!("{run} resumed; answered from the record: {calls}"));
+                let run = super::run_number(run);
+                super::note(&format!(
+                    "run {run} resumed; answered from the record: {calls}"
+                ));
             }
             EventKind::ApprovalAsked(asked) if !self.json => {
                 // The prompt or the line above names the call.

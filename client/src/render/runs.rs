@@ -2,12 +2,12 @@
 
 use std::{process::ExitCode, time::SystemTime};
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, println, report};
 use comfy_table::{Cell, Color};
 use mux_proto::{RunInfo, RunList, RunState};
 use serde_json::{Value, json};
 
-use super::{human_units, print_document, style::one_line, table::ListTable};
+use super::{human_units, print_document, run_number, style::one_line, table::ListTable};
 
 /// The maximum length of a title in the list, in characters.
 pub(super) const MAX_TITLE_CHARS: usize = 60;
@@ -19,8 +19,9 @@ pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
     } else {
         println!("{run}");
         super::note(&format!(
-            "`mux runs watch {run}` follows it; calls that need approval wait: `mux approvals` lists them, \
-             `mux approve ID` approves one"
+            "`mux runs watch {}` follows it; calls that need approval wait: `mux approvals` lists them, \
+             `mux approve ID` approves one",
+            run_number(run)
         ));
     }
     ExitCode::SUCCESS
@@ -58,7 +59,7 @@ fn table(runs: &[RunInfo], now: u64) -> ListTable {
     .leaving_out(["CLIENT", "TOOK", "CALLS", "BEGAN"]);
     for run in runs {
         table.add_row([
-            Cell::new(&run.run),
+            Cell::new(run_number(&run.run)),
             state(run),
             Cell::new(human_units::age_text(now.saturating_sub(run.accepted_ms))),
             Cell::new(human_units::duration_text(run.ms as f64)),
@@ -120,9 +121,13 @@ pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
     }
     for (info, cancelled) in runs {
         if *cancelled {
-            println!("{} was cancelled", info.run);
+            report!("run {} was cancelled", run_number(&info.run));
         } else {
-            println!("{} had ended: {}", info.run, state_name(info));
+            report!(
+                "run {} had ended: {}",
+                run_number(&info.run),
+                state_name(info)
+            );
         }
     }
     ExitCode::SUCCESS

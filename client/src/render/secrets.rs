@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::terminal::{eprint, eprintln, println};
+use super::terminal::{eprint, eprintln, println, report};
 use comfy_table::{Cell, Color};
 use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
 
@@ -83,13 +83,13 @@ pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
         Some(SecretPlace::Keyring) => "in the keyring",
         _ => "in a file that only you can read",
     };
-    println!("{} is stored {kept}", paint(NAME, &secret.name));
+    report!("{} is stored {kept}", paint(NAME, &secret.name));
     match secret.used_by.as_slice() {
         [] => note(&format!(
             "no entry uses it yet: write ${{keyring:{}}} in place of the value",
             secret.name
         )),
-        entries => println!("used by {}", entries.join(", ")),
+        entries => report!("used by {}", entries.join(", ")),
     }
     ExitCode::SUCCESS
 }
@@ -99,7 +99,7 @@ pub(crate) fn secret_removed(removed: &SecretRemoved, json: bool) -> ExitCode {
         print_document(removed);
         return ExitCode::SUCCESS;
     }
-    println!("{} is removed", paint(NAME, &removed.name));
+    report!("{} is removed", paint(NAME, &removed.name));
     if !removed.used_by.is_empty() {
         warn(format!(
             "{} cannot be used without it",

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::terminal::println;
+use super::terminal::{println, report};
 use mux_proto::{AuthState, Error, Kind, ServerInfo, ServerState, SourceNote};
 use serde_json::{Map, Value, json};
 
@@ -135,22 +135,31 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     }
     let (server, config) = (&edit.server, display_path(&edit.config));
     if !edit.changed {
-        println!("nothing to change in {config}");
+        match &edit.connected {
+            Some(connected) => {
+                report!("{server} is {}; nothing to change", edit.change);
+                print_connection(server, connected);
+            }
+            None => report!("nothing to change in {config}"),
+        }
+        return edit.code();
+    }
+    if edit.dry_run {
+        println!("{}", escape_text(edit.diff.trim_end()));
+        for name in &edit.secrets {
+            println!("a secret would be stored in `env` as {name}");
+        }
         return ExitCode::SUCCESS;
     }
     if !edit.diff.is_empty() {
-        println!("{}", escape_text(edit.diff.trim_end()));
+        report!("{}", escape_text(edit.diff.trim_end()));
     }
-    let would = if edit.dry_run { "would be " } else { "" };
     for name in &edit.secrets {
-        println!("a secret {would}stored in `env` as {name}");
+        report!("a secret is stored in `env` as {name}");
     }
-    if edit.dry_run {
-        return ExitCode::SUCCESS;
-    }
-    println!("{server} is {} in {config}", edit.change);
+    report!("{server} is {} in {config}", edit.change);
     if let Some(backup) = &edit.backup {
-        println!("backup: {}", display_path(backup));
+        report!("backup: {}", display_path(backup));
     }
     if let Some(connected) = &edit.connected {
         print_connection(server, connected);
@@ -160,7 +169,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
         (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
         (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", escape_text(problem))),
-        (Some(_), None, None) => println!("muxd has read it"),
+        (Some(_), None, None) => report!("muxd has read it"),
         (None, None, None) if edit.offered.is_none() => {
             note("`mux servers` starts muxd, which reads it");
         }
@@ -221,7 +230,7 @@ fn print_functions(source: &str, offered: &OfferedFunctions) {
         .collect();
     let more = if count > named { ", …" } else { "" };
     let functions = human_units::count_text(count, "function");
-    println!("{functions}: {}{more}", some.join(", "));
+    report!("{functions}: {}{more}", some.join(", "));
     for SourceNote { text, fix } in &offered.notes {
         let text = match fix {
             Some(fix) => format!("{text}; {fix}"),

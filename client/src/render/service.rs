@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, keep_reports, println, report};
 use mux_proto::{Error, Started, StartedBy};
 use serde::Serialize;
 use serde_json::json;
@@ -78,36 +78,39 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
         print_document(&whole);
         return ExitCode::SUCCESS;
     }
+    if change.dry_run {
+        keep_reports();
+    }
     let would = if change.dry_run { "would run" } else { "ran" };
     for file in change.files.iter().filter(|file| file.changes) {
         match file.diff.is_empty() {
-            true => println!("{}", display_path(&file.path)),
-            false => println!("{}", file.diff.trim_end()),
+            true => report!("{}", display_path(&file.path)),
+            false => report!("{}", file.diff.trim_end()),
         }
     }
     for line in &change.ran {
-        println!("{} {line}", paint(DIM, would));
+        report!("{} {line}", paint(DIM, would));
     }
     if let Some(pid) = change.made_room {
-        println!("muxd {pid}, which ran before, has ended");
+        report!("muxd {pid}, which ran before, has ended");
     }
     let service = paint(STRONG, &change.service);
     match (change.dry_run, change.installs, change.is_idle()) {
         (true, _, false) => eprintln!("nothing was changed"),
-        (_, true, true) => println!("{service} is already installed and active"),
-        (_, false, true) => println!("{service} is not installed"),
-        (false, true, false) if !change.listens => println!(
+        (_, true, true) => report!("{service} is already installed and active"),
+        (_, false, true) => report!("{service} is not installed"),
+        (false, true, false) if !change.listens => report!(
             "{} {} has started {service}, and starts it when you log in",
             paint(GOOD, "done:"),
             change.system
         ),
-        (false, true, false) => println!(
+        (false, true, false) => report!(
             "{} {} listens on {} and starts {service} for the first client",
             paint(GOOD, "done:"),
             change.system,
             display_path(&change.socket)
         ),
-        (false, false, false) => println!(
+        (false, false, false) => report!(
             "{} {service} is removed; the first client starts muxd, as before",
             paint(GOOD, "done:")
         ),

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::terminal::println;
+use super::terminal::{println, report};
 use serde::Serialize;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ pub(crate) fn compiler(compiler: &CompilerInfo, json: bool) -> ExitCode {
             );
         }
         (Some(version), false) => println!("TypeScript {version} is installed: {path}"),
-        (None, false) => println!("no TypeScript compiler is installed in {path}; run `mux setup`"),
+        (None, false) => report!("no TypeScript compiler is installed in {path}; run `mux setup`"),
     }
     ExitCode::from(u8::from(compiler.version.is_none()))
 }
@@ -39,10 +39,10 @@ pub(crate) fn installed(compiler: &CompilerInfo, from: Option<&str>, json: bool)
     match (from, json) {
         (_, true) => print_document(&json!({ "ok": true, "from": from, "compiler": compiler })),
         (Some(from), false) => {
-            println!("TypeScript {version} from {from}, checksum verified");
-            println!("installed in {path}; programs are checked with it from now on");
+            report!("TypeScript {version} from {from}, checksum verified");
+            report!("installed in {path}; programs are checked with it from now on");
         }
-        (None, false) => println!("TypeScript {version} is already installed: {path}"),
+        (None, false) => report!("TypeScript {version} is already installed: {path}"),
     }
     ExitCode::SUCCESS
 }

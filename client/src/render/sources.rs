@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode, time::SystemTime};
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, println, report};
 use comfy_table::Cell;
 use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 
@@ -96,18 +96,18 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
     ];
     let same = kinds.iter().all(|(_, _, names)| names.is_empty());
     if same && found.origins.is_empty() && found.notes.is_empty() {
-        println!("{source} is unchanged: {functions} functions");
+        report!("{source} is unchanged: {functions} functions");
         return ExitCode::SUCCESS;
     }
     for (kind, mark, names) in kinds {
         for name in names.iter().take(MAX_NAMED_CHANGES) {
-            println!("{mark} {source}.{}", escape_text(name));
+            report!("{mark} {source}.{}", escape_text(name));
         }
         if names.len() > MAX_NAMED_CHANGES {
-            println!("{mark} … {} more {kind}", names.len() - MAX_NAMED_CHANGES);
+            report!("{mark} … {} more {kind}", names.len() - MAX_NAMED_CHANGES);
         }
     }
-    println!("{source} has {functions} functions now");
+    report!("{source} has {functions} functions now");
     for origin in &found.origins {
         let origin = escape_text(origin);
         warn(format!(

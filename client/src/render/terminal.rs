@@ -18,6 +18,9 @@ use std::{
 /// Set once a write has shown that the reader of standard output has closed its pipe.
 static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
+/// Set for a dry run.
+static REPORTS_KEPT: AtomicBool = AtomicBool::new(false);
+
 /// `print!` with escaping.
 macro_rules! print {
     ($($arg:tt)*) => { $crate::render::terminal::out(format_args!($($arg)*)) };
@@ -26,6 +29,10 @@ macro_rules! print {
 macro_rules! println {
     () => { $crate::render::terminal::out(format_args!("\n")) };
     ($($arg:tt)*) => { $crate::render::terminal::out(format_args!("{}\n", format_args!($($arg)*))) };
+}
+/// `println!` with escaping for a sentence about what the command did: nothing with `--quiet`.
+macro_rules! report {
+    ($($arg:tt)*) => { $crate::render::terminal::report_out(format_args!("{}\n", format_args!($($arg)*))) };
 }
 /// `eprint!` with escaping.
 macro_rules! eprint {
@@ -36,12 +43,25 @@ macro_rules! eprintln {
     () => { $crate::render::terminal::err(format_args!("\n")) };
     ($($arg:tt)*) => { $crate::render::terminal::err(format_args!("{}\n", format_args!($($arg)*))) };
 }
-pub(crate) use {eprint, eprintln, print, println};
+pub(crate) use {eprint, eprintln, print, println, report};
 
 /// Prints text for people to standard output.
 pub(crate) fn out(text: fmt::Arguments<'_>) {
     let text = text.to_string();
     expect_written(write_to(anstream::stdout(), &escape_keeping_colors(&text)));
+}
+
+/// What a dry run would do is its result, which `--quiet` does not leave out.
+pub(crate) fn keep_reports() {
+    REPORTS_KEPT.store(true, Ordering::Relaxed);
+}
+
+/// Prints what the command did, unless the user wants no such text.
+pub(crate) fn report_out(text: fmt::Arguments<'_>) {
+    let is_quiet = super::verbosity::verbosity() == super::Verbosity::Quiet;
+    if !is_quiet || REPORTS_KEPT.load(Ordering::Relaxed) {
+        out(text);
+    }
 }
 
 /// Prints text for people to standard error.

@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::terminal::println;
+use super::terminal::{keep_reports, report};
 use mux_proto::Error;
 use serde_json::{Value, json};
 
@@ -65,8 +65,11 @@ pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> 
         print_document(&json!({ "ok": code == 0, "dry_run": dry_run, "agents": agents }));
         return ExitCode::from(code);
     }
+    if dry_run {
+        keep_reports();
+    }
     if undone.is_empty() {
-        println!("no server was moved out of an agent's file; nothing to change");
+        report!("no server was moved out of an agent's file; nothing to change");
     }
     for one in undone {
         print_undone_move(one, dry_run);
@@ -82,23 +85,23 @@ pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> 
 
 fn print_undone_move(undone: &UndoneMove, dry_run: bool) {
     let title = paint(STRONG, undone.agent.display_name());
-    println!("{title}  {}", paint(DIM, display_path(&undone.file)));
+    report!("{title}  {}", paint(DIM, display_path(&undone.file)));
     if let Some(error) = &undone.error {
         print_error(error, None);
         return;
     }
     if dry_run && !undone.diff.is_empty() {
-        println!("{}", escape_text(undone.diff.trim_end()));
+        report!("{}", escape_text(undone.diff.trim_end()));
     }
     let would = if dry_run { "would be " } else { "" };
     for name in &undone.servers {
         let name = paint(NAME, escape_text(name));
-        println!("  {name} {}", paint(GOOD, format!("{would}put back")));
+        report!("  {name} {}", paint(GOOD, format!("{would}put back")));
     }
     if undone.servers.is_empty() {
-        println!("  the file has all of its servers; nothing to change");
+        report!("  the file has all of its servers; nothing to change");
     }
     if let Some(backup) = &undone.backup {
-        println!("  backup: {}", display_path(backup));
+        report!("  backup: {}", display_path(backup));
     }
 }

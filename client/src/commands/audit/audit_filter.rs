@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mux_typegen::names::display_path;
+use mux_typegen::names::{display_path, spell};
 use serde_json::Value;
 use wildmatch::WildMatch;
 
@@ -16,6 +16,7 @@ const FAILED_OUTCOME: &str = "failed";
 pub(super) struct AuditFilter {
     since: Option<SystemTime>,
     tool: Option<String>,
+    server: Option<String>,
     agent: Option<String>,
     run: Option<String>,
     outcome: Option<String>,
@@ -26,6 +27,7 @@ impl AuditFilter {
         Ok(Self {
             since: args.since.as_deref().map(parse_since).transpose()?,
             tool: args.tool.clone(),
+            server: args.server.clone(),
             agent: args.agent.clone(),
             run: args.run.clone(),
             outcome: args.outcome.clone(),
@@ -54,6 +56,13 @@ impl AuditFilter {
                 let fits = |path: &str| glob_matches(glob, path);
                 !path.is_empty() && (fits(path) || fits(&display_path(path)))
             })
+            && is(&self.server, &|server| {
+                let path = text("path");
+                let of_path = path.split_once('.').map_or(path, |(of_path, _)| of_path);
+                of_path == server
+                    || spell(of_path) == spell(server)
+                    || names_word(text("subject"), server)
+            })
             && is(&self.agent, &|agent| agent == text("agent"))
             && is(&self.run, &|run| matches_run(text("run"), run))
             && is(&self.outcome, &|kind| match kind {
@@ -62,6 +71,12 @@ impl AuditFilter {
             });
         Some(wanted.then_some(entry))
     }
+}
+
+/// Whether one of the words of a subject, such as `added files, git`, is this name.
+fn names_word(subject: &str, name: &str) -> bool {
+    let mut words = subject.split([' ', ',', ';']);
+    words.any(|word| word == name)
 }
 
 /// Matches globs as policy rules do: `*` is any text, `?` is one character.

@@ -14,7 +14,8 @@ use unix as system;
 use windows as system;
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     process::ExitStatus,
 };
@@ -24,6 +25,7 @@ use tokio::{process::Command, task::spawn_blocking};
 
 use super::{change::ConfigSource, read_config_text};
 use crate::{
+    agents::{MAX_KEPT_FILES, list_files, remove_older_files},
     commands::{
         CommandFailure, CommandResult,
         confirm::{DefaultAnswer, confirm},
@@ -34,7 +36,12 @@ use crate::{
     exit, render,
 };
 
+const COPY_PREFIX: &str = "config-edit-";
+const COPY_SUFFIX: &str = ".toml";
+const EDITOR_VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
+
 pub(super) async fn edit_config(json: bool) -> CommandResult {
+    check_editor_can_be_used()?;
     let source = ConfigSource::read()?;
     let old = source.text()?.to_owned();
     prepare_dirs(source.dirs())?;
@@ -102,13 +109,33 @@ async fn edit_copy(
     }
 }
 
-/// A private file beside config.toml, with the same text.
+/// An editor that the user has not chosen waits for a terminal for ever.
+fn check_editor_can_be_used() -> Result<(), CommandFailure> {
+    let is_chosen = EDITOR_VARIABLES.iter().any(|name| env_path(name).is_some());
+    if is_chosen || (io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Ok(());
+    }
+    Err(
+        Error::new(Kind::Validation, "there is no terminal for an editor")
+            .hint(
+                "`mux config set KEY VALUE` changes one setting, `mux config path` says where the file is; \
+                 $VISUAL or $EDITOR can name an editor that needs no terminal",
+            )
+            .into(),
+    )
+}
+
+/// A private file beside config.toml, with the same text. Of the copies that earlier commands left, the latest stay.
 fn create_copy(path: &Path, text: &str) -> Result<PathBuf, CommandFailure> {
     let folder = path.parent().unwrap_or(Path::new("."));
+    remove_older_files(
+        list_files(folder, COPY_PREFIX, COPY_SUFFIX),
+        MAX_KEPT_FILES - 1,
+    );
     let create = || {
         let mut file = tempfile::Builder::new()
-            .prefix("config-edit-")
-            .suffix(".toml")
+            .prefix(COPY_PREFIX)
+            .suffix(COPY_SUFFIX)
             .tempfile_in(folder)?;
         io::Write::write_all(&mut file, text.as_bytes())?;
         Ok::<_, io::Error>(file.into_temp_path().keep()?)
@@ -126,7 +153,7 @@ fn create_copy(path: &Path, text: &str) -> Result<PathBuf, CommandFailure> {
 async fn run_editor(file: &Path) -> io::Result<ExitStatus> {
     // Ctrl-C is for the editor.
     let _interrupts = system::catch_interrupts()?;
-    if let Some(editor) = ["VISUAL", "EDITOR"].into_iter().find_map(env_path) {
+    if let Some(editor) = EDITOR_VARIABLES.into_iter().find_map(env_path) {
         return system::editor_command(&editor, file).status().await;
     }
     for editor in system::FALLBACK_EDITORS {

@@ -67,6 +67,7 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
     let path: Vec<&str> = key.path.iter().map(String::as_str).collect();
     let mut edit = repeat_edit(async || {
         let source = ConfigSource::read()?;
+        check_entry_exists(&source.document()?, &key.path)?;
         let edited = source.document()?.with_value(&path, key.headed(), &value);
         let text = edited.map_err(|error| source.not_edited(&error))?;
         let summary = format!("{spelled} is set");
@@ -83,6 +84,31 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
         edit.warnings.push(warning.to_owned());
     }
     Ok(render::config_edit(&edit, json))
+}
+
+/// A key of a server or source that has no entry would create one that cannot work.
+fn check_entry_exists(document: &ConfigDocument, path: &[String]) -> Result<(), CommandFailure> {
+    let [section, name, _, ..] = path else {
+        return Ok(());
+    };
+    let kind = match section.as_str() {
+        "servers" => "server",
+        "sources" => "source",
+        _ => return Ok(()),
+    };
+    let entries = document.section_entries(&[section]);
+    if entries.iter().any(|(known, _)| known == name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = entries.iter().map(|(known, _)| *known).collect();
+    let known = match known.as_slice() {
+        [] => String::new(),
+        known => format!("{section} in config.toml: {}\n", known.join(", ")),
+    };
+    let message = format!("there is no [{section}.{name}] in config.toml");
+    Err(Error::new(Kind::NotFound, message)
+        .hint(format!("{known}`mux {kind}s add {name} …` adds one"))
+        .into())
 }
 
 /// Removes a key of the file, known or not.

@@ -11,7 +11,9 @@ use crate::{
 };
 
 /// The server that the arguments define. Texts are in the syntax of config.toml: `${NAME}` is a variable.
-pub(super) fn parse_definition(args: &ServerAddArgs) -> Result<ServerDefinition, Error> {
+pub(in crate::commands) fn parse_definition(
+    args: &ServerAddArgs,
+) -> Result<ServerDefinition, Error> {
     let near = nearest_valid_name(&args.name);
     if near != args.name {
         let message = format!("a server cannot be called {:?}", args.name);
@@ -63,7 +65,7 @@ pub(super) fn parse_definition(args: &ServerAddArgs) -> Result<ServerDefinition,
 }
 
 /// The entry of the server, with its other settings.
-pub(super) fn build_server_entry(
+pub(in crate::commands) fn build_server_entry(
     open: &ServerDefinition,
     args: &ServerAddArgs,
 ) -> Map<String, Value> {

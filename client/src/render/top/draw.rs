@@ -10,7 +10,7 @@ use ratatui::{
 
 use super::{RUN_COLUMNS, SERVER_COLUMNS, run_cells, server_cells, summary_lines};
 use crate::{
-    render::style::one_line,
+    render::{run_number, style::one_line},
     top::{FocusedList, TopFigures, TopScreen},
 };
 
@@ -162,7 +162,8 @@ fn foot_paragraph(screen: &TopScreen, trouble: Option<&str>) -> Paragraph<'stati
     let warned = Style::new().fg(Color::Yellow);
     if let Some(run) = &screen.asking {
         return Paragraph::new(format!(
-            "stop run {run}? y stops it, any other key does not"
+            "stop run {}? y stops it, any other key does not",
+            run_number(run)
         ))
         .style(warned);
     }

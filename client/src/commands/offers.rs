@@ -1,0 +1,128 @@
+//! `mux resources` and `mux prompts`: what servers offer besides tools.
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{
+    Error, Held, Kind, OfferKind, OfferList, OffersRequest, PromptRequest, ResourceRequest,
+    transport,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    CommandFailure, CommandResult, UsageMistake,
+    call::{CallArguments, parse_arguments},
+    connect_or_start,
+    part_files::{load_held_value, prepare_parts_dir, save_parts},
+    status_and_lists::SERVER_START_TIMEOUT,
+};
+use crate::{
+    args,
+    render::{self, SavedParts},
+};
+
+pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandResult {
+    if let Some(folder) = &args.save_parts {
+        prepare_parts_dir(folder)?;
+    }
+    let session = connect_or_start().await?;
+    let (Some(server), Some(uri)) = (args.server.clone(), args.uri) else {
+        let mut list =
+            list_offers(&session, OfferKind::Resources, args.server.clone(), json).await?;
+        let templates =
+            list_offers(&session, OfferKind::ResourceTemplates, args.server, json).await?;
+        list.offers.extend(templates.offers);
+        return Ok(render::resources(&list, json));
+    };
+    let request = ResourceRequest {
+        server,
+        uri,
+        token: None,
+        meta: Map::new(),
+    };
+    let waiting = render::SpinnerGuard::begin(&format!("reading {}", request.uri), json);
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let answer = session.client.read_resource(within, request).await;
+    waiting.end();
+    let held = answer??;
+    let contents = load_held_value(&session, &held).await?;
+    let contents = contents["contents"].as_array().cloned().unwrap_or_default();
+    let block = |content: Value| json!({ "type": "resource", "resource": content });
+    let parts: Vec<Held> = contents
+        .into_iter()
+        .map(|content| Held::Value(block(content).into()))
+        .collect();
+    let saved = match &args.save_parts {
+        Some(folder) => {
+            let (files, failure) = save_parts(&session, folder, &parts).await;
+            Some(SavedParts { files, failure })
+        }
+        None => None,
+    };
+    if json {
+        return Ok(render::call_document(&held, saved.as_ref()));
+    }
+    Ok(render::resource(&parts, saved.as_ref()))
+}
+
+pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
+    let (Some(server), Some(name)) = (args.server.clone(), args.prompt) else {
+        let list = list_offers(&session, OfferKind::Prompts, args.server, json).await?;
+        return Ok(render::prompts(&list, json));
+    };
+    let request = PromptRequest {
+        server,
+        name,
+        arguments: prompt_arguments(&args.arguments)?,
+        token: None,
+        meta: Map::new(),
+    };
+    let waiting = render::SpinnerGuard::begin(&format!("getting {}", request.name), json);
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let answer = session.client.get_prompt(within, request).await;
+    waiting.end();
+    let held = answer??;
+    if json {
+        return Ok(render::call_document(&held, None));
+    }
+    let prompt = load_held_value(&session, &held).await?;
+    Ok(render::prompt(&prompt))
+}
+
+/// MCP's arguments of prompts are strings.
+fn prompt_arguments(words: &[String]) -> Result<Map<String, Value>, UsageMistake> {
+    match parse_arguments(words)? {
+        CallArguments::Object(Value::Object(object)) => Ok(object),
+        CallArguments::Object(_) => Ok(Map::new()),
+        CallArguments::Typed(pairs) => Ok(pairs
+            .into_iter()
+            .map(|(key, value)| (key, value.into()))
+            .collect()),
+    }
+}
+
+async fn list_offers(
+    session: &Session,
+    kind: OfferKind,
+    server: Option<String>,
+    json: bool,
+) -> Result<OfferList, CommandFailure> {
+    if let Some(name) = &server {
+        let servers = session.client.servers(within_seconds(10)).await??;
+        if servers.iter().all(|known| known.name != *name) {
+            let message = format!("there is no server `{name}`");
+            return Err(Error::new(Kind::NotFound, message)
+                .hint("`mux servers` lists them")
+                .into());
+        }
+    }
+    let request = OffersRequest {
+        kind,
+        server,
+        wait_ms: None,
+    };
+    let waiting = render::SpinnerGuard::begin("asking the servers", json);
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let answer = session.client.offers(within, request).await;
+    waiting.end();
+    Ok(answer??)
+}
