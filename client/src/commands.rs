@@ -35,6 +35,7 @@ mod replay;
 mod run;
 mod runs;
 mod secrets;
+mod server_problem;
 mod server_sandbox;
 mod servers;
 mod service;

@@ -11,6 +11,7 @@ mod failure;
 mod human_units;
 mod import;
 mod init;
+mod init_undo;
 mod install;
 mod lists;
 mod login;
@@ -79,7 +80,11 @@ pub(crate) use self::{
     failure::{ProgramListing, diagnostics, failure, usage},
     human_units::count_text,
     import::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome, imported},
-    init::{CompilerStep, InitReport, init_done, init_plan, init_unconfirmed},
+    init::{
+        CompilerStep, InitReport, InitServer, InitServerState, init_done, init_plan,
+        init_unconfirmed, value_needed,
+    },
+    init_undo::{InitUndo, init_undone},
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
     lists::{SECRET_IN_ARGS, search_results, servers, tool, tools, user_of},
     login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
@@ -281,7 +286,7 @@ pub(crate) fn started(pid: u32, json: bool) {
     if json {
         print_document(&json!({ "pid": pid }));
     } else {
-        report!("muxd {pid} is running");
+        report!("muxd {pid} has started");
     }
 }
 
@@ -326,5 +331,11 @@ fn error_document(error: &Error) -> Value {
 }
 
 fn display_path(path: &Path) -> String {
-    path.display().to_string()
+    match crate::commands::env_path("HOME") {
+        Some(home) if home.is_absolute() => match path.strip_prefix(&home) {
+            Ok(rest) => Path::new("~").join(rest).display().to_string(),
+            Err(_) => path.display().to_string(),
+        },
+        _ => path.display().to_string(),
+    }
 }

@@ -179,6 +179,11 @@ impl Dirs {
         self.state.join("moved.json")
     }
 
+    /// What `mux init` has done, for `mux init --undo`.
+    pub fn init_record(&self) -> PathBuf {
+        self.state.join("init.json")
+    }
+
     /// The pins: what the tools of each server were when they were first trusted.
     pub fn pins(&self) -> PathBuf {
         self.state.join("pins")

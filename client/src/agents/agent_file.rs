@@ -1,7 +1,6 @@
 //! An agent's file on disk: read whole, replaced atomically, with a backup next to it.
 //!
-//! Invariant: the file is never partially written, and a backup is never overwritten; the latest [`MAX_KEPT_FILES`] of
-//! a file stay. A file that changed since it was
+//! Invariant: the file is never partially written, and a backup is never overwritten. A file that changed since it was
 //! read is not replaced: the comparison and the replacement happen under [`EditLock`], and the caller repeats its edit.
 
 use std::{
@@ -15,7 +14,8 @@ use mux_proto::endpoint::EndpointError;
 
 use super::{EditLock, edit_lock::LOCK_TIMEOUT};
 
-/// The number of backups of one file, and of copies that an editor left.
+/// How many backups of config.toml stay, and how many copies that an editor left. An agent's file keeps all backups:
+/// each is the only copy of what was moved.
 pub(crate) const MAX_KEPT_FILES: usize = 5;
 const BACKUP_INFIX: &str = ".mux-backup-";
 const TEMPORARY_INFIX: &str = ".mux-";
@@ -105,10 +105,7 @@ impl AgentFile {
             let made = create_private_file(&backup)
                 .and_then(|file| write_with_owner_of(&file, bytes, &self.target));
             match made {
-                Ok(()) => {
-                    remove_older_files(list_backups(&self.path), MAX_KEPT_FILES);
-                    return Ok(Some(backup));
-                }
+                Ok(()) => return Ok(Some(backup)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(AgentFileError::Write(backup, error)),
             }

@@ -23,6 +23,10 @@ pub(crate) struct InitArgs {
     /// Show what would be done, and do nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
+    /// Undo what `mux init` has done: put moved servers back, take mux out of the agents' files, and remove the imported
+    /// servers that you have not changed since
+    #[arg(long, conflicts_with_all = ["agents", "move_servers", "service"])]
+    pub(crate) undo: bool,
 }
 
 #[derive(Debug, Default, ClapArgs)]

@@ -68,7 +68,7 @@ async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
 }
 
 /// The daemon's check of a configuration. `file` names it in messages.
-async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFailure> {
+pub(super) async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFailure> {
     let file = file.to_owned();
     let request = CheckConfigRequest { text, file };
     let report = request_with_retry(async |session| {

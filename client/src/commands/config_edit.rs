@@ -13,10 +13,14 @@ use super::{
     CommandFailure, connect_if_running,
     import::{self, EnvFile, WithheldSecret, config_failure, names_clash},
     install::agent_places,
+    repeated_edit::repeat_blocking_edit,
     resolve_dirs,
 };
 use crate::{
-    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock, masked_diff},
+    agents::{
+        AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock, MAX_KEPT_FILES,
+        list_backups, masked_diff, remove_older_files,
+    },
     render::ServerEdit,
 };
 
@@ -47,7 +51,7 @@ pub(super) struct ConfigFiles {
     file: AgentFile,
     pub(super) config: ConfigDocument,
     variables: AgentFile,
-    env: EnvFile,
+    pub(super) env: EnvFile,
 }
 
 impl ConfigFiles {
@@ -104,13 +108,22 @@ impl ConfigFiles {
     pub(super) fn set_secrets(&mut self, secrets: &[WithheldSecret]) -> Result<(), CommandFailure> {
         for WithheldSecret { variable, value } in secrets {
             if !self.env.set(variable, value.expose()) {
-                let message = format!("the value of {variable} has a line break");
-                return Err(Error::new(Kind::Validation, message)
-                    .hint("the file `env` cannot hold it; get it from a command: ${cmd:…}")
-                    .into());
+                return Err(line_break_error(variable).into());
             }
         }
         Ok(())
+    }
+
+    /// Puts a variable into the file `env`.
+    pub(super) fn store_variable(name: &str, value: &str) -> Result<(), CommandFailure> {
+        repeat_blocking_edit(|| {
+            let mut files = Self::read(&["servers"])?;
+            if !files.env.set(name, value) {
+                return Err(line_break_error(name).into());
+            }
+            files.write_config_files(&files.config.text(), false)?;
+            Ok(())
+        })
     }
 
     /// Whether the file `env` has these values already.
@@ -189,7 +202,7 @@ impl ConfigFiles {
     }
 
     /// Writes the secrets first: an entry whose secret is missing would be refused. Text that is lost is backed up.
-    fn write_config_files(
+    pub(super) fn write_config_files(
         &self,
         config: &str,
         loses: bool,
@@ -216,8 +229,17 @@ impl ConfigFiles {
         let backup = self
             .file
             .back_up_and_replace(config.as_bytes(), now, &lock)?;
+        for file in [self.dirs.config_file(), self.dirs.env_file()] {
+            remove_older_files(list_backups(&file), MAX_KEPT_FILES);
+        }
         Ok(backup)
     }
+}
+
+fn line_break_error(variable: &str) -> Error {
+    let message = format!("the value of {variable} has a line break");
+    Error::new(Kind::Validation, message)
+        .hint("the file `env` cannot hold it; get it from a command: ${cmd:…}")
 }
 
 /// The state of a server in the running daemon, after a refresh: `None` if no daemon runs, `Some(None)` if it does not

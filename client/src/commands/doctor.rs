@@ -24,6 +24,7 @@ use std::{cmp::Reverse, path::Path};
 use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
 
+pub(super) use self::config_file::read_configured_processes;
 pub(crate) use self::programs::update_advice;
 use super::{CommandResult, env_path};
 use crate::render::{self, CheckVerdict, DoctorCheck};

@@ -28,6 +28,7 @@ pub(super) use self::{
     env_file::EnvFile,
     server_definition::{SERVER_IDENTITY_KEYS, ServerDefinition, overwrite_entry},
     server_names::{names_clash, nearest_valid_name},
+    undo::undo_moves,
     variable_references::escape_literal,
     withhold_secrets::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
@@ -46,11 +47,7 @@ use crate::{
 
 pub(super) async fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
     if args.undo {
-        return Ok(render::moves_undone(
-            &undo::undo_moves(args)?,
-            args.dry_run,
-            json,
-        ));
+        return Ok(render::moves_undone(&undo_moves(args)?, args.dry_run, json));
     }
     let agents = agents_to_read(&args.from, &agent_places()?);
     if agents.is_empty() {

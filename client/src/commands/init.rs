@@ -1,4 +1,5 @@
-//! `mux init`: imports the agents' servers, adds mux to the agents, installs the type checker, and runs a program.
+//! `mux init`: imports the agents' servers, adds mux to the agents, installs the type checker, connects to all servers,
+//! and runs a program.
 //!
 //! Each step is that of the command of its own (`mux import`, `mux install`, `mux setup`, `mux service install`), first
 //! as a dry run, which is the plan, and then in earnest.
@@ -6,11 +7,16 @@
 //! Invariant: nothing is written before the plan was shown and confirmed. A step that fails does not keep the others
 //! from being taken.
 
+mod init_record;
+mod server_check;
+mod undo;
+
 use std::time::Duration;
 
 use mux_proto::{Error, Event, Kind, Outcome, RunRequest, endpoint::Dirs};
 use serde_json::{Value, json};
 
+use self::init_record::InitRecord;
 use super::{
     CommandFailure, CommandResult,
     confirm::{DefaultAnswer, can_ask, confirm},
@@ -33,13 +39,20 @@ const ADD_SERVER_EXAMPLE: &str =
     "mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes";
 
 pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
+    if args.undo {
+        return undo::undo_init(args, json).await;
+    }
     let steps = InitSteps::find(args)?;
     let config = steps.config()?;
     if steps.agents.is_empty() && !config.has_servers {
         return Err(nothing_found().into());
     }
     let mut plan = steps.take(&config, true, json).await?;
+    let asks = !args.yes && !json && can_ask();
     if args.dry_run || !plan.has_changes() {
+        if !args.dry_run && config.has_servers {
+            plan.servers = server_check::check_servers(&steps.dirs, asks, json).await?;
+        }
         plan.next = steps.next_steps(&plan, false);
         return Ok(render::init_plan(&plan, json));
     }
@@ -52,10 +65,13 @@ pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
     if !args.yes && !confirm("Go on?", DefaultAnswer::Yes) {
         return Err(Error::new(Kind::Cancelled, "nothing was changed").into());
     }
+    let before = InitRecord::before(&steps.dirs);
     let mut done = steps.take(&config, false, json).await?;
+    before.add(&done, &steps.dirs)?;
     let has_servers = steps.config().is_ok_and(|config| config.has_servers);
     if has_servers {
         done.program = Some(run_first_program(json).await);
+        done.servers = server_check::check_servers(&steps.dirs, asks, json).await?;
     }
     done.next = steps.next_steps(&done, has_servers);
     Ok(render::init_done(&done, json))
@@ -153,6 +169,7 @@ impl<'a> InitSteps<'a> {
                 false => None,
             },
             program: None,
+            servers: Vec::new(),
             next: Vec::new(),
         })
     }
@@ -228,7 +245,9 @@ impl<'a> InitSteps<'a> {
             ));
         }
         if !report.dry_run {
-            next.extend(undo_step(report, &edited, moved().next().is_some()));
+            if report.has_changes() {
+                next.push("`mux init --undo` undoes all of this".into());
+            }
         }
         next
     }
@@ -247,30 +266,6 @@ async fn install_compiler(dry_run: bool, json: bool) -> Result<CompilerStep, Err
     let installed = setup::install_compiler(args::SetupArgs::default(), json).await;
     let (compiler, _) = installed.map_err(error)?;
     Ok(CompilerStep::Installed(compiler))
-}
-
-/// How each step that was taken can be undone.
-fn undo_step(report: &InitReport, edited: &[Agent], is_moved: bool) -> Option<String> {
-    let mut ways = Vec::new();
-    if is_moved {
-        ways.push("`mux import --undo` puts moved servers back".to_owned());
-    }
-    if !edited.is_empty() {
-        let names: Vec<&str> = edited.iter().map(|agent| agent.name()).collect();
-        ways.push(format!("`mux install {} --undo`", names.join(" ")));
-    }
-    if report.imported_servers() > 0 {
-        ways.push("`mux servers remove NAME`".to_owned());
-    }
-    if let Ok(CompilerStep::Installed(compiler)) = &report.compiler
-        && let Some(folder) = compiler.path.ancestors().nth(2)
-    {
-        ways.push(format!("delete {} (the type checker)", folder.display()));
-    }
-    if matches!(&report.service, Some(Ok(change)) if !change.is_idle()) {
-        ways.push("`mux service uninstall`".to_owned());
-    }
-    (!ways.is_empty()).then(|| format!("to undo: {}", ways.join("; ")))
 }
 
 fn with_prefix(what: &str, error: Error) -> Error {

@@ -56,7 +56,10 @@ pub(super) async fn service(args: args::ServiceArgs, json: bool) -> CommandResul
             let change = install_service(&dirs, args.dry_run, json).await?;
             Ok(render::service_changed(&change, json))
         }
-        ServiceCommand::Uninstall(args) => uninstall_service(&dirs, args.dry_run, json).await,
+        ServiceCommand::Uninstall(args) => {
+            let change = uninstall_service(&dirs, args.dry_run, json).await?;
+            Ok(render::service_changed(&change, json))
+        }
         ServiceCommand::Status => Ok(render::service(&service_report(&dirs).await?, json)),
     }
 }
@@ -132,7 +135,12 @@ async fn try_install(
     Ok(change)
 }
 
-async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResult {
+/// Uninstalls the service, or plans that in a dry run.
+pub(super) async fn uninstall_service(
+    dirs: &Dirs,
+    dry_run: bool,
+    json: bool,
+) -> Result<ServiceChange, CommandFailure> {
     let system = current_manager()?;
     let (name, folder) = (
         service_location::service_name(dirs.home()),
@@ -169,7 +177,7 @@ async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandRes
         }
         run_steps(&after).await?;
     }
-    Ok(render::service_changed(&change, json))
+    Ok(change)
 }
 
 async fn run_steps(steps: &[ServiceStep]) -> Result<(), ServiceCommandError> {

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     agents::{ConfigDocument, ConfigFormat},
     args, exit,
+    found_program::find_in_path,
 };
 
 const SERVER_NAME: &str = "server";
@@ -74,7 +75,7 @@ async fn use_server(
 
 /// The arguments of `mux servers add` that would add the server.
 fn server_args(server: args::UnlistedServerArgs) -> Result<args::ServerAddArgs, CommandFailure> {
-    let command = match &server.stdio {
+    let mut command = match &server.stdio {
         Some(line) => shlex::split(line)
             .filter(|words| !words.is_empty())
             .ok_or_else(|| {
@@ -83,6 +84,12 @@ fn server_args(server: args::UnlistedServerArgs) -> Result<args::ServerAddArgs, 
             })?,
         None => Vec::new(),
     };
+    // The daemon's PATH is that of the login shell.
+    if let Some(program) = command.first_mut()
+        && let Some(found) = find_in_path(program)
+    {
+        *program = found.to_string_lossy().into_owned();
+    }
     if let Some(url) = &server.url {
         check_scheme(url)?;
     }

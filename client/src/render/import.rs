@@ -162,7 +162,7 @@ impl ImportReport {
     }
 
     /// The servers that are written into config.toml.
-    pub(super) fn written(&self) -> impl Iterator<Item = &ImportedServer> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = &ImportedServer> {
         self.carried.iter().filter(|one| one.is_written())
     }
 

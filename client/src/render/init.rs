@@ -2,8 +2,11 @@
 
 use std::process::ExitCode;
 
+use comfy_table::{Cell, Color};
+use serde::Serialize;
+
 use super::terminal::{eprintln, println};
-use mux_proto::Error;
+use mux_proto::{Error, Kind};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,6 +15,7 @@ use super::{
     human_units::count_text,
     print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, escape_text, one_line, paint},
+    table::ListTable,
     usage, warn,
 };
 use crate::{agents::Agent, exit};
@@ -33,8 +37,54 @@ pub(crate) struct InitReport {
     pub(crate) service: Option<Result<ServiceChange, Error>>,
     /// The result of the first program; `None` if none was run.
     pub(crate) program: Option<Result<Value, Error>>,
+    /// All servers, once they were connected to.
+    pub(crate) servers: Vec<InitServer>,
     /// What the user can do next.
     pub(crate) next: Vec<String>,
+}
+
+/// A server after the attempt to connect to it.
+#[derive(Debug, Serialize)]
+pub(crate) struct InitServer {
+    pub(crate) name: String,
+    pub(crate) state: InitServerState,
+    pub(crate) tools: Option<usize>,
+    /// Why it is not ready.
+    pub(crate) reason: Option<String>,
+    /// The command or change that comes next.
+    pub(crate) next: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InitServerState {
+    Ready,
+    NeedsValue,
+    NeedsLogin,
+    ProgramNotFound,
+    EntryUnusable,
+    NoAnswer,
+    Disabled,
+}
+
+impl InitServerState {
+    /// A disabled server is as the user wants it.
+    pub(crate) fn is_working(self) -> bool {
+        matches!(self, Self::Ready | Self::Disabled)
+    }
+
+    fn cell(self) -> Cell {
+        let (text, color) = match self {
+            Self::Ready => ("ready", Color::Green),
+            Self::NeedsValue => ("needs a value", Color::Yellow),
+            Self::NeedsLogin => ("needs a login", Color::Yellow),
+            Self::ProgramNotFound => ("program not found", Color::Red),
+            Self::EntryUnusable => ("entry cannot be used", Color::Red),
+            Self::NoAnswer => ("does not answer", Color::Red),
+            Self::Disabled => ("disabled", Color::DarkGrey),
+        };
+        Cell::new(text).fg(color)
+    }
 }
 
 #[derive(Debug)]
@@ -70,14 +120,6 @@ impl InitReport {
             || matches!(&self.service, Some(Ok(change)) if !change.is_idle())
     }
 
-    /// The number of servers that are written into config.toml.
-    pub(crate) fn imported_servers(&self) -> usize {
-        match &self.import {
-            Some(Ok(import)) => import.written().count(),
-            Some(Err(_)) | None => 0,
-        }
-    }
-
     /// The errors of all steps, in their order.
     fn errors(&self) -> Vec<&Error> {
         let installs = self.installs.iter();
@@ -102,11 +144,16 @@ impl InitReport {
         errors
     }
 
-    /// The exit code of the first step that failed.
+    /// The exit code of the first step that failed, or that of a server that is not ready.
     fn code(&self) -> u8 {
+        let not_ready = self.servers.iter().any(|server| !server.state.is_working());
+        let otherwise = match not_ready {
+            true => exit::exit_code_of(&Kind::Unavailable),
+            false => 0,
+        };
         self.errors()
             .first()
-            .map_or(0, |error| exit::exit_code_of(&error.kind))
+            .map_or(otherwise, |error| exit::exit_code_of(&error.kind))
     }
 
     fn document(&self) -> Value {
@@ -137,6 +184,7 @@ impl InitReport {
             "program": program.map(|step| {
                 or_error(step.as_ref().map(|result| json!({ "result": result })))
             }),
+            "servers": self.servers,
             "next": self.next,
         })
     }
@@ -158,9 +206,10 @@ pub(crate) fn init_plan(plan: &InitReport, json: bool) -> ExitCode {
         titles => println!("agents: {}", titles.join(", ")),
     }
     print_steps(plan);
-    if !plan.has_changes() && plan.code() == 0 {
+    if !plan.has_changes() && plan.errors().is_empty() {
         println!("nothing to do: everything is set up");
     }
+    print_servers(&plan.servers);
     print_end(plan)
 }
 
@@ -194,7 +243,47 @@ pub(crate) fn init_done(done: &InitReport, json: bool) -> ExitCode {
         Some(Ok(result)) => print_program_result(result),
         Some(Err(_)) | None => {}
     }
+    print_servers(&done.servers);
     print_end(done)
+}
+
+/// Prints a table of all servers, then why those that are not ready are not.
+fn print_servers(servers: &[InitServer]) {
+    if servers.is_empty() {
+        return;
+    }
+    let mut table = ListTable::new(["SERVER", "STATE", "TOOLS", "NEXT"]);
+    for server in servers {
+        table.add_row([
+            Cell::new(&server.name),
+            server.state.cell(),
+            Cell::new(server.tools.map_or("-".into(), |tools| tools.to_string())),
+            Cell::new(one_line(
+                server.next.as_deref().unwrap_or_default(),
+                MAX_REASON_CHARS,
+            )),
+        ]);
+    }
+    println!("\n{}", table.text());
+    for server in servers {
+        if let Some(reason) = &server.reason {
+            let reason = escape_text(&one_line(reason, MAX_REASON_CHARS)).into_owned();
+            println!("{}: {reason}", paint(NAME, &server.name));
+        }
+    }
+    let ready = servers
+        .iter()
+        .filter(|server| server.state == InitServerState::Ready);
+    let (ready, all) = (ready.count(), servers.len());
+    println!("{ready} of {} ready", count_text(all, "server"));
+}
+
+/// Asks for a value that a server needs; the prompt with its name follows.
+pub(crate) fn value_needed(server: &str, name: &str) {
+    eprintln!(
+        "{} needs {name}, which is stored for you alone; an empty line leaves it out",
+        paint(NAME, server)
+    );
 }
 
 fn print_program_result(result: &Value) {
@@ -412,6 +501,7 @@ mod tests {
             compiler: Err(error("download", Kind::Unavailable)),
             service: None,
             program: None,
+            servers: Vec::new(),
             next: Vec::new(),
         };
         let messages = |report: &InitReport| -> Vec<String> {

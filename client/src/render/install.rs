@@ -133,11 +133,12 @@ fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
         );
     }
     let would = if dry_run { "would be " } else { "" };
+    let is_or_would = if dry_run { "would be" } else { "is" };
     match edit.status {
         InstallStatus::Added => report!("`{name}` {would}added"),
         InstallStatus::Updated => report!("`{name}` {would}updated"),
         InstallStatus::Unchanged => report!("`{name}` already exists; nothing to change"),
-        InstallStatus::Restored => report!("the file {would}restored from the backup"),
+        InstallStatus::Restored => report!("the file {is_or_would} as it was before"),
         InstallStatus::Removed => report!("`{name}` {would}removed"),
         InstallStatus::Absent => report!("there is no `{name}`; nothing to change"),
         InstallStatus::Failed => {}

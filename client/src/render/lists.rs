@@ -272,7 +272,7 @@ pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a se
 pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     let retry = server
         .retry_in_ms
-        .map(|ms| format!("tried again in {:.1} s", ms as f64 / 1e3));
+        .map(|ms| format!("retrying in {:.1} s", ms as f64 / 1e3));
     let reason = server
         .reason
         .as_deref()

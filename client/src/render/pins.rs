@@ -147,7 +147,7 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
         print_document(&json!({ "server": server, "accepted": count, "tools": tools }));
     } else if count == 0 {
         report!(
-            "{}: nothing to accept; its tools are as trusted",
+            "{}: nothing to accept; no tool has changed since it was pinned",
             paint(NAME, server)
         );
     } else {

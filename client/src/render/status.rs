@@ -120,7 +120,7 @@ fn short_lines(status: &Status) -> Vec<String> {
         format!("{}{}", engine(status), memory.unwrap_or_default()),
     )];
     if status.started.is_some() {
-        lines.push(labeled_line("started", started_by(status.started.as_ref())));
+        lines.push(labeled_line("start", started_by(status.started.as_ref())));
     }
     if let Some(spans) = status.telemetry.as_ref().and_then(spans_text) {
         lines.push(labeled_line("spans", spans));
@@ -139,7 +139,7 @@ fn short_lines(status: &Status) -> Vec<String> {
 fn full_lines(status: &Status) -> Vec<String> {
     let mut lines = vec![labeled_line("engine", engine(status))];
     if status.started.is_some() {
-        lines.push(labeled_line("started", started_by(status.started.as_ref())));
+        lines.push(labeled_line("start", started_by(status.started.as_ref())));
     }
     if let Some(spans) = status.telemetry.as_ref().and_then(spans_text) {
         lines.push(labeled_line("spans", spans));

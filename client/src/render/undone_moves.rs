@@ -42,7 +42,7 @@ impl UndoneMove {
         }
     }
 
-    fn document(&self) -> Value {
+    pub(super) fn document(&self) -> Value {
         json!({
             "agent": self.agent.name(),
             "file": self.file,

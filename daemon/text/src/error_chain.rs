@@ -7,9 +7,17 @@ pub fn error_causes(error: &dyn Error) -> String {
     let mut text = String::new();
     let mut next = error.source();
     while let Some(cause) = next {
-        let said = cause.to_string();
-        // hyper's generic messages; their sources are specific.
-        let empty = said.starts_with("client error") || said.starts_with("connection error");
+        let said = match cause.to_string() {
+            said if said == "dns error" => "the host name cannot be resolved".to_owned(),
+            said => match said.strip_prefix("failed to lookup address information: ") {
+                Some(reason) => reason.to_owned(),
+                None => said,
+            },
+        };
+        // Generic messages of hyper and its resolver; their sources are specific.
+        let empty = ["client error", "connection error", "error resolving DNS"]
+            .iter()
+            .any(|generic| said.starts_with(generic));
         let says_more = !empty || cause.source().is_none();
         if says_more && !text.contains(&said) {
             if !text.is_empty() {

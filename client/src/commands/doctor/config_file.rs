@@ -16,14 +16,14 @@ pub(super) const CONFIGURATION_GROUP: &str = "configuration";
 
 /// A server in config.toml that has a command.
 #[derive(Debug, PartialEq)]
-pub(super) struct ConfiguredProcess {
-    pub(super) name: String,
-    pub(super) command: String,
-    pub(super) args: Vec<String>,
+pub(in crate::commands) struct ConfiguredProcess {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) command: String,
+    pub(in crate::commands) args: Vec<String>,
 }
 
 /// The servers in config.toml that have a command; none if the file cannot be read.
-pub(super) fn read_configured_processes(dirs: &Dirs) -> Vec<ConfiguredProcess> {
+pub(in crate::commands) fn read_configured_processes(dirs: &Dirs) -> Vec<ConfiguredProcess> {
     let text = std::fs::read_to_string(dirs.config_file()).unwrap_or_default();
     text.parse()
         .map_or_else(|_| Vec::new(), |config| configured_processes(&config))

@@ -1,15 +1,12 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
-use mux_proto::{
-    AuthState, SandboxState, ServerCause, ServerState, ServerWarningCode, SourceNote, Status,
-    endpoint::Dirs,
-};
+use mux_proto::{SandboxState, ServerState, ServerWarningCode, SourceNote, Status, endpoint::Dirs};
 
-use super::{CheckGroup, config_file::read_configured_processes};
-use crate::{
-    found_program::{self, find_in_path},
-    render::{SECRET_IN_ARGS, user_of},
+use super::{
+    super::server_problem::{ServerNeed, ServerProblem, config_section, find_problem},
+    CheckGroup,
 };
+use crate::render::{SECRET_IN_ARGS, user_of};
 
 const SERVERS_GROUP: &str = "servers";
 
@@ -31,81 +28,14 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
     }
     for server in &status.servers {
         let name = &server.name;
-        let section = match server.source.is_some() {
-            true => "sources",
-            false => "servers",
-        };
-        let reason = server.reason.as_deref().unwrap_or("it did not say why");
-        let reason = reason.trim();
+        let section = config_section(server);
         let before = group.checks.len();
-        match server.state {
-            _ if server.auth == Some(AuthState::Required) => group.note(
-                format!("{name}: sign-in is required"),
-                Some(&format!("`mux servers login {name}`")),
-            ),
-            ServerState::Broken => group.fail(
-                format!("{name}: {reason}"),
-                match &server.cause {
-                    Some(ServerCause::UnsetSecret { name }) => format!("`mux secrets set {name}`"),
-                    Some(ServerCause::UnreadableSecret { name }) => format!(
-                        "run `mux reload` once it can be read, or set it again with `mux secrets set {name}`"
-                    ),
-                    Some(ServerCause::UnsetVariable { name }) => {
-                        let env = status.config.with_file_name("env");
-                        format!("write {name}=… into {}", env.display())
-                    }
-                    _ => format!("change [{section}.{name}] in {config} and run `mux reload`"),
-                },
-            ),
-            ServerState::Failed | ServerState::BackingOff
-                if server.cause == Some(ServerCause::MissingProgram) =>
-            {
-                let mut entries = read_configured_processes(dirs).into_iter();
-                let entry = entries.find(|entry| entry.name == *name);
-                let found = entry.and_then(|entry| find_in_path(&entry.command));
-                group.fail(
-                    format!("{name}: {reason}"),
-                    match found {
-                        Some(found) => found_program::fix(&found, name),
-                        None => format!(
-                            "install it, or write its full path as `command` in [{section}.{name}] in {config}"
-                        ),
-                    },
-                );
+        if let Some(ServerProblem { need, reason, fix }) = find_problem(server, dirs) {
+            let message = format!("{name}: {reason}");
+            match need {
+                ServerNeed::Login | ServerNeed::Attention => group.note(message, fix.as_deref()),
+                _ => group.fail(message, fix.unwrap_or_default()),
             }
-            // The message of ssh if it finds no key; the daemon has only what the server's program printed.
-            ServerState::Failed | ServerState::BackingOff
-                if reason.contains("Permission denied (publickey") =>
-            {
-                group.fail(
-                    format!("{name}: {reason}"),
-                    format!(
-                        "servers get no SSH agent by default: write env = {{ SSH_AUTH_SOCK = \"${{SSH_AUTH_SOCK}}\" }} \
-                         in [servers.{name}] in {config}"
-                    ),
-                );
-            }
-            ServerState::Failed | ServerState::BackingOff => {
-                let mut fix = format!("`mux servers restart {name}` tries again");
-                if server.has_log {
-                    fix = format!("`mux servers logs {name}` shows its output, {fix}");
-                }
-                if reason.contains("(start_timeout)") {
-                    fix = format!(
-                        "{fix}; a longer `start_timeout` in [{section}.{name}] in {config} allows more time"
-                    );
-                }
-                group.fail(format!("{name}: {reason}"), fix);
-            }
-            ServerState::Degraded => {
-                let log = format!("`mux servers logs {name}` shows more");
-                let fix = server.has_log.then_some(log.as_str());
-                group.note(format!("{name}: {reason}"), fix);
-            }
-            ServerState::Ready
-            | ServerState::Cold
-            | ServerState::Starting
-            | ServerState::Disabled => {}
         }
         for check in &mut group.checks[before..] {
             check.detail.clone_from(&server.detail);

@@ -115,7 +115,7 @@ fn convert_document(
         }
         if others > 0 {
             notes.push(format!(
-                "{others} of its servers belong to other projects; import from their directories"
+                "{others} of the servers in this file belong to other projects; run `mux import` in their directories"
             ));
         }
     }

@@ -27,6 +27,12 @@ impl EnvFile {
         values.find_map(|(known, value)| (known == name).then_some(value))
     }
 
+    /// The names of all variables.
+    pub(in crate::commands) fn names(&self) -> impl Iterator<Item = &str> {
+        let assignments = self.lines.iter().filter_map(|line| parse_assignment(line));
+        assignments.map(|(name, _)| name)
+    }
+
     /// Sets a variable, in its own line if it has one. `false`: a line cannot hold this value.
     pub(in crate::commands) fn set(&mut self, name: &str, value: &str) -> bool {
         if value.contains(['\n', '\r', '\0']) {
@@ -50,6 +56,17 @@ impl EnvFile {
         }
         self.changed = true;
         true
+    }
+
+    /// Removes all lines of a variable.
+    pub(in crate::commands) fn remove(&mut self, name: &str) {
+        let before = self.lines.len();
+        self.lines
+            .retain(|line| parse_assignment(line).is_none_or(|(known, _)| known != name));
+        if self.lines.len() < before {
+            self.changed = true;
+            self.wrote_over = true;
+        }
     }
 
     pub(in crate::commands) fn changed(&self) -> bool {
@@ -109,6 +126,8 @@ mod tests {
             EnvFile::parse(&file.text()).get("C"),
             Some("a \"b\" $c # d")
         );
+        file.remove("A");
+        assert_eq!(file.get("A"), None);
         assert!(!file.set("D", "two\nlines"));
         assert_eq!(file.get("D"), None);
     }

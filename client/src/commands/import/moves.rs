@@ -1,18 +1,17 @@
 //! `mux import --move`: takes the imported servers out of the agents' files.
 //!
-//! Invariant: a server leaves a file only if muxd can use it and the agent has mux. The file is backed up, and the move
+//! Invariant: a server leaves a file only if muxd can use its entry and the agent has mux. The file is backed up, and the move
 //! is recorded, before the file is replaced.
 
-use std::{collections::BTreeMap, path::PathBuf, time::SystemTime};
+use std::{path::PathBuf, time::SystemTime};
 
-use mux_client::within_seconds;
-use mux_proto::{Error, Kind, ServerState, endpoint::Dirs};
+use mux_proto::{Error, Kind, endpoint::Dirs};
 use mux_secrets::{KnownSecrets, MASK, Masker};
 use serde_json::Value;
 
 use super::{
     super::{
-        CommandFailure, connect_or_start, install::own_entry_names,
+        CommandFailure, config::check_text, install::own_entry_names,
         repeated_edit::repeat_blocking_edit,
     },
     agent_servers::{AgentServer, AgentSource},
@@ -60,8 +59,8 @@ impl ServerMover<'_> {
                 None => MoveOutcome::Moved,
             };
         }
-        if !self.dry_run && carried.iter().any(ImportedServer::is_moved) {
-            match find_unusable_servers(carried).await {
+        if carried.iter().any(ImportedServer::is_moved) {
+            match find_unusable_servers(carried, config, env, self.dirs).await {
                 Ok(unusable) => {
                     for (place, reason) in unusable {
                         carried[place].moved = MoveOutcome::Stays(reason);
@@ -224,25 +223,27 @@ fn stay_all(carried: &mut [ImportedServer], reason: &str) {
     }
 }
 
-/// The servers among those to be moved that muxd cannot use, by their index. Starts muxd if it does not run.
+/// The servers among those to be moved whose entries in `config` muxd cannot use, by their index. Starts muxd if it does
+/// not run, in a dry run, too: the result is the same then.
 async fn find_unusable_servers(
     carried: &[ImportedServer],
+    config: &ConfigDocument,
+    env: &EnvFile,
+    dirs: &Dirs,
 ) -> Result<Vec<(usize, String)>, CommandFailure> {
-    let session = connect_or_start().await?;
-    session.client.reload(within_seconds(30)).await??;
-    let servers = session.client.servers(within_seconds(10)).await??;
-    let known: BTreeMap<&str, _> = servers.iter().map(|info| (&*info.name, info)).collect();
+    let mut text = config.text();
+    for name in env.names() {
+        // A dry run has not written these variables.
+        text = text.replace(&format!("${{{name}}}"), "set");
+    }
+    let report = check_text(text, &dirs.config_file()).await?;
     let moving = carried.iter().enumerate().filter(|(_, one)| one.is_moved());
     let unusable = moving.filter_map(|(place, one)| {
-        let reason = match known.get(one.server.as_deref().unwrap_or_default()) {
-            None => "muxd does not list it".to_owned(),
-            Some(info) if info.state == ServerState::Broken => format!(
-                "muxd cannot use it: {}",
-                info.reason.as_deref().unwrap_or("its entry is invalid")
-            ),
-            Some(_) => return None,
-        };
-        Some((place, reason))
+        let name = one.server.as_deref().unwrap_or_default();
+        let prefix = format!("[{}.{name}]: ", IMPORT_SECTION.join("."));
+        let mut problems = report.problems.iter().filter(|problem| !problem.advisory);
+        let reason = problems.find_map(|problem| problem.message.strip_prefix(&prefix))?;
+        Some((place, format!("muxd cannot use it: {reason}")))
     });
     Ok(unusable.collect())
 }

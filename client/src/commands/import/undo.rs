@@ -23,7 +23,9 @@ use crate::{
     render::UndoneMove,
 };
 
-pub(super) fn undo_moves(args: &args::ImportArgs) -> Result<Vec<UndoneMove>, CommandFailure> {
+pub(in crate::commands) fn undo_moves(
+    args: &args::ImportArgs,
+) -> Result<Vec<UndoneMove>, CommandFailure> {
     let (dirs, places) = (resolve_dirs()?, agent_places()?);
     let records = read_moves(&dirs)?;
     let mut undone: Vec<UndoneMove> = Vec::new();
