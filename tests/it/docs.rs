@@ -13,6 +13,15 @@ use mux_tests::{TestEnv, golden};
 
 const MAX_README_LINES: usize = 150;
 
+const PAGE_FOLDERS: [&str; 6] = [
+    "",
+    "docs",
+    "docs/guides",
+    "docs/reference",
+    "docs/explain",
+    "docs/dev",
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -20,10 +29,10 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every Markdown page for users, with its text.
+/// Every Markdown page for users and contributors, with its text.
 fn pages() -> Vec<(PathBuf, String)> {
     let root = root();
-    let mut files: Vec<PathBuf> = ["", "docs", "docs/guides", "docs/reference", "docs/explain"]
+    let mut files: Vec<PathBuf> = PAGE_FOLDERS
         .iter()
         .flat_map(|folder| fs::read_dir(root.join(folder)).unwrap())
         .map(|entry| entry.unwrap().path())

@@ -81,7 +81,7 @@ fn labeled_line(what: &str, text: impl std::fmt::Display) -> String {
 fn engine(status: &Status) -> String {
     match status.engine.as_deref() {
         Some("quickjs") => {
-            "quickjs (V8 was not available at build time; see docs/install.md)".into()
+            "quickjs (V8 was not available at build time; see docs/dev/platforms.md)".into()
         }
         Some(engine) => match &status.engine_version {
             Some(version) => format!("{engine} {version}"),

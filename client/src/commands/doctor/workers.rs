@@ -87,7 +87,7 @@ pub(super) fn check_workers(status: &Status) -> CheckGroup {
     match engine.as_str() {
         "quickjs" => group.warn(
             format!("the engine is quickjs; {QUICKJS_DIFFERENCES}"),
-            "build mux-worker with V8: see docs/install.md for how `scripts/setup` finds it",
+            "build mux-worker with V8: see docs/dev/platforms.md for how `scripts/setup` finds it",
         ),
         engine => group.ok(format!("the engine is {engine}")),
     }
