@@ -1,6 +1,7 @@
 //! The documentation: its links resolve, its commands parse, and its generated parts are current.
 
 mod config_reference;
+mod environment;
 
 use std::{
     collections::BTreeSet,

@@ -35,17 +35,17 @@ pub(super) struct AgentTable {
     /// Paths that this agent does not see.
     #[schemars(schema_with = "globs")]
     exclude: Vec<String>,
-    /// Paths that it gets as ordinary MCP tools.
+    /// Paths that this agent gets as ordinary MCP tools.
     #[schemars(schema_with = "globs", extend("x-default" = "every server's `tools.direct`"))]
     direct: Option<Vec<String>>,
-    /// `wall`, `cpu`, `calls`, `calls_at_once`, `argument`, `console`, `source`, `emitted`, `timers`; the other limits
+    /// `wall`, `cpu`, `calls`, `calls_at_once`, `argument`, `console`, `source`, `emitted`, `timers`. The other limits
     /// are the same for all agents.
     #[schemars(extend("x-default" = "`[limits]`"))]
     limits: LimitsEntry,
-    /// Replaces all `[[policy]]` rules; what a project denies stays denied.
+    /// Replaces all `[[policy]]` rules. A project's denials still apply.
     #[schemars(with = "Vec<RuleTable>", extend("x-type" = "list of rules", "x-default" = "`[[policy]]`"))]
     policy: Option<Value>,
-    /// How `mux mcp` adapts its texts to this agent, in place of what the name of its program says.
+    /// How `mux mcp` adapts its texts to this agent, instead of by the agent's program name.
     #[schemars(schema_with = "text", extend("enum" = ["careful", "whole", "claude-code", "codex", "gemini-cli", "opencode", "copilot-cli", "qwen-code"], "x-default" = "by the program's name"))]
     profile: Option<String>,
 }

@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use super::SizeEntry;
 
-/// `[approvals]`. Times are texts such as `"4m"`.
+/// `[approvals]`. Times are strings such as `"4m"`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApprovalsEntry {
-    /// How long a call is held; then its program gets the error `pending`.
+    /// How long a call is held. Then the program gets the error `pending`.
     #[schemars(schema_with = "duration", extend("default" = "4m", "x-range" = "1s to 1h"))]
     pub wait: Option<String>,
-    /// Calls held at once, with 64 MiB of arguments in all; then `busy`.
+    /// Calls held at once, with at most 64 MiB of arguments in total. Further calls end as `busy`.
     #[schemars(range(min = 1, max = 10_000), extend("default" = 256))]
     pub held: Option<usize>,
-    /// Calls of one run that are held at once; then `busy`.
+    /// Calls of one run held at once. Further calls end as `busy`.
     #[schemars(range(min = 1, max = 256), extend("default" = 32))]
     pub held_per_run: Option<usize>,
-    /// Calls and results of a run that are stored for `mux resume`; a run with more cannot be resumed: `limit`.
+    /// Calls and results of a run that are stored for `mux resume`. A run with more cannot be resumed: `limit`.
     #[schemars(schema_with = "size", extend("default" = "4MiB", "x-range" = "64KiB to 32MiB"))]
     pub log: Option<SizeEntry>,
     /// How long an unanswered call and its run are stored.

@@ -16,7 +16,7 @@ pub struct AuditEntry {
     /// Age at which a file is deleted.
     #[schemars(schema_with = "duration", extend("default" = "90d", "x-range" = "at least 1h"))]
     pub keep: Option<String>,
-    /// All files together; the oldest are deleted first.
+    /// All files together. The oldest are deleted first.
     #[schemars(schema_with = "size", extend("default" = "64MiB", "x-range" = "1MiB to 1TiB"))]
     pub size: Option<SizeEntry>,
 }

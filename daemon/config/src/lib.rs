@@ -147,14 +147,14 @@ pub struct ServerEntry {
     /// The program, found in your login shell's `PATH`.
     #[schemars(extend("x-default" = "required"))]
     pub command: Option<String>,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Its variables, besides [those that every server gets](#variables-that-a-server-gets).
+    /// The program's variables, in addition to [those that every server gets](#variables-that-a-server-gets).
     pub env: BTreeMap<String, String>,
-    /// Its working directory; a relative path starts at your home.
+    /// The program's working directory. A relative path starts at your home.
     #[schemars(extend("x-default" = "your home"))]
     pub cwd: Option<String>,
-    /// What the server may reach; `false` gives it all of your rights.
+    /// The files, hosts and memory that the server may use. `false` gives the server all of your rights.
     #[schemars(schema_with = "self::sandbox::sandbox", extend("x-type" = "bool or table", "x-default" = "by `sandbox.mode`"))]
     pub sandbox: Option<Value>,
     /// `http://` or `https://` and a host.
@@ -162,69 +162,69 @@ pub struct ServerEntry {
     pub url: Option<String>,
     /// Sent with every request to that origin, and to no other origin.
     pub headers: BTreeMap<String, String>,
-    /// Who shares one session: all clients, those in the same directory, one connection, or one run. `user` cannot be
-    /// combined with `${workspace}`.
+    /// Which callers share a session: all clients, clients in the same directory, one connection, or one run. `user`
+    /// cannot be combined with `${workspace}`.
     #[schemars(schema_with = "text", extend("enum" = ["user", "workspace", "client", "run"], "x-default" = "detected"))]
     pub share: Option<String>,
-    /// The answer to `roots/list`. For the filesystem server with directories in `args` the default is `"none"`.
+    /// The answer to `roots/list`. For the filesystem server with directories in `args`, the default is `"none"`.
     #[schemars(schema_with = "roots", extend("default" = "workspace"))]
     pub roots: Option<RootsEntry>,
     /// Which tools are offered, and how.
     pub tools: ToolsEntry,
-    /// What of single tools is different here, by their names.
+    /// Changes to individual tools, by tool name.
     #[schemars(with = "BTreeMap<String, ToolOverrideEntry>")]
     pub r#override: BTreeMap<String, Value>,
-    /// `false` keeps the entry and offers nothing of it.
+    /// `false` keeps the entry but disables it.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
-    /// From the start of the process to its list of tools.
+    /// Time from process start to the tool list.
     #[schemars(schema_with = "duration", extend("default" = "60s"))]
     pub start_timeout: Option<String>,
-    /// How long a call may be silent; a progress notification resets it.
+    /// Time a call may be silent. A progress notification resets the clock.
     #[schemars(schema_with = "duration", extend("default" = "5m"))]
     pub call_timeout: Option<String>,
-    /// One call in all, whatever progress it reports.
+    /// Total time of one call, regardless of progress.
     #[schemars(schema_with = "duration", extend("default" = "1h"))]
     pub total_timeout: Option<String>,
-    /// Concurrent calls of one process; for a URL, of all its sessions. More calls wait in turn.
+    /// Concurrent calls to one process, or to all sessions of a URL. Further calls wait in turn.
     #[schemars(range(min = 1, max = 256), extend("x-default" = "`limits.calls_per_server`"))]
     pub calls_at_once: Option<usize>,
     /// `auto` tries streamable HTTP first, and HTTP+SSE (2024-11-05) if the first message is answered with 400, 404 or
     /// 405.
     #[schemars(schema_with = "text", extend("enum" = ["auto", "streamable-http", "sse"], "default" = "auto"))]
     pub transport: Option<String>,
-    /// The MCP revision in which sessions are opened. `transport = "sse"` cannot be combined with `"2026-07-28"`.
+    /// The MCP revision for sessions. `transport = "sse"` cannot be combined with `"2026-07-28"`.
     #[schemars(schema_with = "text", extend("enum" = ["auto", "2026-07-28", "2025-11-25"], "default" = "auto"))]
     pub era: Option<String>,
-    /// The Unix socket to which requests for the `url` are sent.
+    /// The Unix socket for requests to the `url`.
     pub socket: Option<String>,
-    /// `false` disables logins; a table describes your client, see below.
+    /// `false` disables logins. A table describes your client, see below.
     #[schemars(extend("x-type" = "`false` or table", "x-default" = "on"))]
     pub oauth: Option<OauthEntry>,
-    /// The name of the login. Entries of one `url` with different accounts have a login each.
+    /// The name of the login. Entries with the same `url` but different accounts have separate logins.
     #[schemars(schema_with = "text", extend("pattern" = account_pattern()))]
     pub account: Option<String>,
-    /// `lazy` opens the session when a call needs it; `auto` also in the background if the server was called lately: when
-    /// the daemon starts (see [`prestart`](#daemon)), and after its process has ended. `eager` opens it when the daemon
-    /// starts, and again after it ends.
+    /// `lazy` opens the session when a call needs it. `auto` also opens the session in the background if the server was
+    /// called recently: when the daemon starts (see [`prestart`](#daemon)), and after the server's process has ended.
+    /// `eager` opens the session when the daemon starts, and again whenever the session ends.
     #[schemars(schema_with = "text", extend("enum" = ["auto", "lazy", "eager"], "default" = "auto"))]
     pub start: Option<String>,
     /// Closes a session that has had no call for this long.
     #[schemars(schema_with = "duration_or_never", extend("x-range" = "at least `1s`", "x-default" = "`\"never\"` for a session that all clients share, otherwise `\"30m\"`"))]
     pub idle_close: Option<String>,
-    /// Which calls are sent once more if the server died before it answered; `idempotent` includes read-only tools.
+    /// Calls to send once more if the server died before it answered. `idempotent` includes read-only tools.
     #[schemars(schema_with = "text", extend("enum" = ["never", "read_only", "idempotent"], "default" = "never"))]
     pub retry: Option<String>,
-    /// What happens when a tool's definition changes.
+    /// The reaction to a changed tool definition.
     #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "x-default" = "`pins.on_change`"))]
     pub pins: Option<String>,
-    /// What happens to structured content that does not match the tool's output schema.
+    /// The reaction to structured content that does not match the tool's output schema.
     #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
     pub check_results: Option<String>,
-    /// Whether its results are marked as data where a model reads them as text.
+    /// `true` marks results as data where a model reads them as text.
     #[schemars(extend("x-default" = "`results.fence`"))]
     pub fence: Option<bool>,
-    /// What happens to a result that seems to hold a secret.
+    /// The reaction to a result that seems to contain a secret.
     #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "x-default" = "`results.secrets`"))]
     pub secrets: Option<String>,
 }
@@ -252,12 +252,12 @@ pub struct OauthClient {
     /// The client that you registered, or the `https` URL of a client metadata document.
     #[schemars(extend("x-default" = "muxd registers itself"))]
     pub client_id: Option<String>,
-    /// Its secret.
+    /// The client's secret.
     pub client_secret: Option<String>,
-    /// How the secret is sent to the token endpoint: `client_secret_basic` or `client_secret_post` of RFC 7591.
+    /// How muxd sends the secret to the token endpoint: `client_secret_basic` or `client_secret_post` of RFC 7591.
     #[schemars(schema_with = "text", extend("enum" = ["basic", "post"], "x-default" = "chosen from the metadata"))]
     pub auth: Option<String>,
-    /// The authorization server where the client is registered; required for the first login with a `client_secret`.
+    /// The authorization server where the client is registered. Required for the first login with a `client_secret`.
     #[schemars(extend("x-default" = "the issuer of the first login"))]
     pub issuer: Option<String>,
     /// The scopes to request.
@@ -266,7 +266,7 @@ pub struct OauthClient {
     /// Port of the redirect `http://127.0.0.1:PORT/callback`.
     #[schemars(extend("x-default" = "any free port"))]
     pub port: Option<u16>,
-    /// `true` lets the server use the sign-in of another server of the same authorization server, if you granted that
+    /// `true` lets this server use another server's sign-in at the same authorization server, if you granted that
     /// sign-in for this server too.
     pub share: bool,
 }
@@ -294,7 +294,7 @@ pub struct ToolsEntry {
     /// Tools that are never offered.
     #[schemars(schema_with = "globs")]
     pub exclude: Vec<String>,
-    /// Tools that agents get as ordinary MCP tools too.
+    /// Tools that agents also get as ordinary MCP tools.
     #[schemars(schema_with = "globs")]
     pub direct: Vec<String>,
 }
@@ -303,15 +303,15 @@ pub struct ToolsEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonEntry {
-    /// The daemon exits after this long without clients and runs.
+    /// The daemon exits after this time without clients and runs.
     #[schemars(schema_with = "duration_or_never", extend("default" = "3h"))]
     pub idle_exit: Option<String>,
-    /// `auto` stores tokens and secrets in the system's keyring if there is one, `never` in `credentials.json` in the
-    /// state directory.
+    /// `auto` stores tokens and secrets in the system's keyring, if available. `never` stores them in
+    /// `credentials.json` in the state directory.
     #[schemars(schema_with = "text", extend("enum" = ["auto", "never"], "x-default" = "`\"auto\"`; `\"never\"` with `MUX_HOME` set"))]
     pub keyring: Option<String>,
-    /// Servers that were called within this time are started with the daemon, in the background, unless their `start`
-    /// says otherwise.
+    /// When the daemon starts, it starts the servers that were called within this time, in the background, unless their
+    /// `start` says otherwise.
     #[schemars(schema_with = "duration_or_never", extend("default" = "3d"))]
     pub prestart: Option<String>,
 }
@@ -320,10 +320,10 @@ pub struct DaemonEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckEntry {
-    /// `error`: a program with type errors does not run; `warn`: it runs with warnings; `off`: no check.
+    /// `error`: a program with type errors does not run. `warn`: the program runs with warnings. `off`: no check.
     #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
     pub mode: Option<String>,
-    /// A TypeScript 7 native compiler; a relative path starts at your home.
+    /// A TypeScript 7 native compiler. A relative path starts at your home.
     #[schemars(extend("x-default" = "the compiler of `mux setup`, then `PATH`"))]
     pub tsc: Option<String>,
 }

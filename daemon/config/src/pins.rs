@@ -8,8 +8,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct PinsEntry {
-    /// `refuse`: a tool whose definition changed keeps its old description and its calls end as `denied` until you
-    /// accept the change; `warn`: it is offered as it is now, and the change is reported; `off`: nothing is pinned.
+    /// `refuse`: a changed tool keeps its old description, and calls end as `denied` until you accept the change.
+    /// `warn`: the new definition is offered, and the change is reported. `off`: nothing is pinned.
     #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "default" = "refuse"))]
     pub on_change: Option<String>,
 }

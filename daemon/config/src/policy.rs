@@ -41,11 +41,11 @@ pub struct PolicyEntry {
 pub struct AnnotationsEntry {
     /// The tool changes nothing.
     pub read_only: Option<bool>,
-    /// It may delete or overwrite.
+    /// The tool may delete or overwrite.
     pub destructive: Option<bool>,
     /// A second call with the same arguments changes nothing more.
     pub idempotent: Option<bool>,
-    /// It reaches systems beyond the server.
+    /// The tool reaches systems beyond the server.
     pub open_world: Option<bool>,
 }
 

@@ -14,8 +14,8 @@ use super::{
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxDefaultsEntry {
-    /// Servers whose entry has no `sandbox`: `enforce` starts them in a sandbox that grants nothing beyond what every
-    /// program needs; `warn` starts them without one, and `mux doctor` names them; `off` starts them without one.
+    /// For servers whose entry has no `sandbox`: `enforce` starts them in a sandbox that grants only what every program
+    /// needs. `warn` starts them without a sandbox, and `mux doctor` lists them. `off` starts them without a sandbox.
     #[schemars(schema_with = "text", extend("enum" = ["enforce", "warn", "off"], "default" = "warn"))]
     pub mode: Option<String>,
 }
@@ -25,19 +25,19 @@ pub struct SandboxDefaultsEntry {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct SandboxEntry {
-    /// Files and directories that the server may read, besides its own program and the system's; a relative path starts
-    /// at your home.
+    /// Files and directories that the server may read, in addition to its own program and the system's files. A
+    /// relative path starts at your home.
     pub read: Vec<String>,
-    /// Files and directories that it may read and change.
+    /// Files and directories that the server may read and change.
     pub write: Vec<String>,
-    /// Which hosts it may reach: none, any, or those of a list of `host` and `host:port`, where `*.example.com` means
+    /// Hosts that the server may reach: none, any, or a list of `host` and `host:port`, where `*.example.com` means
     /// every host below that domain.
     #[schemars(schema_with = "network", extend("default" = "none"))]
     pub network: Option<NetworkEntry>,
-    /// Memory of all its processes together; it is ended when it needs more.
+    /// Memory of all the server's processes together. If they need more, muxd ends the server.
     #[schemars(schema_with = "size", extend("x-default" = "unlimited", "x-range" = "16MiB to 1TiB"))]
     pub memory: Option<SizeEntry>,
-    /// Processes and threads at the same time, those of its children included.
+    /// Processes and threads at the same time, including child processes.
     #[schemars(range(min = 8, max = 65_536), extend("default" = 256))]
     pub processes: Option<u32>,
 }

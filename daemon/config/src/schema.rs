@@ -38,9 +38,9 @@ pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsEnt
 struct ConfigFile {
     /// MCP servers by name.
     servers: Option<BTreeMap<String, ServerEntry>>,
-    /// OpenAPI and GraphQL APIs by name; their operations are tools.
+    /// OpenAPI and GraphQL APIs by name. Operations are tools.
     sources: Option<BTreeMap<String, SourceEntry>>,
-    /// Rules on who may call what; the first that applies decides.
+    /// Rules on who may call which tool. The first matching rule decides.
     policy: Option<Vec<RuleTable>>,
     /// Limits of runs, calls and stored values.
     limits: Option<LimitsEntry>,
@@ -50,11 +50,11 @@ struct ConfigFile {
     check: Option<CheckEntry>,
     /// Settings for clients that connect under a name.
     agents: Option<BTreeMap<String, AgentTable>>,
-    /// What happens when the definition of a tool changes.
+    /// The reaction to a changed tool definition.
     pins: Option<PinsEntry>,
-    /// How results of servers are treated.
+    /// How server results are treated.
     results: Option<ResultsEntry>,
-    /// Servers whose entry says nothing about a sandbox.
+    /// Servers whose entry does not mention a sandbox.
     sandbox: Option<SandboxDefaultsEntry>,
     /// How calls wait for an approval.
     approvals: Option<ApprovalsEntry>,
@@ -71,7 +71,7 @@ struct ConfigFile {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(super) struct RuleTable {
-    /// What happens to a call to which the rule applies.
+    /// The effect on a call that the rule matches.
     #[schemars(schema_with = "text", extend("enum" = ["allow", "ask", "deny"]))]
     action: String,
     /// `server.tool`, or `server.` and an MCP method.
@@ -86,18 +86,18 @@ pub(super) struct RuleTable {
     /// Name that the client reports.
     #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
     client: Option<String>,
-    /// Directory in which the client works, or one above it: an absolute path, or one below `~`.
+    /// The client's working directory, or a directory above it: an absolute path, or a path below `~`.
     #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
     workspace: Option<String>,
-    /// What the tool's annotations say.
+    /// The tool's annotations.
     annotations: Option<AnnotationsEntry>,
     /// HTTP method of an operation of a source, in any case.
     #[schemars(default, schema_with = "text_or_texts", extend("x-default" = "any"))]
     verb: Option<String>,
-    /// Places in the arguments, each with the value it must have.
+    /// Argument paths, each with the value it must have.
     #[schemars(default, schema_with = "any_table", extend("x-default" = "any"))]
     arguments: Option<BTreeMap<String, String>>,
-    /// Part of the error.
+    /// Shown in the error.
     reason: Option<String>,
 }
 
@@ -189,7 +189,7 @@ fn glob_or_globs(_: &mut SchemaGenerator) -> Schema {
 fn text_or_texts(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
-        "x-type": "text or list of texts"
+        "x-type": "string or list of strings"
     })
 }
 

@@ -34,12 +34,12 @@ pub struct SourceEntry {
     pub origins: Vec<String>,
     /// Sent with every request.
     pub headers: BTreeMap<String, String>,
-    /// The credentials by the name of their security scheme.
+    /// Credentials, by security scheme name.
     pub auth: BTreeMap<String, CredentialEntry>,
-    /// A name for whose credentials these are, which `mux servers` shows.
+    /// A label for the account, shown by `mux servers`.
     #[schemars(schema_with = "text", extend("pattern" = account_pattern()))]
     pub account: Option<String>,
-    /// OpenAPI only: scopes of the token that is fetched.
+    /// OpenAPI only: scopes of the tokens that muxd fetches.
     #[schemars(extend("x-default" = "what operations name"))]
     pub scopes: Option<Vec<String>>,
     /// Requests per time: a number, `/`, and `s`, `m`, `h` or `d`.
@@ -51,40 +51,40 @@ pub struct SourceEntry {
     /// GraphQL only: depth of the default selection.
     #[schemars(range(min = 1, max = 6), extend("default" = 2))]
     pub depth: Option<u32>,
-    /// OpenAPI only: how many operations become functions, in the order of the description. What `tools.exclude` matches
-    /// does not count.
+    /// OpenAPI only: how many operations become functions, in the order of the description. Operations that
+    /// `tools.exclude` matches do not count.
     #[schemars(range(min = 1, max = 50_000), extend("default" = 20_000))]
     pub max_functions: Option<usize>,
     /// Which tools are offered, and how.
     pub tools: ToolsEntry,
-    /// What of single tools is different here, by their names.
+    /// Changes to individual tools, by tool name.
     #[schemars(with = "BTreeMap<String, ToolOverrideEntry>")]
     pub r#override: BTreeMap<String, Value>,
-    /// `false` keeps the entry and offers nothing of it.
+    /// `false` keeps the entry but disables it.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
-    /// How long a call may be silent.
+    /// Time a call may be silent.
     #[schemars(schema_with = "duration", extend("default" = "60s"))]
     pub call_timeout: Option<String>,
-    /// One call in all.
+    /// Total time of one call.
     #[schemars(schema_with = "duration", extend("default" = "10m"))]
     pub total_timeout: Option<String>,
-    /// Concurrent calls. More calls wait in turn.
+    /// Concurrent calls. Further calls wait in turn.
     #[schemars(range(min = 1, max = 256), extend("x-default" = "`limits.calls_per_server`"))]
     pub calls_at_once: Option<usize>,
-    /// Which calls are sent once more if the answer was lost, by the HTTP method or the kind of operation.
+    /// Calls to send once more if the answer was lost, by HTTP method or kind of operation.
     #[schemars(schema_with = "text", extend("enum" = ["never", "read_only", "idempotent"], "default" = "never"))]
     pub retry: Option<String>,
-    /// What happens when a tool's definition changes.
+    /// The reaction to a changed tool definition.
     #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "x-default" = "`pins.on_change`"))]
     pub pins: Option<String>,
-    /// What happens to a result that does not match the description.
+    /// The reaction to a result that does not match the description.
     #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "warn"))]
     pub check_results: Option<String>,
-    /// Whether its results are marked as data where a model reads them as text.
+    /// `true` marks results as data where a model reads them as text.
     #[schemars(extend("x-default" = "`results.fence`"))]
     pub fence: Option<bool>,
-    /// What happens to a result that seems to hold a secret.
+    /// The reaction to a result that seems to contain a secret.
     #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "x-default" = "`results.secrets`"))]
     pub secrets: Option<String>,
 }

@@ -9,11 +9,11 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetryEntry {
-    /// `false` sends nothing, whatever the environment says.
+    /// `false` sends nothing, regardless of environment variables.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
-    /// Collector that accepts OTLP over HTTP; `/v1/traces` is added.
-    #[schemars(extend("x-default" = "the [OTEL variables](#variables-of-your-login-shell)"))]
+    /// Collector that accepts OTLP over HTTP. muxd adds `/v1/traces`.
+    #[schemars(extend("x-default" = "the [OTEL variables](environment.md#variables-of-your-login-shell)"))]
     pub endpoint: Option<String>,
     /// Sent to `endpoint`.
     pub headers: BTreeMap<String, String>,

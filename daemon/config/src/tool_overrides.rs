@@ -13,18 +13,18 @@ use super::{AnnotationsEntry, deserialize_entry, schema::OVERRIDE_KEYS, unknown_
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct ToolOverrideEntry {
-    /// What the tool is called here: in programs, lists, rules, approvals and the audit log.
+    /// The tool's name in programs, lists, rules, approvals and the audit log.
     #[schemars(extend("x-default" = "the server's name for it"))]
     pub name: Option<String>,
     /// Replaces the server's description.
     #[schemars(extend("x-default" = "the server's"))]
     pub description: Option<String>,
-    /// What counts for rules, approvals and `retry` instead of the server's annotations.
+    /// Replaces the server's annotations for rules, approvals and `retry`.
     pub annotations: AnnotationsEntry,
-    /// Arguments that are used where the caller gives none.
+    /// Arguments for calls that do not pass them.
     #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-type" = "table"))]
     pub defaults: BTreeMap<String, Value>,
-    /// Arguments that are always sent, and that callers neither see nor give.
+    /// Arguments that are always sent. Callers neither see nor pass them.
     #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-type" = "table"))]
     pub fixed: BTreeMap<String, Value>,
 }

@@ -50,7 +50,7 @@ fn type_text(key: &Value) -> String {
     let named = key["x-type"].as_str().map(str::to_owned);
     let name = named.unwrap_or_else(|| {
         let name = match key["type"].as_str() {
-            Some("string") => "text",
+            Some("string") => "string",
             Some("boolean") => "bool",
             Some("integer") => "number",
             Some("array") => "list",
