@@ -78,10 +78,10 @@ fn words(command: &str) -> Vec<String> {
 /// What is wrong with a command, apart from values that it lacks or that are placeholders.
 fn mistake(command: &str) -> Option<String> {
     let words = words(command);
-    // `mux servers NAME` shows one server.
+    // `mux servers NAME` shows one server, and `mux runs 3` one run.
     if let [_, parent, name] = &words[..]
-        && parent == "servers"
-        && [PLACEHOLDER, "NAME"].contains(&name.as_str())
+        && (parent == "servers" && [PLACEHOLDER, "NAME"].contains(&name.as_str())
+            || parent == "runs" && name.bytes().all(|c| c.is_ascii_digit()))
     {
         return None;
     }

@@ -10,6 +10,8 @@ mod exits;
 mod help;
 mod hostile_text;
 mod json;
+mod mistakes;
+mod offers;
 mod parts;
 mod reload;
 mod run;
@@ -17,6 +19,7 @@ mod runs;
 mod show;
 mod stored;
 mod terminal;
+mod unlisted_server;
 mod verbosity;
 
 use mux_tests::Output;

@@ -2,6 +2,8 @@
 
 mod config_reference;
 mod environment;
+mod prose_rates;
+mod quickstart;
 
 use std::{
     collections::BTreeSet,

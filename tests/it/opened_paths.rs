@@ -16,7 +16,7 @@ const REASONS: &[&str] = &["own", "user", "program", "kernel", "judged"];
 /// Calls of the standard library that follow links at a path.
 const OPENERS: &str = r"\bfs::(write|read|read_to_string|copy|canonicalize)\(|File::(open|create|create_new|options)\(|OpenOptions::new\(|\.canonicalize\(\)";
 
-fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

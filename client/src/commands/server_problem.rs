@@ -1,5 +1,7 @@
 //! What keeps a server from working, and what the user can do about it: for `mux doctor` and `mux init`.
 
+use std::path::Path;
+
 use mux_proto::{AuthState, ServerCause, ServerInfo, ServerState, endpoint::Dirs};
 
 use super::doctor::read_configured_processes;
@@ -39,10 +41,16 @@ pub(super) fn config_section(server: &ServerInfo) -> &'static str {
 }
 
 /// `None` if the server works, is disabled, or was not started.
-pub(super) fn find_problem(server: &ServerInfo, dirs: &Dirs) -> Option<ServerProblem> {
+///
+/// `config` is the file that the daemon has read.
+pub(super) fn find_problem(
+    server: &ServerInfo,
+    config: &Path,
+    dirs: &Dirs,
+) -> Option<ServerProblem> {
     let name = &server.name;
     let section = config_section(server);
-    let config = dirs.config_file();
+    let env = config.with_file_name("env");
     let config = config.display();
     let reason = server.reason.as_deref().unwrap_or("it did not say why");
     let reason = reason.trim();
@@ -72,7 +80,7 @@ pub(super) fn find_problem(server: &ServerInfo, dirs: &Dirs) -> Option<ServerPro
             ),
             Some(ServerCause::UnsetVariable { name }) => problem(
                 ServerNeed::Variable(name.clone()),
-                format!("write {name}=… into {}", dirs.env_file().display()),
+                format!("write {name}=… into {}", env.display()),
             ),
             _ => problem(
                 ServerNeed::Entry,

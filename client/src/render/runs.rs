@@ -188,7 +188,7 @@ pub(super) mod tests {
                     "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM"
                 ],
                 [
-                    "9f-7",
+                    "7",
                     "running",
                     "1m ago",
                     "1.2 s",
@@ -197,7 +197,7 @@ pub(super) mod tests {
                     "return  1"
                 ],
                 [
-                    "9f-7",
+                    "7",
                     "failed (timeout)",
                     "1m ago",
                     "1.2 s",
@@ -218,15 +218,14 @@ pub(super) mod tests {
         waiting.title = "report-of-all-servers-and-of-their-tools.ts".into();
         let runs = [waiting, info(RunState::Succeeded)];
         for (width, first) in [
-            (40, "5f0c93a1b2c3d4…  waiting for a…  report…"),
+            (40, "12   waiting for approval  report-of-al…"),
             (
                 80,
-                "5f0c93a1b2c3d4e5-12  waiting for approval  1m ago  report-of-all-servers-and-of…",
+                "12   waiting for approval  1m ago  1.2 s  3 (1 failed)  report-of-all-servers-a…",
             ),
             (
                 120,
-                "5f0c93a1b2c3d4e5-12  waiting for approval  1m ago  1.2 s  3 (1 failed)  mux     \
-                 report-of-all-servers-and-of-their-tool…",
+                "12   waiting for approval  1m ago  1.2 s  3 (1 failed)  mux     report-of-all-servers-and-of-their-tools.ts",
             ),
         ] {
             let text = table(&runs, 66_000).text_within(Some(width));

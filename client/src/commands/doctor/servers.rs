@@ -30,7 +30,9 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
         let name = &server.name;
         let section = config_section(server);
         let before = group.checks.len();
-        if let Some(ServerProblem { need, reason, fix }) = find_problem(server, dirs) {
+        if let Some(ServerProblem { need, reason, fix }) =
+            find_problem(server, &status.config, dirs)
+        {
             let message = format!("{name}: {reason}");
             match need {
                 ServerNeed::Login | ServerNeed::Attention => group.note(message, fix.as_deref()),

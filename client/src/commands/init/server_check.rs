@@ -67,7 +67,7 @@ fn wanted_value(
     dirs: &Dirs,
 ) -> Option<(ServerNeed, String)> {
     let mut needs = servers.iter().filter_map(|server| {
-        let problem = find_problem(server, dirs)?;
+        let problem = find_problem(server, &dirs.config_file(), dirs)?;
         let is_value = matches!(
             problem.need,
             ServerNeed::Variable(_) | ServerNeed::Secret(_)
@@ -110,7 +110,7 @@ async fn ask_for_value(need: &ServerNeed, server: &str) -> Result<bool, CommandF
 }
 
 fn describe(server: &ServerInfo, dirs: &Dirs) -> InitServer {
-    let problem = find_problem(server, dirs);
+    let problem = find_problem(server, &dirs.config_file(), dirs);
     let state = match (&problem, server.state) {
         (Some(problem), _) => match &problem.need {
             ServerNeed::Login => InitServerState::NeedsLogin,

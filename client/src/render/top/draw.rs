@@ -287,7 +287,7 @@ mod tests {
         press(&mut screen, "pjx");
         let lines = drawn((100, 12), Some(&figures), &screen, None);
         assert!(lines[0].ends_with("paused"), "{lines:#?}");
-        assert!(lines[11].starts_with("stop run 9f-7?"), "{lines:#?}");
+        assert!(lines[11].starts_with("stop run 7?"), "{lines:#?}");
         press(&mut screen, "n");
         let lines = drawn((100, 12), Some(&figures), &screen, Some("no muxd\u{1b}[2J"));
         assert_eq!(lines[11], "no muxd [2J");
