@@ -1,4 +1,4 @@
-//! A stream that knows when it last carried a byte, so that a silent connection can be ended.
+//! A stream that knows when it last carried a byte, to end silent connections.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ pub(super) struct ActivityStream<S> {
     last_byte: LastByte,
 }
 
-/// When a stream last carried a byte; cheap to clone.
+/// The time when a stream last carried a byte. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct LastByte(Arc<Mutex<Instant>>);
 

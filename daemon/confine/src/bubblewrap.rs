@@ -1,13 +1,13 @@
-//! The arguments of bubblewrap for what a server sees. Pure.
+//! The bubblewrap arguments for the files that a server sees. Pure.
 //!
-//! Invariant: the file system inside has only what is named here. A path is mounted after the paths above it, and what
-//! is hidden after everything else.
+//! Invariant: the sandbox's file system has only what is named here. A path is mounted after the paths above it, and
+//! hidden folders after everything else.
 
 use std::{ffi::OsString, path::Path};
 
 use super::plan::{SystemPath, VisibleFiles, VisiblePath};
 
-/// The size of a folder that is empty because it is hidden: room for the folders that are mounted in it.
+/// The size of a hidden folder, which is empty: room for the folders that are mounted in it.
 const HIDDEN_FOLDER_BYTES: u64 = 64 << 10;
 
 /// One mount that an entry or a program asks for.
@@ -74,7 +74,7 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
         "/dev".as_ref(),
     ]);
     empty(Path::new("/dev/shm"), &mut add);
-    // In /dev, because every other folder may be a granted one that cannot be changed.
+    // In /dev, because every other folder may be a granted folder that cannot be changed.
     if let Some((folder, at)) = &visible.egress {
         add(&["--ro-bind".as_ref(), folder.as_ref(), at.as_ref()]);
     }
@@ -88,7 +88,7 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
             path.as_ref(),
         ]);
     }
-    // Folders of muxd that were hidden above, or lie outside of every other mount.
+    // muxd's folders that were hidden above, or lie outside every other mount.
     for path in visible
         .write
         .iter()
@@ -109,7 +109,7 @@ fn is_below_hidden(path: &VisiblePath, visible: &VisibleFiles) -> bool {
     visible.hidden.iter().any(|own| path.at.starts_with(own))
 }
 
-/// The mounts in their order: the paths above first, and of one path the one that allows more.
+/// The mounts in their order: the paths above first, and for one path the mount that allows more.
 fn mounts(visible: &VisibleFiles) -> Vec<Mount<'_>> {
     let mut mounts = Vec::new();
     let tmp = Path::new("/tmp");

@@ -4,8 +4,8 @@
 //! privileges. Landlock cannot come first, because it forbids mounts. Without bubblewrap the server is a child, for which
 //! this process makes the calls that Landlock does not cover (`metadata_broker`).
 //!
-//! Invariants: it becomes the server only if every layer of the plan is in force, and if what the server gets are the
-//! objects of the plan and not what their paths lead to by now. There is one thread until then.
+//! Invariants: it becomes the server only if every layer of the plan is active, and if the server gets the objects of
+//! the plan, even if their paths lead elsewhere by now. Until then there is only one thread.
 
 use std::{
     collections::HashSet,
@@ -50,7 +50,7 @@ use super::{
     user_scope::RUNTIME_DIR_VARIABLE,
 };
 
-/// The exit code of a server that could not be started, as of a shell.
+/// The exit code of a server that could not be started, as in a shell.
 pub(super) const CANNOT_START: u8 = 126;
 
 /// Becomes the server. `args` are those after `confine`. Returns only if that fails.
@@ -90,7 +90,7 @@ fn start_server(mut args: impl Iterator<Item = OsString>) -> Result<u8, String> 
     )
 }
 
-/// The plan, or the one in the descriptor with this number.
+/// The plan, or the plan in the descriptor with this number.
 fn parse_plan(text: &str) -> Result<ConfinementPlan, String> {
     let failed = |error: &dyn std::fmt::Display| format!("cannot read the plan: {error}");
     let read;
@@ -140,7 +140,7 @@ fn become_server(
 
 /// The folders in which the server may change and watch files. Devices are only used.
 fn brokered_folders(plan: &ConfinementPlan) -> Result<BrokeredFolders, String> {
-    // A folder that does not exist here is of no use to the server.
+    // A folder that does not exist here is useless to the server.
     let open = |folder: &PathBuf| open_object(&folder.canonicalize().ok()?).ok();
     let own = |folders: &[PathBuf], granted: &[GrantedPath]| {
         let folders = folders.iter().filter(|folder| !folder.starts_with("/dev"));
@@ -226,7 +226,7 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
         write: plan.write.clone(),
         read_objects,
         write_objects,
-        // A network of its own has nothing that it could reach.
+        // A network namespace has nothing that the server could reach.
         tcp: internet || plan.own_namespaces,
     };
     if landlock_rules::restrict(&allowed).is_none() && !plan.own_namespaces {
@@ -245,13 +245,14 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
 }
 
 /// Compares what is mounted with what was granted: bubblewrap follows paths again, and a server with write access may
-/// exchange folders meanwhile. A mount must be where it belongs, too: one that a link led elsewhere covers another path.
+/// exchange folders meanwhile. The mount point must be right, too: a mount that a link led elsewhere covers another
+/// path.
 fn verify_visible_files(plan: &ConfinementPlan) -> Result<(), String> {
     let mounted = fs::read_to_string("/proc/self/mountinfo")
         .map_err(|error| format!("cannot read its mounts: {error}"))?;
     let mounted: HashSet<PathBuf> = mounted.lines().filter_map(mount_point).collect();
     for granted in plan.granted_read.iter().chain(&plan.granted_write) {
-        // The sandbox has a /dev and a /proc of its own, whatever was granted of them.
+        // The sandbox has its own /dev and /proc, regardless of grants.
         if ["/dev", "/proc"]
             .iter()
             .any(|own| granted.at.starts_with(own))
@@ -304,7 +305,7 @@ fn mount_point(line: &str) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path)))
 }
 
-/// Opens what was granted, for Landlock.
+/// Opens the granted paths, for Landlock.
 fn open_granted(granted: &[GrantedPath]) -> Result<Vec<File>, String> {
     let open = |granted: &GrantedPath| {
         let object = open_object(&granted.real).ok()?;
@@ -330,11 +331,11 @@ pub(super) fn set_termination(handler: SigHandler) -> Result<(), String> {
         .map_err(|error| format!("cannot set the disposition of SIGTERM: {error}"))
 }
 
-/// Those of root, which an exec does not give back after `no_new_privs`. Other users have none.
+/// Root's capabilities, which an exec does not restore after `no_new_privs`. Other users have none.
 #[expect(unsafe_code, reason = "no safe wrapper of capset is at hand")]
 fn drop_capabilities() -> Result<(), String> {
     const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
-    // The version and the thread; then effective, permitted and inheritable, in two halves.
+    // The version and the thread, then effective, permitted and inheritable, in two halves.
     let header = [CAPABILITY_VERSION_3, 0];
     let none = [0_u32; 6];
     // SAFETY: the call reads both arrays, which have the sizes of this version.
@@ -348,7 +349,7 @@ fn drop_capabilities() -> Result<(), String> {
     }
 }
 
-/// Has an exec close all descriptors but the standard ones.
+/// Makes an exec close all descriptors except the standard ones.
 #[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
 pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
     // SAFETY: the call takes three integers, and closes nothing now.
@@ -368,7 +369,7 @@ pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
     closed.map_err(|error| format!("cannot close descriptors: {error}"))
 }
 
-/// Does the same one by one.
+/// Does the same, descriptor by descriptor.
 fn close_listed_on_exec() -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/fd")? {
         let name = entry?.file_name();
@@ -388,7 +389,7 @@ fn set_close_on_exec(number: RawFd) -> io::Result<()> {
     Errno::result(done).map(drop).map_err(io::Error::from)
 }
 
-/// Listens before the server starts, so that its first request is not refused.
+/// Listens before the server starts, because its first request must not be refused.
 #[expect(
     unsafe_code,
     reason = "a fork may only be made where there are no threads"

@@ -1,12 +1,12 @@
-//! What a sandbox has denied a server, and how often.
+//! The operations that a sandbox has denied a server, with their counts.
 //!
-//! Invariant: the server chooses the keys, so that their number is limited.
+//! Invariant: the server chooses the keys, so their number is limited.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use parking_lot::Mutex;
 
-/// The number of keys that are remembered of one server.
+/// The number of keys remembered for each server.
 const MAX_DENIALS: usize = 128;
 
 /// The keys that were denied, and how many times each.
@@ -20,7 +20,7 @@ impl<K> Default for DenialCounts<K> {
 }
 
 impl<K: Ord + Clone> DenialCounts<K> {
-    /// Counts a denial; returns whether its key is remembered now and was not before.
+    /// Counts a denial. Returns true if its key is remembered now and was not before.
     pub(super) fn record(&self, key: K) -> bool {
         let mut known = self.0.lock();
         let has_room = known.len() < MAX_DENIALS;
@@ -35,7 +35,7 @@ impl<K: Ord + Clone> DenialCounts<K> {
         false
     }
 
-    /// What is remembered, in the order of the keys.
+    /// The remembered denials, in the order of their keys.
     pub(super) fn list(&self) -> Vec<(K, u64)> {
         let known = self.0.lock();
         known.iter().map(|(key, n)| (key.clone(), *n)).collect()

@@ -6,8 +6,8 @@
 //!
 //! Invariants:
 //!
-//! - An error is judged by its text alone ([`ungranted_paths`]). Only when the user asks, the file system is: of the named
-//!   paths, those are listed that exist outside of the sandbox and are not granted.
+//! - An error is judged by its text alone ([`ungranted_paths`]). The file system is asked only when the user asks: of
+//!   the named paths, those are listed that exist outside the sandbox and are not granted.
 //! - A file system that does not answer holds one thread for each server, however often the user asks.
 
 use std::{
@@ -26,16 +26,16 @@ use super::{denial_counts::DenialCounts, plan::SandboxGrants};
 
 /// How much of an error is searched for paths, in bytes.
 const MAX_SEARCHED_BYTES: usize = 16 << 10;
-/// The maximum number of paths of one error.
+/// The maximum number of paths taken from one error.
 const MAX_PATHS: usize = 8;
 /// How long the denied files of a server are not looked for again.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 /// How long the file systems of the named paths may take to answer.
 const EXISTENCE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A sandbox has its own instead, which an entry cannot grant.
+/// A sandbox has its own versions, so an entry cannot grant these.
 const OWN_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The paths that the errors of one server named, and that its sandbox was not told to contain.
+/// The paths that one server's errors named and that its sandbox was not told to contain.
 #[derive(Debug, Default)]
 pub struct DeniedFiles {
     named: DenialCounts<PathBuf>,
@@ -68,13 +68,13 @@ impl DeniedFiles {
         self.named.record(path);
     }
 
-    /// Notes that the path is in the log; false if it was before.
+    /// Notes that the path is in the log. Returns false if it was already.
     pub fn mark_logged(&self, path: &Path) -> bool {
         self.logged.lock().insert(path.to_owned())
     }
 
-    /// Those of the named paths that are denied. The page asks every second: the answer is kept for
-    /// [`LOOK_INTERVAL`], and the last one is returned while the file system is being asked.
+    /// The named paths that are denied. The dashboard asks every second: the answer is kept for [`LOOK_INTERVAL`], and
+    /// the last one is returned while the file system is being asked.
     pub async fn denied(
         &self,
         named: Vec<PathBuf>,
@@ -108,7 +108,7 @@ impl DeniedFiles {
         denied
     }
 
-    /// The paths that were named, of which a limited number is remembered. They may not exist.
+    /// The paths that were named, up to the limit. They may not exist.
     pub fn list(&self) -> Vec<DeniedFile> {
         let files = self.named.list().into_iter();
         files
@@ -117,7 +117,7 @@ impl DeniedFiles {
     }
 }
 
-/// Those of the paths that are not below a granted one, by their text.
+/// The paths that are not below a granted one, by their text.
 pub fn ungranted_paths(
     mut paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
@@ -128,8 +128,8 @@ pub fn ungranted_paths(
     paths
 }
 
-/// Those of the paths that exist, or that a server may mean to create since their folder exists, and that the sandbox does
-/// not contain.
+/// The paths that the sandbox does not contain, and that exist or that a server may mean to create because their folder
+/// exists.
 pub async fn denied_targets(
     paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
@@ -165,7 +165,7 @@ async fn denied_where(
     });
     match timeout(EXISTENCE_TIMEOUT, existing).await {
         Ok(Ok(existing)) => existing,
-        // A mount that does not answer, or the end of the runtime.
+        // The mount does not answer, or the runtime is ending.
         Ok(Err(_)) | Err(_) => Vec::new(),
     }
 }
@@ -185,7 +185,7 @@ fn is_below(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The absolute paths in a text, each once.
+/// The absolute paths in a string, each once.
 pub fn named_paths(text: &str) -> Vec<PathBuf> {
     let is_delimiter = |c: char| c.is_whitespace() || "'\"`<>()[]{}|,;=:".contains(c);
     let searched = &text[..text.floor_char_boundary(MAX_SEARCHED_BYTES)];
@@ -204,7 +204,7 @@ pub fn named_paths(text: &str) -> Vec<PathBuf> {
     paths
 }
 
-// Paths and links of Unix: there is no sandbox of servers on Windows.
+// Unix paths and links: there is no server sandbox on Windows.
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
-//! Files that a server wrote into the empty home of its sandbox. They are gone when the server ends, although the server
-//! reported that it stored something.
+//! Files that a server wrote into the empty home of its sandbox. Such files are gone when the server ends, although the
+//! server reported that it stored something.
 //!
-//! The home exists only in the namespaces of the server, so it is listed through `/proc` before the server is ended. The
-//! server could change it meanwhile: links are not followed, and a limited number of entries is read.
+//! The home exists only in the namespaces of the server, so it is listed through `/proc` before the server is ended.
+//! Because the server could change it meanwhile, links are not followed, and a limited number of entries is read.
 //!
 //! Invariant: the names go to the user alone, and no file is opened.
 
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 /// The maximum number of files that are remembered for one server.
 const MAX_FILES: usize = 20;
 
-/// The files that were lost with the sessions of one server; cheap to clone.
+/// The files that were lost with the sessions of one server. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct DiscardedFiles(Arc<Mutex<BTreeSet<PathBuf>>>);
 
@@ -69,7 +69,7 @@ mod linux {
     /// The maximum number of processes of one server to look at.
     const MAX_PROCESSES: usize = 64;
 
-    /// The files in the home directory of the first process below `pid` that has other mounts than this one.
+    /// The files in the home directory of the first process below `pid` whose mounts differ from this process's.
     pub(super) fn list_home(pid: u32, home: &Path) -> Vec<PathBuf> {
         let Some(inner) = process_in_sandbox(pid) else {
             return Vec::new();
@@ -105,8 +105,8 @@ mod linux {
         None
     }
 
-    /// The regular files below a directory, in the file system of that directory: what is mounted in it is granted, and
-    /// stays.
+    /// The regular files below a directory, in the file system of that directory: anything mounted in it is granted,
+    /// and stays.
     fn files_below(root: &Dir, home: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let Some(top) = open_below(root, home) else {

@@ -1,7 +1,7 @@
-//! Carries connections from inside a sandbox to the socket of its egress proxy: programs know proxies by an address and
-//! a port, and the sandbox's network has no way out.
+//! Carries connections from inside a sandbox to the socket of its egress proxy: programs expect an address and a port
+//! of a proxy, and the sandbox's network has no way out.
 //!
-//! Invariant: it looks at no byte. What a server may reach is decided by the proxy in the daemon.
+//! Invariant: it looks at no byte. The proxy in the daemon decides which hosts a server may reach.
 
 use std::{
     io,
@@ -49,7 +49,7 @@ fn forward_connections(listener: &TcpListener, socket: &Path) {
     }
 }
 
-/// A proxy that is not there, as during an upgrade of the daemon, refuses the connection.
+/// An absent proxy, as during an upgrade of the daemon, refuses the connection.
 fn carry(inside: &TcpStream, socket: &Path) -> Option<()> {
     let proxy = UnixStream::connect(socket).ok()?;
     let (mut from_proxy, mut to_proxy) = (proxy.try_clone().ok()?, proxy);
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// So long that only a hang reaches it.
+    /// Long enough that only a hang reaches it.
     const HANG: Duration = Duration::from_secs(60);
 
     #[test]

@@ -1,8 +1,8 @@
 //! The daemon's end of a sandbox with a list of hosts: an HTTP proxy on a Unix socket, which is the only thing that the
 //! sandbox's network reaches.
 //!
-//! Invariant: nothing is resolved or connected before its host and port are found in the list, and a name that is in
-//! the list leads to no service of this machine. A proxy listens as long as a session holds its [`EgressLease`].
+//! Invariant: nothing is resolved or connected before its host and port are found in the list, and a listed name leads
+//! to no service of this machine. A proxy listens as long as a session holds its [`EgressLease`].
 
 #[cfg(unix)]
 mod unix;
@@ -58,30 +58,30 @@ const EGRESS_IDLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 const EGRESS_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The timeout of the head of a request.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest name that DNS has.
+/// The longest name that DNS allows.
 const MAX_HOST_NAME_BYTES: usize = 253;
 /// The timeout of a connection over the limit, which gets an error response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of targets that are remembered of an observed server.
+/// The number of targets that are remembered for an observed server.
 const MAX_OBSERVED_TARGETS: usize = 256;
 
 type ProxyBody = BoxBody<Bytes, hyper::Error>;
-/// Called with the reason for each refused target, the first time, if it is one that [`DenialCounts`] remembers.
+/// Called with the reason for each refused target, the first time, if [`DenialCounts`] remembers it.
 type RefusalReport = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The proxies of a daemon; cheap to clone.
+/// The proxies of a daemon. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct EgressProxies(Arc<Mutex<KnownProxies>>);
 
 #[derive(Default)]
 struct KnownProxies {
-    /// Those that listen, by their folders.
+    /// The proxies that listen, by their folders.
     listening: HashMap<PathBuf, Weak<EgressProxy>>,
-    /// The latest folder of each server and its rules, which outlive the proxy: they know what was refused.
+    /// The latest folder of each server and its rules. The rules outlive the proxy, because they know what was refused.
     latest: HashMap<String, (PathBuf, Arc<EgressRules>)>,
 }
 
-/// Keeps the proxy of a server listening. The last one to go takes the proxy's folder with it.
+/// Keeps the proxy of a server listening. Dropping the last lease removes the proxy's folder.
 #[derive(Debug)]
 pub struct EgressLease(Arc<EgressProxy>);
 
@@ -96,20 +96,20 @@ struct EgressProxy {
 
 struct ListeningSocket {
     task: JoinHandle<()>,
-    /// Tells the socket apart from one that another daemon bound at the same path.
+    /// Distinguishes the socket from a socket that another daemon bound at the same path.
     identity: SocketIdentity,
 }
 
-/// Which hosts a server may reach through its proxy.
+/// The hosts that a server may reach through its proxy.
 enum EgressHosts {
     Listed(Vec<HostPattern>),
-    /// All of them; they are recorded, because the server is observed.
+    /// All hosts. The targets are recorded, because the server is observed.
     Observed,
 }
 
 struct EgressRules {
     hosts: EgressHosts,
-    /// The targets that an observed server asked for.
+    /// The targets that an observed server requested.
     asked_for: Mutex<BTreeSet<String>>,
     report: RefusalReport,
     refused: DenialCounts<String>,
@@ -117,7 +117,7 @@ struct EgressRules {
     was_full: AtomicBool,
 }
 
-/// What a server wanted to reach and could not.
+/// A target that a server wanted to reach and could not.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RefusedConnection {
     pub target: String,
@@ -126,7 +126,7 @@ pub struct RefusedConnection {
 
 impl EgressProxies {
     /// Serves `server` at the socket in `folder` until the last lease is dropped. A daemon that takes over listens at
-    /// the same place: the sandbox sees the folder, and not the socket itself.
+    /// the same path: the sandbox sees the folder, not the socket itself.
     pub fn listen(
         &self,
         (server, folder): (&str, &Path),
@@ -158,7 +158,7 @@ impl EgressProxies {
         folder: &Path,
         rules: impl FnOnce(&mut KnownProxies) -> Arc<EgressRules>,
     ) -> io::Result<EgressLease> {
-        // Dropped after the lock is released, which dropping the last one takes.
+        // Dropped after the lock is released, because dropping the last lease takes the lock.
         let found;
         let mut known = self.0.lock();
         found = known.listening.get(folder).and_then(Weak::upgrade);
@@ -181,7 +181,7 @@ impl EgressProxies {
         Ok(EgressLease(proxy))
     }
 
-    /// The connections of a server that were refused since it has its present list of hosts.
+    /// The connections refused to a server since it has its present host list.
     pub fn refused(&self, server: &str) -> Vec<RefusedConnection> {
         let known = self.0.lock();
         let Some((_, rules)) = known.latest.get(server) else {
@@ -205,7 +205,7 @@ impl EgressLease {
         self.0.is_handed_over.store(true, Ordering::Relaxed);
     }
 
-    /// The hosts with their ports that an observed server has asked for.
+    /// The hosts, with ports, that an observed server has requested.
     pub fn targets(&self) -> Vec<String> {
         self.0.rules.asked_for.lock().iter().cloned().collect()
     }
@@ -270,7 +270,7 @@ impl std::fmt::Debug for EgressProxies {
     }
 }
 
-/// Accepts every connection: what is not accepted waits without a limit and without an error.
+/// Accepts every connection: an unaccepted connection would wait without a limit and without an error.
 async fn serve(listener: EgressListener, rules: Arc<EgressRules>) {
     let permits = Arc::new(Semaphore::new(MAX_EGRESS_CONNECTIONS as usize));
     let refusals = Arc::new(Semaphore::new(MAX_EGRESS_REFUSALS as usize));
@@ -292,7 +292,7 @@ async fn serve(listener: EgressListener, rules: Arc<EgressRules>) {
             continue;
         }
         rules.report_full();
-        // Without a permit for the answer the connection is closed.
+        // Without a permit for the answer, the connection is closed.
         if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
             tokio::spawn(async move {
                 refuse_connection(connection).await;
@@ -302,7 +302,7 @@ async fn serve(listener: EgressListener, rules: Arc<EgressRules>) {
     }
 }
 
-/// Answers one request of a connection that is one too many.
+/// Answers one request of a connection over the limit.
 async fn refuse_connection(connection: EgressStream) {
     let service = service_fn(|_| async {
         let text = format!("muxd: sandbox: {}", too_many_connections());
@@ -343,7 +343,7 @@ async fn serve_connection(connection: EgressStream, rules: Arc<EgressRules>) {
         if let Err(error) = served {
             debug!(%error, "a connection of a sandbox ended");
         }
-        // A tunnel outlives the connection that was upgraded. Without one, the sender is dropped with the service.
+        // A tunnel outlives the connection that was upgraded. Without a tunnel, the sender is dropped with the service.
         finished.await.ok();
     };
     tokio::select! {
@@ -355,7 +355,7 @@ async fn serve_connection(connection: EgressStream, rules: Arc<EgressRules>) {
     }
 }
 
-/// Kept by a tunnel as long as it lasts; closed when the tunnel has to end.
+/// Kept by a tunnel as long as it lasts. Closed when the tunnel has to end.
 type TunnelMark = Arc<Mutex<Option<tokio::sync::oneshot::Sender<()>>>>;
 
 impl EgressRules {
@@ -373,7 +373,7 @@ impl EgressRules {
         let is_tunnel = request.method() == Method::CONNECT;
         let scheme = request.uri().scheme_str();
         if !is_tunnel && let Some(scheme) = scheme.filter(|scheme| *scheme != "http") {
-            // It would leave in clear text, while the program believes that it is encrypted.
+            // The request would leave in clear text, while the program believes that it is encrypted.
             let text = format!(
                 "muxd: this proxy forwards http:// only; for {scheme}:// open a tunnel with CONNECT, as HTTPS_PROXY means it"
             );
@@ -461,8 +461,8 @@ fn target(uri: &Uri, is_tunnel: bool) -> Option<(String, u16)> {
     (host.len() <= MAX_HOST_NAME_BYTES).then(|| (host.to_owned(), port))
 }
 
-/// Connects to an address of the host. `Ok(None)` if it has only addresses of this machine, which a name does not reach
-/// unless `may_be_local`.
+/// Connects to an address of the host. `Ok(None)` if all its addresses are this machine's, which a name may reach only
+/// if `may_be_local`.
 async fn connect(host: &str, port: u16, may_be_local: bool) -> io::Result<Option<TcpStream>> {
     let connecting = async {
         let addresses = lookup_host((host, port)).await?;
@@ -483,7 +483,7 @@ async fn connect_to_one(
     for address in usable {
         match TcpStream::connect(address).await {
             Ok(stream) if may_be_local || !leads_to_itself(&stream)? => return Ok(Some(stream)),
-            // It is closed before a byte was sent.
+            // The connection is closed before a byte was sent.
             Ok(_) => {}
             Err(error) => last = Some(error),
         }
@@ -491,13 +491,13 @@ async fn connect_to_one(
     last.map_or(Ok(None), Err)
 }
 
-/// Whether a connection leads to an address of this machine, as that of its network card: only then are both ends the
+/// True if a connection leads to an address of this machine, such as its network card's: only then are both ends the
 /// same.
 fn leads_to_itself(stream: &TcpStream) -> io::Result<bool> {
     Ok(stream.peer_addr()?.ip() == stream.local_addr()?.ip())
 }
 
-/// Whether an address leads to this machine or to the metadata of its cloud.
+/// True if an address leads to this machine or to the metadata of its cloud.
 fn is_of_this_machine(address: IpAddr) -> bool {
     match class_of(address) {
         AddressClass::Loopback | AddressClass::Never => true,
@@ -724,7 +724,7 @@ mod tests {
             assert!(answer.contains("64 connections are open"), "{answer}");
         }
         assert_eq!(reported.lock().len(), 1);
-        // One tunnel is used meanwhile; the others are not.
+        // One tunnel is used meanwhile. The others are not.
         tokio::time::sleep(EGRESS_IDLE_TIMEOUT / 2).await;
         let mut used = tunnels.pop().unwrap();
         used.write_all(b"x").await.unwrap();
@@ -764,7 +764,7 @@ mod tests {
         assert!(!old.exists());
         assert_eq!(proxies.refused("files"), []);
 
-        // What was refused is known after the server has ended, and counted on when it starts again.
+        // The refusals are known after the server has ended, and counting continues when it starts again.
         ask(&new.join(EGRESS_SOCKET), request, None).await;
         drop(present);
         assert!(!new.exists());
@@ -789,7 +789,7 @@ mod tests {
 
     #[tokio::test]
     async fn name_does_not_lead_to_the_network_address_of_this_machine() {
-        // The address of the card that leads outside. Nothing is sent.
+        // The address of the network card that leads outside. Nothing is sent.
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         let own = match socket.connect("192.0.2.1:9") {
             Ok(()) => socket.local_addr().unwrap().ip(),

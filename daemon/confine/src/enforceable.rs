@@ -14,7 +14,7 @@ use super::{
 pub(super) const LANDLOCK_WITH_SCOPES: u32 = 6;
 const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
 
-/// Refuses a server that a container engine runs outside of this process tree.
+/// Refuses a server that a container engine runs outside this process tree.
 pub(super) fn refuse_container_engine(program: &Path) -> Result<(), ConfineError> {
     match kind_of(program) {
         ProgramKind::Containers => Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into())),
@@ -22,7 +22,7 @@ pub(super) fn refuse_container_engine(program: &Path) -> Result<(), ConfineError
     }
 }
 
-/// Refuses a sandbox of which no layer can be had, or not its list of hosts.
+/// Refuses a sandbox if no layer of it is available, or if its host list cannot be enforced.
 pub(super) fn refuse_unenforceable(
     sandbox: &ServerSandbox,
     support: &SandboxSupport,
@@ -58,7 +58,7 @@ pub(super) fn refuse_unenforceable(
     Ok(())
 }
 
-/// Without a list of processes of its own, a server can leave its process tree and is measured no more.
+/// Without its own list of processes, a server can leave its process tree and is no longer measured.
 pub(super) fn refuse_unenforceable_limits(
     sandbox: &ServerSandbox,
     support: &SandboxSupport,

@@ -1,10 +1,10 @@
-//! Where the granted paths of each server led when the server first got them.
+//! The paths to which each server's grants led when the server first got them.
 //!
-//! A link that appears later, or that leads elsewhere later, could have been made by any program that the user runs: the
-//! server is not started until the user has written the new target into the entry. A change of `read` or `write` in the
-//! entry grants everything in it anew.
+//! Any program that the user runs could have made a link that appears later, or that leads elsewhere later: the server
+//! is not started until the user has written the new target into the entry. If the user changes `read` or `write` in
+//! the entry, everything in it is granted again.
 //!
-//! Invariant: what was recorded is never replaced because a path leads elsewhere.
+//! Invariant: a recorded path is never replaced because it leads elsewhere.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use tracing::warn;
 
 use super::{granted_paths::GrantedPath, plan::ConfineError};
 
-/// A record that grows longer begins anew.
+/// A record that grows beyond this size starts over.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 
 /// The record of all servers, in a file. Cheap to clone.
@@ -35,7 +35,7 @@ pub struct GrantRecord {
 /// The content of the file.
 #[derive(Default, Deserialize, Serialize)]
 struct RecordedGrants {
-    /// By server and the grants of its entry: each granted path and where it led.
+    /// Keyed by the server and its entry's grants: each granted path and where it led.
     entries: BTreeMap<String, BTreeMap<PathBuf, PathBuf>>,
 }
 
@@ -48,7 +48,7 @@ impl GrantRecord {
     }
 
     /// Refuses a path of a server that led elsewhere when it was recorded. `granted` are the keys and paths of the entry.
-    /// Blocks on the disk. A record that cannot be read is a line in the log.
+    /// Blocks on the disk. A failure to read the record is logged.
     pub(super) fn check(
         &self,
         identity: &str,
@@ -63,7 +63,7 @@ impl GrantRecord {
         }
     }
 
-    /// Like [`Self::check`], and records where the other paths lead. A record that cannot be written is a line in the log.
+    /// Like [`Self::check`], and records where the other paths lead. A failure to write the record is logged.
     pub(super) fn check_and_record(
         &self,
         identity: &str,

@@ -2,7 +2,7 @@
 //! server starts. The process that becomes the server verifies that it got these objects (`confined_process`).
 //!
 //! A link in a folder that a server may change is a decision of that server. The write access of all entries is judged
-//! together: a link that one server made must not lead another one elsewhere.
+//! together: a link made by one server must not lead another server elsewhere.
 //!
 //! Invariant: after a path was resolved here, nothing resolves it again to decide or to grant.
 
@@ -20,8 +20,8 @@ use super::{plan::ConfineError, program_files::SYSTEM_FOLDERS};
 /// A file or folder that a server gets.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct GrantedPath {
-    /// Where the server sees it: the path as the entry or the program names it, or the real one if it is written with `..`
-    /// or leads through a link of the system.
+    /// The path at which the server sees it: as the entry or the program names it, or the real path if the name
+    /// contains `..` or leads through a system link.
     pub(super) at: PathBuf,
     /// The path without links.
     pub(super) real: PathBuf,
@@ -50,8 +50,7 @@ pub struct ChangeableLink<'a> {
     pub grant: &'a WriteGrant,
 }
 
-/// The first link on the way of a granted path that a server may change, and that leads out of what this server may
-/// change anyway.
+/// The first changeable link of a granted path that leads out of the folders that this server may change anyway.
 pub fn changeable_link<'a>(
     links: &'a [FollowedLink],
     real: &Path,
@@ -65,7 +64,7 @@ pub fn changeable_link<'a>(
                 .map(move |grant| ChangeableLink { link, grant })
         })
         .find(|found| {
-            // The folder itself can be replaced only by who may change the one around it.
+            // Replacing the folder itself needs write access to its parent.
             let at = &found.link.at;
             let folder = &found.grant.folder;
             at != folder && at.starts_with(folder) && !real.starts_with(folder)
@@ -80,8 +79,8 @@ impl GrantedPath {
         };
         let resolved = resolve(at).map_err(failed)?;
         let identity = identify_object(&resolved.real).map_err(failed)?;
-        // A mount is at a path without `.` and `..`, and behind a link `..` is another folder than it seems. Links of the
-        // system, such as /lib, are links in a sandbox, too.
+        // A mount is at a path without `.` and `..`, and behind a link `..` is not the folder that it seems. System
+        // links, such as /lib, are links in a sandbox, too.
         let has_parent = at.components().any(|part| part == Component::ParentDir);
         let is_of_system = |link: &FollowedLink| {
             let mut folders = SYSTEM_FOLDERS.iter();
@@ -105,8 +104,7 @@ impl GrantedPath {
         paths.iter().map(|path| Self::resolve(path)).collect()
     }
 
-    /// Refuses a path that a server could lead elsewhere. `leads_inside` says of a real path that this server has it
-    /// anyway.
+    /// Refuses a path that a server could redirect. `leads_inside` is true for a real path that this server has anyway.
     pub(super) fn refuse_changeable(
         &self,
         write: &[WriteGrant],
@@ -130,8 +128,8 @@ impl GrantedPath {
         }
     }
 
-    /// Where the server sees it, if it lies in another granted folder: behind the links in that folder, which are seen
-    /// there, too.
+    /// Sets the path at which the server sees it, if it lies in another granted folder: behind the links in that
+    /// folder, which are visible there, too.
     pub(super) fn place_inside(&mut self, others: &[Self]) {
         let around = others.iter().filter(|other| {
             self.at != other.at
@@ -146,13 +144,13 @@ impl GrantedPath {
         }
     }
 
-    /// Whether either of its paths is `path` or above it.
+    /// True if either of its paths is `path` or above it.
     pub(super) fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.at) || path.starts_with(&self.real)
     }
 }
 
-// Links of Unix: there is no sandbox of servers on Windows.
+// Unix links: there is no server sandbox on Windows.
 #[cfg(all(test, unix))]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
@@ -195,7 +193,7 @@ mod tests {
         let bin = Path::new("/bin");
         let of_system = GrantedPath::resolve(bin).unwrap();
         assert_eq!(of_system.at, bin.canonicalize().unwrap());
-        // What the entry grants anyway.
+        // A path that the entry grants anyway.
         let granted = |path: &Path| path == home.join(".ssh");
         let docs = GrantedPath::resolve(&home.join("proj/docs")).unwrap();
         docs.refuse_changeable(&write, granted).unwrap();

@@ -1,4 +1,4 @@
-//! The paths that a sandbox must not contain: muxd's own.
+//! muxd's own paths, which a sandbox must not contain.
 
 use std::{
     collections::BTreeMap,
@@ -15,12 +15,12 @@ use super::{
     program_files::SYSTEM_FOLDERS,
 };
 
-/// A folder that is covered by an empty one.
+/// A folder that an empty folder covers.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct HiddenPath {
-    /// Where the server would see it.
+    /// The path at which the server would see it.
     pub(super) at: PathBuf,
-    /// What the server must not see there.
+    /// The folder that the server must not see there.
     pub(super) identity: Option<FileIdentity>,
 }
 
@@ -28,7 +28,7 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// What a server is granted, as far as that decides what is hidden.
+/// A server's grants, as far as they decide what is hidden.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GrantsAroundOwn<'a> {
     pub(super) read: &'a [GrantedPath],
@@ -37,7 +37,7 @@ pub(super) struct GrantsAroundOwn<'a> {
     pub(super) program: &'a [GrantedPath],
 }
 
-/// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
+/// muxd's folders that have to be hidden from a server whose entry grants reading a folder around them.
 pub(super) fn hidden_paths(
     grants: GrantsAroundOwn<'_>,
     dirs: &SandboxDirs,
@@ -65,7 +65,7 @@ pub(super) fn hidden_paths(
         }
         let is_above =
             |granted: &&GrantedPath| granted.contains(own) || granted.contains(&own_real);
-        // A mount protects itself, and not the folders above it, which the server could move away.
+        // A mount protects itself, but not the folders above it, which the server could move away.
         if let Some(granted) = write.iter().find(is_above) {
             return Err(ConfineError::BadPath(format!(
                 "{} contains {}, which is muxd's own: the server could replace it; grant folders beside it in sandbox.write",
@@ -98,8 +98,8 @@ pub(super) fn hidden_paths(
     Ok(hidden.into_values().collect())
 }
 
-/// The folder to hide of muxd's own path, below a folder that the server sees at `at`. A file is replaced when it is
-/// written, which would remove what covered it: its folder is hidden.
+/// The folder to hide for one of muxd's own paths, below a folder that the server sees at `at`. For a file this is its
+/// folder: writing replaces the file, which would remove a cover on the file itself.
 fn hidden_below(at: &Path, granted: &Path, own: &Path) -> Result<Option<HiddenPath>, ConfineError> {
     let folder = match own.is_dir() {
         true => own,
@@ -113,7 +113,7 @@ fn hidden_below(at: &Path, granted: &Path, own: &Path) -> Result<Option<HiddenPa
         ))),
         Ok(below) => Ok(Some(HiddenPath {
             at: at.join(below),
-            // What does not exist yet needs no cover now, and is created in the cover later.
+            // A path that does not exist yet needs no cover now, and is created in the cover later.
             identity: identify_object(folder).ok(),
         })),
         // The folder contains the granted path, which does not contain the file.

@@ -1,4 +1,4 @@
-//! What this machine can enforce.
+//! The enforcement that this machine offers.
 
 use std::{
     env,
@@ -10,35 +10,35 @@ use mux_keeper::{SpawnSpec, TreeLimits};
 
 use super::{system_facts::SystemFacts, user_scope::UserScopes};
 
-/// The layers that can be had here.
+/// The layers that are available here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SandboxSupport {
     pub bubblewrap: Bubblewrap,
-    /// The user's systemd, if it can limit what it starts.
+    /// The user's systemd, if it can limit the processes that it starts.
     pub scopes: Option<UserScopes>,
     /// The version of Landlock; 0 if there is none.
     pub landlock: u32,
     /// The kernel has system call filters.
     pub seccomp: bool,
-    /// Limits on the number of processes count: the kernel exempts root.
+    /// Limits on the number of processes work: the kernel exempts root from them.
     pub counts_processes: bool,
     /// macOS's `sandbox-exec`.
     pub seatbelt: bool,
 }
 
-/// Whether bubblewrap can create namespaces here.
+/// The ability of bubblewrap to create namespaces here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Bubblewrap {
-    /// It can, and this is its file.
+    /// bubblewrap works. Contains the program's file.
     Works(PathBuf),
     #[default]
     NotInstalled,
-    /// It is installed, and the system forbids it.
+    /// Installed, but the system forbids it.
     Forbidden,
 }
 
 impl Bubblewrap {
-    /// Its file, if it works.
+    /// bubblewrap's file, if it works.
     pub fn program(&self) -> Option<&Path> {
         match self {
             Self::Works(program) => Some(program),
@@ -50,7 +50,7 @@ impl Bubblewrap {
         self.program().is_some()
     }
 
-    /// What a user can do to make it work.
+    /// Tells the user how to make it work.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::Forbidden => SystemFacts::read(Path::new("/")).namespace_remedy(),
@@ -60,8 +60,8 @@ impl Bubblewrap {
 }
 
 impl SandboxSupport {
-    /// Finds bubblewrap in the daemon's own `PATH`, and the command that tries it: user namespaces may be forbidden
-    /// here. It works if that ends with 0.
+    /// Finds bubblewrap in the daemon's own `PATH`, and returns a command that tries it, because user namespaces may be
+    /// forbidden here. Exit code 0 means that it works.
     pub fn bubblewrap_trial() -> Option<SpawnSpec> {
         if !cfg!(target_os = "linux") {
             return None;
@@ -80,7 +80,7 @@ impl SandboxSupport {
         })
     }
 
-    /// The user's systemd, whose [`UserScopes::trial`] tells whether it can limit what it starts.
+    /// The user's systemd, whose [`UserScopes::trial`] tells whether it can limit the processes that it starts.
     pub fn find_scopes() -> Option<UserScopes> {
         match cfg!(target_os = "linux") {
             true => UserScopes::find(&search_path()),
@@ -88,7 +88,7 @@ impl SandboxSupport {
         }
     }
 
-    /// `bubblewrap` and `scopes` are what their trials have shown.
+    /// `bubblewrap` and `scopes` are the results of their trials.
     pub fn of(bubblewrap: Bubblewrap, scopes: Option<UserScopes>) -> Self {
         Self {
             bubblewrap,
@@ -109,7 +109,7 @@ impl SandboxSupport {
         }
     }
 
-    /// Whether nothing is missing that the user might install.
+    /// True if nothing is missing that the user might install.
     pub fn is_complete(&self) -> bool {
         self.bubblewrap.works() || self.seatbelt
     }
@@ -134,7 +134,7 @@ impl SandboxSupport {
         if self.seccomp {
             layers.push("seccomp");
         }
-        // A server that sees other processes can leave the tree that is measured.
+        // A server that sees other processes can leave the measured tree.
         if self.bubblewrap.works() {
             layers.push("limits");
             if self.running_scopes().is_some() {

@@ -1,10 +1,12 @@
 //! Changes modes, owners, times and extended attributes for a server without namespaces, and watches files for it.
 //!
-//! Landlock has no rights for these calls: without a file system of its own, a server could make them for any file of the
-//! user. So they are notified to this process, which opens the file that is meant, looks where it is, and makes the call
-//! itself with what it has opened. The server's own call is never made: it could mean another file by then.
+//! Landlock has no rights for these calls: without its own file system, a server could make them for any file of the
+//! user. So the kernel reports them to this process, which opens the file in question, checks where it is, and makes
+//! the call itself on the opened file. The server's own call is never made: its path could lead to another file by
+//! then.
 //!
-//! Invariant: what is changed lies in a folder that the server may change, and what is watched in one that it may read.
+//! Invariant: a changed file lies in a folder that the server may change, and a watched file in a folder that it may
+//! read.
 
 use std::{
     ffi::{CString, OsStr},
@@ -31,10 +33,10 @@ use super::notified_server::{
     argument, copy_descriptor, next_call, process_of, read_memory, read_string,
 };
 
-/// As the kernel limits them.
+/// The kernel's limit.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// The files and folders of a server, open: they stay the same wherever they are moved.
+/// A server's files and folders, kept open: they stay the same wherever they are moved.
 #[derive(Debug)]
 pub(super) struct BrokeredFolders {
     pub(super) read: Vec<File>,
@@ -46,16 +48,17 @@ pub(super) struct BrokeredFolders {
 enum FileArgument {
     /// A path in this argument, relative to the working directory. Links are followed.
     Path(usize),
-    /// The same, and a link is meant itself.
+    /// The same, but a link is not followed.
     Link(usize),
     /// The descriptor in this argument.
     Descriptor(usize),
-    /// A path behind the folder that it is relative to, with flags in the second argument, if any.
+    /// A path with the folder to which it is relative in the argument before it, and flags in the second argument, if
+    /// any.
     At(usize, Option<usize>),
 }
 use FileArgument::{At, Descriptor, Link};
 
-/// What a call does with the file.
+/// The operation of a call on the file.
 #[derive(Clone, Copy)]
 enum FileChange {
     /// The argument has the mode.
@@ -67,7 +70,7 @@ enum FileChange {
     /// The argument points to the name. Value, length and flags are in the next ones.
     SetAttribute(usize),
     RemoveAttribute(usize),
-    /// The descriptor of the watch is the first argument, its events are in the third.
+    /// The descriptor of the watch is the first argument, its events are the third.
     Watch,
 }
 
@@ -122,7 +125,7 @@ const BROKERED_CALLS: &[(c_long, FileArgument, FileChange)] = &[
     ),
 ];
 
-/// Those that newer processors do without.
+/// Calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD_BROKERED_CALLS: &[(c_long, FileArgument, FileChange)] = &[
     (libc::SYS_chmod, FileArgument::Path(0), FileChange::Mode(1)),
@@ -155,11 +158,11 @@ pub(super) fn brokered_calls() -> Vec<i64> {
     all_calls().map(|(call, ..)| *call).collect()
 }
 
-/// Answers calls until no process of the server is left.
+/// Answers calls until the server has no process left.
 pub(super) fn answer_calls(listener: &OwnedFd, folders: &BrokeredFolders) {
     while let Some(call) = next_call(listener) {
         let result = make_call(listener, &call, folders);
-        // Its process may have been killed meanwhile.
+        // The calling process may have been killed meanwhile.
         answer_call(listener, &call, result).ok();
     }
 }
@@ -193,7 +196,7 @@ fn make_call(
     }
 }
 
-/// Opens the file that a call means, without any right to its content.
+/// Opens the file that a call names, without access to its content.
 fn open_object(
     call: &CallNotification,
     file: FileArgument,
@@ -218,7 +221,7 @@ fn open_object(
             let flags = flags.map_or(0, int);
             let pointer = argument(call, index);
             let path = match pointer {
-                // The descriptor itself is meant, as by `futimens`.
+                // The descriptor itself is the target, as for `futimens`.
                 0 => PathBuf::new(),
                 pointer => read_path(call, pointer)?,
             };
@@ -255,7 +258,7 @@ fn read_path(call: &CallNotification, pointer: u64) -> Result<PathBuf, Errno> {
     Ok(PathBuf::from(OsStr::from_bytes(&text)))
 }
 
-/// The path as the calling process means it: `/proc/self` is another process here.
+/// The path as the calling process sees it: `/proc/self` is a different process here.
 fn of_process(call: &CallNotification, path: &Path) -> Result<PathBuf, Errno> {
     for own in ["/proc/self", "/proc/thread-self"] {
         if let Ok(rest) = path.strip_prefix(own) {
@@ -266,11 +269,11 @@ fn of_process(call: &CallNotification, path: &Path) -> Result<PathBuf, Errno> {
     Ok(path.to_owned())
 }
 
-/// What is done with the file, read from the memory of the calling process.
+/// An operation on the file, read from the memory of the calling process.
 enum FileOperation {
     Mode(u32),
     Owner(u32, u32),
-    /// `None` is now.
+    /// `None` means now.
     Times(Option<[libc::timespec; 2]>),
     SetAttribute {
         name: CString,
@@ -317,7 +320,7 @@ impl FileOperation {
             FileChange::RemoveAttribute(index) => Self::RemoveAttribute { name: name(index)? },
             FileChange::Watch => Self::Watch {
                 watches: copy_descriptor(call, word(0) as i32).ok_or(Errno::EBADF)?,
-                // The link is opened itself already.
+                // The link itself is already open.
                 events: word(2) & !libc::IN_DONT_FOLLOW,
             },
         })
@@ -388,7 +391,7 @@ fn read_times(
     match (form, words.as_slice()) {
         (TimeForm::Seconds, [access, change]) => Ok(Some([time(*access, 0), time(*change, 0)])),
         (TimeForm::Microseconds, [access, micros, change, change_micros]) => {
-            // A value that is out of range must not become one that means "now".
+            // An out-of-range value must not become the value for "now".
             let nanos = |micros: i64| match (0..1_000_000).contains(&micros) {
                 true => Ok(micros * 1000),
                 false => Err(Errno::EINVAL),

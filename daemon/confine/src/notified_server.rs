@@ -1,6 +1,6 @@
 //! A server whose process notifies this one of some of its system calls.
 //!
-//! The server is a child, because a process may read the memory of its descendants only where Yama is in force.
+//! The server is a child, because a process may read the memory of its descendants only, if Yama is enabled.
 //!
 //! Invariant: the server's exit is this process's exit, and its pipes close with the server.
 
@@ -31,14 +31,14 @@ use nix::{
 
 use super::confined_process::{close_on_exec_above_standard, set_termination};
 
-/// The longest path that the kernel takes.
+/// The longest path that the kernel accepts.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The child's way to hand its listener over.
+/// The socket over which the child hands its listener to its parent.
 pub(super) struct ListenerHandover(UnixStream);
 
 impl ListenerHandover {
-    /// Has the calling thread, and everything that it starts, notify of these calls.
+    /// Makes the calling thread, and everything that it starts, notify of these calls.
     pub(super) fn notify_of(self, calls: &[i64]) -> Result<(), String> {
         let filter =
             notifying_filter(calls).ok_or("there is no system call filter for this processor")?;
@@ -80,7 +80,7 @@ pub(super) fn run_notified(
     drop(far);
     // Processes that the server leaves behind stay descendants, whose memory may be read.
     prctl::set_child_subreaper(true).map_err(|error| format!("cannot adopt processes: {error}"))?;
-    // The server decides when it ends, and this process tells with which code.
+    // The server decides when it ends, and this process reports its exit code.
     set_termination(SigHandler::SigIgn)?;
     release_standard_streams();
     if let Some(listener) = receive_listener(&near) {
@@ -120,13 +120,13 @@ fn release_standard_streams() {
     }
 }
 
-/// Ends as the server did.
+/// Ends this process by the signal that ended the server.
 fn die_of(signal: Signal) {
     set_termination(SigHandler::SigDfl).ok();
     kill(Pid::this(), signal).ok();
 }
 
-/// The next call. `None` once no process of the server is left.
+/// The next call. `None` once the server has no process left.
 pub(super) fn next_call(listener: &OwnedFd) -> Option<CallNotification> {
     loop {
         match receive_notification(listener) {
@@ -138,7 +138,7 @@ pub(super) fn next_call(listener: &OwnedFd) -> Option<CallNotification> {
     }
 }
 
-/// Whether no process is left that could notify.
+/// True if no process is left that could notify.
 fn has_ended(listener: &OwnedFd) -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::os::fd::AsFd as _;

@@ -1,4 +1,4 @@
-//! The file into which `muxd observe` writes what a server did.
+//! The file into which `muxd observe` writes a server's operations.
 //!
 //! Invariant: a line is written whole, by one write at the end of the file, because several processes share it.
 
@@ -11,7 +11,7 @@ use std::{
 
 use super::observation::ObservedAction;
 
-/// How many things are recorded of one process tree. A sandbox for more is not to be suggested anyway.
+/// How many operations of one process tree are recorded. No useful sandbox could be suggested for more.
 const MAX_OBSERVATIONS: usize = 20_000;
 
 /// The file with the observations of a server.

@@ -1,4 +1,4 @@
-//! How a server is started without a sandbox in order to be observed, and what its observations suggest.
+//! Starts a server without a sandbox to observe it, and suggests a sandbox from the observations.
 //!
 //! Invariant: an observed server fetches packages into the cache that its sandbox will have.
 
@@ -20,9 +20,9 @@ use super::{
     user_scope::RUNTIME_DIR_VARIABLE,
 };
 
-/// The name of the file with what an observed server did.
+/// The file name of an observed server's record.
 const OBSERVATION_FILE: &str = "observed.jsonl";
-/// Folders of which a sandbox has its own.
+/// Folders that each sandbox replaces with its own.
 const TEMPORARY_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// The command that starts a server without a sandbox and records what it does.
@@ -31,12 +31,12 @@ pub struct ObservedCommand {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
-    /// What the suggestion needs besides the observations.
+    /// The facts that the suggestion needs besides the observations.
     server: ObservedServer,
 }
 
-/// Turns a server's command into one that is observed in `folder`, where its proxy listens, too. Creates the server's
-/// folders.
+/// Turns a server's command into a command that is observed in `folder`, where its proxy listens, too. Creates the
+/// server's folders.
 pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedCommand, ConfineError> {
     if !cfg!(target_os = "linux") {
         return Err(ConfineError::Unenforceable(
@@ -90,8 +90,8 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
 }
 
 impl ObservedCommand {
-    /// The sandbox in which the server would have worked. `folder` is that of [`observe`], and `hosts` those that its
-    /// proxy was asked for.
+    /// The sandbox in which the server would have worked. `folder` is the folder of [`observe`], and `hosts` are the
+    /// hosts for which its proxy was asked.
     pub fn suggested_sandbox(
         &self,
         folder: &Path,
@@ -102,8 +102,8 @@ impl ObservedCommand {
     }
 }
 
-/// The existing absolute paths that an entry names: in its arguments, also after `=`, in its variables, and as its
-/// working directory.
+/// The existing absolute paths in an entry: in its arguments (also after `=`), in its variables, and as its working
+/// directory.
 fn named_paths(args: &[OsString], env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
     let values = env.iter().map(|(_, value)| value.as_os_str());
     let words = args.iter().map(OsString::as_os_str).chain(values);

@@ -1,12 +1,13 @@
 //! `muxd observe PLAN PROGRAM ARGS…`: the process that starts a server without a sandbox and records what it asks the
 //! kernel for.
 //!
-//! The server's calls with paths and addresses are notified by seccomp (`notified_server`), recorded, and continued.
+//! seccomp notifies this process of the server's calls with paths and addresses (`notified_server`), which are recorded
+//! and continued.
 //!
-//! This protects from nothing. A call is always let through, and its path is read from the server's memory before the
-//! kernel reads it: a server that wants to deceive can change it in between, and can do its work by calls that are not
-//! observed. What is recorded is what an honest server does, so that only a server that is trusted without a sandbox
-//! may be observed.
+//! This protects against nothing. A call is always let through, and its path is read from the server's memory before
+//! the kernel reads it: a server that wants to deceive can change it in between, and can do its work by calls that are
+//! not observed. The record is complete only for an honest server, so observe only a server that you trust without a
+//! sandbox.
 
 use std::{
     convert::Infallible,
@@ -47,9 +48,9 @@ use super::{
     server_environment::proxy_variables,
 };
 
-/// A Unix socket's address is the longest.
+/// A Unix socket's address is the longest kind.
 const MAX_ADDRESS_BYTES: usize = 128;
-/// Folders whose files are made by the kernel.
+/// Folders whose files the kernel makes.
 const KERNEL_FOLDERS: &[&str] = &["/proc", "/sys", "/dev"];
 
 /// Starts the server. `args` are those after `observe`. Returns with the server's exit code.
@@ -107,12 +108,12 @@ fn become_server(
     ))
 }
 
-/// Where a call has its path.
+/// The argument that holds a call's path.
 #[derive(Clone, Copy)]
 enum PathAt {
     /// Relative to the working directory.
     Cwd(usize),
-    /// The argument before it is the directory that it is relative to.
+    /// Relative to the directory in the argument before it.
     Dir(usize),
 }
 use PathAt::{Cwd, Dir};
@@ -122,12 +123,12 @@ use PathAt::{Cwd, Dir};
 enum CallAccess {
     Look,
     Read,
-    /// Changes what exists.
+    /// Changes an existing file.
     Change,
     Create,
     /// As the flags in this argument say.
     Open(usize),
-    /// As the first word of the structure in this argument says.
+    /// As the first field of the structure in this argument says.
     OpenHow(usize),
 }
 
@@ -159,7 +160,7 @@ const PATH_CALLS: &[(c_long, PathAt, CallAccess)] = &[
     (libc::SYS_utimensat, Dir(1), CallAccess::Change),
 ];
 
-/// Those that newer processors do without.
+/// Calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD_PATH_CALLS: &[(c_long, PathAt, CallAccess)] = &[
     (libc::SYS_open, Cwd(0), CallAccess::Open(1)),
@@ -195,7 +196,7 @@ fn observed_calls() -> Vec<i64> {
     calls
 }
 
-/// Records until no process of the server is left.
+/// Records until the server has no process left.
 fn record_calls(listener: &OwnedFd, proxy_port: u16, mut record: ObservationFile) {
     while let Some(call) = next_call(listener) {
         let observed = observe_call(&call);
@@ -228,7 +229,7 @@ fn observe_call(call: &CallNotification) -> Vec<ObservedAction> {
                 .collect()
         }
         libc::SYS_listen => {
-            // The address of a Unix socket is not one of this kind.
+            // The address of a Unix socket does not parse as this type.
             let address =
                 own_socket(call).and_then(|socket| TcpListener::from(socket).local_addr().ok());
             let port = address.map(|address| ObservedAction::Listen(address.port()));
@@ -262,7 +263,7 @@ fn observe_path(
     let Some(text) = read_string(call.thread, pointer) else {
         return Some(vec![ObservedAction::Unreadable]);
     };
-    // The descriptor itself is meant.
+    // The descriptor itself is the target.
     if text.is_empty() {
         return None;
     }
@@ -354,7 +355,7 @@ fn observe_address(
         libc::AF_INET6 => Ipv6Addr::from(*tail.get(4..)?.first_chunk::<16>()?).into(),
         libc::AF_UNIX => {
             let path = rest.split(|byte| *byte == 0).next()?;
-            // Others have no path.
+            // Other addresses have no path.
             let path = Path::new(std::ffi::OsStr::from_bytes(path));
             if path.as_os_str().is_empty() {
                 return None;
@@ -387,7 +388,7 @@ fn observe_address(
         .then(|| ObservedAction::Connect(SocketAddr::new(ip.to_canonical(), port)))
 }
 
-/// A copy of the socket that a call is made with.
+/// A copy of the socket on which a call is made.
 fn own_socket(call: &CallNotification) -> Option<OwnedFd> {
     copy_descriptor(call, argument(call, 0) as i32)
 }

@@ -1,4 +1,5 @@
-//! What one server gets: decided from its entry, its program and the machine, before it starts.
+//! The files, network and limits that one server gets: decided from its entry, its program and the machine, before it
+//! starts.
 
 use std::{
     ffi::OsString,
@@ -27,7 +28,7 @@ use super::{
     user_scope::RUNTIME_DIR_VARIABLE,
 };
 
-/// Files in /etc that programs need, and that hold no secret.
+/// Files in /etc that programs need and that hold no secret.
 pub(super) const SYSTEM_FILES: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -62,17 +63,17 @@ const PLAIN_DEVICES: &[&str] = &[
     "/dev/urandom",
 ];
 
-/// Where the egress proxy's folder is inside a sandbox.
+/// The path of the egress proxy's folder inside a sandbox.
 const INNER_EGRESS_FOLDER: &str = "/dev/mux-egress";
-/// The name of its socket there.
+/// The name of the proxy's socket in that folder.
 pub(super) const EGRESS_SOCKET: &str = "proxy.sock";
 /// The port of the forwarder to it, inside the sandbox.
 pub(super) const FORWARDER_PORT: u16 = 3128;
 /// The maximum number of connections of one server through its egress proxy.
 pub(super) const MAX_EGRESS_CONNECTIONS: u32 = 64;
-/// The maximum number of further connections that are answered with that limit.
+/// The maximum number of further connections that get an answer naming that limit.
 pub(super) const MAX_EGRESS_REFUSALS: u32 = 8;
-/// The maximum number of connections that the forwarder carries to the proxy, so that the proxy can answer.
+/// The maximum number of connections that the forwarder carries to the proxy, which leaves the proxy room to answer.
 pub(super) const MAX_FORWARDED_CONNECTIONS: u32 = MAX_EGRESS_CONNECTIONS + MAX_EGRESS_REFUSALS;
 /// Processes of a sandbox that are not the server's: bubblewrap's two, and the forwarder.
 const OWN_PROCESSES: u32 = 3;
@@ -82,17 +83,17 @@ const FORWARDER_THREADS: u32 = 2 * MAX_FORWARDED_CONNECTIONS;
 /// The directories of a daemon that concern sandboxes.
 #[derive(Clone, Debug)]
 pub struct SandboxDirs {
-    /// For what servers keep, such as fetched packages: one folder for each server.
+    /// For servers' own data, such as fetched packages: one folder for each server.
     pub private: PathBuf,
     /// For the sockets of egress proxies.
     pub egress: PathBuf,
     /// Files and directories of muxd, which no sandbox contains.
     pub protected: Vec<PathBuf>,
-    /// Where granted paths led when a server first got them.
+    /// The record of where granted paths led when a server first got them.
     pub record: GrantRecord,
 }
 
-/// A server's command as its entry says, and what of the daemon concerns its start.
+/// A server's command from its entry, with the daemon's settings for its start.
 pub struct ServerCommand<'a> {
     /// A name for the server's own files.
     pub identity: &'a str,
@@ -122,8 +123,8 @@ impl ServerCommand<'_> {
         ProgramFiles::of(&self.program, &self.args, place, find)
     }
 
-    /// Its own folder in muxd's directories. What a server keeps belongs to its command, too: another server under the
-    /// name of a removed one must not run what that one has fetched or changed.
+    /// The server's own folder in muxd's directories. Its data belongs to its command, too: a new server with the name
+    /// of a removed server must not run what the removed server has fetched or changed.
     pub(super) fn private_folder(&self) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         let program = std::iter::once(self.program.as_os_str());
@@ -136,12 +137,12 @@ impl ServerCommand<'_> {
     }
 }
 
-/// What decides about a sandbox.
+/// Everything that a sandbox is derived from.
 pub struct ConfineInputs<'a> {
     pub command: ServerCommand<'a>,
     pub sandbox: &'a ServerSandbox,
     pub support: &'a SandboxSupport,
-    /// What other servers may change.
+    /// Other servers' write access.
     pub others: &'a [WriteGrant],
 }
 
@@ -152,15 +153,15 @@ pub struct ConfinedCommand {
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
     pub limits: TreeLimits,
-    /// The folder in which the egress proxy of this server has to listen, if it needs one.
+    /// The folder in which this server's egress proxy has to listen, if it needs a proxy.
     pub egress: Option<PathBuf>,
-    /// Its home, if that is an empty one which ends with it.
+    /// The server's home, if it is an empty folder that is discarded when the server ends.
     pub empty_home: Option<PathBuf>,
-    /// The folders of the user that it may change, without links.
+    /// The user's folders that it may change, without links.
     pub writes: Vec<PathBuf>,
 }
 
-/// Why a server cannot be started in its sandbox.
+/// The reason a server cannot be started in its sandbox.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConfineError {
     #[error("its sandbox cannot be enforced here: {0}")]
@@ -171,17 +172,17 @@ pub enum ConfineError {
     Failed(String),
 }
 
-/// What `muxd confine` does before it becomes the server.
+/// The steps of `muxd confine` before it becomes the server.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct ConfinementPlan {
     /// The process starts itself once more inside bubblewrap.
     pub(super) bubblewrap: Option<BubblewrapStart>,
-    /// Where the user's systemd is found, if it is asked for a scope.
+    /// The directory of the user's systemd, if it is asked for a scope.
     pub(super) runtime_dir: Option<PathBuf>,
     /// Folders of the system and of muxd.
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
-    /// What the entry and the program add, as objects: the server starts only if it gets these.
+    /// The files that the entry and the program add, as objects: the server starts only if it gets these.
     pub(super) granted_read: Vec<GrantedPath>,
     pub(super) granted_write: Vec<GrantedPath>,
     pub(super) hidden: Vec<HiddenPath>,
@@ -190,7 +191,7 @@ pub(super) struct ConfinementPlan {
     pub(super) memory: Option<u64>,
     /// Processes and threads of the user in this namespace.
     pub(super) processes: Option<u32>,
-    /// The server has namespaces of its own: it sees no process and no socket of others by a path.
+    /// The server has its own namespaces: it cannot see other processes, or their sockets by path.
     pub(super) own_namespaces: bool,
     /// Unix sockets may be opened.
     pub(super) unix_sockets: bool,
@@ -200,7 +201,8 @@ pub(super) struct ConfinementPlan {
 pub(super) struct BubblewrapStart {
     /// bubblewrap, perhaps in a scope of the user's systemd.
     pub(super) command: Vec<String>,
-    /// Its arguments. The server can read the command line of bubblewrap, which is not to tell it the user's folders.
+    /// bubblewrap's arguments, kept off its command line: the server can read that, and must not learn the user's
+    /// folders from it.
     pub(super) args: Vec<String>,
 }
 
@@ -213,26 +215,26 @@ pub(super) enum PlannedNetwork {
     Proxy(PathBuf),
 }
 
-/// The files that a server sees, before they are written in the terms of a layer.
+/// The files that a server sees, before they are translated for a layer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VisibleFiles {
-    /// Folders and files of the system; a link is repeated as one.
+    /// System folders and files. A link is repeated as a link.
     pub(super) system: Vec<SystemPath>,
     pub(super) read: Vec<VisiblePath>,
     pub(super) write: Vec<VisiblePath>,
-    /// The server's home, if it is an empty one.
+    /// The server's home, if it is an empty folder.
     pub(super) empty_home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
-    /// Hidden again: the folders of muxd that lie in a granted one.
+    /// muxd's folders that lie in a granted folder, hidden again.
     pub(super) hidden: Vec<PathBuf>,
-    /// The folder of the egress proxy, and where it is seen.
+    /// The folder of the egress proxy, and its path inside the sandbox.
     pub(super) egress: Option<(PathBuf, PathBuf)>,
     pub(super) has_network: bool,
     /// In bytes.
     pub(super) tmp_size: u64,
 }
 
-/// A file or folder, and where the server sees it.
+/// A file or folder, and the path at which the server sees it.
 #[derive(Clone, Debug)]
 pub(super) struct VisiblePath {
     pub(super) from: PathBuf,
@@ -273,34 +275,34 @@ pub(super) enum SystemPath {
 /// The size of a private /tmp, if the entry has no smaller limit of memory.
 const PRIVATE_TMP_BYTES: u64 = 256 << 20;
 
-/// What a sandbox grants in effect.
+/// The access that a sandbox grants in effect.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SandboxGrants {
     /// Files of the system.
     pub system: Vec<PathBuf>,
-    /// The server's program, with the package and the interpreter that it belongs to.
+    /// The server's program, with its package and its interpreter.
     pub program: Vec<PathBuf>,
-    /// Folders in muxd's directories that are this server's own, such as for the packages that it fetches.
+    /// This server's own folders in muxd's directories, such as the folder for the packages that it fetches.
     pub private: Vec<PathBuf>,
-    /// Its home is an empty one, and gone when it ends.
+    /// Set if its home is an empty folder that is gone when it ends.
     pub has_empty_home: bool,
 }
 
 /// The user's files in a sandbox.
 struct PlannedFiles {
-    /// What the entry grants.
+    /// The files that the entry grants.
     read: Vec<GrantedPath>,
     write: Vec<GrantedPath>,
     /// The files of the program.
     program: Vec<GrantedPath>,
     kind: Option<ProgramKind>,
     hidden: Vec<HiddenPath>,
-    /// The server's home, if nothing in it is granted as a whole: it is an empty one then.
+    /// The server's home, if it is an empty folder because the entry does not grant all of it.
     empty_home: Option<PathBuf>,
 }
 
 impl PlannedFiles {
-    /// Fails if the sandbox cannot be had. Reads the file system.
+    /// Fails if the sandbox is not available. Reads the file system.
     fn of(inputs: &ConfineInputs<'_>) -> Result<Self, ConfineError> {
         let ConfineInputs {
             command,
@@ -374,7 +376,7 @@ impl PlannedFiles {
     }
 }
 
-/// What the sandbox of a server would grant, or why it cannot be had. Reads the file system.
+/// The access that a server's sandbox would grant, or why the sandbox is not available. Reads the file system.
 pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
     let planned = PlannedFiles::of(inputs)?;
     let ServerCommand { identity, dirs, .. } = &inputs.command;
@@ -396,7 +398,8 @@ pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError>
     })
 }
 
-/// Turns a server's command into one that runs in its sandbox. Reads the file system, and creates the server's folders.
+/// Turns a server's command into a command that runs in its sandbox. Reads the file system, and creates the server's
+/// folders.
 pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineError> {
     let planned = PlannedFiles::of(&inputs)?;
     let ServerCommand { identity, dirs, .. } = &inputs.command;
@@ -504,7 +507,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
                 command: utf8_words(command)?,
                 args: utf8_words(bubblewrap::arguments(&visible))?,
             });
-            // The mounts say what is visible; this repeats what may be changed.
+            // The mounts decide which files are visible. This repeats which may be changed.
             plan.read = vec!["/".into()];
             plan.write = own;
             plan.write
@@ -512,10 +515,10 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             plan.write.extend(["/tmp".into(), "/dev".into()]);
             plan.write.extend(visible.empty_home);
             plan.own_namespaces = true;
-            // The network that it shares has abstract sockets, which older versions of Landlock do not close.
+            // The shared network has abstract sockets, which older versions of Landlock do not close.
             plan.unix_sockets =
                 plan.network != PlannedNetwork::Any || support.landlock >= LANDLOCK_WITH_SCOPES;
-            // Elsewhere it would count all processes of the user.
+            // Without namespaces the limit would count all processes of the user.
             plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
         }
         None => {
@@ -568,7 +571,7 @@ fn max_tasks(sandbox: &ServerSandbox) -> u32 {
 /// The folder is the same for all sessions of a server with these hosts, and for the next daemon.
 fn egress_folder(dirs: &SandboxDirs, identity: &str, sandbox: &ServerSandbox) -> PathBuf {
     let key = blake3::hash(format!("{identity} {}", sandbox.network).as_bytes()).to_hex();
-    // Short, because the path of a socket is limited.
+    // Short, because the length of a socket's path is limited.
     dirs.egress.join(&key[..16])
 }
 
@@ -606,7 +609,7 @@ pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
     made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 
-/// The paths of objects, and those to which they led when they were resolved.
+/// The paths of objects, and the paths to which they led when they were resolved.
 fn both_paths(granted: &[GrantedPath]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = granted
         .iter()
@@ -616,15 +619,15 @@ fn both_paths(granted: &[GrantedPath]) -> Vec<PathBuf> {
     paths
 }
 
-/// The paths, and those to which they lead. macOS's sandbox compares the latter, and `/tmp`, `/var` and `/etc` are links
-/// there.
+/// The paths, and the paths to which they lead. macOS's sandbox compares the latter, and `/tmp`, `/var` and `/etc` are
+/// links there.
 fn with_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     let targets = paths.iter().filter_map(|path| path.canonicalize().ok());
     let targets = targets.filter(|target| !paths.contains(target));
     paths.iter().cloned().chain(targets).collect()
 }
 
-// Paths of Unix: there is no sandbox of servers on Windows.
+// Unix paths: there is no server sandbox on Windows.
 #[cfg(all(test, unix))]
 mod tests;
 

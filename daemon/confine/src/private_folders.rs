@@ -1,4 +1,4 @@
-//! The folders in muxd's cache in which servers in a sandbox keep what they fetch: `SERVER/COMMAND/NAME`, one for each
+//! The folders in muxd's cache in which sandboxed servers keep fetched packages: `SERVER/COMMAND/NAME`, one for each
 //! command that a server has had.
 //!
 //! Invariant: a folder is deleted only while no server runs that could use it, and if none has used it for a long time.
@@ -15,12 +15,12 @@ use tracing::{debug, warn};
 
 use super::plan::{ConfineError, SandboxDirs, create};
 
-/// How long what a command has fetched is kept after its last start. Without a network it cannot fetch it again.
+/// How long a command's fetched packages are kept after its last start. Without a network it cannot fetch them again.
 const UNUSED_FOLDER_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// What is being deleted. Not the name of a server.
+/// The folder for files that are being deleted. Cannot be the name of a server.
 const DELETED_FOLDER: &str = ".deleted";
 
-/// A folder that is about to be used is not deleted.
+/// Guards changes to the folders: a folder that is about to be used must not be deleted.
 static CHANGES: Mutex<()> = Mutex::new(());
 
 /// Creates a folder of a command, and notes when the command was started.
@@ -37,8 +37,8 @@ fn set_last_start(command: &Path, time: SystemTime) -> io::Result<()> {
     File::open(command)?.set_modified(time)
 }
 
-/// Deletes the folders of commands that have not been started for 90 days. Must be called while no server runs that
-/// was started before this daemon. Takes as long as the files need.
+/// Deletes the folders of commands that have not been started for 90 days. Must be called while no server that was
+/// started before this daemon runs. Takes as long as the files need.
 pub fn delete_unused_private_folders(dirs: &SandboxDirs) {
     let deleted = dirs.private.join(DELETED_FOLDER);
     for command in children(&dirs.private)
@@ -75,12 +75,12 @@ fn is_unused(command: &Path) -> bool {
     let last_start = command
         .symlink_metadata()
         .and_then(|found| found.modified());
-    // A clock that was set back says nothing.
+    // A clock that was set back tells nothing.
     let age = last_start.ok().and_then(|start| start.elapsed().ok());
     age.is_some_and(|age| age > UNUSED_FOLDER_AGE)
 }
 
-/// The folders in a folder, which may be missing.
+/// The child folders of a folder, which may be missing.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

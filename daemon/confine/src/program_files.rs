@@ -1,11 +1,11 @@
-//! Which files a server's program consists of: its own, those of the interpreter that runs it, and of the package
-//! manager that starts it.
+//! The files of which a server's program consists: its own, those of its interpreter, and those of the package manager
+//! that starts it.
 //!
 //! Invariants:
 //!
 //! - The home directory itself, and what lies above it, is never part of a program, by whichever path it is reached.
-//! - What a server could have written, such as a link or the first line of a script, does not lead to files that it was
-//!   not granted.
+//! - A file that a server could have written, such as a link or the first line of a script, does not lead to files that
+//!   it was not granted.
 
 use std::{
     ffi::OsString,
@@ -48,7 +48,7 @@ const VERSION_MANAGERS: &[&str] = &[
     "anaconda3",
 ];
 
-/// What an installation has beside its `bin`: it is part of the program that lies there.
+/// Files that an installation has beside its `bin`. These mark the installation as part of the program in `bin`.
 const INSTALLATION_MARKS: &[&str] = &["pyvenv.cfg", "conda-meta", "lib/node_modules"];
 
 /// Programs whose first argument is a script. Pythons of a version have its number behind the name.
@@ -59,12 +59,12 @@ const SCRIPT_RUNNERS: &[&str] = &[
 /// Options that take the program from the command line, or from a module.
 const INLINE_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "--eval", "--print"];
 
-/// What starts the server, as far as that decides about its sandbox.
+/// The kind of program that starts the server, as far as it affects the sandbox.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ProgramKind {
-    /// npx, npm, pnpm, bunx: they fetch packages of npm.
+    /// npx, npm, pnpm, bunx: these fetch npm packages.
     Npm,
-    /// uvx, uv: they fetch packages of PyPI.
+    /// uvx, uv: these fetch PyPI packages.
     Uv,
     /// docker, podman: the server runs elsewhere.
     Containers,
@@ -79,7 +79,7 @@ pub(super) struct ProgramFiles {
     pub(super) escape: Option<EscapingFile>,
 }
 
-/// A file that a server may change, and where it leads outside of what this server was granted.
+/// A file that a server may change, and the path outside this server's grants to which it leads.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct EscapingFile {
     from: PathBuf,
@@ -98,18 +98,18 @@ impl EscapingFile {
     }
 }
 
-/// What servers get, as far as it decides which files of a program can be believed.
+/// The access of servers, as far as it decides which files of a program can be trusted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProgramGrants<'a> {
-    /// What the entry grants.
+    /// The paths that the entry grants.
     pub(super) read: &'a [GrantedPath],
     pub(super) write: &'a [GrantedPath],
-    /// What any server may change, this one included.
+    /// The paths that any server may change, this server included.
     pub(super) changeable: &'a [WriteGrant],
 }
 
 impl ProgramGrants<'_> {
-    /// Whether a file that a server may change can lead to `real`: the server was granted it, or no data is there.
+    /// True if a file that a server may change can lead to `real`: the server was granted it, or no data is there.
     pub(super) fn may_hold_program(&self, real: &Path, home: &Path) -> bool {
         let mut granted = self.read.iter().chain(self.write);
         is_system(real)
@@ -122,7 +122,7 @@ impl ProgramGrants<'_> {
         self.grant_that_changes(path).map(|grant| &*grant.folder)
     }
 
-    /// The write access to the file at `path`, by the path as it is written or by the real one.
+    /// The write access to the file at `path`, by the path as written or by the real path.
     fn grant_that_changes(&self, path: &Path) -> Option<&WriteGrant> {
         let real = path.parent().and_then(|parent| parent.canonicalize().ok());
         let real = real.map(|parent| parent.join(path.file_name().unwrap_or_default()));
@@ -135,7 +135,7 @@ impl ProgramGrants<'_> {
     }
 }
 
-/// What decides about the files of a program, besides its command.
+/// The facts that decide about a program's files, besides its command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProgramPlace<'a> {
     pub(super) home: &'a Path,
@@ -144,14 +144,14 @@ pub(super) struct ProgramPlace<'a> {
 }
 
 impl ProgramPlace<'_> {
-    /// Whether `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level
+    /// True if `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level
     /// folder.
     fn may_be_granted(&self, folder: &Path) -> bool {
         !is_home_or_top_level(folder, self.home) && folder != self.home.join(".local")
     }
 
-    /// Whether `mark` exists below `folder`, and is no decision of a server: a server that may change the mark, but not
-    /// the folder, would choose how much is granted.
+    /// True if `mark` exists below `folder` and no server could have put it there: a server that may change the mark,
+    /// but not the folder, would choose how much is granted.
     fn has_mark(&self, folder: &Path, mark: &str) -> bool {
         let path = folder.join(mark);
         let is_decision = self.grants.folder_that_changes(&path).is_some()
@@ -159,7 +159,7 @@ impl ProgramPlace<'_> {
         path.exists() && !is_decision
     }
 
-    /// Whether `prefix` is an installation of its own, such as a virtual environment or an unpacked Node.js.
+    /// True if `prefix` is a separate installation, such as a virtual environment or an unpacked Node.js.
     fn is_installation(&self, prefix: &Path) -> bool {
         let has_library = |name: &str| {
             let libraries = fs::read_dir(prefix.join("lib"))
@@ -176,7 +176,7 @@ impl ProgramPlace<'_> {
     }
 }
 
-/// The folder of a version manager in the home that holds `program`.
+/// The version manager's folder in the home that holds `program`.
 fn version_manager(home: &Path, program: &Path) -> Option<PathBuf> {
     let homes = [Some(home.to_owned()), home.canonicalize().ok()];
     let mut folders = VERSION_MANAGERS.iter().flat_map(|manager| {
@@ -215,7 +215,7 @@ impl ProgramFiles {
             let Some(interpreter) = interpreter(&program) else {
                 break;
             };
-            // A bare name is searched in the `PATH` of the entry, which the server does not choose.
+            // A bare name is searched for in the entry's `PATH`, which the server does not choose.
             if interpreter.is_absolute() && !files.may_lead(&program, &interpreter, place) {
                 break;
             }
@@ -246,7 +246,7 @@ impl ProgramFiles {
 
     fn add_program(&mut self, program: &Path, place: ProgramPlace<'_>) {
         self.add_one_program(program, place);
-        // Each link on the way has files of its own beside it, such as a virtual environment.
+        // Each link on the way has its own files beside it, such as a virtual environment.
         let mut link = program.to_owned();
         for _ in 0..MAX_INTERPRETERS {
             let Ok(target) = fs::read_link(&link) else {
@@ -266,8 +266,8 @@ impl ProgramFiles {
         }
     }
 
-    /// Whether `from` may decide that `to` is granted. A file that a server may change leads to what this server has
-    /// anyway, and nowhere else.
+    /// Returns true if `from` may decide that `to` is granted. A file that a server may change leads only to files that
+    /// this server has anyway.
     fn may_lead(&mut self, from: &Path, to: &Path, place: ProgramPlace<'_>) -> bool {
         let ProgramPlace { home, grants, .. } = place;
         let from = lexical_path(from);
@@ -322,13 +322,13 @@ impl ProgramFiles {
         self.read.push(program);
     }
 
-    /// The package that a script belongs to, or the folder that it is in.
+    /// Adds the package of a script, or the folder that it is in.
     fn add_project(&mut self, script: &Path, place: ProgramPlace<'_>) {
         let script = lexical_path(script);
         if is_system(&script) {
             return;
         }
-        // A server that may change the script could remove the marks near it, so that one farther away would count.
+        // A server that may change the script could remove the marks near it, and a mark farther away would count.
         let within = place.grants.folder_that_changes(&script);
         let marked = script.ancestors().skip(1).find(|folder| {
             place.may_be_granted(folder)
@@ -376,7 +376,7 @@ fn script_of<'a>(program: &Path, args: &'a [OsString]) -> Option<&'a Path> {
     None
 }
 
-/// What every sandbox has: folders that no user's data is in.
+/// Folders without users' data, which every sandbox has.
 pub(super) const SYSTEM_FOLDERS: &[&str] = &[
     "/usr",
     "/bin",
@@ -394,7 +394,7 @@ fn is_system(path: &Path) -> bool {
     SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
-/// Whether `folder` is the home or above it, or a top-level folder, by whichever path either is reached.
+/// True if `folder` is the home or above it, or a top-level folder, whichever path leads to it.
 pub(super) fn is_home_or_top_level(folder: &Path, home: &Path) -> bool {
     let homes = [Some(home.to_owned()), home.canonicalize().ok()];
     let folders = [Some(folder.to_owned()), folder.canonicalize().ok()];
@@ -422,7 +422,7 @@ fn base_of_venv(prefix: &Path) -> Option<PathBuf> {
     Path::new(home.trim()).parent().map(Path::to_owned)
 }
 
-/// The interpreter in the first line of a script; for `env`, the program that it looks for.
+/// The interpreter in the first line of a script. For `env` it is the program that `env` looks for.
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut start = [0; 256];
     let count = regular_file::open(program).ok()?.read(&mut start).ok()?;
@@ -441,7 +441,7 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
     Some(named.into())
 }
 
-// Programs, links and paths of Unix: there is no sandbox of servers on Windows.
+// Unix programs, links and paths: there is no server sandbox on Windows.
 #[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -521,7 +521,7 @@ mod tests {
             ["env", "py/3.12"]
         );
 
-        // A program in a folder of many stands for itself.
+        // A program in a folder of many programs is granted alone.
         for shared in [".local/bin/tool", ".cargo/bin/tool", "bin/tool"] {
             write(&home.join(shared), "");
             assert_eq!(granted(&home, &home.join(shared), &[]), [shared]);
@@ -537,7 +537,7 @@ mod tests {
             ),
             ["code/srv"]
         );
-        // A script in the home itself brings nothing else of the home.
+        // A script directly in the home adds nothing else of the home.
         write(&home.join("alone.py"), "");
         assert_eq!(
             granted(&home, Path::new("/usr/bin/python3"), &["alone.py"]),
@@ -570,7 +570,7 @@ mod tests {
         ] {
             assert_eq!(of(program, &args), ["private"], "{program} {args:?}");
         }
-        // A folder that has a `bin` is no installation yet.
+        // A `bin` alone does not make a folder an installation.
         write(&home.join("code/bin/server"), "");
         assert_eq!(
             granted(&home, &home.join("code/bin/server"), &[]),
@@ -631,7 +631,7 @@ mod tests {
         assert_eq!(escape("code/link", &[]), Some(secret.join("id")));
         // Unless the entry grants it.
         assert_eq!(escape("code/link", std::slice::from_ref(&secret)), None);
-        // A name is searched in PATH, which the server does not choose.
+        // A name is searched for in PATH, which the server does not choose.
         write(&home.join("code/named"), "#!/usr/bin/env ../.ssh/id\n");
         assert_eq!(escape("code/named", &[]), None);
     }

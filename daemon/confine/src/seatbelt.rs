@@ -1,4 +1,4 @@
-//! The profile of macOS's `sandbox-exec` for what a server gets. Pure; never run so far.
+//! The profile of macOS's `sandbox-exec` for a server's plan. Pure; never run so far.
 //!
 //! Invariant: the profile denies by default, and every path in it is quoted.
 
@@ -8,7 +8,7 @@ use mux_settings::SandboxNetwork;
 
 pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// What every program needs: the system's own files, and services without the user's data.
+/// The base that every program needs: the system's own files, and services without the user's data.
 const BASE: &str = "(version 1)
 (deny default)
 (import \"system.sb\")

@@ -1,4 +1,4 @@
-//! The variables of a server in its sandbox: where its package manager keeps what it fetches, and the proxy.
+//! The variables of a server in its sandbox: where its package manager keeps packages, and the proxy.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,12 +13,12 @@ use super::{
     program_files::ProgramKind,
 };
 
-/// Where a package manager keeps what it has fetched.
+/// The folder in which a package manager keeps the packages that it has fetched.
 pub(super) struct PackageCache {
     pub(super) folder: &'static str,
-    /// The variables that name the folder to it, or a folder within.
+    /// The variables that tell it this folder, or a folder within.
     variables: &'static [(&'static str, &'static str)],
-    /// Lets it use what it has, and its value.
+    /// The variable, with its value, that makes it use only packages that it has.
     offline: (&'static str, &'static str),
 }
 
@@ -31,7 +31,7 @@ pub(super) fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
         }),
         ProgramKind::Uv => Some(PackageCache {
             folder: "uv",
-            // It locks the folder of its tools, also if none is installed there.
+            // uv locks its tools folder even if no tool is installed there.
             variables: &[("UV_CACHE_DIR", "cache"), ("UV_TOOL_DIR", "tools")],
             offline: ("UV_OFFLINE", "1"),
         }),
@@ -39,8 +39,8 @@ pub(super) fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
     }
 }
 
-/// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
-/// a network nothing is fetched, and what was fetched before is used.
+/// A server's fetched packages stay its own: no other server may run them later. Without a network nothing is fetched,
+/// and packages fetched before are used.
 pub(super) fn set_package_caches(
     kind: Option<ProgramKind>,
     sandbox: &ServerSandbox,
@@ -65,7 +65,7 @@ pub(super) fn set_package_caches(
         set_default(env, cache.offline.0, cache.offline.1.as_ref());
     }
     if kind == Some(ProgramKind::Npm) {
-        // It asks for the latest version of npm, and writes about it into the server's log.
+        // npm checks for its latest version and writes about it into the server's log.
         set_default(env, "npm_config_update_notifier", "false".as_ref());
     }
     Ok(())

@@ -1,10 +1,10 @@
-//! The system calls that no MCP server has a use for, and that would help one to leave its sandbox.
+//! The system calls that no MCP server needs, and that would help a server to leave its sandbox.
 //!
-//! A server is a program that we do not know, so that everything else is allowed. Refused calls fail with EPERM, and
-//! with ENOSYS where programs then do without.
+//! A server is a program that we do not know, so everything else is allowed. Refused calls fail with EPERM, or with
+//! ENOSYS if programs then do without them.
 //!
-//! Invariant: no namespace, no mount, no look at other processes, no set-user-id file, and no socket of a family that is
-//! not listed here.
+//! Invariant: no namespace, no mount, no look at other processes, no set-user-id file, and no socket of an unlisted
+//! family.
 
 use mux_lockdown::syscall_filters::{
     BpfProgram, KERNEL_SURFACE_CALLS, MACHINE_CALLS, PROCESS_INSPECTION_CALLS, SYS_FCHMODAT2,
@@ -13,7 +13,7 @@ use mux_lockdown::syscall_filters::{
 };
 use nix::libc;
 
-/// Shared memory, messages and semaphores, which belong to a user and not to a process.
+/// Shared memory, messages and semaphores, which belong to a user, not to a process.
 const SHARED_OBJECT_CALLS: &[libc::c_long] = &[
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -26,7 +26,7 @@ const SHARED_OBJECT_CALLS: &[libc::c_long] = &[
     libc::SYS_semop,
     libc::SYS_semtimedop,
     libc::SYS_semctl,
-    // Message queues of POSIX.
+    // POSIX message queues.
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
@@ -37,7 +37,7 @@ const TERMINAL_REQUESTS: [u64; 2] = [0x5412, 0x541c];
 /// `FS_IOC_SETFLAGS`, its variant of 32 bits, and `FS_IOC_FSSETXATTR`: attributes of a file that is open for reading.
 const ATTRIBUTE_REQUESTS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
-/// Calls that `libc` does not know yet. New calls have the same number on every processor.
+/// Calls that `libc` does not know yet. New calls have the same number on every architecture.
 const SYS_STATMOUNT: libc::c_long = 457;
 const SYS_LISTMOUNT: libc::c_long = 458;
 const SYS_SETXATTRAT: libc::c_long = 463;
@@ -54,11 +54,11 @@ pub(super) struct FilterTerms {
     pub(super) internet: bool,
     /// Unix sockets.
     pub(super) unix: bool,
-    /// Whether the server has namespaces of its own, in which no process or shared memory of others is found.
+    /// Set if the server has its own namespaces, without other processes or their shared memory.
     pub(super) own_namespaces: bool,
 }
 
-/// The filters; `None` on an architecture that is not supported.
+/// The filters; `None` on an unsupported architecture.
 pub(super) fn filter_programs(terms: FilterTerms) -> Option<[BpfProgram; 2]> {
     let refuse = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
     let refused = compile_filter(
@@ -74,14 +74,13 @@ pub(super) fn filter_programs(terms: FilterTerms) -> Option<[BpfProgram; 2]> {
     Some([without_x32(refused), without_x32(absent)])
 }
 
-/// Calls for which programs have another way if the kernel does not know them. The flags of `clone3` are out of reach
-/// of a filter.
+/// Calls that programs replace with others if the kernel does not know them. A filter cannot see the flags of `clone3`.
 fn absent_calls(terms: FilterTerms) -> SyscallRules {
     let absent = [
         // Memory that no limit counts.
         libc::SYS_memfd_create,
         libc::SYS_memfd_secret,
-        // Its modes are in memory, out of reach of a filter.
+        // Its modes are in memory, where a filter cannot see them.
         libc::SYS_openat2,
         libc::SYS_shmget,
         libc::SYS_io_uring_setup,
@@ -89,7 +88,7 @@ fn absent_calls(terms: FilterTerms) -> SyscallRules {
         libc::SYS_io_uring_register,
         libc::SYS_clone3,
     ];
-    // Programs have the older calls for the same, which `metadata_broker` answers.
+    // Programs can use the older calls instead, which `metadata_broker` answers.
     let brokered: &[libc::c_long] = match terms.own_namespaces {
         true => &[],
         false => &[SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR],
@@ -98,8 +97,8 @@ fn absent_calls(terms: FilterTerms) -> SyscallRules {
     absent.map(|call| (*call, Vec::new())).collect()
 }
 
-/// Calls that set a mode, each with the argument that has it, and the one with the flags that say whether it counts.
-/// Those that change a mode may set the group's bit: folders that a group shares have it.
+/// Calls that set a mode, each with the argument that holds it, and the argument with the flags that say whether it
+/// counts. Calls that change a mode may set the group's bit, which folders shared by a group have.
 const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
     (libc::SYS_fchmod, 1, None),
     (libc::SYS_fchmodat, 2, None),
@@ -108,7 +107,7 @@ const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
     (libc::SYS_openat, 3, Some(2)),
 ];
 
-/// Those that newer processors do without.
+/// Calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
     (libc::SYS_chmod, 1, None),
@@ -119,7 +118,7 @@ const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[];
 
-/// Those of them that change the mode of what exists.
+/// The calls among them that change the mode of an existing file.
 const CHANGES_OF_MODE: &[libc::c_long] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -128,8 +127,8 @@ const CHANGES_OF_MODE: &[libc::c_long] = &[
     libc::SYS_chmod,
 ];
 
-/// A file with these bits runs with the rights of its owner or group, whoever starts it: outside of the sandbox, too. A
-/// server makes none with the owner's, and creates none with the group's.
+/// A file with these bits runs with the rights of its owner or group, whoever starts it, also outside the sandbox. A
+/// server cannot set the owner's bit, and cannot create a file with the group's bit.
 fn set_id_rules() -> Option<SyscallRules> {
     // `O_TMPFILE` without the bit of `O_DIRECTORY`, which is in it.
     const CREATES: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
@@ -149,7 +148,7 @@ fn set_id_rules() -> Option<SyscallRules> {
             let sets = has_bit(*mode, bit.into())?;
             match flags {
                 None => of_call.push(rule_with(&[sets])?),
-                // Without one of these flags the mode is not looked at, and may be anything.
+                // Without one of these flags the mode is ignored, and may be anything.
                 Some(flags) => {
                     for creates in CREATES {
                         let creates = has_bit(*flags, creates.unsigned_abs().into())?;
@@ -235,7 +234,7 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
         rules.insert(libc::SYS_prlimit64, vec![rule_with(&[other])?]);
     }
     if !terms.unix {
-        // Datagrams of one end of a pair can be sent to any socket that has a path. A raw socket is a datagram one here.
+        // Either end of a datagram pair can send to any socket that has a path. A raw socket is a datagram socket here.
         let mut datagrams = Vec::new();
         for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
             let kind = u64::from(kind.unsigned_abs());
@@ -279,7 +278,7 @@ mod tests {
     use super::*;
     use mux_lockdown::syscall_filters::apply_filter;
 
-    /// Runs `attempt` in a thread under the filters: they stay for good.
+    /// Runs `attempt` in a thread under the filters, because a thread cannot remove them.
     fn under<T: Send + 'static>(
         terms: FilterTerms,
         attempt: impl FnOnce() -> T + Send + 'static,

@@ -1,7 +1,7 @@
-//! The sandbox that an observed session would have worked in. Pure, but for what exists now.
+//! The sandbox in which an observed session would have worked. Pure, except that it checks which files exist now.
 //!
-//! Invariant: the home directory, what lies above it, a top-level folder, muxd's own directories and a place where
-//! secrets usually are is never suggested; it is named instead.
+//! Invariant: the home directory, what lies above it, a top-level folder, muxd's own directories and a path where
+//! secrets usually are is never suggested. A remark names it instead.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use super::{
     program_files::is_home_or_top_level,
 };
 
-/// A sandbox with more paths of one kind than this is given folders above them, where there are some.
+/// If a sandbox has more paths of one kind, folders above them replace them where possible.
 const MAX_SUGGESTED_PATHS: usize = 16;
 
 /// Files and folders of the home that hold credentials or the data of other programs.
@@ -48,7 +48,7 @@ const SECRET_PLACES: &[&str] = &[
     ".vault-token",
     ".zsh_history",
 ];
-/// The same, outside of the home.
+/// The same, outside the home.
 const SECRET_FILES: &[&str] = &["/etc/shadow", "/etc/gshadow", "/etc/sudoers"];
 /// Folders of the home whose folders belong to one program each.
 const SHARED_FOLDERS: &[&str] = &[
@@ -63,30 +63,30 @@ const SHARED_FOLDERS: &[&str] = &[
     "Library/Caches",
 ];
 
-/// What is known of an observed server besides what it did.
+/// The facts known about an observed server besides its observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObservedServer {
     pub(super) home: PathBuf,
     /// Paths that its entry names: arguments, values of variables, and the working directory.
     pub(super) named: Vec<PathBuf>,
-    /// What every sandbox of it has.
+    /// The program's files, which every sandbox of the server has.
     pub(super) program: Vec<PathBuf>,
-    /// Its own folders in muxd's directories.
+    /// The server's own folders in muxd's directories.
     pub(super) private: PathBuf,
     pub(super) protected: Vec<PathBuf>,
-    /// Folders for temporary files, which a sandbox has of its own.
+    /// Folders for temporary files, which each sandbox replaces with its own.
     pub(super) temporary: Vec<PathBuf>,
 }
 
-/// What a sandbox would have to grant.
+/// The access that a sandbox would have to grant.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SuggestedSandbox {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub network: SuggestedNetwork,
-    /// What was left out or is to be decided by the user, in sentences.
+    /// Sentences about paths that were left out or that the user has to decide.
     pub remarks: Vec<String>,
-    /// Whether a session was observed at all.
+    /// Set if a session was observed at all.
     pub observed: bool,
 }
 
@@ -95,7 +95,7 @@ pub enum SuggestedNetwork {
     #[default]
     None,
     Any,
-    /// Each with its port.
+    /// Hosts, each with its port.
     Hosts(Vec<String>),
 }
 
@@ -163,7 +163,7 @@ pub(super) fn suggest(
 
 type AccessedFiles = BTreeMap<PathBuf, (FileAccess, bool)>;
 
-/// The files that a sandbox has only if its entry grants them, each with the strongest access.
+/// The files that need a grant in the entry, each with its strongest access.
 fn relevant_files(
     observations: &BTreeSet<ObservedAction>,
     server: &ObservedServer,
@@ -220,7 +220,7 @@ fn remark_of_ungrantable(path: &Path, access: FileAccess, server: &ObservedServe
 }
 
 impl ObservedServer {
-    /// Whether a sandbox has this path whatever its entry grants, or never.
+    /// True if no grant matters for this path: every sandbox has it, or none.
     fn has_anyway(&self, path: &Path, access: FileAccess) -> bool {
         let is_below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
         let is_named = self.folder_named(path).is_some();
@@ -234,7 +234,7 @@ impl ObservedServer {
             && !is_named
             && !(path.starts_with(&self.home) && is_any_above(&self.temporary, &self.home));
         let is_above_program = self.program.iter().any(|own| own.starts_with(path));
-        // Node.js looks for one in all folders above a module.
+        // Node.js looks for this file in all folders above a module.
         let is_manifest_above = path.file_name().is_some_and(|name| name == "package.json")
             && path
                 .parent()
@@ -259,7 +259,7 @@ impl ObservedServer {
                 .iter()
                 .any(|shared| folder == self.home.join(shared))
             && self.secret_place(folder).is_none()
-            // A folder around them is allowed, and they are hidden in it; but that is the user's to say.
+            // A folder around them may be granted, and they are hidden in it. But that is the user's decision.
             && !self.protected.iter().any(|own| own.starts_with(folder))
     }
 
@@ -271,7 +271,7 @@ impl ObservedServer {
             .max_by_key(|named| named.components().count())
     }
 
-    /// The folder of the home that belongs to the program to which this path belongs.
+    /// The folder in the home that belongs to this path's program.
     fn folder_of_program(&self, path: &Path) -> Option<PathBuf> {
         let below = path.strip_prefix(&self.home).ok()?;
         let first = below.components().next()?;
@@ -307,7 +307,7 @@ impl ObservedServer {
         if is_folder && !is_write && self.may_be_granted(path) {
             return grant(path);
         }
-        // What is created or replaced is so in its folder; a file that is read has others beside it.
+        // Creating or replacing a file changes its folder. A file that is read usually has others beside it.
         if let Some(folder) = path.parent().filter(|folder| self.may_be_granted(folder))
             && access != FileAccess::Look
         {
@@ -334,12 +334,12 @@ fn paths_of(grants: &[SuggestedGrant], is_write: bool) -> Vec<PathBuf> {
     own.map(|grant| grant.path.clone()).collect()
 }
 
-/// Removes what lies in another one, and puts folders in place of many paths in them.
+/// Removes paths that lie in another path, and replaces many paths in one folder with the folder.
 fn reduce(paths: Vec<PathBuf>, server: &ObservedServer) -> Vec<PathBuf> {
     let without_inner = |paths: BTreeSet<PathBuf>| {
         let mut kept: Vec<PathBuf> = Vec::new();
         for path in paths {
-            // Sorted: what is above comes first.
+            // Sorted: parents come first.
             if !kept.iter().any(|above| path.starts_with(above)) {
                 kept.push(path);
             }

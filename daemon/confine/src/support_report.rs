@@ -1,4 +1,4 @@
-//! Which layers of the sandboxes of programs and servers this machine lacks, why, and what a user can do about it.
+//! The sandbox layers for programs and servers that this machine lacks, why, and what a user can do about it.
 //!
 //! Invariant: nothing is reported from the version of a system: each layer is tried, or asked of the kernel.
 
@@ -7,21 +7,21 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-/// What this machine enforces.
+/// The layers that this machine enforces.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SupportReport {
     /// The layers around a server in a sandbox.
     pub layers: Vec<&'static str>,
-    /// Whether a server with `sandbox = {}` starts.
+    /// Set if a server with `sandbox = {}` starts.
     pub has_sandboxes: bool,
     pub notes: Vec<SupportNote>,
 }
 
-/// A layer that is missing, or a condition that weakens one.
+/// A missing layer, or a condition that weakens a layer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SupportNote {
     pub message: String,
     pub fix: String,
-    /// A layer is missing, or holds less. Otherwise another one takes its place.
+    /// Set if a layer is missing or weaker. Otherwise another layer replaces it.
     pub is_weaker: bool,
 }

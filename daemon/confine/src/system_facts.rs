@@ -1,15 +1,15 @@
-//! What kind of Linux this is, as far as it decides about sandboxes: containers, WSL, and settings of the kernel. Each
-//! remedy is for what was found.
+//! The kind of Linux, as far as it affects sandboxes: containers, WSL, and kernel settings. Each remedy is for a fact
+//! that was found.
 //!
-//! Invariant: nothing is started, and only files of the system are read.
+//! Invariant: nothing is started, and only system files are read.
 
 use std::{fs, path::Path};
 
-/// What forbids namespaces, the most specific reason first.
+/// The reasons namespaces are forbidden, the most specific first.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct SystemFacts {
     pub(super) wsl: Option<WslVersion>,
-    /// Docker, Podman, or what sets the variable `container` for its first process.
+    /// Set in Docker, Podman, and everything else that sets the variable `container` for its first process.
     pub(super) is_container: bool,
     pub(super) cgroups: CgroupVersion,
     pub(super) namespaces: NamespaceSetting,
@@ -32,7 +32,7 @@ pub(super) enum CgroupVersion {
     Two,
 }
 
-/// The setting of the kernel that forbids a user to create namespaces.
+/// The kernel setting that forbids a user to create namespaces.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum NamespaceSetting {
     #[default]
@@ -72,7 +72,7 @@ impl SystemFacts {
         }
     }
 
-    /// How to let bubblewrap create namespaces, if it is installed and cannot.
+    /// How to let bubblewrap create namespaces, if it is installed but cannot.
     pub(super) fn namespace_remedy(self) -> &'static str {
         match (self.wsl, self.namespaces) {
             (Some(WslVersion::One), _) => WSL_ONE_REMEDY,
@@ -95,7 +95,7 @@ impl SystemFacts {
 
 pub(super) const WSL_ONE_REMEDY: &str = "WSL 1 has no Linux kernel: convert the distribution with `wsl --set-version NAME 2` in Windows";
 
-/// Microsoft's kernels carry its name; that of WSL 1 is a fixed text.
+/// Microsoft's kernels carry its name. The release string of WSL 1 is fixed.
 fn wsl_version(release: &str) -> Option<WslVersion> {
     let release = release.trim();
     match release.to_lowercase() {
@@ -107,7 +107,7 @@ fn wsl_version(release: &str) -> Option<WslVersion> {
     }
 }
 
-/// From `/proc/self/mounts`. Where controllers of the first version are mounted, the second one has none to give.
+/// From `/proc/self/mounts`. Where controllers of version 1 are mounted, version 2 has none to give.
 fn cgroup_version(mounts: &str) -> CgroupVersion {
     let mut version = CgroupVersion::None;
     for mount in mounts.lines() {

@@ -1,20 +1,20 @@
 //! Limits by control groups: the user's systemd starts a server in a scope, if it has been given the controllers.
 //!
-//! Invariant: a scope limits slightly more than the keeper does, so that a server that grows slowly is ended by the
-//! keeper, with an error that names the limit; the kernel stops one that is faster than the keeper's measurements.
+//! Invariant: a scope limits slightly more than the keeper does, because the keeper's error names the limit. So the
+//! keeper ends a server that grows slowly, and the kernel stops a server that grows faster than the keeper measures.
 
 use std::{env, ffi::OsString, path::PathBuf};
 
 use mux_keeper::{SpawnSpec, TreeLimits};
 
 const PROGRAM: &str = "systemd-run";
-/// Limits of the trial, which no default equals.
+/// The trial's limits, which differ from every default.
 const TRIAL_LIMITS: TreeLimits = TreeLimits {
     memory: Some(768 << 20),
     tasks: Some(77),
 };
-/// Ends with 0 if the kernel has the limits of the trial, by version 2 or 1 of control groups, and if the words of a
-/// command are passed as they are.
+/// Exits with 0 if the kernel has the trial's limits, in version 2 or 1 of control groups, and if the arguments of a
+/// command are passed unchanged.
 const TRIAL_SCRIPT: &str = r#"
 test "$3" = '${HOME}' || exit 1
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
@@ -43,7 +43,7 @@ impl UserScopes {
         found.is_running().then_some(found)
     }
 
-    /// The command that tries it; it works if that ends with 0.
+    /// The command that tries it. Exit code 0 means that it works.
     pub fn trial(&self) -> SpawnSpec {
         let mut args = self.words(TRIAL_LIMITS);
         args.extend(["/bin/sh", "-c", TRIAL_SCRIPT, "sh"].map(OsString::from));
@@ -64,12 +64,12 @@ impl UserScopes {
         }
     }
 
-    /// Whether the user manager runs: it ends with the user's last session, and its directory with it.
+    /// True if the user manager runs. The manager ends with the user's last session, and its directory disappears.
     pub(super) fn is_running(&self) -> bool {
         self.runtime_dir.join("systemd/private").exists()
     }
 
-    /// The words between the program and a command that it starts in a scope with these limits. It needs
+    /// The arguments between `systemd-run` and a command to start in a scope with these limits. `systemd-run` needs
     /// `XDG_RUNTIME_DIR`.
     pub(super) fn words(&self, limits: TreeLimits) -> Vec<OsString> {
         let mut words = [
@@ -96,7 +96,7 @@ impl UserScopes {
 
 pub(super) const RUNTIME_DIR_VARIABLE: &str = "XDG_RUNTIME_DIR";
 
-/// Also counted by the kernel, and not by the keeper: cached files and what the kernel itself needs.
+/// Leaves room for memory that the kernel counts and the keeper does not: cached files and the kernel's own needs.
 fn with_headroom(limits: TreeLimits) -> TreeLimits {
     TreeLimits {
         memory: limits.memory.map(|bytes| bytes.saturating_add(bytes / 8)),
@@ -120,7 +120,7 @@ fn default_runtime_dir() -> PathBuf {
     PathBuf::from(format!("/run/user/{}", nix::unistd::geteuid()))
 }
 
-/// There is none, and no systemd that would have one.
+/// Windows has no scopes, and no systemd that would provide them.
 #[cfg(not(unix))]
 fn default_runtime_dir() -> PathBuf {
     PathBuf::new()

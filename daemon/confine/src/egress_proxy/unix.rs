@@ -4,7 +4,7 @@ use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
 pub(super) use tokio::net::{UnixListener as EgressListener, UnixStream as EgressStream};
 
-/// The inode, which tells a socket from the one that has replaced it.
+/// The inode, which distinguishes a socket from the socket that has replaced it.
 pub(super) type SocketIdentity = u64;
 
 pub(super) fn socket_identity(socket: &Path) -> io::Result<SocketIdentity> {

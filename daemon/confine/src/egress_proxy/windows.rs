@@ -1,4 +1,4 @@
-//! No socket: there is no sandbox on Windows that could reach one, and `enforceable` refuses a list of hosts before.
+//! No socket: on Windows no sandbox could reach one, and `enforceable` has already refused the host list.
 
 use std::{convert::Infallible, io, path::Path};
 
@@ -6,7 +6,7 @@ pub(super) type EgressStream = tokio::io::DuplexStream;
 
 pub(super) type SocketIdentity = Infallible;
 
-/// Cannot be had.
+/// Has no values.
 pub(super) enum EgressListener {}
 
 impl EgressListener {

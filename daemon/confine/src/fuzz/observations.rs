@@ -1,4 +1,4 @@
-//! Observations of a server in a damaged file: a damaged line costs itself.
+//! Observations of a server in a damaged file: a damaged line loses only itself.
 
 use std::{fs, net::IpAddr};
 

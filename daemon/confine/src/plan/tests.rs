@@ -1,4 +1,4 @@
-//! What every Unix has of a plan.
+//! The parts of a plan that every Unix has.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tries the layers of Linux, and asks whether macOS has its own.
+//! Tries the layers of Linux, and checks for macOS's own.
 
 use std::{
     path::Path,
@@ -16,10 +16,10 @@ use crate::{
     system_facts::{CgroupVersion, SystemFacts, WSL_ONE_REMEDY, WslVersion},
 };
 
-/// What was found out, from which the report follows.
+/// The findings from which the report follows.
 struct LayerFindings {
     support: SandboxSupport,
-    /// What bubblewrap printed when it could not create namespaces.
+    /// The output of bubblewrap when it could not create namespaces.
     refusal: String,
     landlock: Result<u32, Errno>,
     facts: SystemFacts,
@@ -159,7 +159,7 @@ impl LayerFindings {
         })
     }
 
-    /// Only what another layer lacks without it: `limits` needs namespaces itself.
+    /// Reports only what other layers lack without it: `limits` needs namespaces itself.
     fn cgroup(&self) -> Option<SupportNote> {
         if !self.support.bubblewrap.works() || self.support.running_scopes().is_some() {
             return None;
@@ -248,7 +248,7 @@ mod tests {
         let mut findings = findings();
         change(&mut findings);
         let notes = SupportReport::of(&findings).notes.into_iter();
-        // What a usual session has, and a test cannot fake, is the user's systemd.
+        // A usual session has the user's systemd, which a test cannot fake.
         notes
             .filter(|note| !note.message.contains("user manager of systemd"))
             .map(|note| format!("{} ({})", note.message, note.fix))
