@@ -1,6 +1,6 @@
 //! Validates arguments against a tool's input schema, compiled once.
 //!
-//! Invariant: a schema that cannot be compiled, or takes too long, validates nothing; the log says so.
+//! Invariant: a schema that cannot be compiled, or takes too long, validates nothing, and the log says so.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Tool {
         }
     }
 
-    /// Parses typed arguments: each text is read as the schema requires, however the schema says it.
+    /// Parses typed arguments: each string is read as the schema requires, however the schema expresses it.
     pub fn read_typed_arguments(
         &self,
         pairs: Vec<(String, String)>,
@@ -74,7 +74,7 @@ impl Tool {
         Ok(grouped)
     }
 
-    /// Returns the arguments if they fit the schema, or what is wrong with them.
+    /// Returns the arguments if they fit the schema, or an error that says what is wrong.
     pub async fn check_arguments(
         &self,
         object: Map<String, Value>,
@@ -101,8 +101,8 @@ impl Tool {
         }
     }
 
-    /// Rejects names that the schema does not declare, unless the schema says that there may be others. Agrees with the
-    /// type check of a program: a schema that says nothing about other names has a type without them.
+    /// Rejects names that the schema does not declare, unless the schema allows others. Agrees with a program's type
+    /// check: a schema that says nothing about other names has a type without them.
     pub fn check_argument_names(&self, object: &Map<String, Value>) -> Result<(), Fault> {
         let schema: Value = serde_json::from_str(self.sent_schema_text()).unwrap_or_default();
         let Some(declared) = declared_names(&schema) else {
@@ -167,7 +167,7 @@ impl Tool {
     }
 }
 
-/// The names of an object's properties; `None` if it may have others, or if they depend on more than these keywords.
+/// The names of an object's properties, or `None` if it may have others, or if they depend on more than these keywords.
 pub(super) fn declared_names(schema: &Value) -> Option<Vec<&str>> {
     const OPENING: [&str; 10] = [
         "patternProperties",
@@ -207,8 +207,8 @@ pub(super) fn declared_names(schema: &Value) -> Option<Vec<&str>> {
     )
 }
 
-/// Typed text as a value that the schemas allow: a listed value, a string where one is allowed, otherwise JSON if it
-/// parses. JSON objects and lists are never meant as strings where they are allowed themselves.
+/// A typed string as a value that the schemas allow: a listed value, a string where one is allowed, otherwise JSON if
+/// it parses. JSON objects and lists are never meant as strings where they are allowed themselves.
 fn read_as(schema: &SchemaView, member: &[&Value], text: &str) -> Value {
     let string = || Value::String(text.to_owned());
     let parsed: Option<Value> = serde_json::from_str(text).ok();

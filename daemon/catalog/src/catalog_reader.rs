@@ -1,16 +1,16 @@
 //! The reader of texts about tools: which learned types and counts of calls it may see.
 //!
-//! Results and calls belong to their caller, which is a client, agent and workspace. What was learned from them reaches
-//! other callers only here.
+//! Results and calls belong to their caller, which is a client, agent and workspace. Knowledge learned from them
+//! reaches other callers only here.
 //!
-//! Invariant: of what others did, a reader that is not the user sees only what is confirmed (`ResultShape::visible_to`),
-//! and nothing of a tool that its policy denies whatever the arguments are.
+//! Invariant: of others' results, a reader other than the user sees only confirmed parts (`ResultShape::visible_to`),
+//! and nothing of a tool that its policy denies for all arguments.
 
 use std::{fmt, path::Path, sync::Arc};
 
 use super::{Digest, Tool};
 
-/// Decides if policy denies the tool, whatever its arguments are.
+/// Decides if policy denies the tool, for all arguments.
 type ToolDenial = dyn Fn(&Tool) -> bool + Send + Sync;
 
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl CatalogReader {
         }
     }
 
-    /// A caller by its digest. `configuration` changes whenever `denies` may answer otherwise.
+    /// A caller by its digest. `configuration` changes whenever the answer of `denies` may change.
     pub fn caller(
         caller: u64,
         configuration: u64,
@@ -82,12 +82,12 @@ impl CatalogReader {
         self.caller
     }
 
-    /// True if the reader learns nothing of what others did with the tool.
+    /// True if the reader learns nothing from others' calls of the tool.
     pub(super) fn is_denied(&self, tool: &Tool) -> bool {
         (self.denies)(tool)
     }
 
-    /// Two readers of one key see the same of the same tools.
+    /// Two readers with the same key see the same data for the same tools.
     pub(super) fn key(&self) -> [u8; 17] {
         let mut key = [0; 17];
         key[0] = u8::from(self.caller.is_some()) | u8::from(self.is_file) << 1;

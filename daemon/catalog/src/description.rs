@@ -23,7 +23,7 @@ pub struct ToolDescription {
     pub extra: Map<String, Value>,
     /// The result of the comparison with its pin.
     pub standing: PinStatus,
-    /// What the user's override changed, if there is one.
+    /// The user's override and its changes, if there is one.
     pub overridden: Option<Arc<OverriddenTool>>,
 }
 
@@ -53,7 +53,7 @@ impl ToolDescription {
         members
     }
 
-    /// This tool with the annotations of another, which differ in their hints only.
+    /// This tool with the annotations of another, which differs only in its hints.
     pub(super) fn with_hints_of(mut self, other: &Self) -> Self {
         self.read_only = other.read_only;
         self.destructive = other.destructive;
@@ -77,7 +77,7 @@ impl ToolDescription {
         execution.is_some_and(|execution| execution["taskSupport"] == "required")
     }
 
-    /// Whether MCP Apps visibility hides the tool from models. Without one, everyone may see it.
+    /// True if MCP Apps visibility hides the tool from models. Without visibility, everyone may see it.
     pub(super) fn is_for_apps(&self) -> bool {
         let visibility = || {
             self.extra
@@ -94,12 +94,12 @@ impl ToolDescription {
         http.get("method")?.as_str().map(str::to_owned)
     }
 
-    /// Parses an MCP `Tool`. `None` if it is not one.
+    /// Parses an MCP `Tool`. `None` if the value is not a tool.
     pub fn of_definition(definition: &Value) -> Option<Self> {
         Self::of_members(definition.as_object()?.clone())
     }
 
-    /// Reads the members of an MCP `Tool`. `None` if it is not one.
+    /// Reads the members of an MCP `Tool`. `None` if the members are not a tool's.
     pub fn of_members(mut members: Map<String, Value>) -> Option<Self> {
         let text = |value: Option<Value>| match value {
             Some(Value::String(text)) => Some(text),
@@ -128,8 +128,8 @@ impl ToolDescription {
     }
 }
 
-/// The schema of the single value that results wrap into an object, if they do: FastMCP marks such schemas of tools that
-/// return something other than an object, and its own client unwraps it.
+/// The schema of the single value that results wrap into an object, if they wrap one: FastMCP marks such schemas of
+/// tools that return something other than an object, and its own client unwraps it.
 pub(super) fn wrapped_schema(output_schema: &Value) -> Option<Value> {
     let schema = output_schema.as_object()?;
     if schema.get("x-fastmcp-wrap-result") != Some(&Value::Bool(true)) {

@@ -1,17 +1,16 @@
-//! Signs that a text of a server was written to instruct a model, in the definition of a tool, of a prompt or of a
-//! resource, or in instructions.
+//! Signs that a server's text was written to instruct a model: in the definition of a tool, prompt or resource, or in
+//! instructions.
 //!
-//! `SIGNS` is the one table: a code, and patterns of what published attacks on descriptions of tools have in common. A
-//! text without a sign may still be an attack, and one with a sign may be harmless.
+//! `SIGNS` is the one table: each row has a code, and patterns that published attacks through tool descriptions have in
+//! common. A text without a sign may still be an attack, and a text with a sign may be harmless.
 //!
 //! Published documentation has `<important>` elements, too: a block with the markup of a page is a sign only if an order
 //! to a model follows in the text (`MODEL_ORDERS`).
 //!
 //! Invariants:
 //!
-//! - Nothing is refused or changed because of a sign: signs are named to the user.
-//! - Patterns take linear time, and the texts of one list are searched up to `MAX_SEARCHED_BYTES`; what was not searched
-//!   is counted.
+//! - Nothing is refused or changed because of a sign: signs are only reported to the user.
+//! - Patterns take linear time, and the texts of one list are searched up to `MAX_SEARCHED_BYTES`. The rest is counted.
 
 use std::{
     collections::{HashSet, hash_map::RandomState},
@@ -33,7 +32,7 @@ const MAX_EXCERPT_CHARS: usize = 80;
 const MAX_FLAG_TAGS: usize = 7;
 /// The longest run of invisible characters between two visible ones that emoji and scripts need.
 const MAX_UNSEEN_RUN: usize = 2;
-/// Members of a definition that are no text for a model.
+/// Members of a definition that are not text for a model.
 const OTHER_MEMBERS: &[&str] = &["_meta", "icons"];
 
 struct SignDefinition {
@@ -114,7 +113,7 @@ const SIGNS: &[SignDefinition] = &[
 const SSH_KEYS: &str = r"\b(read|reads|reading|open|opening|cat|load|include|send|pass|provide|upload|attach|contents?_of)\b[^.\n]{0,60}[^a-z0-9.\n]ssh_keys?\b";
 const IMPORTANT_TAG: &str = r"</?_?important(_[^>\n]{0,40})?>";
 const TEXT_END_MARK: &str = r"<\|endoftext\|>";
-/// The bytes on each side of a mark that show whether a text only names it.
+/// The bytes on each side of a mark that show whether a text only names the mark.
 const MARK_CONTEXT_BYTES: usize = 64;
 /// The end of the text before a mark that is only named: in a sentence, as a value or in a list.
 const BEFORE_NAMED_MARK: &str = r#"(\b(a|an|the|and|or|at|with|without|is|are|be|that|this|as|of|by|to|in|on|for|from|if|when|until|than|like|use|uses|using|used|includes?|contains?|containing|emits?|adds?|appends?|after|before|called|named|tokens?|marker|mark|symbol|separator|delimiter|sequences?|string|characters?|value|default)_|["'`(=]|<(code|b|i|em|strong|tt)>|\|>,?_((and|or)_)?)$"#;
@@ -122,15 +121,15 @@ const BEFORE_NAMED_MARK: &str = r#"(\b(a|an|the|and|or|at|with|without|is|are|be
 const AFTER_NAMED_MARK: &str = r#"^(["'`)]|</|_?[:,;=-]*_?((is|are|was|can|may|will|marks?|means|ends|begins|separates|appears|occurs|stands|and|or|tokens?|marker|symbol|separator|delimiter|sequences?|strings?|characters?)\b|(the|an?)_(end|token|mark|marker|start|beginning|default|separator|special|model|document|text)\b|["'`]?<\|)|_(at|as|in|if|when|by|for|before|after)\b)"#;
 /// Words after a mark, perhaps behind punctuation.
 const WORDS_AFTER_MARK: &str = r"^([.,:;!?_-]|</?[a-z][^<>]{0,40}>)*[a-z0-9*#\[]";
-/// The beginning of a new text after a mark, whatever is before the mark.
+/// The beginning of a new text after a mark, regardless of the text before the mark.
 const TEXT_AFTER_MARK: &str = r#"^(<[^/|\n]|[^_\n<`'"),.;:!?|\]}=-]|_((?-i:[A-Z<#\[*])|(system|user|human|assistant|instructions?|ignore|obey|you|now|new)\b)|[.,:;!?]+_?(new_(task|system|instructions?|prompt|role|conversation)|system|assistant|ignore|disregard|obey|now)\b)"#;
-/// How an element of documentation begins. Attacks shout, or have plain text in the block.
+/// The beginning of a documentation element. Attacks write the tag in capitals, or have plain text in the block.
 const DOCUMENTATION_TAG: &str = r"^<important>_?<(p|ul|ol|dl|note)>";
 /// Who does what in the block of an attack: a model, with its tools, files and answers.
 const MODEL_ORDERS: &[&str] = &[
     r"\btool\b",
     r"\b(this|the|any|every|each|all|other|another|available|your)_([a-z]+_)?tools\b",
-    // Not of model artifacts, which machine learning has.
+    // Does not match model artifacts, a term of machine learning.
     r"\bthe_model($|[^\w_]|_[^a]|_a[^r])",
     r"\b(assistants?|language_models?|llms?|ai_agents?|chatbots?|prompts?|conversations?|chat)\b",
     r"\byour_([a-z]+_)?(responses?|answers?|reply|replies|output|messages?|context|instructions|memory)\b",
@@ -145,7 +144,7 @@ const MODEL_ORDERS: &[&str] = &[
     r"~/|/etc/|/tmp/|/home/|\.ssh\b|\.env\b|\bid.rsa|\.aws/|\bcontents?_of_(a_|the_|all_|any_)?files?\b",
     r"\b(send|post|forward|upload|submit|transmit|email|bcc)_(it|them|this|that|all|everything|the|your|any)\b[^\n]{0,80}(https?://|@)",
 ];
-/// Text that its readers do not see, and a model does.
+/// Text that people do not see but a model does.
 const HIDDEN_TEXT: &str = "hidden-text";
 /// A Latin word with letters of another alphabet.
 const MIXED_LETTERS: &str = "mixed-letters";
@@ -178,7 +177,7 @@ pub(super) fn signs_of_instructions(text: &str) -> Option<Vec<InjectionSign>> {
     (!search.is_over).then_some(signs)
 }
 
-/// True if names of fields, one in each line, may instruct a model, as they are and as the words that they consist of.
+/// True if names of fields, one in each line, may instruct a model, as written and split into words.
 pub(super) fn signs_of_names(names: &str) -> bool {
     if names.is_empty() {
         return false;
@@ -245,9 +244,9 @@ pub(super) fn listed_signs(signs: &[InjectionSign]) -> String {
 pub(super) struct SignSearch {
     /// How many bytes may still be searched.
     left: usize,
-    /// Whether a text was not searched.
+    /// Set if a text was not searched.
     pub(super) is_over: bool,
-    /// The hashes of texts of schemas that were searched, of definitions without a sign: tools of an API share many.
+    /// The hashes of schema texts that were already searched, in definitions without a sign: an API's tools share many.
     schema_texts: HashSet<u64>,
     hasher: RandomState,
 }
@@ -300,7 +299,7 @@ impl SignSearch {
 struct TextCollector<'a> {
     search: &'a mut SignSearch,
     lines: String,
-    /// The hashes of the texts of schemas that no definition before had.
+    /// The hashes of schema texts that no earlier definition had.
     new_texts: Vec<u64>,
     found: Vec<InjectionSign>,
 }
@@ -398,7 +397,7 @@ impl<'a> TextCollector<'a> {
 
 struct SignPatterns {
     set: RegexSet,
-    /// Each with its code; compiled when it has matched.
+    /// Each pattern with its code, compiled when it has matched.
     each: Vec<(&'static str, &'static str, OnceLock<Regex>)>,
 }
 
@@ -439,7 +438,7 @@ fn compile(pattern: &str) -> Regex {
     regex.expect("a pattern of the constant table")
 }
 
-/// The sign in a text about SSH keys, unless they are public ones.
+/// The sign in a text about SSH keys, unless they are public keys.
 fn secret_ssh_keys(found: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(found).to_lowercase();
     let before = text.rsplit_once("ssh").map_or("", |(before, _)| before);
@@ -455,7 +454,7 @@ fn excerpt(regex: &Regex, text: &str) -> Option<String> {
 }
 
 /// The sign in a text with `<important>` tags: a block without a page's markup, or an order to a model anywhere after
-/// the first tag, whatever markup it has.
+/// the first tag, regardless of markup.
 fn instruction_block(text: &str, tag: &Regex) -> Option<String> {
     let mut tags = tag.find_iter(text.as_bytes());
     let first = tags.next()?;
@@ -479,8 +478,8 @@ fn instruction_block(text: &str, tag: &Regex) -> Option<String> {
         .or_else(|| excerpt(&ORDERS, &without_tags(b"")))
 }
 
-/// The sign in a text with marks of the end of a text: a new text begins after one. A sentence, a list or a default value
-/// only names it.
+/// The sign in a text with an end-of-text mark: a new text begins after the mark. A sentence, a list or a default value
+/// only names the mark.
 fn text_after_mark(text: &str, mark: &Regex) -> Option<String> {
     let text = text.as_bytes();
     mark.find_iter(text).find_map(|found| {
@@ -504,7 +503,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Describes text that is hidden in `text`: an alphabet of tags, invisible characters inside a word or in a row, a
-/// reversed direction, or control sequences of a terminal. What emoji and scripts need is not hidden text.
+/// reversed direction, or control sequences of a terminal. Characters that emoji and scripts need are not hidden text.
 fn hidden_text(text: &str) -> Option<String> {
     let mut hidden: Vec<char> = Vec::new();
     let (mut before, mut run, mut flag_tags) = (None, 0, 0);

@@ -1,10 +1,10 @@
-//! The tools as an agent is told of them: an overview of the servers, and as many signatures as there is room for.
+//! The tools as listed for an agent: an overview of the servers, and as many signatures as there is room for.
 //!
 //! Signatures go to the tools that are used most first, of whichever server, then to one tool of each server in turn.
 //!
-//! Invariant: no text exceeds its budget by our own estimate. What a text says of itself (`COMPLETE`, numbers of
-//! signatures) is true. The space is divided between servers in turns, so that one with thousands of tools leaves room
-//! for the others.
+//! Invariant: no text exceeds its budget by our own estimate. A text's statements about itself (`COMPLETE`, numbers of
+//! signatures) are true. Servers take turns for the space, so a server with thousands of tools leaves room for the
+//! others.
 
 mod overview;
 mod text_size;
@@ -44,11 +44,11 @@ pub struct InventoryServer {
     pub tools: Vec<String>,
     /// Indices of the tools by priority. Display order if empty.
     pub order: Vec<usize>,
-    /// The usage level of each tool. No tool was used if empty.
+    /// The usage level of each tool. Empty if no tool was used.
     pub levels: Vec<u32>,
-    /// The server's own statement of what it is for, on one line.
+    /// The server's own statement of its purpose, on one line.
     pub purpose: Option<String>,
-    /// The server has instructions.
+    /// Set if the server has instructions.
     pub has_instructions: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct InventoryLine {
     pub signature: String,
     /// The first sentence of its description.
     pub summary: Option<String>,
-    /// The tool declares that it only reads.
+    /// Set if the tool declares that it only reads.
     pub is_read_only: bool,
 }
 
@@ -77,11 +77,11 @@ pub struct InventoryLine {
 pub struct Inventory {
     /// The servers.
     pub overview: String,
-    /// `COMPLETE` or `PARTIAL`, then signatures and names of tools.
+    /// `COMPLETE` or `PARTIAL`, then tool signatures and tool names.
     pub text: String,
     /// The number of tools that the text names.
     pub shown: usize,
-    /// The number of tools of which the text has the signature.
+    /// The number of tools whose signature the text has.
     pub signed: usize,
     pub total: usize,
     /// The names of the servers, as programs write them.
@@ -240,7 +240,7 @@ impl InventoryLine {
     }
 }
 
-/// A signature with the mark of tools that declare to read only.
+/// A signature with the mark of tools that declare themselves read-only.
 pub fn mark_read_only(signature: &str, is_read_only: bool) -> Cow<'_, str> {
     if is_read_only {
         format!("{signature} // read-only").into()
@@ -318,7 +318,7 @@ impl<'a> PartialInventory<'a> {
         }
     }
 
-    /// Adds one name of each server in turn, until the next one does not fit.
+    /// Adds one name of each server in turn, until the next name does not fit.
     fn name_in_turns(&mut self) {
         let most = self.room / NAME_BUDGET_DIVISOR;
         let longest = self.servers.iter().map(|part| part.server.tools.len());
@@ -423,7 +423,7 @@ impl ServerPart<'_> {
         self.signed.iter().any(|(signed, _)| *signed == tool)
     }
 
-    /// What the first tool of the server costs besides itself.
+    /// The cost of the server's first tool besides the tool itself.
     fn heading_cost(&self) -> TextSize {
         if self.is_empty() {
             TextSize::of(&format!("{}: , …\n", self.server.spelled))

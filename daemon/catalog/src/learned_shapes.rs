@@ -1,12 +1,13 @@
 //! The shapes of results, for tools without an output schema.
 //!
-//! They also hold how the texts of each tool are read (`text_reading`), which must not change between two calls.
+//! The shapes also record how the texts of each tool are read (`text_reading`), which must not change between two
+//! calls.
 //!
 //! Invariants:
 //!
 //! - Names of fields and kinds of values are stored, never values.
-//! - Whoever wrote a result chose its names: [`LearnedShapes::shape_for`] alone gives shapes away, each reader what it
-//!   may see, and names that may instruct a model to the user only.
+//! - The author of a result chose its names. Only [`LearnedShapes::shape_for`] gives shapes away: to each reader the
+//!   part that it may see, and names that may instruct a model only to the user.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -45,7 +46,7 @@ struct LearnedShape {
     server: String,
     tool: String,
     shape: Arc<ResultShape>,
-    /// Whether the names may instruct a model.
+    /// Set if the names may instruct a model.
     has_signs: bool,
 }
 
@@ -78,7 +79,7 @@ impl LearnedShapes {
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What the reader may see of the shape of this tool's results and the form of its texts, if anything.
+    /// The part of this tool's result shape and text form that the reader may see, if any.
     pub fn shape_for(&self, tool: &Tool, reader: &CatalogReader) -> Option<Arc<ResultShape>> {
         let (shape, has_signs) = {
             let state = self.state();
@@ -115,7 +116,7 @@ impl LearnedShapes {
         lesson.map_or_else(TextForm::default, |lesson| lesson.shape.texts())
     }
 
-    /// Adds what a result has told of the tool's texts, before any later result is read.
+    /// Adds the text form that a result has shown, before any later result is read.
     pub(super) fn add_text_form(&self, tool: &Tool, told: TextForm) {
         if told == TextForm::default() {
             return;
@@ -138,16 +139,16 @@ impl LearnedShapes {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Adds a result. Returns whether the type has changed, for any reader.
+    /// Adds a result. Returns true if the type has changed for any reader.
     pub(super) fn add(&self, tool: &Tool, value: &Value, witness: Witness) -> bool {
-        // A call that reads a text does not wait for this.
+        // Calls that read a text do not wait for this.
         let shape = ResultShape::of_result(value, witness);
         let mut state = self.state();
         let lesson = state.lesson(tool);
         let is_first = lesson.shape.calls() == 0;
         let changed = Arc::make_mut(&mut lesson.shape).merge(&shape) || is_first;
         let merged = changed.then(|| {
-            // Until they are searched, which readers do not wait for.
+            // Hidden until they are searched, for which readers do not wait.
             lesson.has_signs = true;
             Arc::clone(&lesson.shape)
         });
@@ -319,7 +320,7 @@ mod tests {
             shown(&learned, CatalogReader::user()).as_deref(),
             Some("bob id ")
         );
-        // The third arguments confirm what they have, and only that.
+        // The third arguments confirm the names in their result, and only those.
         assert!(learned.add(&tool, &json!({ "id": 1 }), seen(1, 3)));
         assert_eq!(shown(&learned, reader(2)).as_deref(), Some("id "));
         // So does another caller.
@@ -331,7 +332,7 @@ mod tests {
         assert_eq!(shown(&learned, reader(1)).as_deref(), Some("at bob id "));
         let denied = CatalogReader::caller(1, 0, |_| true);
         assert_eq!(shown(&learned, denied), None);
-        // All of it holds in the next daemon.
+        // The next daemon has all of it.
         learned.save();
         cache.flush().await;
         let next = LearnedShapes::new(&shelf);

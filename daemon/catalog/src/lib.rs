@@ -1,32 +1,33 @@
 //! The catalog of all servers' tools, connected or not: their lists, schemas of arguments and results, learned result
-//! types, and the types that programs are checked against.
+//! types, and the types against which programs are checked.
 //!
-//! It depends on the cache, schemas, the type checker, settings, policy, and the crates for files, text and processes.
-//! It does not know sessions: `mux-upstream` passes lists and results to it.
+//! The crate depends on the cache, schemas, the type checker, settings, policy, and the crates for files, text and
+//! processes. The crate does not know sessions: `mux-upstream` passes lists and results to it.
 //!
 //! # Modules
 //!
-//! - `description` is a server's description of one tool, parsed or written as MCP; `tool_drafts` builds the tools of a
-//!   list with their long texts in one allocation; `tool_overrides` applies what the user wants different; `tool` is one tool, `tool_set` the tools of one server, `tool_names`
-//!   resolves names.
+//! - `description` is a server's description of one tool, parsed or written as MCP. `tool_drafts` builds the tools of a
+//!   list with their long texts in one allocation, and `tool_overrides` applies the user's overrides. `tool` is one
+//!   tool, `tool_set` the tools of one server, `tool_names` resolves names.
 //! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
-//!   `pin_writer`, compared by `definition_diff` and `list_order`; `pin_status` is a tool's pin status.
-//! - `lookalikes` finds names made to look like others, `injection_signs` texts that may instruct a model; a
+//!   `pin_writer`, compared by `definition_diff` and `list_order`. `pin_status` is a tool's pin status.
+//! - `lookalikes` finds names made to look like others, and `injection_signs` finds texts that may instruct a model. A
 //!   `server_warning` has a code for its remedy.
-//! - `scope` is what one agent sees in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
+//! - `scope` is one agent's view in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
 //!   `index_segment`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
-//!   budget (`token_estimate`), the most needed first (`tool_order`); `tool_usage` counts calls,
-//!   `server_usage` remembers when each server was last called.
-//! - `argument_check` and `tool_results` apply a tool's schemas; `mux-schema` compiles, limits and caches schemas.
+//!   budget (`token_estimate`), the most needed first (`tool_order`). `tool_usage` counts calls, and `server_usage`
+//!   remembers when each server was last called.
+//! - `argument_check` and `tool_results` apply a tool's schemas, which `mux-schema` compiles, limits and caches
+//!   schemas.
 //! - `tool_list_store` keeps the lists of the last session, `server_eras` the MCP era of each server.
-//! - `catalog_reader` says what each caller may see of what others did.
-//! - `shape_learning` passes results to `learned_shapes`, the shapes of results; `type_declarations` is the text that
-//!   programs are checked against, named by digests. `cache_slot` holds the cache once it is open.
+//! - `catalog_reader` decides what each caller may see of others' activity.
+//! - `shape_learning` passes results to `learned_shapes`, the shapes of results. `type_declarations` is the text
+//!   against which programs are checked, named by digests. `cache_slot` holds the cache once it is open.
 //!
 //! # Types
 //!
 //! `mux-typegen` generates TypeScript from JSON Schema. `type_declarations` assembles the text of all servers,
-//! connected or not; across restarts it is found in the cache under the hash of its inputs.
+//! connected or not. Across restarts the text is found in the cache under the hash of its inputs.
 //!
 //! The gateway passes each result of a tool without an output schema to `shape_learning`, without waiting.
 //! `mux-typegen`'s `observe` joins it into a shape, which holds names of fields and kinds of values. Names reach other
@@ -40,16 +41,16 @@
 //!
 //! # Scope and instructions
 //!
-//! Only an agent's `Scope` hides tools: from a set of tools it derives one without the hidden ones (`view`, for calls),
-//! and one that also lacks the tools for MCP Apps pages (`offered`, for everything that shows tools).
+//! Only an agent's `Scope` hides tools: from a tool set it derives a set without hidden tools (`view`, for calls), and
+//! a set that also lacks the tools for MCP Apps pages (`offered`, for everything that shows tools).
 //!
 //! A server's `instructions` are part of its tool set, cleaned (`mux_text::sanitize`) and bounded, and remembered with
-//! its list. Whatever shows them quotes them as that server's words.
+//! its list. Code that shows them quotes them as that server's words.
 //!
 //! Invariants:
 //!
-//! - Nothing here sends requests to a server or blocks on the disk; everything can be learned again.
-//! - What was learned from a result contains no value of it.
+//! - Nothing here sends requests to a server or blocks on the disk, and everything can be learned again.
+//! - Learned types contain no value of a result.
 //! - A pin changes only when the user has accepted the definition, by its digest.
 
 mod argument_check;
@@ -148,7 +149,7 @@ impl Catalog {
         })
     }
 
-    /// Loads what was known when the last daemon ended. Must be called once.
+    /// Loads the data of the last daemon. Must be called once.
     pub async fn load(&self, cache: Cache) {
         tokio::join!(
             self.remembered.load(&cache),
@@ -161,7 +162,7 @@ impl Catalog {
         self.notify_changed();
     }
 
-    /// Saves what was learned and closes the cache, so that another process can open it.
+    /// Saves learned data and closes the cache, which another process can then open.
     pub async fn release_cache(&self, within: Duration) {
         self.settle(within).await;
         if let Some(cache) = self.shelf.take_down() {
@@ -184,7 +185,7 @@ impl Catalog {
         self.remembered.recall(key)
     }
 
-    /// Whether the list is so long that it must be recalled off the runtime's threads.
+    /// True if the list is so long that it must be recalled off the runtime's threads.
     pub fn is_long_list(&self, key: &ListKey) -> bool {
         self.remembered.is_long(key)
     }
@@ -194,7 +195,7 @@ impl Catalog {
         self.remembered.keep(key, tools);
     }
 
-    /// Stores a server's instructions. Returns whether different ones were known before.
+    /// Stores a server's instructions. Returns true if different instructions were known before.
     pub fn remember_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
         self.remembered.keep_instructions(key, text)
     }
@@ -268,8 +269,8 @@ impl Catalog {
         self.usage.count(tool);
     }
 
-    /// A tool's usage level: 0 for never, one more for each four times as many calls.
-    /// Calls of a tool that the reader's policy denies, which are calls of others, do not count.
+    /// A tool's usage level: 0 for never, and one level higher whenever the number of calls quadruples. Calls of a tool
+    /// that the reader's policy denies, which others made, do not count.
     pub fn use_level(&self, tool: &Tool, reader: &CatalogReader) -> u32 {
         match self.usage.level(tool) {
             0 => 0,
@@ -288,8 +289,8 @@ impl Catalog {
         self.server_usage.last_call(key)
     }
 
-    /// Forgets what was learned from the results of one tool, of one server's tools, or of all. Returns the number of
-    /// tools.
+    /// Forgets the types learned from the results of one tool, of one server's tools, or of all tools. Returns the
+    /// number of tools.
     pub fn forget_learned(&self, server: Option<&str>, tool: Option<&str>) -> usize {
         let forgotten = self.learned.forget(server, tool);
         if forgotten > 0 {
@@ -298,8 +299,8 @@ impl Catalog {
         forgotten
     }
 
-    /// A tool's signature on one line, with the learned type of its results: for a model, which did not ask for the
-    /// names in it, their kinds only.
+    /// A tool's signature on one line, with the learned type of its results. A model, which did not ask for the names
+    /// in the type, gets only their kinds.
     pub fn signature(&self, tool: &Tool, reader: &CatalogReader) -> String {
         let shape = self.learned.shape_for(tool, reader);
         let observed = TypeTextAudience::Checker.observed(shape.as_deref());
@@ -317,7 +318,7 @@ impl Catalog {
     }
 
     /// A tool's declaration with its documentation and types. A model gets a learned type without the names of fields:
-    /// [`Self::learned_outline`] has them, to be shown as data.
+    /// [`Self::learned_outline`] has the names, to be shown as data.
     pub fn declaration(&self, tool: &Tool, reader: &CatalogReader) -> String {
         let shape = self.learned.shape_for(tool, reader);
         let shape = shape.map(|shape| {
@@ -355,7 +356,7 @@ impl Catalog {
             .await
     }
 
-    /// Saves what was learned so far.
+    /// Saves the data learned so far.
     pub async fn settle(&self, within: Duration) {
         // After the timeout the rest is dropped: it can be learned again.
         _ = tokio::time::timeout(within, self.lessons.settled()).await;

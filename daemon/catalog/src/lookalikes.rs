@@ -2,8 +2,8 @@
 //!
 //! Names are compared by their skeletons (Unicode Technical Standard 39), without case and separators. That two servers
 //! have a `search`, or one a `read_file` and the other a `readFile`, is not an imitation: their paths distinguish them.
-//! A name that needs other letters to read the same is one, and so is a tool named like another server's tool as agents
-//! see it.
+//! A name that reads the same but needs other letters is an imitation, and so is a tool named like the agents' name of
+//! another server's tool.
 //!
 //! Invariant: nothing is refused because of its name. Findings are only reported to the user.
 
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn imitated_tool_names_are_reported() {
         for (name, warned) in [
-            // Another server's tool, with a letter that looks the same.
+            // Another server's tool, with a lookalike letter.
             ("cre\u{430}te_issue", true),
             ("сreate_issue", true),
             ("create\u{200b}_issue", true),

@@ -46,11 +46,11 @@ pub struct DefinitionChange {
     pub unpinned: bool,
     /// The user has accepted an earlier change of the tool.
     pub accepted_before: bool,
-    /// Where the two differ, in terms of the trusted definition.
+    /// The paths at which the two differ, in terms of the trusted definition.
     pub changed_paths: Vec<String>,
 }
 
-/// What is done with a tool whose definition has changed.
+/// The handling of a tool whose definition has changed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ChangeReaction {
     /// Calls are refused until the user accepts the current definition.
@@ -89,13 +89,13 @@ impl Tool {
         }
     }
 
-    /// Whether its definition differs from the trusted one in a way that the user must decide about.
+    /// True if the user must decide about the difference between its definition and the trusted one.
     pub fn needs_decision(&self) -> bool {
         let keeps = |change: &DefinitionChange| change.reaction == ChangeReaction::KeepTrusted;
         self.change().is_some_and(|change| !keeps(change))
     }
 
-    /// Whether calls are refused until the user accepts the current definition.
+    /// True if calls are refused until the user accepts the current definition.
     pub fn is_refused(&self) -> bool {
         self.change().is_some_and(DefinitionChange::is_refused)
     }

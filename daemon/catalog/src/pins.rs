@@ -1,12 +1,12 @@
-//! Pins: the definitions of tools when they were first trusted, and whether they have changed.
+//! Pins: the definitions of tools when they were first trusted, and the detection of changes.
 //!
 //! A server can change a tool's definition after the user has looked at it. So the complete definition of each tool is
-//! pinned by its hash when its server is first seen; a tool that differs later is described by its pinned definition
+//! pinned by its hash when its server is first seen. A tool that differs later is described by its pinned definition
 //! and, depending on the configuration, refused until the user has seen and accepted the difference. Pins belong to a
-//! server's name and to how it is reached: a server with another command or URL starts with new pins.
+//! server's name and to its command or URL: a server with another command or URL starts with new pins.
 //!
-//! If pins cannot be read, they count as lost, not as absent: what was trusted is unknown then, which differs from
-//! nothing having been trusted.
+//! If pins cannot be read, they count as lost, not as absent: then the trusted definitions are unknown, which differs
+//! from having trusted nothing.
 //!
 //! Invariant: a pin is created when a tool is first seen or accepted by the user, never otherwise.
 
@@ -83,7 +83,7 @@ const MAX_SHOWN_DEFINITION_BYTES: usize = 256 << 10;
 /// The maximum number of tools of a server whose harmless differences are logged.
 const MAX_LOGGED_TOOLS: usize = 100;
 
-/// What models read and calls depend on comes first in a definition that is displayed, and these last.
+/// In a displayed definition, members that models read and calls depend on come first, and these last.
 const SHOWN_LAST: [&str; 2] = ["annotations", "outputSchema"];
 
 /// Formats a canonical text for display: JSON with invisible characters escaped, and with the members first that a user
@@ -159,7 +159,7 @@ impl Pins {
         }))
     }
 
-    /// Compares a connected server's tools with their pins; tools that were never seen are pinned.
+    /// Compares a connected server's tools with their pins, and pins tools that were never seen.
     pub fn compare_with_pins(
         &self,
         key: &PinKey,
@@ -179,7 +179,7 @@ impl Pins {
         judged
     }
 
-    /// Compares a remembered list with the pins; nothing is pinned.
+    /// Compares a remembered list with the pins. Pins nothing.
     pub fn compare_remembered(
         &self,
         key: &PinKey,
@@ -194,8 +194,8 @@ impl Pins {
         kept.book.recall(listed, key.on_change)
     }
 
-    /// Pins these tools as the server gives them now, if their digests are those that the user has seen. Written to
-    /// disk when it returns; the caller should refresh the tool lists of the server's sessions.
+    /// Pins these tools as the server gives them now, if the user has seen their digests. The pins are on disk when
+    /// this returns. The caller should refresh the tool lists of the server's sessions.
     pub async fn accept(
         &self,
         key: &PinKey,

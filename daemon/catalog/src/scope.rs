@@ -1,7 +1,7 @@
-//! What one agent sees of the tools, in its workspace.
+//! One agent's view of the tools, in its workspace.
 //!
-//! Invariant: a tool that is hidden from an agent cannot be distinguished from one that does not exist. Code that works
-//! for an agent uses [`Scope::offered`] to show a server's tools and [`Scope::view`] to call one, and nothing else.
+//! Invariant: a tool that is hidden from an agent cannot be distinguished from a nonexistent tool. Code that works for
+//! an agent uses [`Scope::offered`] to show a server's tools and [`Scope::view`] to call one, and nothing else.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -43,10 +43,10 @@ pub struct Scopes {
 /// Scopes by workspace and agent.
 type WorkplaceScopes = HashMap<(WorkspaceContext, Option<String>), Arc<Scope>>;
 
-/// The maximum number of cached workspace scopes; they are cheap to build.
+/// The maximum number of cached workspace scopes, which are cheap to build.
 const MAX_WORKPLACE_SCOPES: usize = 1000;
 
-/// What one agent sees of the tools.
+/// One agent's view of the tools.
 #[derive(Debug, Default)]
 pub struct Scope {
     sight: Arc<VisibleTools>,
@@ -198,7 +198,7 @@ impl Scopes {
         }
     }
 
-    /// The scope of an agent outside workspaces; an agent without configuration gets the default scope.
+    /// The scope of an agent outside workspaces. Agents without configuration get the default scope.
     pub fn of(&self, agent: Option<&str>) -> Arc<Scope> {
         let own = agent.and_then(|agent| self.agents.get(agent));
         Arc::clone(own.unwrap_or(&self.everybody))
@@ -219,8 +219,8 @@ impl Scope {
         })
     }
 
-    /// The tools of a server that are shown to models: without those for its own pages, which can still be called by
-    /// name.
+    /// The tools of a server that are shown to models: without the tools for its own pages, which can still be called
+    /// by name.
     pub fn offered(&self, tools: &Arc<ToolSet>) -> Arc<ToolSet> {
         let view = self.view(tools);
         let for_apps = |tool: &Tool| tool.is_for_apps;
@@ -230,7 +230,7 @@ impl Scope {
         cached_view(&self.sight.offered, &one.server, &view, for_apps)
     }
 
-    /// Whether servers of this project are seen here; servers of no project always are.
+    /// True if servers of this project are visible here. Servers of no project always are.
     pub fn sees_project(&self, project: Option<&Path>) -> bool {
         project.is_none_or(|root| self.project().is_some_and(|own| &*own.root == root))
     }
@@ -245,7 +245,7 @@ impl Scope {
         &self.denied
     }
 
-    /// Notes for those who work in this workspace.
+    /// Notes for users of this workspace.
     pub fn notes(&self) -> Vec<String> {
         let project = self.project();
         let mut notes = project.map_or_else(Vec::new, |project| project.notes.clone());
@@ -264,12 +264,12 @@ impl Scope {
         notes
     }
 
-    /// Whether everything of this server is hidden, whatever its tools are.
+    /// True if everything of this server is hidden, regardless of its tools.
     pub fn hides_server(&self, server: &str) -> bool {
         self.hides_path(server, IMPOSSIBLE_NAME)
     }
 
-    /// Whether a method other than a tool call is hidden, such as `resources/read` of a server.
+    /// True if a method other than a tool call is hidden, such as `resources/read` of a server.
     pub fn hides_path(&self, server: &str, method: &str) -> bool {
         let hides = |server: &str| {
             let path = format!("{server}.{method}");
@@ -279,7 +279,7 @@ impl Scope {
         !self.sight.exclude.is_empty() && (hides(server) || hides(&spell(server)))
     }
 
-    /// Whether a tool of this name would be hidden, or excluded by the server's entry.
+    /// True if a tool of this name would be hidden, or excluded by the server's entry.
     pub fn hides_tool(&self, server: &str, name: &str, left_out: &[String]) -> bool {
         let spellings = || tool_spellings(name);
         let mut left_out = left_out.iter();
@@ -287,7 +287,7 @@ impl Scope {
             || is_path_hidden(&self.sight.exclude, server, name)
     }
 
-    /// Whether any tool whose name starts with `head` may be hidden.
+    /// True if any tool whose name starts with `head` may be hidden.
     pub fn may_hide_below(&self, server: &str, head: &str) -> bool {
         let heads = tool_paths(server, head);
         let mut exclude = self.sight.exclude.iter();
@@ -303,7 +303,7 @@ impl Scope {
         servers
     }
 
-    /// Whether the tool is offered as an ordinary tool, in addition to programs.
+    /// True if the tool is offered as an ordinary tool, in addition to programs.
     pub fn offers_directly(&self, tool: &Tool) -> bool {
         matches(&self.direct, tool)
     }
@@ -317,7 +317,7 @@ impl Scope {
     }
 }
 
-/// The tools without the hidden ones; cached until the server's tools change.
+/// The tools without hidden ones, cached until the server's tools change.
 fn cached_view(
     views: &Mutex<HashMap<Arc<str>, FilteredToolSet>>,
     server: &Arc<str>,
@@ -339,14 +339,14 @@ fn cached_view(
     view
 }
 
-/// Whether a pattern matches the tool's path.
+/// True if a pattern matches the tool's path.
 fn matches(patterns: &[String], tool: &Tool) -> bool {
     is_path_hidden(patterns, &tool.server, &tool.name)
         || tool.name != tool.server_name()
             && is_path_hidden(patterns, &tool.server, tool.server_name())
 }
 
-/// Whether a pattern matches the path in any of its spellings.
+/// True if a pattern matches the path in any of its spellings.
 fn is_path_hidden(patterns: &[String], server: &str, name: &str) -> bool {
     if patterns.is_empty() {
         return false;

@@ -67,7 +67,7 @@ impl SearchResults {
 pub struct SearchHit {
     pub tools: Arc<ToolSet>,
     pub tool: Arc<Tool>,
-    /// How well the tool matches, from 0 to 1, and more than 1 for an exact name.
+    /// The quality of the match, from 0 to 1, and more than 1 for an exact name.
     pub score: f64,
 }
 
@@ -88,7 +88,7 @@ impl Default for ToolSearch {
 }
 
 impl ToolSearch {
-    /// The index of these servers, built if the current one is of others.
+    /// The index of these servers, built if the current index covers other servers.
     pub async fn index(&self, servers: &[KnownServer]) -> Result<Arc<SearchIndex>, Fault> {
         let lost = || Fault::new(FaultKind::Internal, "the search was lost in the daemon");
         let fitting = || self.index.load_full().filter(|index| index.is_of(servers));

@@ -1,4 +1,4 @@
-//! The MCP era of each server, so that the daemon uses the right handshake at once.
+//! The MCP era of each server, which tells the daemon the right handshake for the first attempt.
 //!
 //! Invariant: a wrong record costs one more handshake, never a session.
 
@@ -16,9 +16,9 @@ type EraRecord = Vec<u8>;
 /// The era of the last session. `M` is not used: in older records it stands for processes of both eras, too.
 const LEGACY_LETTER: u8 = b'L';
 const MODERN_LETTER: u8 = b'N';
-/// It speaks both eras, and its tools make requests that only the old era supports.
+/// The server speaks both eras, and its tools make requests that only the old era supports.
 const NEEDS_LEGACY_LETTER: u8 = b'B';
-/// Its tools would need the old era, which it does not speak.
+/// The server's tools would need the old era, which it does not speak.
 const ONLY_MODERN_LETTER: u8 = b'O';
 
 pub(super) struct ServerEras {
@@ -48,7 +48,7 @@ impl ServerEras {
     }
 
     /// Records the era of a session. A server that identifies itself differently may have been updated to another era:
-    /// its record is removed, so that its era is found again next time. An empty identity counts as unchanged.
+    /// its record is removed, and its era is detected again next time. An empty identity counts as unchanged.
     pub(super) fn keep(&self, ListKey(key): &ListKey, era: ProtocolEra, identity: &str) {
         let usual = match era {
             ProtocolEra::Legacy => LEGACY_LETTER,
@@ -79,7 +79,7 @@ impl ServerEras {
     }
 
     /// Records that the server's tools need the old era, which is used from now on. Returns false if the server is
-    /// known not to speak it.
+    /// known not to speak that era.
     pub(super) fn needs_legacy(&self, ListKey(key): &ListKey, identity: &str) -> bool {
         let mut known = self.known();
         let before = known.get(key).and_then(|before| before.split_first());
@@ -116,7 +116,7 @@ impl ServerEras {
     }
 }
 
-/// Whether two identities may be the same server's. An empty one matches any.
+/// True if two identities may belong to the same server. An empty identity matches any.
 fn is_same(name: &[u8], identity: &str) -> bool {
     name.is_empty() || identity.is_empty() || name == identity.as_bytes()
 }

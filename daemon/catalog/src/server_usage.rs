@@ -1,4 +1,5 @@
-//! When each server was last called, across all daemons of this user: those called lately are started with the daemon.
+//! When each server was last called, across all daemons of this user: servers that were called recently are started
+//! with the daemon.
 //!
 //! Invariant: recording a call never waits, and only a hash of the server's definition is stored.
 
@@ -14,9 +15,9 @@ use super::{Digest, ListKey, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
 use mux_text::digest::DigestKey;
 
-/// A later call is written after this time only, or when the daemon exits cleanly.
+/// A later call is written only after this time, or when the daemon exits cleanly.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// A call before that is forgotten at the next start: its server may have another definition now.
+/// An earlier call is forgotten at the next start: its server may have another definition now.
 const MAX_KEPT_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 pub(super) struct ServerUsage {
@@ -26,7 +27,7 @@ pub(super) struct ServerUsage {
     is_loaded: AtomicBool,
 }
 
-/// The time since the epoch of the last call, and of the last one that was written.
+/// The times since the epoch of the last call and of the last written call.
 #[derive(Clone, Copy, Default)]
 struct LastCall {
     at: Duration,
@@ -57,7 +58,7 @@ impl ServerUsage {
                 continue;
             }
             let last_call = last_calls.entry(key).or_default();
-            // It may have been called before the cache was open.
+            // The server may have been called before the cache was open.
             last_call.at = last_call.at.max(written);
             last_call.written = written;
         }

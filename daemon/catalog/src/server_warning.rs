@@ -1,4 +1,4 @@
-//! Warnings about a server, each with a code that says what its remedy is.
+//! Warnings about a server, each with a code for its remedy.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ pub struct ServerWarning {
     pub text: String,
 }
 
-/// What a [`ServerWarning`] is about, where its remedy depends on it.
+/// The subject of a [`ServerWarning`], if its remedy depends on it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServerWarningCode {
     /// A text of the server may instruct a model.
     Instructions,
-    /// A result held what looks like a secret.
+    /// A result contained an apparent secret.
     SecretResult,
     /// A newer description of a source could not be loaded.
     SourceProblem,
@@ -22,9 +22,9 @@ pub enum ServerWarningCode {
     SourceNote,
     /// An element of its lists cannot be used.
     LeftOut,
-    /// What it wrote into the empty home of its sandbox is lost.
+    /// Files that the server wrote into the empty home of its sandbox are lost.
     DiscardedFiles,
-    /// Its messages deviate from MCP, and were read all the same.
+    /// The server's messages deviate from MCP but were accepted.
     Repaired,
     Other,
 }

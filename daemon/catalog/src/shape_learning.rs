@@ -72,7 +72,7 @@ impl ShapeLearner {
         }
     }
 
-    /// Resolves when everything queued before was learned.
+    /// Resolves when everything queued before has been learned.
     pub(super) async fn settled(&self) {
         let (done, settled) = oneshot::channel();
         if self.sender.send(LearnerMessage::Settle(done)).await.is_ok() {

@@ -1,11 +1,11 @@
-//! How a program gets the text of a tool without an output schema: as null, parsed, or as it is.
+//! How a program gets the text of a tool without an output schema: as null, parsed, or unchanged.
 //!
-//! The first text of a tool that tells decides, for good: a JSON object or array with content says that the tool answers
-//! in JSON, any other text that it answers in text. From then on a tool that answers in text gives each text as it is,
-//! `[]` too. `[]`, `{}` and JSON numbers, strings and booleans tell nothing, and neither does a void text: empty, `null`,
-//! or `None` as Python prints it. A void text is null, unless the tool answered in text before.
+//! The first conclusive text of a tool decides permanently: a JSON object or array with content means that the tool
+//! answers in JSON, any other text that it answers in text. From then on a tool that answers in text gives each text
+//! unchanged, even `[]`. `[]`, `{}` and JSON numbers, strings and booleans are inconclusive, and so is a void text:
+//! empty, `null`, or `None` as Python prints it. A void text is null, unless the tool answered in text before.
 //!
-//! Invariant: a text that was a string once is a string in each later result of the tool, and what was null stays null.
+//! Invariant: a text that was a string once is a string in each later result of the tool, and a null stays null.
 
 use mux_typegen::{TextForm, TextKind};
 use mux_wire::{Fault, FaultKind};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use mux_text::json_weight::{self, MAX_JSON_WEIGHT};
 
-/// The value of a text, and what the text tells of the form of the tool's texts.
+/// The value of a text, and what the text reveals about the form of the tool's texts.
 pub(super) fn read_text(text: &str, form: TextForm) -> Result<(Value, TextForm), Fault> {
     let content = text.trim();
     let as_it_is = || Value::String(text.to_owned());

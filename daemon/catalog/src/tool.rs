@@ -1,9 +1,9 @@
-//! One tool, as its server describes it, with the user's override, and as it is shown to readers.
+//! One tool: its server's description with the user's override, and its form for readers.
 //!
-//! Its schemas are stored as text, which takes a fifth of the memory of parsed values: a large API has a thousand
+//! Its schemas are stored as text, which takes a fifth of the memory of parsed values. A large API has a thousand
 //! tools, most of which are never used. Members that every call needs are parsed once.
 //!
-//! Invariant: a [`Tool`] never changes. A new definition makes a new one.
+//! Invariant: a [`Tool`] never changes. A new definition makes a new tool.
 
 use std::{
     ops::Range,
@@ -27,14 +27,14 @@ use mux_text::sanitize::clean;
 pub struct Tool {
     /// The server's name in the configuration.
     pub server: Arc<str>,
-    /// The name as the server spells it, or as the user calls the tool.
+    /// The server's name for the tool, or the user's.
     pub name: String,
     pub title: Option<String>,
     /// The description, possibly shortened.
     pub description: Option<String>,
     /// The complete description, if `description` is shortened.
     whole_description: Option<String>,
-    /// The long texts of all tools of the list; the ranges below refer to it.
+    /// The long texts of all tools of the list, to which the ranges below refer.
     sheet: Arc<str>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
@@ -49,20 +49,20 @@ pub struct Tool {
     pub destructive: Option<bool>,
     pub idempotent: Option<bool>,
     pub open_world: Option<bool>,
-    /// Whether it can only be called as a task.
+    /// Set if it can only be called as a task.
     pub needs_task: bool,
-    /// Whether only MCP Apps pages of the server may call it, and no model.
+    /// Set if only the server's MCP Apps pages may call it, and no model.
     pub is_for_apps: bool,
     /// The HTTP method of an API operation, as the source declared it.
     pub verb: Option<Box<str>>,
     /// The digest of everything that its types depend on.
     pub key: DigestKey,
-    /// The digest of the complete definition: with another one, the name may mean another tool.
+    /// The digest of the complete definition: with another digest, the name may mean another tool.
     pub definition_key: DigestKey,
     pub standing: PinStatus,
-    /// What may instruct a model in the definition that is shown.
+    /// Signs in the shown definition that may instruct a model.
     pub(super) signs: Box<[InjectionSign]>,
-    /// What it is to its server, if the user overrides it.
+    /// The tool as its server knows it, if the user overrides it.
     pub(super) overridden: Option<Arc<OverriddenTool>>,
     pub(super) arguments: ArgumentSchema,
     pub(super) results: ResultSchema,
@@ -71,7 +71,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Its declared annotations, for policy.
+    /// The declared annotations, for policy.
     pub fn hints(&self) -> ToolHints {
         ToolHints {
             read_only: self.read_only,
@@ -117,12 +117,12 @@ impl Tool {
         }
     }
 
-    /// `server.tool`, with the tool as its server spells it. Policy and errors use this path.
+    /// `server.tool`, with the server's own name for the tool. Policy and errors use this path.
     pub fn path(&self) -> String {
         format!("{}.{}", self.server, self.name)
     }
 
-    /// The MCP `Tool` as lists show it: long descriptions are shortened.
+    /// The MCP `Tool` as shown in lists, with shortened descriptions.
     pub fn definition(&self) -> Value {
         self.definition_with(
             self.description.as_deref(),
@@ -176,7 +176,7 @@ impl Tool {
         &self.sheet[self.input_schema.clone()]
     }
 
-    /// The schema of the arguments that its server gets, as JSON text.
+    /// The schema of the arguments that its server gets, as JSON.
     pub(super) fn sent_schema_text(&self) -> &str {
         match &self.overridden {
             Some(overridden) => &overridden.input_schema,
@@ -193,7 +193,7 @@ impl Tool {
         self.output_schema.clone().map(|place| &self.sheet[place])
     }
 
-    /// Whether results wrap the value that callers get.
+    /// True if results wrap the value that callers get.
     pub(super) fn wraps_result(&self) -> bool {
         self.wrapped_schema.is_some()
     }
@@ -213,7 +213,7 @@ impl Tool {
         self.look.get_or_init(|| NameSkeleton::of(&self.name))
     }
 
-    /// What may instruct a model in its present definition, which may not be the one that is shown.
+    /// Signs in its present definition that may instruct a model. The shown definition may be another.
     pub fn injection_signs(&self) -> Vec<InjectionSign> {
         match self.change() {
             Some(change) => signs_of_definition(&value(&change.now)),

@@ -1,6 +1,6 @@
 //! Builds the tools of a list: each is taken apart as it is added, and all long texts share one allocation.
 //!
-//! Invariant: once the list is finished, nothing is left of the values that it was made from.
+//! Invariant: once the list is finished, nothing remains of the values from which it was made.
 
 use std::{ops::Range, sync::Arc};
 
@@ -18,8 +18,8 @@ use mux_typegen::normal_form::normalize;
 
 /// Once there are so many notes, no further schemas are searched for more.
 const MAX_SCHEMA_NOTES: usize = 100;
-/// The texts of a list whose schemas are searched for notes: reading each schema delays a list of ten thousand tools by
-/// seconds.
+/// The texts of a list whose schemas are searched for notes: reading every schema would delay a list of ten thousand
+/// tools by seconds.
 const MAX_NOTED_BYTES: usize = 8 << 20;
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct ToolDrafts {
     /// Texts of which each tool gets its own copy.
     words: String,
     search: SignSearch,
-    /// The parts of schemas that are ignored or read in another way than they are written.
+    /// The parts of schemas that are ignored or reinterpreted.
     schema_notes: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct ToolDraft {
     pub(super) description: Option<Range<usize>>,
     pub(super) whole_description: Option<Range<usize>>,
     pub(super) verb: Option<Range<usize>>,
-    /// A range of the sheet, as are the next five.
+    /// A range of the sheet, like the next five.
     pub(super) input_schema: Range<usize>,
     pub(super) output_schema: Option<Range<usize>>,
     /// The complete schemas, if their descriptions are shortened.
@@ -172,7 +172,7 @@ impl ToolDrafts {
         std::mem::take(&mut self.schema_notes)
     }
 
-    /// Whether there was too much text to look for signs of injection in all of it.
+    /// True if there was too much text to search all of it for signs of injection.
     pub(super) fn is_over_search_limit(&self) -> bool {
         self.search.is_over
     }
@@ -185,7 +185,7 @@ impl ToolDrafts {
             .collect()
     }
 
-    /// Shortens the descriptions of a schema, and keeps it as it was if any was too long.
+    /// Shortens the descriptions of a schema, and keeps the original if any was too long.
     fn shorten(&mut self, schema: &mut Value) -> Option<Range<usize>> {
         let length = self.sheet.len();
         let whole = self.json(schema);

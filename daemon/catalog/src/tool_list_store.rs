@@ -1,4 +1,4 @@
-//! The lists of each server's last session, so that a new daemon knows them before it connects.
+//! The lists of each server's last session, which a new daemon knows before it connects.
 //!
 //! Invariant: a list belongs to a server definition. A server that is started differently is another server.
 
@@ -18,7 +18,7 @@ use mux_files::gzip_text::GzipText;
 use mux_settings::{ServerDefinition, ServerEndpoint, SourceKind};
 use mux_text::digest::DigestKey;
 
-/// Increases when more is stored of a tool, so that no list lacks it.
+/// Increased when more of a tool is stored, because old lists lack it.
 const TOOL_LIST_FORMAT: u32 = 2;
 /// The longest list that is loaded, as JSON: more than any server may list.
 const MAX_TOOL_LIST_BYTES: usize = 256 << 20;
@@ -30,7 +30,7 @@ const ASKS_FOR_ROOTS_MARKER: &[u8] = b"true";
 /// The prefix of stored instructions. No list starts with it, packed or not.
 const INSTRUCTIONS_PREFIX: &[u8] = b"instructions\n";
 
-/// The prefix of stored lists of resources and prompts. No list of tools starts with it.
+/// The prefix of stored resource and prompt lists. No tool list starts with it.
 const OFFERS_PREFIX: &[u8] = b"offers\n";
 /// The longest list of resources or prompts that is stored, as JSON.
 const MAX_OFFERS_BYTES: usize = 1 << 20;
@@ -156,7 +156,7 @@ impl ToolListStore {
         self.instructions().extend(instructions);
     }
 
-    /// Whether the list is too long to be read on a runtime thread.
+    /// True if the list is too long to be read on a runtime thread.
     pub(super) fn is_long(&self, key: &ListKey) -> bool {
         let lists = self.lists();
         lists
@@ -209,7 +209,7 @@ impl ToolListStore {
         serde_json::from_str(&packed.read(MAX_OFFERS_BYTES)?).ok()
     }
 
-    /// Stores the server's instructions. Returns whether different ones were known before.
+    /// Stores the server's instructions. Returns true if different instructions were known before.
     pub(super) fn keep_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
         let key = key.of_instructions();
         let mut known = self.instructions();
@@ -272,7 +272,7 @@ impl Serialize for ToolListJson<'_> {
     }
 }
 
-/// A tool as it is stored.
+/// A tool as stored.
 #[serde_with::skip_serializing_none]
 #[derive(Deserialize, Serialize)]
 struct StoredTool<'a> {

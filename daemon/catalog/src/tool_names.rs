@@ -1,4 +1,4 @@
-//! The names of one server's tools: the server's own, those of programs, and former spellings.
+//! The names of one server's tools: the server's own, the names for programs, and former spellings.
 //!
 //! Invariant: a name resolves to one tool. An ambiguous name resolves to none, unless it is the exact name of a tool.
 
@@ -22,7 +22,7 @@ pub(super) struct ToolNames {
 }
 
 impl ToolNames {
-    /// `names` are distinct; each comes with its visible form, if that differs.
+    /// `names` are distinct. Each comes with its visible form, if that differs.
     pub(super) fn new(
         names: &[(&str, Option<String>)],
         collisions: &[SpellingCollision<'_>],
@@ -55,14 +55,14 @@ impl ToolNames {
         if let Some(place) = self.by_name.get(name) {
             return Some(*place);
         }
-        // Some segments may be spelled, and others as the server has them.
+        // Some segments may be program names, and others the server's own.
         let spelling = Some(name).filter(|name| is_path(name)).map(spell)?;
         let place = self.by_name.get(&*spelling)?;
         (!self.ambiguous.contains(&*spelling)).then_some(*place)
     }
 }
 
-/// Former spellings such as `repos_get` for `repos.get`, where they are unambiguous.
+/// Former spellings such as `repos_get` for `repos.get`, if they are unambiguous.
 fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, usize)> {
     if !names.clone().any(is_path) {
         return Vec::new();
@@ -80,8 +80,8 @@ fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(St
         .collect()
 }
 
-/// What a program sees when it lists the tools, as JSON: a tool is its name, a group `["name", […]]`, and a group that
-/// is also a tool `["name", […], 1]`.
+/// A program's list of the tools, as JSON: a tool is its name, a group `["name", […]]`, and a group that is also a tool
+/// `["name", […], 1]`.
 pub(super) fn outline<'a>(
     names: impl Iterator<Item = &'a str>,
     collisions: &[SpellingCollision<'_>],

@@ -1,14 +1,13 @@
-//! Applies the user's overrides to a server's tools: names, descriptions, annotations, and arguments that are given by
-//! default or always.
+//! Applies the user's overrides to a server's tools: names, descriptions, annotations, and default and fixed arguments.
 //!
 //! This is the one place where an override takes effect: every reader gets a [`Tool`](super::Tool) that has it already,
 //! and every call passes [`Tool::complete_arguments`].
 //!
 //! Invariants:
 //!
-//! - Pins and remembered lists hold the server's own definition; overrides are applied on top.
-//! - A tool whose override has a mistake is not offered.
-//! - A fixed argument is sent as the user wrote it, and a caller that gives one is refused.
+//! - Pins and remembered lists hold the server's own definition. Overrides are applied on top.
+//! - A tool with an invalid override is not offered.
+//! - A fixed argument is sent as the user wrote it, and calls that pass it are refused.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use super::{SchemaText, Tool, ToolDescription, argument_check::declared_names};
 
-/// What an overridden tool is to its server, and what its calls are given.
+/// An overridden tool as its server knows it, with the arguments that its calls are given.
 #[derive(Debug)]
 pub struct OverriddenTool {
     /// The name by which the server knows the tool.
@@ -104,17 +103,17 @@ impl Tool {
 /// An override that cannot be applied to the tools that a server lists.
 #[derive(Debug, PartialEq)]
 pub struct OverrideMistake {
-    /// The name of its tool, as the configuration has it.
+    /// The name of its tool in the configuration.
     pub written: String,
     /// The name of the tool of the server, if it lists one.
     tool: Option<String>,
-    /// The mistake is known without the server's list, too.
+    /// Set if the error is known even without the server's list.
     pub is_of_entry: bool,
     problem: String,
 }
 
 impl OverrideMistake {
-    /// What is wrong and, if the server has the tool, what follows.
+    /// The error and, if the server has the tool, its consequence.
     pub fn message(&self) -> String {
         match self.tool {
             Some(_) => format!(
@@ -175,7 +174,7 @@ pub(super) fn apply(
         .collect();
     let mut tools: Vec<Option<ToolDescription>> = tools.into_iter().map(Some).collect();
     for (place, written, read) in meant {
-        // A second override of the tool is a mistake of its own.
+        // A second override of the tool is a separate error.
         let Some(tool) = tools[place].take() else {
             continue;
         };
@@ -207,7 +206,7 @@ pub(super) fn apply(
     (tools.into_iter().flatten().collect(), mistakes)
 }
 
-/// The tool with its override, or why that cannot be.
+/// The tool with its override, or the reason it cannot be applied.
 fn overridden(mut tool: ToolDescription, read: &ToolOverride) -> Result<ToolDescription, String> {
     let mut schema = tool.input_schema.parse();
     for (key, values) in [("defaults", &read.defaults), ("fixed", &read.fixed)] {
@@ -243,7 +242,7 @@ fn overridden(mut tool: ToolDescription, read: &ToolOverride) -> Result<ToolDesc
     Ok(tool)
 }
 
-/// Finds mistakes that are certain from the argument's own schema. The whole schema is applied to each call.
+/// Finds errors that are certain from the argument's own schema. The whole schema is applied to each call.
 fn check_value(schema: &Value, name: &str, value: &Value) -> Result<(), String> {
     if let Some(declared) = declared_names(schema)
         && !declared.contains(&name)

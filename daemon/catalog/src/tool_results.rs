@@ -1,11 +1,11 @@
 //! The value that a program gets for a tool's result, by one documented rule.
 //!
-//! It is the structured content if the tool declares an output schema, or its member `result` if that schema says that
-//! it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, as `text_reading` reads it; otherwise the
-//! only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`, with the content in
-//! its details: for an API called over HTTP these are `{ status, headers, body }`.
+//! If the tool declares an output schema, the value is the structured content, or its member `result` if that schema
+//! says that it only wraps a value (`x-fastmcp-wrap-result`). Otherwise it is the only text, as `text_reading` reads
+//! it, or else the only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`,
+//! with the content in its details: for an API called over HTTP these are `{ status, headers, body }`.
 //!
-//! Structured content that does not match its schema is an error of kind `validation`, which names the place but no
+//! Structured content that does not match its schema is an error of kind `validation`, which names the path but no
 //! value, because values may be secret. The complete result is available raw.
 
 use std::sync::{Arc, OnceLock};
@@ -40,7 +40,7 @@ impl ResultSchema {
     }
 }
 
-/// Extracts the value from a complete `CallToolResult`. Large ones are processed off the runtime's threads.
+/// Extracts the value from a complete `CallToolResult`. Large results are processed off the runtime's threads.
 pub async fn value_of(
     tool: &Tool,
     mut result: Value,
@@ -70,7 +70,7 @@ pub async fn value_of(
     Ok(value)
 }
 
-/// The value, and what it tells of the form of the tool's texts.
+/// The value, and what it reveals about the form of the tool's texts.
 fn value_without_schema(mut result: Value, form: TextForm) -> Result<(Value, TextForm), Fault> {
     let untold = |value| Ok((value, TextForm::default()));
     let mut parts = match result.get_mut("content").map(Value::take) {
@@ -85,7 +85,7 @@ fn value_without_schema(mut result: Value, form: TextForm) -> Result<(Value, Tex
         ),
         1 => {
             let part = parts.swap_remove(0);
-            // A server that gives the same as structured content says itself that its text is JSON.
+            // A server that repeats its text as structured content states that its text is JSON.
             if form.is_text()
                 && let Some(structured) = repeated_structure(&mut result, &part)
             {
@@ -185,7 +185,7 @@ impl Tool {
 }
 
 /// The value that a program gets for a resource, from a complete `ReadResourceResult`: the only text, parsed if it is a
-/// JSON object or array; the only blob as it is; otherwise an array of all contents.
+/// JSON object or array, or the only blob unchanged, or else an array of all contents.
 pub async fn contents_of(result: Value) -> Result<Value, Fault> {
     let is_long = !is_light(&result);
     blocking_pool::run_if(is_long, move || contents(result)).await

@@ -1,6 +1,6 @@
 //! The tools of one server, found by any of their names.
 //!
-//! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new one.
+//! Invariant: a [`ToolSet`] never changes. A server whose tools change gets a new set.
 
 use std::{
     borrow::Cow,
@@ -39,15 +39,15 @@ pub struct ToolSet {
     overridden: HashMap<String, usize>,
     /// The server's instructions, without invisible characters.
     instructions: Option<Arc<str>>,
-    /// What may instruct a model beyond the tools in the instructions.
+    /// Signs in the instructions that may instruct a model beyond the tools.
     pub(super) instruction_signs: Vec<InjectionSign>,
     /// Warnings about ambiguous and duplicate tools, for the user.
     pub warnings: Vec<String>,
-    /// The parts of schemas that are ignored or read in another way than they are written.
+    /// The parts of schemas that are ignored or reinterpreted.
     schema_notes: Vec<String>,
     /// The digest of all tools, in their order.
     pub key: DigestKey,
-    /// Whether any tool is in a group.
+    /// Set if any tool is in a group.
     pub has_groups: bool,
     /// The list that programs see, computed on first use.
     outline: OnceLock<Box<str>>,
@@ -125,7 +125,8 @@ impl ToolSet {
         self
     }
 
-    /// The parts of schemas that are not checked or were reinterpreted, with the tools' names; a few of them if there are many.
+    /// The parts of schemas that are not checked or were reinterpreted, with the tools' names, or a few of them if
+    /// there are many.
     pub(super) fn schema_remark(&self) -> Option<String> {
         let mut notes = self.schema_notes.clone();
         for note in self.tools.iter().flat_map(|tool| tool.unchecked_parts()) {
@@ -212,7 +213,7 @@ impl ToolSet {
         self.names.find(name).map(|place| &self.tools[place])
     }
 
-    /// The tool that its server calls exactly this, whatever the user calls it.
+    /// The tool with exactly this server name, regardless of the user's name for it.
     pub fn find_by_server_name(&self, name: &str) -> Option<&Arc<Tool>> {
         let place = self.overridden.get(name).copied();
         let place = place.or_else(|| self.names.find(name))?;
@@ -238,7 +239,7 @@ impl ToolSet {
         })
     }
 
-    /// Our spelling if it resolves to this tool, otherwise the exact name.
+    /// Our program name if it resolves to this tool, otherwise the exact name.
     pub fn spelled<'a>(&self, tool: &'a Tool) -> Cow<'a, str> {
         let spelled = spell(&tool.name);
         let found = self.find(&spelled);
@@ -399,7 +400,7 @@ mod tests {
                 "{written}"
             );
         }
-        // These are ambiguous, or match no tool.
+        // Names that are ambiguous or match no tool.
         for written in ["a.b c", "a_b_c", "x_y", "pet.get", "pet.", ".pet"] {
             assert!(set.find(written).is_none(), "{written}");
         }

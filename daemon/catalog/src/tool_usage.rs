@@ -1,7 +1,7 @@
 //! Counts how often each tool was called, across all daemons of this user: frequently used tools are shown first.
 //!
-//! Levels are far apart, so that a list ordered by them rarely changes: an agent whose tool list changes loses its
-//! cached prompt.
+//! Levels are far apart, because a list ordered by them should rarely change: an agent whose tool list changes loses
+//! its cached prompt.
 //!
 //! Invariant: counting a call never waits, and only a hash of the server's and tool's names is stored.
 
@@ -45,7 +45,7 @@ impl ToolUsage {
     pub(super) async fn load(&self, cache: &Cache) {
         let kept = cache.all(CacheSpace::Usage).await;
         let mut counts = self.counts();
-        // The others are times of last calls of servers.
+        // The others are times of servers' last calls.
         let counted = kept.into_iter().filter_map(|(key, bytes)| {
             let bytes = <[u8; 4]>::try_from(bytes).ok()?;
             Some((key, bytes))
@@ -53,7 +53,7 @@ impl ToolUsage {
         for (key, bytes) in counted.take(MAX_COUNTED_TOOLS) {
             let written = u32::from_le_bytes(bytes);
             let count = counts.entry(key).or_default();
-            // It may have been called before the cache was open.
+            // The tool may have been called before the cache was open.
             count.calls = count.calls.saturating_add(written);
             count.written = written;
         }
@@ -75,7 +75,8 @@ impl ToolUsage {
         }
     }
 
-    /// The usage level: 0 for a tool that was never called; one more for each four times as many calls.
+    /// The usage level: 0 for a tool that was never called, and one level higher whenever the number of calls
+    /// quadruples.
     pub(super) fn level(&self, tool: &Tool) -> u32 {
         let counts = self.counts();
         level(counts.get(&key(tool)).map_or(0, |count| count.calls))

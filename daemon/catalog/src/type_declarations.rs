@@ -1,6 +1,6 @@
-//! The type declarations that programs are checked against, and those that people read.
+//! The type declarations against which programs are checked, and the declarations that people read.
 //!
-//! Invariant: a text is named by a digest of all its inputs, so that one name never has two texts.
+//! Invariant: a text is named by a digest of all its inputs, so one name never has two texts.
 
 use std::sync::Arc;
 
@@ -25,21 +25,21 @@ const MEMORY_TRIM_TEXT_BYTES: usize = 1 << 20;
 pub struct KnownServer {
     pub name: String,
     pub tools: Option<Arc<ToolSet>>,
-    /// A note for readers: why its tools are not known, or since when.
+    /// A note for readers about why, or since when, the server's tools are not known.
     pub note: Option<String>,
 }
 
 /// The audience of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TypeTextAudience {
-    /// The type checker: leaves out whatever changes with every call or session.
+    /// The type checker: leaves out everything that changes with every call or session.
     Checker,
-    /// People: includes how often a result was observed.
+    /// People: includes the number of observed results.
     Reader,
 }
 
 impl TypeTextAudience {
-    /// The audience that a reader belongs to: how often others had a result observed is for the user.
+    /// The audience that a reader belongs to: the number of others' observed results is only for the user.
     pub(super) fn for_reader(self, reader: &CatalogReader) -> Self {
         if reader.is_user() {
             self
@@ -60,14 +60,14 @@ pub(super) struct TypeTexts {
     shelf: CacheSlot,
     /// The latest texts for the checker, newest first: agents that see different tools take turns.
     last: Mutex<Vec<RecentTypeText>>,
-    /// One text is generated at a time: that takes several times its length in memory, and waiting callers often want
-    /// the same one.
+    /// One text is generated at a time: generating takes several times the text's length in memory, and waiting callers
+    /// often want the same one.
     making: Semaphore,
 }
 
 struct RecentTypeText {
     basis: DigestKey,
-    /// The digest by which it is stored, of what its reader sees.
+    /// The digest under which the text is stored, computed from its reader's view.
     lasting: DigestKey,
     /// The version of the learned shapes. A newer version makes the text obsolete.
     lessons: u64,
@@ -157,7 +157,7 @@ impl TypeTexts {
         Some(last[0].types.clone())
     }
 
-    /// Saves the latest texts. Done at the end only, because while shapes are learned texts change often, and only the
+    /// Saves the latest texts. Done only at the end, because texts change often while shapes are learned, and only the
     /// next daemon reads them.
     pub(super) fn save(&self) {
         for last in self.last().iter_mut() {
@@ -175,7 +175,7 @@ impl TypeTexts {
     }
 }
 
-/// Generates a text on the blocking pool; a long one takes a second.
+/// Generates a text on the blocking pool. A long text takes a second.
 async fn made(
     servers: &[KnownServer],
     learned: &Arc<LearnedShapes>,
@@ -211,7 +211,7 @@ fn quick_basis(
     digest.key()
 }
 
-/// A digest that is stable across restarts: it covers the learned shapes as the reader sees them, not their version.
+/// A digest that is stable across restarts: it covers the reader's view of the learned shapes, not their version.
 fn lasting_basis(
     servers: &[KnownServer],
     learned: &LearnedShapes,

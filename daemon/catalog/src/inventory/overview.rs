@@ -1,7 +1,7 @@
 //! The servers of an inventory: their names, numbers of tools, and purposes.
 //!
 //! Invariant: every server is named, in the most detailed form for which there is room. If not even the names fit, the
-//! text says how many are missing; without room for that, it is empty.
+//! text says how many are missing. Without room for that, the text is empty.
 
 use super::{InventoryServer, count_with_noun, text_size::TextSize};
 
@@ -90,7 +90,7 @@ impl Overview<'_> {
         }
     }
 
-    /// As many names as fit, and the number of the others.
+    /// As many names as fit, and the number of remaining servers.
     fn names(&self, room: TextSize) -> String {
         let known = self.servers.iter().map(|server| server.spelled.as_str());
         let all: Vec<&str> = known
@@ -107,7 +107,7 @@ impl Overview<'_> {
                 }
             }
         };
-        // Each name makes the text longer, except for the last one: with it, the notice about missing names goes away.
+        // Each name makes the text longer, except the last: with it, the notice about missing names disappears.
         let fits = |shown: usize| TextSize::of(&text(shown)).fits(room);
         if fits(all.len()) {
             return text(all.len());

@@ -1,9 +1,9 @@
 //! Estimates how many tokens a text takes in a model, without a tokenizer.
 //!
-//! Tokenizers differ, and one of them takes megabytes. The estimate was fitted to the two public ones (`o200k`,
-//! `cl100k`), on the names and signatures of real servers, with a margin; `tests/it/discovery` compares it with them.
+//! Tokenizers differ, and even one takes megabytes. The estimate was fitted to the two public ones (`o200k`, `cl100k`),
+//! on the names and signatures of real servers, with a margin; `tests/it/discovery` compares it with them.
 //!
-//! Invariant: the parts of a text never count less than the whole, so that a budget can be spent part by part.
+//! Invariant: the parts of a text never count less than the whole, so a budget can be spent part by part.
 
 /// The cost of a word. All costs are in hundredths of a token.
 const WORD_COST: usize = 100;
@@ -15,7 +15,7 @@ const MAX_CONSONANT_CLUSTER: usize = 4;
 const DIGITS_PER_TOKEN: usize = 3;
 const FIRST_SIGN_COST: usize = 70;
 const NEXT_SIGN_COST: usize = 50;
-/// An underscore forms one token with the word after it, but not with a number.
+/// An underscore forms one token with the following word, but not with a number.
 const UNDERSCORE_COST: usize = 35;
 const NEWLINE_COST: usize = 50;
 const BLANK_COST: usize = 10;

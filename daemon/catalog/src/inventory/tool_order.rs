@@ -1,14 +1,13 @@
 //! Orders the tools of a server by how likely they are needed.
 //!
-//! Invariant: the order depends on names, declared effects and levels of use alone, so that the same pool gives the same
-//! list.
+//! Invariant: the order depends only on names, declared effects and usage levels, so the same pool gives the same list.
 
 use std::{cmp::Reverse, collections::HashMap};
 
 use crate::search::word_splitting;
 
-/// The verbs of tools that read, which most work begins with, the most common first. Words as [`word_splitting::each`]
-/// gives them.
+/// The verbs of tools that read, with which most work begins. The most common come first. Words as
+/// [`word_splitting::each`] gives them.
 const READ_VERBS: &[&str] = &[
     "read", "list", "get", "search", "find", "query", "fetch", "show", "describe",
 ];
@@ -16,14 +15,14 @@ const READ_VERBS: &[&str] = &[
 const WRITE_VERBS: &[&str] = &[
     "create", "write", "update", "add", "run", "send", "open", "delete",
 ];
-/// So many tools of each verb that reads come before one tool of each other verb.
+/// The number of tools per reading verb that come before one tool per other verb.
 const READS_PER_ROUND: usize = 2;
 /// The verb may come after the server's name or the name of its subject.
 const MAX_VERB_POSITION: usize = 2;
 
-/// Indices of the tools: the most used first, then in rounds two tools of each common verb that reads and one of each
-/// other common verb, the shortest names first, then the rest. `level` is the usage level of the tool at an index,
-/// `is_read_only` whether its server says that it changes nothing.
+/// Indices of the tools: the most used first, then in rounds, two tools per common reading verb and one per other
+/// common verb, shortest names first, then the rest. `level` is the usage level of the tool at an index, `is_read_only`
+/// is true if its server says that it changes nothing.
 pub fn by_need(
     names: &[String],
     level: impl Fn(usize) -> u32,
@@ -54,8 +53,8 @@ pub fn by_need(
     ranked.into_iter().map(|(.., place)| place).collect()
 }
 
-/// The index of the name's verb, those that read first. Without one, a tool that changes nothing counts as one more
-/// verb that reads.
+/// The index of the name's verb, with reading verbs first. A tool without a verb that changes nothing counts as one
+/// more reading verb.
 fn verb(name: &str, is_read_only: bool) -> Option<usize> {
     let last = name.rsplit('.').next().unwrap_or(name);
     let (mut found, mut looked_at) = (None, 0);

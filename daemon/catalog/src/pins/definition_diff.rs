@@ -1,7 +1,7 @@
-//! Lists where two definitions differ, in terms of the first, the most important differences first.
+//! Lists the differences of two definitions, in terms of the first definition, the most important first.
 //!
-//! Invariant: nothing that only the second contains is reported, neither names nor values, except names that MCP gives:
-//! the reader may be a model, and the user has not accepted it.
+//! Invariant: nothing that only the second definition contains is reported, neither names nor values, except MCP's own
+//! names: the reader may be a model, and the user has not accepted that definition.
 
 use mux_text::canonical_json;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// The maximum number of reported differences, and how deep they may be nested.
 const MAX_DIFFERENCES: usize = 20;
 const MAX_DIFFERENCE_DEPTH: usize = 12;
-/// Names that MCP gives to what a definition may lack.
+/// MCP's own names for the members that a definition may lack.
 const MCP_NAMES: &[&str] = &[
     "outputSchema",
     "readOnlyHint",
@@ -18,19 +18,19 @@ const MCP_NAMES: &[&str] = &[
     "openWorldHint",
 ];
 
-/// Where two definitions differ.
+/// The differences of two definitions.
 #[derive(Debug)]
 pub(super) struct DefinitionDiff {
-    /// Paths such as `inputSchema.properties.path.type`, and `… (more)` where members were added.
+    /// Paths such as `inputSchema.properties.path.type`, or `… (more)` for added members.
     pub(super) paths: Vec<String>,
-    /// Policy reads the new hints as stricter, or there is an output schema that was missing. The rest is the same.
+    /// Set if policy reads the new hints as stricter, or an output schema was added, and the rest is the same.
     pub(super) is_stricter: bool,
 }
 
-/// What a difference may lead to, the worst first.
+/// The consequence of a difference, the worst first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum DiffEffect {
-    /// Models read it, or arguments depend on it.
+    /// Models read the text, or arguments depend on it.
     Text,
     /// Policy permits more.
     LaxerHint,
@@ -85,7 +85,7 @@ fn effect(path: &str, before: &Value, now: &Value) -> DiffEffect {
     }
 }
 
-/// How strictly policy reads a hint; `None` if it is not a boolean.
+/// How strictly policy reads a hint. `None` if the hint is not a boolean.
 fn strictness(hint: &str, value: Option<&Value>) -> Option<u8> {
     let value = value
         .map(|value| value.as_bool().ok_or(()))

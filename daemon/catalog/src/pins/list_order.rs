@@ -1,9 +1,9 @@
-//! Definitions without the order of their lists, to tell a set that is written in another order from a change.
+//! Definitions without the order of their lists, to distinguish a reordered set from a change.
 //!
 //! A server in Python may write a `set` into a description or a schema, and its order differs with each start. Only
-//! three kinds of lists lose their order here: `required`, `enum` and `type` of a schema, which are sets by definition;
-//! lists of single words that stand alone, such as `Commands: ls, cat`; and lines of one word each. Words within a
-//! sentence keep their places: "never delete, always ask" is not "always delete, never ask".
+//! three kinds of lists lose their order here: `required`, `enum` and `type` of a schema, which are sets by definition,
+//! lists of single words that stand alone, such as `Commands: ls, cat`, and lines of one word each. Words within a
+//! sentence keep their positions: "never delete, always ask" is not "always delete, never ask".
 //!
 //! Invariant: the result is for comparison only. Models and calls get the definition that the user has trusted.
 
@@ -30,7 +30,8 @@ const ORDER_LABELS: &[&str] = &[
 /// One word, perhaps in quotes: a command, a flag, a path.
 const WORD: &str = r#"['"`]?[A-Za-z0-9_./@+*~:-]{0,63}[A-Za-z0-9_/@+*~-]['"`]?"#;
 
-/// A list on one line: after a colon, a bracket or at the start; up to a bracket, a period or the end.
+/// A list on one line. Begins after a colon, after a bracket or at the start, and ends at a bracket, a period or the
+/// end.
 static LIST_IN_LINE: LazyLock<Regex> = LazyLock::new(|| {
     let listed = |separator: &str| format!(r"{WORD}(?:[ ]?{separator}[ ]?{WORD})+");
     let (commas, bars) = (listed(","), listed(r"\|"));
@@ -131,7 +132,7 @@ fn sort_line(line: &str) -> String {
     sorted
 }
 
-/// Sorts the words of a list, and leaves what separates them.
+/// Sorts the words of a list, and leaves the separators in place.
 fn sort_list(label: &str, list: &str) -> String {
     let places: Vec<Range<usize>> = WORD_IN_LIST
         .find_iter(list)
@@ -152,7 +153,7 @@ fn sort_list(label: &str, list: &str) -> String {
     sorted
 }
 
-/// Whether the order of a list has no meaning, judged by its words and the text before it.
+/// True if the order of a list has no meaning, judged by its words and the text before it.
 fn is_set(label: &str, words: &[&str]) -> bool {
     let label = label.to_ascii_lowercase();
     let has_scope = |word: &str| {

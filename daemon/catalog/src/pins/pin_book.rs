@@ -13,11 +13,11 @@ use mux_files::gzip_text::GzipText;
 use mux_settings::OnChange;
 use mux_text::digest::DigestKey;
 
-/// The longest stored definition of a tool, and the most that all packed definitions of a server may take. Beyond that
-/// only digests are stored.
+/// The longest stored definition of a tool, and the total size of a server's packed definitions. Beyond that only
+/// digests are stored.
 pub(super) const MAX_DEFINITION_BYTES: usize = 256 << 10;
 const MAX_BOOK_DEFINITION_BYTES: usize = 4 << 20;
-/// The maximum number of pinned tools of one server: as many as the functions that a source may have (`max_functions`).
+/// The maximum number of pinned tools of one server: as many functions as a source may have (`max_functions`).
 const MAX_PINS: usize = 50_000;
 /// Longer names are stored as digests.
 const MAX_PIN_NAME_BYTES: usize = 128;
@@ -75,7 +75,7 @@ pub(super) struct DigestedTool {
 }
 
 impl DigestedTool {
-    /// `whole` are the digests of the stored definitions.
+    /// `whole` contains the digests of the stored definitions.
     pub(super) fn of(tool: ToolDescription, whole: &HashSet<DigestKey>) -> Self {
         let text = canonical_json::members_to_text(tool.members());
         let digest = canonical_json::digest_of_text(&text);
@@ -110,7 +110,7 @@ impl PinBook {
                 None if self.state == PinBookState::Lost && on_change == OnChange::Refuse => {
                     judged.push(stand(listed, None, on_change));
                 }
-                // Refused whatever the configuration: it is unknown whether this tool has changed.
+                // Refused in any configuration: it is unknown whether this tool has changed.
                 None if self.pins.len() >= MAX_PINS => {
                     let mut tool = stand(listed, None, OnChange::Refuse);
                     if let PinStatus::Changed(change) = &mut tool.standing {
@@ -133,7 +133,7 @@ impl PinBook {
         (judged, pinned)
     }
 
-    /// Compares a remembered list with the pins; nothing is pinned.
+    /// Compares a remembered list with the pins. Pins nothing.
     pub(super) fn recall(
         &self,
         listed: Vec<DigestedTool>,
@@ -146,7 +146,7 @@ impl PinBook {
         listed.into_iter().map(known).collect()
     }
 
-    /// Pins the current definitions, if they are those that the user has seen. All or nothing.
+    /// Pins the current definitions, if the user has seen exactly these. All or nothing.
     pub(super) fn accept(
         &mut self,
         offered: &ToolSet,
@@ -189,7 +189,7 @@ impl PinBook {
         self.pins.get(&key(name))
     }
 
-    /// Makes room for a list: drops pins of tools that are gone and were never acknowledged. Returns whether any was
+    /// Makes room for a list: drops pins of tools that are gone and were never acknowledged. Returns true if any was
     /// dropped.
     fn shrink(&mut self, listed: &[DigestedTool]) -> bool {
         let names: BTreeSet<String> = listed.iter().map(|tool| key(&tool.tool.name)).collect();
@@ -307,7 +307,7 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
     offered
 }
 
-/// A tool of which only the name is trusted.
+/// A tool with nothing trusted but its name.
 fn unknown(name: String) -> ToolDescription {
     ToolDescription {
         name,

@@ -1,7 +1,7 @@
 //! A server's pins on disk: a line with the checksum of the rest, then JSON.
 //!
-//! Invariant: only a complete file of the right server counts as a pin file; any other is moved aside and keeps
-//! counting as damaged, so that the server is not taken for a new one.
+//! Invariant: only a complete file of the right server counts as a pin file. Any other is moved aside and keeps
+//! counting as damaged, because the server must not be taken for a new one.
 
 use std::{
     fs, io,
@@ -39,7 +39,7 @@ impl PinOwner {
 pub(super) enum PinFile {
     Nothing,
     Book(PinBook),
-    /// The pins are lost; the text says why.
+    /// The pins are lost, for the given reason.
     Damaged(String),
 }
 
@@ -47,7 +47,7 @@ pub(super) enum PinFile {
 struct StoredPins {
     #[serde(flatten)]
     owner: PinOwner,
-    /// Not all tools were accepted again since pins were lost.
+    /// Set if not all tools were accepted again since pins were lost.
     #[serde(default)]
     lost: bool,
     tools: Vec<StoredPin>,
@@ -62,7 +62,7 @@ struct StoredPin {
     new: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     accepted: bool,
-    /// The unpacked form of earlier builds. They treat a pin without it as one whose definition was too long.
+    /// The unpacked form of earlier builds. These treat a pin without it as a pin whose definition was too long.
     #[serde(default, skip_serializing)]
     definition: Option<String>,
     /// The packed definition, in base64.
@@ -71,7 +71,7 @@ struct StoredPin {
 }
 
 impl StoredPin {
-    /// The stored definition; an error if it is invalid.
+    /// The stored definition. An error if it is invalid.
     fn definition(&self) -> Result<Option<GzipText>, ()> {
         let plain = self.definition.as_ref();
         let plain = plain.filter(|text| text.len() <= LONGEST_DEFINITION);
@@ -166,7 +166,7 @@ pub(super) fn encode(owner: &PinOwner, book: &PinBook) -> Vec<u8> {
     format!("{PIN_FILE_MAGIC}{sum}\n{body}").into_bytes()
 }
 
-/// Writes the file; it is on disk when this returns. `whole` means that nothing of a damaged file is missing any more.
+/// Writes the file, which is on disk when this returns. `whole` means that nothing of a damaged file is still missing.
 pub(super) fn write(folder: &Path, owner: &PinOwner, bytes: &[u8], whole: bool) -> io::Result<()> {
     let path = folder.join(owner.file());
     if !path.exists() {
@@ -179,7 +179,7 @@ pub(super) fn write(folder: &Path, owner: &PinOwner, bytes: &[u8], whole: bool) 
     Ok(())
 }
 
-/// Removes the oldest pin files of a server that was reached in many ways.
+/// Removes the oldest pin files of a server whose command or URL changed often.
 fn forget_older(folder: &Path, owner: &PinOwner) {
     let prefix = format!("{}.", owner.server);
     let Ok(entries) = fs::read_dir(folder) else {

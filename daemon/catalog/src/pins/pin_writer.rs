@@ -71,7 +71,7 @@ impl PinWriter {
         Ok(Self { jobs, shared })
     }
 
-    /// Queues a pin file. A later one of the same server replaces it.
+    /// Queues a pin file. A later file of the same server replaces it.
     pub(super) fn write(
         &self,
         owner: &PinOwner,

@@ -1,6 +1,6 @@
 //! The words of one server's tools, each with the tools that contain it and how much it counts there.
 //!
-//! Invariant: a segment depends on its tool set alone, and its tools are sorted by path.
+//! Invariant: a segment depends only on its tool set, and its tools are sorted by path.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -27,9 +27,9 @@ struct FieldWeight {
 const NAME: FieldWeight = field_weight(4.0, 0.5, 3.0);
 const SERVER: FieldWeight = field_weight(3.0, 0.0, 1.0);
 const TITLE: FieldWeight = field_weight(1.0, 0.5, 3.0);
-/// The first sentence of a description: what the tool does.
+/// The first sentence of a description, which says what the tool does.
 const LEAD: FieldWeight = field_weight(2.5, 0.7, 12.0);
-/// The rest of it: how it is used, what it returns, when other tools are better.
+/// The rest of the description: how the tool is used, what it returns, when other tools are better.
 const DESCRIPTION: FieldWeight = field_weight(0.7, 0.75, 40.0);
 const ARGUMENT: FieldWeight = field_weight(0.5, 0.5, 5.0);
 const ARGUMENT_DESCRIPTION: FieldWeight = field_weight(0.2, 0.75, 15.0);
@@ -50,7 +50,7 @@ impl FieldWeight {
     }
 }
 
-/// The first sentence of a description is at least and at most so long.
+/// The minimum and maximum length of a description's first sentence.
 const MIN_LEAD_BYTES: usize = 20;
 const MAX_LEAD_BYTES: usize = 300;
 /// Longer texts and further arguments are not indexed.
@@ -70,7 +70,7 @@ pub(super) struct IndexSegment {
     pub(super) name_words: Vec<u16>,
     /// The stems, sorted.
     pub(super) terms: Vec<IndexTerm>,
-    /// The words as they are written, sorted.
+    /// The words as written, sorted.
     pub(super) words: Vec<IndexWord>,
     /// Indices of tools by folded name.
     names: HashMap<String, Vec<u32>>,
@@ -83,7 +83,7 @@ pub(super) struct IndexTerm {
     pub(super) postings: Box<[Posting]>,
 }
 
-/// A word as it is written, for prefixes and misspelled words.
+/// A word as written, for prefixes and misspelled words.
 #[derive(Debug)]
 pub(super) struct IndexWord {
     pub(super) text: Box<str>,
@@ -158,7 +158,7 @@ impl IndexSegment {
     }
 }
 
-/// The bit for all letters outside of ASCII.
+/// The bit for all letters outside ASCII.
 pub(super) const NON_ASCII_LETTER_BIT: u32 = 1 << 31;
 
 pub(super) fn letters(word: &str) -> u32 {
@@ -170,7 +170,7 @@ pub(super) fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |all, byte| all | bit(byte))
 }
 
-/// The indexed part of a schema; most of a long schema is definitions.
+/// The indexed part of a schema. Most of a long schema is definitions.
 #[derive(Deserialize)]
 struct InputProperties {
     #[serde(default)]
@@ -188,7 +188,7 @@ struct SegmentBuilder {
 }
 
 impl SegmentBuilder {
-    /// Adds everything but the name.
+    /// Adds everything except the name.
     fn tool(&mut self, tool: &Tool) {
         let whole = fold(&tool.name);
         if !tool.name.eq_ignore_ascii_case(&whole) {

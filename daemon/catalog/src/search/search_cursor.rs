@@ -1,7 +1,7 @@
 //! The position of the next page of a search.
 //!
-//! Invariant: a cursor belongs to one query over one pool of tools. For any other it is an error, never a page of
-//! something else.
+//! Invariant: a cursor belongs to one query over one pool of tools. For any other the result is an error, never a page
+//! of something else.
 
 use mux_wire::{Fault, FaultKind};
 

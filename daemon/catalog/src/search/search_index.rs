@@ -1,10 +1,10 @@
 //! The index of all servers' tools, and the ranking of a query.
 //!
 //! The ranking is BM25F: a word counts by how rare it is among the tools, by the field that contains it, and less in a
-//! long text. Synonyms of a word count less than the word itself, prefixes and misspelled words only where a tool has
-//! neither. A tool ranks higher if its name consists of the words of the query, and if it has many of them.
+//! long text. Synonyms of a word count less than the word itself, prefixes and misspelled words only if a tool has
+//! neither. A tool ranks higher if its name consists of the words of the query, and if it contains many of them.
 //!
-//! Invariant: the order is total, so that pages never overlap: by exactness of the name, by relevance, by path.
+//! Invariant: the order is total, by exactness of the name, then relevance, then path, so pages never overlap.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -86,7 +86,7 @@ impl SearchIndex {
         }
     }
 
-    /// Whether the index was built from exactly these servers.
+    /// True if the index was built from exactly these servers.
     pub(super) fn is_of(&self, servers: &[KnownServer]) -> bool {
         let listed = servers.iter().filter(|server| server.tools.is_some());
         listed.clone().count() == self.segments.len()
@@ -224,7 +224,7 @@ fn scored(
     scored
 }
 
-/// What one search may still spend.
+/// The remaining budget of one search.
 struct SearchBudget {
     postings: usize,
     letters: usize,
@@ -237,16 +237,16 @@ struct SearchedPool<'a> {
     docs: usize,
 }
 
-/// One thing that a word of the query may mean: terms of the segments, each with its weight.
+/// One possible meaning of a query word: terms of the segments, each with its weight.
 struct WordMeaning<'a> {
     terms: Vec<(usize, &'a IndexTerm, f32)>,
-    /// How rare it is among the tools.
+    /// The rarity of the meaning among the tools.
     rarity: f32,
 }
 
 impl<'a> SearchedPool<'a> {
-    /// The word itself and its synonyms; if the tools have none of these, longer words that start with it; otherwise
-    /// the closest words.
+    /// The word itself and its synonyms. If the tools have none of these, longer words that start with it, or else the
+    /// closest words.
     fn meanings(&self, word: &QueryWord, budget: &mut SearchBudget) -> Vec<WordMeaning<'a>> {
         let own = self.with_stem(&word.stem, 1.0);
         // A frequent word is as vague in its synonyms.
@@ -343,7 +343,7 @@ impl<'a> SearchedPool<'a> {
     }
 }
 
-/// Whether two words may differ by at most `typos`, judged by their letters and lengths.
+/// True if two words may differ by at most `typos`, judged by their letters and lengths.
 fn may_be_misspelled(word: &str, letters: u32, known: &IndexWord, typos: usize) -> bool {
     // Each typo changes the length by at most one letter (up to four bytes), and at most two letter bits.
     let differ = (known.letters ^ letters).count_ones() as usize;
@@ -358,13 +358,13 @@ fn may_be_misspelled(word: &str, letters: u32, known: &IndexWord, typos: usize) 
 /// The sums of all tools over the words of a query.
 struct RelevanceScores {
     sums: Vec<f32>,
-    /// The weight of the words that a tool has, and of those that its name has.
+    /// The weight of the query words in each tool, and in its name.
     matched: Vec<f32>,
     in_name: Vec<f32>,
     /// The largest possible sum, and the weight of all words.
     most: f32,
     weights: f32,
-    /// Of the current word: the best match of each tool, at all and in its name, and the tools with a match.
+    /// For the current word: each tool's best match, anywhere and in its name, and the tools with a match.
     best: Vec<f32>,
     best_in_name: Vec<f32>,
     touched: Vec<usize>,

@@ -1,14 +1,14 @@
-//! Words that mean the same in the names of tools and in the requests of users.
+//! Words that mean the same in tool names and in user requests.
 //!
-//! Invariant: a word has the same synonyms in every query, and the table knows the tools of no particular server.
+//! Invariant: a word has the same synonyms in every query, and the table is not tailored to any particular server.
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use super::vocabulary::stem;
 
-/// Words of one line stand for each other; a word may be in several lines.
+/// Words on one line are synonyms. A word may be on several lines.
 const GROUPS: &[&str] = &[
-    // What a tool does.
+    // Actions of a tool.
     "create add new make insert generate start",
     "create open file raise submit",
     "create register setup",
@@ -59,7 +59,7 @@ const GROUPS: &[&str] = &[
     "compute calculate",
     "count number total many",
     "suggest recommend",
-    // What it does it with.
+    // Objects of a tool.
     "directory folder subfolder",
     "path folder",
     "file document",

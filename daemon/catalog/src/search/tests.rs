@@ -324,7 +324,7 @@ async fn cursor_of_another_search_is_rejected() {
         assert_eq!(fault.kind, FaultKind::Validation);
         assert!(fault.message.contains(part), "{fault:?}");
     }
-    // The second page exists until a server's tools change.
+    // The second page is available until a server's tools change.
     let more = finder.search(&pool, &with("file", next.clone())).await;
     assert!(more.unwrap().total > 4);
     pool[8] = server("time", &["file_time(file): The time of a file"]);
@@ -450,7 +450,7 @@ async fn figures(set: &DiscoverySet, held_out: bool) -> [RankingFigures; 2] {
     [RankingFigures::of(ours), RankingFigures::of(theirs)]
 }
 
-/// `scripts/bench discovery` prints the figures; a change of the ranking may not make them worse than this.
+/// `scripts/bench discovery` prints the figures. A change of the ranking must not make them worse than this.
 #[tokio::test]
 async fn ranking_is_better_than_plain_bm25_on_graded_queries() {
     let set = discovery_set();

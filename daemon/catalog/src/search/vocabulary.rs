@@ -1,4 +1,4 @@
-//! The words of queries: which count, how much, and the stem that they share with other forms of the word.
+//! The words of queries: which words count, how much, and the stem that they share with other forms.
 //!
 //! Invariant: words of tools and of queries have the same stems.
 
@@ -8,7 +8,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::word_splitting;
 
-/// Words that say nothing about a tool, ignored unless the query has no others.
+/// Words that say nothing about a tool. Ignored unless the query has no others.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been",
     "being", "by", "can", "could", "did", "do", "does", "doing", "for", "from", "had", "has",
@@ -20,7 +20,7 @@ const STOP_WORDS: &[&str] = &[
     "would", "you", "your", "yours",
 ];
 
-/// Words that most requests contain, whatever they are about.
+/// Words that most requests contain, on any subject.
 const WEAK_WORDS: &[&str] = &[
     "come",
     "find",
@@ -50,7 +50,7 @@ const WEAK_WORD_WEIGHT: f32 = 0.8;
 pub(super) struct QueryWord {
     pub(super) text: String,
     pub(super) stem: String,
-    /// How much the word says, at most 1.
+    /// The significance of the word, at most 1.
     pub(super) weight: f32,
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn each(text: &str, mut each: impl FnMut(&str)) {
             last = letter;
             continue;
         }
-        // Splits `readFile` and `HTTPServer`; a word may contain and end with digits.
+        // Splits `readFile` and `HTTPServer`. A word may contain and end with digits.
         let next_is_small = letters.peek().is_some_and(|next| next.is_lowercase());
         let begins = letter.is_uppercase()
             && (last.is_lowercase() || last.is_numeric() || (last.is_uppercase() && next_is_small));

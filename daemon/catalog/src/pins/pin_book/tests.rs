@@ -143,7 +143,7 @@ fn sets_in_another_order_keep_the_trusted_definition() {
         assert_eq!(shown.definition(), trusted_definition);
         assert!(shown.check_standing().is_ok() && shown.standing.note().is_some());
         assert!(set.remarks().is_empty() && !shown.needs_decision());
-        // Nothing needs to be accepted, and the pin stays.
+        // The user need not accept anything, and the pin stays.
         book.accept(&set, &[("x".into(), digest)], 2).unwrap();
         assert_eq!(book.pin("x").unwrap().digest, digest);
     }
@@ -200,7 +200,7 @@ fn stricter_hints_and_added_output_schemas_need_no_decision() {
         ("changed", false)
     );
     assert!(set.remarks().is_empty() && shown.check_standing().is_ok());
-    // Policy sees the current hints, and nobody what the output schema says.
+    // Policy sees the current hints, and nobody sees the output schema.
     let hints = (shown.read_only, shown.destructive, shown.open_world);
     assert_eq!(hints, (None, Some(true), Some(true)));
     assert!(!shown.definition().to_string().contains("POISON"));
