@@ -1,4 +1,4 @@
-//! Calls on their way to a server: their permits, their callers, their progress, and why they have no result.
+//! Calls on their way to a server: their permits, callers and progress, and the reasons they have no result.
 
 mod call_error;
 mod call_limiter;

@@ -1,9 +1,10 @@
 //! The link to a server: the transport for its messages, and the process or remote server behind it.
 //!
-//! A process is connected over its pipes (`process`); a remote server over streamable HTTP, or over HTTP+SSE of
-//! 2024-11-05 (`http`); a source is in this process (`in_process`). Every message of another program is read by `reader`. This folder knows no other one of the crate.
+//! A process is connected over its pipes (`process`), a remote server over streamable HTTP or over HTTP+SSE of
+//! 2024-11-05 (`http`), and a source is in this process (`in_process`). `reader` reads every message of another
+//! program. This folder knows no other folder of the crate.
 //!
-//! Invariant: with every kind of link, an error says what happened to the message.
+//! Invariant: with every kind of link, an error names the outcome of the message.
 
 mod http;
 mod in_process;
@@ -91,25 +92,25 @@ pub(crate) enum LinkEndpoint {
 pub(crate) struct ServerLink {
     pub(crate) transport: LinkTransport,
     pub(crate) endpoint: LinkEndpoint,
-    /// Output outside of messages, for errors.
+    /// Output outside messages, for errors.
     pub(crate) last_lines: LastLines,
-    /// What was repaired in the server's messages.
+    /// The repairs in the server's messages.
     pub(crate) repairs: Arc<Repairs>,
-    /// Never stray for a link that is not over pipes.
+    /// Never stray unless the link is over pipes.
     pub(crate) stray_output: StrayOutput,
 }
 
-/// What an earlier session has left on the pipes of a process.
+/// The state that an earlier session has left on a process's pipes.
 #[derive(Default)]
 pub(crate) struct ResumedPipes {
-    /// Output that was not parsed yet.
+    /// Output that has not been parsed yet.
     pub(crate) unread: Vec<u8>,
-    /// The next request id: neither it nor a greater one was used.
+    /// The next request id: neither this nor a greater id has been used.
     pub(crate) next: i64,
     pub(crate) modern: bool,
 }
 
-/// A process and its pipes, taken out of its link to be handed over.
+/// A process and its pipes, taken from its link to be handed over.
 #[derive(Debug)]
 pub(crate) struct DetachedProcess {
     pub(crate) child: KeptChild,
@@ -192,7 +193,7 @@ impl ServerLink {
         })
     }
 
-    /// Prepares the link to a remote server; sends nothing.
+    /// Prepares the link to a remote server. Sends nothing.
     pub(crate) fn prepare_remote(
         remote: &RemoteServer,
         transport: RemoteTransport,
@@ -227,7 +228,7 @@ impl From<watch::Receiver<Arc<dyn Source>>> for ServerLink {
             transport: LinkTransport::InProcess(InProcessTransport::new(source)),
             endpoint: LinkEndpoint::Remote(LinkEnding::default()),
             last_lines: LastLines::default(),
-            // Our own messages need none.
+            // Our own messages need no repair.
             repairs: Arc::default(),
             stray_output: StrayOutput::default(),
         }
@@ -292,7 +293,7 @@ impl LinkEndpoint {
         }
     }
 
-    /// The layers of the sandbox around the process; empty without one.
+    /// The layers of the sandbox around the process. Empty without a sandbox.
     pub(crate) fn sandbox_layers(&self) -> &[String] {
         match self {
             Self::Process { sandbox, .. } => &sandbox.layers,
@@ -308,7 +309,7 @@ impl LinkEndpoint {
         }
     }
 
-    /// The reason if the link ends shortly after its messages have; `None` if it stays open.
+    /// The reason if the link ends shortly after its messages have. `None` if the link stays open.
     pub(crate) async fn recent_end_reason(&self) -> Option<String> {
         match self {
             Self::Process { .. } => timeout(FINAL_OUTPUT_TIMEOUT, self.wait_for_end())
@@ -336,7 +337,7 @@ impl LinkEndpoint {
         };
         let pipes = pipes.request_pipes();
         serving.await;
-        // The transport has ended, or it never will.
+        // Fails if the transport has ended or never will.
         let pipes = timeout(FINAL_OUTPUT_TIMEOUT, pipes).await;
         if let (Ok(Ok(pipes)), Some(stderr)) = (pipes, stderr.take_pipe().await) {
             if let Some(egress) = sandbox.egress {

@@ -1,6 +1,6 @@
 //! One configured server: its slots, one for each key, and its shared state.
 //!
-//! Invariant: a caller only gets a session of its own key. A session that moves to another key, because its server
+//! Invariant: a caller gets only a session with its own key. A session that moves to another key, because its server
 //! turned out to depend on the workspace, serves no other key from that moment on.
 
 mod circuit_breaker;
@@ -62,11 +62,11 @@ pub struct Server {
     slots: Mutex<ServerSlots>,
 }
 
-/// Guarded by `Server::slots`.
+/// The state that `Server::slots` guards.
 #[derive(Debug, Default)]
 struct ServerSlots {
     by_key: HashMap<SessionKey, Arc<Slot>>,
-    /// The clients' state for each key, whether or not it has a slot; kept across definitions.
+    /// The clients' state for each key, whether or not it has a slot. Kept across definitions.
     client_states: HashMap<SessionKey, SlotClientState>,
     retired: bool,
 }
@@ -79,7 +79,7 @@ pub struct HeldSession {
 }
 
 impl Server {
-    /// Creates the server. It takes over the clients' state from `before`: known lists and resource subscriptions.
+    /// Creates the server, with the clients' state from `before`: known lists and resource subscriptions.
     pub(crate) fn new(
         settings: ServerSettings,
         context: &ServerContext,
@@ -110,7 +110,8 @@ impl Server {
         })
     }
 
-    /// Opens the session of an eager server. If not all clients share it, it opens with the first caller instead.
+    /// Opens the session of an eager server. If not all clients share the session, it opens with the first caller
+    /// instead.
     pub(crate) fn open_if_eager(&self) {
         let is_eager =
             |server_shared: &ServerShared| server_shared.definition.start == StartMode::Eager;
@@ -118,7 +119,7 @@ impl Server {
     }
 
     /// Opens the session in the background if the server was called at this time or later, and all clients share it.
-    /// Servers of projects, and those that need a login, open with the first caller.
+    /// Project servers, and servers that need a login, open with the first caller.
     pub(crate) fn prestart(&self, called_since: SystemTime) {
         let is_due = |server_shared: &ServerShared| {
             server_shared.definition.start == StartMode::Auto
@@ -132,7 +133,7 @@ impl Server {
         self.open_user_session_if(is_due, SlotEvent::Prestart);
     }
 
-    /// Opens the session that all clients share, if there is one and it is due.
+    /// Opens the session that all clients share, if there is such a session and it is due.
     fn open_user_session_if(&self, is_due: impl Fn(&ServerShared) -> bool, opening: SlotEvent) {
         let Some(server_shared) = &self.server_shared else {
             return;
@@ -150,7 +151,7 @@ impl Server {
         &self.name
     }
 
-    /// The root of the project that defines it; `None` for a server of the user.
+    /// The root of the project that defines the server. `None` for the user's servers.
     pub fn project(&self) -> Option<&Path> {
         self.project.as_deref()
     }
@@ -159,24 +160,24 @@ impl Server {
         &self.definition
     }
 
-    /// Whether any session is open.
+    /// True if any session is open.
     pub fn is_open(&self) -> bool {
         let slots = self.slots();
         let mut all = slots.by_key.values();
         all.any(|slot| slot.open_session().is_some())
     }
 
-    /// The caller's session if it is open now.
+    /// The caller's session, if it is open now.
     pub fn open_session(&self, caller: &CallerIdentity) -> Option<HeldSession> {
         let key = self.server_shared.as_ref()?.sharing.key(caller).ok()?;
         let slot = Arc::clone(self.slots().by_key.get(&key)?);
-        // Marked before the check: from here on the session is not handed over.
+        // Marked before the check: from here on the session will not be handed over.
         slot.mark_used_by(caller);
         let session = slot.open_session()?;
         Some(HeldSession { slot, session })
     }
 
-    /// The caller's session; opened if there is none.
+    /// The caller's session, opened if there is none.
     pub async fn session(&self, caller: &CallerIdentity) -> Result<HeldSession, Fault> {
         for _ in 0..MAX_SLOT_MOVES {
             let slot = self.slot(caller)?;
@@ -185,7 +186,7 @@ impl Server {
                 continue;
             };
             let session = outcome?;
-            // Its server may have asked for roots meanwhile, so that the session belongs to another workspace.
+            // The server may have asked for roots meanwhile, and then the session belongs to another workspace.
             if self.serves(&slot, caller) {
                 return Ok(HeldSession { slot, session });
             }
@@ -193,7 +194,7 @@ impl Server {
         Err(server_retired_fault(&self.name))
     }
 
-    /// Whether the slot currently has this caller's key.
+    /// True if the slot currently has this caller's key.
     pub fn serves(&self, slot: &Slot, caller: &CallerIdentity) -> bool {
         self.session_key_of(caller)
             .is_ok_and(|key| slot.scope.key() == key)
@@ -209,14 +210,14 @@ impl Server {
         &self.meters
     }
 
-    /// Counts a tool call that is sent. Lists and reads are no calls.
+    /// Counts a tool call that is sent. Lists and reads do not count as calls.
     pub fn count_call(&self) {
         if let Some(shared) = &self.server_shared {
             shared.calls.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Records that the result of a call seemed to hold a secret; returns whether it is the first one of that path.
+    /// Records that a call's result seemed to contain a secret. Returns true for the first such result of that path.
     pub fn record_secret_result(&self, path: &str) -> bool {
         let shared = self.server_shared.as_ref();
         shared.is_some_and(|shared| shared.secret_results.record(path))
@@ -234,7 +235,7 @@ impl Server {
         key.map_err(|_| unavailable::missing_workspace_fault(&self.name))
     }
 
-    /// The caller's slot; created if there is none.
+    /// The caller's slot, created if there is none.
     fn slot(&self, caller: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
         let (server_shared, key) = (self.require_shared()?, self.session_key_of(caller)?);
         let mut slots = self.slots();
@@ -271,7 +272,8 @@ impl Server {
                 Some("not connected; these are its tools as of its last session".into())
             }
             (None, _) => {
-                // Declarations have it, which agents read: the server's output is about the calls of others.
+                // The note appears in declarations, which agents read, so it must not contain the server's output,
+                // which concerns others' calls.
                 let reason = self
                     .view()
                     .reason
@@ -286,7 +288,7 @@ impl Server {
         }
     }
 
-    /// Why the server refuses to list its tools, if none are known.
+    /// The reason the server refuses to list its tools, if none are known.
     pub fn listing_error(&self) -> Option<String> {
         let latest = self.server_shared.as_ref()?.latest_session()?;
         let is_unknown = latest.tools().is_empty();
@@ -311,8 +313,8 @@ impl Server {
         faults.take(1).next().map_or(Ok(()), Err)
     }
 
-    /// The list of resources or prompts that the caller's last session had. A client that gets it is notified once the
-    /// session, which is opened in the background, has another one.
+    /// The list of resources or prompts that the caller's last session had. A client that gets this list is notified if
+    /// the session, which is opened in the background, has another list.
     pub async fn remembered_list(
         &self,
         caller: &CallerIdentity,
@@ -325,7 +327,7 @@ impl Server {
         slot.slot_shared.announce_list(kind, Some(&list));
         let server = self.me.upgrade()?;
         let caller = caller.clone();
-        // A failure shows in the server's state.
+        // The server's state shows a failure.
         tokio::spawn(async move { drop(server.session(&caller).await) });
         Some(Arc::new(list))
     }
@@ -387,7 +389,7 @@ impl Server {
         self.retire_key(&SessionKey::Run(run.to_owned()), "its run has ended");
     }
 
-    /// Ends the slot of a key and its session now.
+    /// Ends a key's slot and its session now.
     fn retire_key(&self, key: &SessionKey, why: &'static str) {
         let mut slots = self.slots();
         slots.client_states.remove(key);
@@ -396,14 +398,14 @@ impl Server {
         }
     }
 
-    /// The server was removed or changed: takes no new callers; each session ends with its last call.
+    /// Retires a server that was removed or changed: it takes no new callers, and each session ends with its last call.
     pub(crate) fn retire(&self) {
         for slot in self.take_all_slots() {
             slot.retire("the server was removed or changed", false);
         }
     }
 
-    /// The server was removed, and its name may come to mean another one.
+    /// Forgets the sandbox of a removed server, whose name may come to mean another server.
     pub(crate) fn forget_sandbox(&self) {
         if let Some(server_shared) = &self.server_shared {
             server_shared.forget_sandbox();
@@ -438,7 +440,7 @@ impl RootsObserver for Server {
         let Some(server_shared) = &self.server_shared else {
             return;
         };
-        // Holding the lock, no caller gets a slot by the old rule while the session moves.
+        // While the lock is held, no caller gets a slot by the old rule while the session moves.
         let mut slots = self.slots();
         server_shared.sharing.record_asks_for_roots();
         let Some(workspace) = workspace.filter(|_| server_shared.sharing.is_detected()) else {
@@ -456,7 +458,7 @@ impl RootsObserver for Server {
             // A slot that has ended has no timer to update.
             _ = slot.send_event(SlotEvent::Moved);
             if let Some(client_state) = slots.client_states.remove(&SessionKey::User) {
-                // Subscribers of other workspaces wait for sessions of their own.
+                // Subscribers of other workspaces wait for their own sessions.
                 for other in client_state
                     .subscribers
                     .split_off_other_workspaces(&workspace)
@@ -476,7 +478,7 @@ impl RootsObserver for Server {
 }
 
 impl ServerSlots {
-    /// Retires the slot that was unused for the longest time; returns false if all are in use.
+    /// Retires the slot that was unused for the longest time. Returns false if all are in use.
     fn make_room(&mut self) -> bool {
         let unused = self.by_key.iter();
         let unused = unused.filter_map(|(key, slot)| Some((slot.unused_since()?, key.clone())));

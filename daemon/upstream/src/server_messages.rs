@@ -1,4 +1,4 @@
-//! The messages that a server sends on its own: notifications, and requests to the client whose call caused them.
+//! A server's own messages: notifications, and requests to the client whose call caused them.
 
 mod client_request_handler;
 mod intercepting_transport;

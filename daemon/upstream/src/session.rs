@@ -59,14 +59,14 @@ const MAX_SERVER_TEXT_BYTES: usize = 4 << 10;
 pub struct Session {
     me: Weak<Self>,
     catalog_entry: ServerCatalogEntry,
-    /// What was repaired in the server's messages.
+    /// The repairs in the server's messages.
     pub(crate) repairs: Arc<Repairs>,
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) era: ProtocolEra,
     /// The era that the server's entry sets.
     configured_era: Option<ProtocolEra>,
     tools: ArcSwap<ToolSet>,
-    /// The expiry of the list of tools.
+    /// The expiry of the tool list.
     tools_expiry: ListExpiry,
     server_requests: Arc<ServerRequests>,
     /// The task for `subscriptions/listen`, in the modern era.
@@ -74,16 +74,16 @@ pub struct Session {
     router: Arc<NotificationRouter>,
     /// `None` for a server that is not a process.
     pub pid: Option<u32>,
-    /// The layers of the sandbox around its process; empty without one.
+    /// The layers of the sandbox around its process. Empty without a sandbox.
     pub(crate) sandbox_layers: Vec<String>,
     pub transport: &'static str,
     health: SessionHealth,
-    /// What the server calls itself, with its version.
+    /// The server's own name and version.
     pub identity: Option<String>,
     pub protocol: Option<String>,
     pub start_time: Duration,
     calls: TaskTracker,
-    /// Cancelled when the session takes no more calls; its messages are still handled.
+    /// Cancelled when the session takes no more calls. Its messages are still handled.
     draining: CancellationToken,
     /// Cancelled when the session takes no more calls because it is handed over, or reopened in the legacy era.
     retired: CancellationToken,
@@ -95,9 +95,9 @@ pub struct Session {
     ended: CancellationToken,
     /// Cancelled when the session has ended and its process is gone.
     stopped: CancellationToken,
-    /// Why the session ended; set once.
+    /// The cause of the session's end. Set once.
     cause: Mutex<Option<String>>,
-    /// What the server wrote last to its standard error.
+    /// The server's last lines on its standard error.
     last_lines: LastLines,
 }
 
@@ -116,7 +116,7 @@ impl Session {
         self.tools()
     }
 
-    /// Requests a new list of tools; [`Self::current_tools`] waits for it.
+    /// Requests a new tool list, for which [`Self::current_tools`] waits.
     pub fn request_tools_refresh(&self) {
         self.router.tools_refresh.request_now();
     }
@@ -129,29 +129,28 @@ impl Session {
             && !self.peer.is_transport_closed()
     }
 
-    /// Whether it is a remote session that takes no more calls but has not ended: calls in flight end by their own
-    /// limits.
+    /// True for a remote session that takes no more calls but has not ended: calls in flight end by their own limits.
     pub(crate) fn is_draining(&self) -> bool {
         self.pid.is_none() && self.draining.is_cancelled() && !self.closing.is_cancelled()
     }
 
-    /// Whether it was asked to end.
+    /// True if the session was asked to end.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
     }
 
-    /// Whether it has answered a call.
+    /// True if the session has answered a call.
     pub(crate) fn has_answered(&self) -> bool {
         self.health.has_answered()
     }
 
-    /// Why it is degraded, if it is.
+    /// The reason the session is degraded, if it is.
     pub(crate) fn degraded_reason(&self) -> Option<String> {
         let stray_progress = self.router.in_flight.stray_progress_count();
         self.health.degraded_reason(stray_progress)
     }
 
-    /// Why its tools cannot be listed.
+    /// The reason its tools cannot be listed.
     pub(crate) fn listing_error(&self) -> Option<String> {
         self.health.listing_error()
     }
@@ -169,8 +168,8 @@ impl Session {
             .unwrap_or_else(|| "the session was closed".into())
     }
 
-    /// The cause of the end for the caller of a request that was lost with the session: with the server's output only as
-    /// far as it is about this caller's request, unless the caller is the user.
+    /// The cause of the end for the caller of a request that was lost with the session: with only the server's output
+    /// about this caller's request, unless the caller is the user.
     fn cause_for(&self, caller: Option<&Arc<Caller>>, own_output_since: Option<Instant>) -> String {
         let whole = self.cause();
         let is_user = caller
@@ -198,11 +197,12 @@ impl Session {
         self.calls.wait().await;
     }
 
-    /// Detaches the session from this daemon once nothing is in flight. `None` if that fails: then the session ends.
+    /// Detaches the session from this daemon once nothing is in flight. `None` if that fails, and then the session
+    /// ends.
     pub(crate) async fn detach_transport(&self) -> Option<DetachedProcess> {
         self.retired.cancel();
         self.wait_until_idle().await;
-        // A request of the server would stay unanswered forever.
+        // A server's request would otherwise stay unanswered forever.
         if timeout(
             FINAL_OUTPUT_TIMEOUT,
             self.router.unanswered.wait_until_empty(),
@@ -221,7 +221,7 @@ impl Session {
         detached.await.ok()?
     }
 
-    /// Closes the session; the watching task stops the process.
+    /// Closes the session. The watching task stops the process.
     pub(crate) fn close(&self, cause: &str) {
         self.set_cause(cause.to_owned());
         self.closing.cancel();
@@ -233,7 +233,7 @@ impl Session {
     }
 }
 
-/// Truncates a server's text to the number of bytes that is kept.
+/// Truncates a server's text to the number of bytes that are kept.
 fn truncate_server_text(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_SERVER_TEXT_BYTES));
     text

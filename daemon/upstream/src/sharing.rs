@@ -1,5 +1,5 @@
-//! Which callers share a session, and what they share beside it: its scope, the lists that they know, and the resources
-//! that they follow.
+//! The callers that share a session, and the state that they share beside it: its scope, the lists that they know, and
+//! the resources that they follow.
 
 mod announced_lists;
 mod resource_subscribers;

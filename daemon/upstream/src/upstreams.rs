@@ -57,12 +57,12 @@ impl Upstreams {
         }
     }
 
-    /// From now on sessions are opened only for callers.
+    /// Makes sessions open only for callers from now on.
     pub fn disable_eager_start(&self) {
         self.eager_disabled.store(true, Ordering::Relaxed);
     }
 
-    /// Starts servers in the background that were called within this time, as far as their entries allow it.
+    /// Starts servers that were called within this time in the background, if their entries allow it.
     pub fn prestart(&self, within: Duration) {
         let called_since = SystemTime::now().checked_sub(within);
         for server in self.all() {
@@ -70,7 +70,7 @@ impl Upstreams {
         }
     }
 
-    /// Applies a configuration. Servers with an unchanged definition keep their sessions; calls in flight on the others
+    /// Applies a configuration. Servers with an unchanged definition keep their sessions. Calls in flight on the others
     /// finish on the old session, and their resource subscriptions continue.
     pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> ServerChanges {
         let mut changes = ServerChanges::default();
@@ -115,7 +115,7 @@ impl Upstreams {
         changes
     }
 
-    /// Sets the policy for servers' requests to clients. Until then, none is allowed.
+    /// Sets the policy for servers' requests to clients. Until then, no request is allowed.
     pub fn set_request_policy(&self, policy: Weak<dyn ServerRequestPolicy>) {
         // There is one gateway in a daemon.
         self.context.request_policy.get_or_init(|| policy);
@@ -182,13 +182,13 @@ impl Upstreams {
             .collect()
     }
 
-    /// Receives a session of the previous daemon. If no slot claims it, it is stopped.
+    /// Receives a session of the previous daemon. If no slot claims the session, it is stopped.
     pub fn receive_session(&self, handed: HandedSession) {
         let servers = self.all();
         let mut servers = servers.iter();
         match servers.find(|server| server.has_identity(&handed.state.place.server)) {
             Some(server) => server.adopt_handed(handed),
-            // It may belong to a project that no client has opened yet.
+            // The server may belong to a project that no client has opened yet.
             None => self.context.incoming_sessions.add_arrived(handed),
         }
     }
@@ -216,12 +216,12 @@ impl Upstreams {
         visible.into_iter().cloned().collect()
     }
 
-    /// Finds a server by its name or by its spelling in programs.
+    /// Finds a server by its name or by its name in programs.
     pub fn find(&self, name: &str) -> Result<Arc<Server>, Fault> {
         self.find_visible(name, &Scope::default())
     }
 
-    /// Finds a server that is visible in the scope; any other one counts as missing.
+    /// Finds a server that is visible in the scope. Any other counts as missing.
     pub fn find_visible(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
         {
             let servers = self.read_servers();

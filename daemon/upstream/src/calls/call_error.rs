@@ -1,4 +1,4 @@
-//! Why a call has no result.
+//! The reasons a call has no result.
 //!
 //! Invariant: an error says whether the call may have had effects.
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::link::AuthChallenge;
 
-/// Why a call has no result.
+/// The reason a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// Not sent.
@@ -61,7 +61,7 @@ impl From<serde_json::Error> for CallError {
     }
 }
 
-/// A call that failed because its tool could not send a request.
+/// A call failure because the tool could not send a request.
 #[derive(Clone, Debug)]
 pub struct NoBackChannel {
     /// The server's error text.
@@ -71,7 +71,7 @@ pub struct NoBackChannel {
     pub remedy: BackChannelRemedy,
 }
 
-/// What was done about a session whose tools need the legacy era.
+/// The handling of a session whose tools need the legacy era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BackChannelRemedy {
     /// The next call gets a session in the legacy era.

@@ -1,4 +1,4 @@
-//! Limits the calls that a server gets at once, with a fair queue for those that wait.
+//! Limits the calls that a server gets at the same time, with a fair queue for waiting calls.
 //!
 //! Invariant: a returned permit goes to the next waiter in turn, never to a newcomer while others wait.
 
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(crate) struct CallLimiter(Mutex<CallLimiterState>);
 
-/// Guarded by `CallLimiter`.
+/// The state that `CallLimiter` guards.
 #[derive(Debug)]
 struct CallLimiterState {
     free: usize,
@@ -76,7 +76,7 @@ impl CallLimiter {
             drop(state);
             match sender.send(CallPermit(Some(Arc::clone(&self)))) {
                 Ok(()) => return,
-                // That waiter is gone; the permit is still ours.
+                // That waiter is gone, so the permit is still ours.
                 Err(mut permit) => permit.0 = None,
             }
         }
@@ -121,7 +121,7 @@ mod tests {
             assert!(waiting.as_mut().now_or_never().is_none());
         }
         assert!(modest.as_mut().now_or_never().is_none());
-        // The first waiter of `a` gives up its turn; next come `b` and `a`.
+        // The first waiter of `a` gives up its turn. Next come `b` and `a`.
         drop(greedy.remove(0));
         drop(first);
         let second = modest.as_mut().now_or_never().expect("its turn");

@@ -1,4 +1,4 @@
-//! Cancels a request at its server when nothing waits for the answer any more.
+//! Cancels a request at its server when nothing waits for its answer any longer.
 
 use rmcp::{
     RoleClient,

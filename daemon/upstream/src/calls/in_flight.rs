@@ -1,7 +1,7 @@
-//! The requests in flight on one session: who made them, and how far they are.
+//! The requests in flight on one session: their callers, and how far they are.
 //!
-//! A server's requests, log messages and progress notifications name no client. Progress is matched by its token; the
-//! others are routed only if exactly one connection has requests in flight.
+//! A server's requests, log messages and progress notifications name no client. Progress is matched by its token.
+//! Requests and log messages are routed only if exactly one connection has requests in flight.
 //!
 //! Invariants: nothing is kept for a token or a call whose caller is gone. A request that was cancelled before its
 //! sending began is not sent.
@@ -45,8 +45,8 @@ struct InFlightState {
     ended: VecDeque<(Instant, String)>,
     /// The connection that made the first request of a caller. A caller may have none.
     first_caller: Option<Option<u64>>,
-    /// Another connection has made a request since. A server may work on a request long after it was answered or given
-    /// up, so that what it writes may be about any of them.
+    /// Another connection has made a request since. Because a server may work on a request long after it was answered
+    /// or given up, its output may be about any of them.
     has_several_callers: bool,
 }
 
@@ -68,7 +68,7 @@ struct InFlightEntry {
 pub(crate) enum SendState {
     #[default]
     Waiting,
-    /// Part of it may have been written.
+    /// Part of the request may have been written.
     Begun,
     Failed(LinkError),
 }
@@ -77,7 +77,7 @@ pub(crate) enum SendState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlightId(u64);
 
-/// A request in flight; it ends on drop.
+/// A request in flight, which ends on drop.
 #[derive(Debug)]
 pub(crate) struct InFlightRequest {
     all: Arc<InFlight>,
@@ -97,7 +97,7 @@ pub(crate) struct CallingClient {
     pub(crate) mailbox: Arc<Mailbox>,
     /// The path of the tool that is being called, if this is its only request.
     pub(crate) tool: Option<Arc<str>>,
-    /// The clocks of all its requests and of the runs that they belong to.
+    /// The clocks of all its requests and of their runs.
     pub(crate) clocks: Vec<Arc<PausableClock>>,
     /// One token for each request, cancelled when it ends.
     pub(crate) finished: Vec<CancellationToken>,
@@ -194,7 +194,7 @@ impl InFlight {
         }
     }
 
-    /// Whether a caller has a request in flight.
+    /// True if a caller has a request in flight.
     pub(crate) fn has_calls(&self) -> bool {
         let state = self.state();
         state.requests.values().any(|entry| entry.caller.is_some())
@@ -205,7 +205,7 @@ impl InFlight {
         self.stray_progress.load(Ordering::Relaxed)
     }
 
-    /// `None` if no connection has requests in flight, if several have, or if the caller cannot be asked.
+    /// `None` if no connection has requests in flight, if several have, or if the caller cannot answer questions.
     pub(crate) fn calling_client(&self) -> Option<CallingClient> {
         let state = self.state();
         let all = || {
@@ -235,7 +235,7 @@ impl InFlight {
 }
 
 impl ActiveRuns for InFlight {
-    /// The runs that have requests in flight, or had some a moment ago: what a server writes while it works may be read
+    /// The runs that have requests in flight, or had some a moment ago: a server's output during a call may be read
     /// after its answer.
     fn active_runs(&self) -> Vec<String> {
         let state = self.state();
@@ -258,7 +258,7 @@ impl InFlightState {
         let connection = caller.connection();
         self.has_several_callers |= match self.first_caller {
             None => false,
-            // A caller without a connection is the same as no other.
+            // A caller without a connection equals no other caller.
             Some(first) => first.is_none() || first != connection,
         };
         self.first_caller.get_or_insert(connection);
@@ -303,12 +303,13 @@ impl InFlightRequest {
         }
     }
 
-    /// The client that made it; `None` for the daemon itself.
+    /// The client that made the request. `None` for the daemon itself.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         self.caller.as_ref()
     }
 
-    /// Since when what the server writes is about requests of this caller alone; `None` if it may be about others.
+    /// The time since which the server's output is only about this caller's requests. `None` if the output may be about
+    /// others'.
     pub(crate) fn own_output_since(&self) -> Option<Instant> {
         (!self.all.state().has_several_callers).then_some(self.began)
     }
@@ -317,7 +318,7 @@ impl InFlightRequest {
         InFlightId(self.number)
     }
 
-    /// Gives the request up and returns how far its sending was. If it has not begun, it never will.
+    /// Gives up the request and returns how far its sending was. If sending has not begun, it never will.
     pub(crate) fn abandon(&self) -> SendState {
         let mut state = self.all.state();
         let sending = match state.requests.get(&self.number) {
@@ -380,7 +381,7 @@ mod tests {
         let (one, two, detached) = (caller(Some(1)), caller(Some(2)), caller(None));
         let is_own = |request: &InFlightRequest| request.own_output_since().is_some();
         for other in [&two, &detached] {
-            // The daemon's own requests and other requests of the same connection are about no other.
+            // The daemon's own requests, and others of the same connection, do not count as other callers.
             let all = Arc::new(InFlight::default());
             let _own = all.begin_request(None, None);
             drop(all.begin_request(Some(&one), None));

@@ -1,6 +1,6 @@
 //! The progress of one request, forwarded at a limited rate.
 //!
-//! Invariant: only the latest notification is kept, and the caller gets the last one before the answer.
+//! Invariant: only the latest notification is kept, and the caller gets the last notification before the answer.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::{sync::Notify, time::sleep};
 
 use mux_caller::{ClockMark, ProgressUpdate};
 
-/// The number of notifications of a request that are forwarded at once. Most requests send fewer.
+/// The number of notifications of a request that are forwarded immediately. Most requests send fewer.
 const MAX_PROGRESS_BURST: usize = 10;
 /// The interval between notifications after the burst.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -53,7 +53,7 @@ impl ProgressMeter {
         *self.last_activity.lock()
     }
 
-    /// Takes the latest notification that was not forwarded yet.
+    /// Takes the latest notification that has not been forwarded yet.
     pub(crate) fn take_latest(&self) -> Option<ProgressUpdate> {
         self.latest().take()
     }

@@ -1,11 +1,11 @@
 //! The link to a source: this process calls the API itself.
 //!
-//! When the source is replaced because its description has changed, the client side gets `tools/list_changed`; calls in
-//! flight finish on the old source. To rmcp this is a transport like any other. A request is answered when its send
-//! completes, so that an error concerns that call only.
+//! When the source is replaced because its description has changed, the client side gets `tools/list_changed`, and
+//! calls in flight finish on the old source. To rmcp this is a transport like any other. A request is answered when its
+//! send completes, so an error concerns only that call.
 //!
-//! Invariant: a call that is cancelled, or whose session has ended, is dropped. Results of a source are moved, never
-//! copied: one may take most of the available memory.
+//! Invariant: a call that is cancelled, or whose session has ended, is dropped. A source's results are moved, never
+//! copied: one result may take most of the available memory.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use mux_sources::{CallFailure, CallLimits, CallProgress, Source};
 const MAX_QUEUED_ANSWERS: usize = 16;
 /// The last revision that starts with `initialize`.
 const SOURCE_PROTOCOL_VERSION: &str = "2025-11-25";
-/// The time limit for requests without one of their own.
+/// The time limit for requests without their own limit.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct InProcessTransport {
@@ -273,7 +273,7 @@ impl SourceBridge {
             });
             let notification =
                 json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
-            // A receiver that does not keep up loses progress.
+            // A receiver that cannot keep up loses progress.
             if let Ok(notification) = serde_json::from_value(notification) {
                 drop(answer_sender.try_send(notification));
             }

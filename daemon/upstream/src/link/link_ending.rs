@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-/// The end of one session's link, shared by all its users; cheap to clone.
+/// The end of one session's link, shared by all its users. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkEnding(Arc<LinkEndingInner>);
 
@@ -17,7 +17,7 @@ struct LinkEndingInner {
 }
 
 impl LinkEnding {
-    /// Marks the link as ended; only the first cause counts.
+    /// Marks the link as ended. Only the first cause counts.
     pub(super) fn mark_ended(&self, cause: impl Into<String>) {
         self.0.cause.get_or_init(|| cause.into());
         self.0.ended.cancel();

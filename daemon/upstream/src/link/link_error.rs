@@ -1,7 +1,7 @@
 //! The errors of a link to a server.
 //!
-//! Invariant: an error says what happened to the request: not sent, refused, or unknown. No error holds a secret; its
-//! creator has removed them.
+//! Invariant: an error names the outcome of the request: not sent, refused, or unknown. No error contains a secret,
+//! because its creator has removed them.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -13,10 +13,10 @@ use rmcp::{
     },
 };
 
-/// Why a message did not get its answer.
+/// The reason a message did not get its answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Not sent, or not enough of it to be a message.
+    /// Not sent, or not enough to be a message.
     #[error("{0}")]
     Unreached(String),
     /// Not processed: the server no longer knows the session.
@@ -54,11 +54,11 @@ pub struct AuthChallenge {
     pub header: String,
     /// The reason for the user, if known.
     pub why: Option<String>,
-    /// It refuses a token that was just issued: another login would bring the same.
+    /// Set if the server refuses a token that was just issued. Another login would have the same result.
     pub refuses_new_token: bool,
 }
 
-/// Why a session could not be opened.
+/// The reason a session could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("{0}")]
@@ -84,7 +84,7 @@ impl OpenError {
         matches!(self, Self::NotInPath { .. } | Self::NoProgramFile(_))
     }
 
-    /// What a user who asks for more detail is shown.
+    /// The text for a user who asks for more detail.
     pub(crate) fn detail(&self) -> Option<String> {
         let Self::NotInPath { searched, .. } = self else {
             return None;
@@ -95,7 +95,7 @@ impl OpenError {
 }
 
 impl AuthChallenge {
-    /// What the user can do.
+    /// The fix for the user.
     pub fn fix(&self, server: &str) -> String {
         if self.refuses_new_token {
             "another login would bring the same: tell the operator of the server, or give a token in its `headers`"
@@ -105,7 +105,7 @@ impl AuthChallenge {
         }
     }
 
-    /// Packs the challenge into the single text that rmcp carries: the reason follows a line feed, which no header
+    /// Packs the challenge into the single string that rmcp carries: the reason follows a line feed, which no header
     /// holds, or two if a new token was refused.
     fn encode_for_rmcp(&self) -> String {
         match (&self.why, self.refuses_new_token) {
@@ -166,7 +166,7 @@ impl LinkError {
         }
     }
 
-    /// The text of a request's error. rmcp's own text for an error of the transport names Rust types.
+    /// The text of a request's error. rmcp's own text for a transport error names Rust types.
     pub(crate) fn text_of_request(error: &ServiceError) -> String {
         match error {
             ServiceError::TransportSend(error) => Self::of_call(error).to_string(),
@@ -174,7 +174,7 @@ impl LinkError {
         }
     }
 
-    /// The transport's error inside an error of a handshake; `None` if the link is not the cause.
+    /// The transport's error inside a handshake error. `None` if the link is not the cause.
     pub fn of_handshake(error: &ClientInitializeError) -> Option<Self> {
         match error {
             ClientInitializeError::TransportError { error, .. } => {
@@ -187,7 +187,7 @@ impl LinkError {
         }
     }
 
-    /// Whether a server that answers the first message with this error may support the other HTTP transport.
+    /// True if a server that answers the first message with this error may support the other HTTP transport.
     pub fn suggests_other_transport(&self) -> bool {
         matches!(
             self,
@@ -200,7 +200,7 @@ impl LinkError {
 }
 
 impl From<io::Error> for LinkError {
-    /// The process has closed its end of the pipe; a partial line is not a message.
+    /// The process has closed its end of the pipe. A partial line is not a message.
     fn from(error: io::Error) -> Self {
         Self::Unreached(error.to_string())
     }

@@ -1,8 +1,8 @@
-//! The words with which servers say that they do not know a session.
+//! The words of servers that do not know a session.
 //!
-//! Invariant: a match is only a suspicion, because tools have sessions of other kinds.
+//! Invariant: a match is only a suspicion, because tools have other kinds of sessions.
 
-/// Phrases in lower case, in which `session` stands for any spelling of the session's id.
+/// Phrases in lower case, in which `session` stands for any name of the session's id.
 const PHRASES: [&str; 22] = [
     "session not found",
     "session was not found",

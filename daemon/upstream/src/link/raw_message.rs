@@ -1,8 +1,8 @@
 //! Keeps a server's answers as JSON.
 //!
-//! rmcp parses an answer as the first of its types that fits and drops what that type does not have: a tool's
+//! rmcp parses an answer as the first of its types that fits and drops members that the type does not have: a tool's
 //! `execution`, a field of an extension, a newer kind of content. Here an answer stays JSON, and its consumer parses
-//! what it needs.
+//! the parts that it needs.
 //!
 //! Invariant: nothing in an answer is lost between the text and its consumer.
 

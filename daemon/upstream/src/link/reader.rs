@@ -1,12 +1,12 @@
-//! Reads what servers send: bytes → JSON → repairs → rmcp's types.
+//! Reads servers' messages: bytes → JSON → repairs → rmcp's types.
 //!
-//! Every transport to another program reads through here, the handshake included. Users do not write their servers, and
-//! both official SDKs cope with much that is not MCP, so a value that is wrong is repaired or left out by itself:
-//! `lenient_json` reads the text, `shapes` says what a message holds, `repair_value` applies it, and `repairs` names
-//! and counts what was done.
+//! Every transport to another program reads through here, including the handshake. Users do not write their servers,
+//! and both official SDKs cope with many deviations from MCP, so a wrong value is repaired or left out individually.
+//! `lenient_json` reads the text, `shapes` defines the shape of each message, `repair_value` applies it, and `repairs`
+//! names and counts the repairs.
 //!
 //! Invariants:
-//! - An answer that cannot be read ends its request with an error, if its id can be read.
+//! - An unreadable answer ends its request with an error, if its id can be read.
 //! - Nothing is repaired silently.
 
 #[cfg(test)]
@@ -50,21 +50,21 @@ const MAX_JSON_DEPTH: usize = 127;
 /// The code of an error whose code cannot be read.
 const INTERNAL_ERROR: i32 = -32603;
 
-/// Reads the messages of one session; cheap to clone.
+/// Reads the messages of one session. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageReader {
     repairs: Arc<Repairs>,
     open: Arc<Mutex<HashMap<RequestId, OpenRequest>>>,
 }
 
-/// What a text holds.
+/// The content of a text.
 #[derive(Debug, Default)]
 pub(super) struct ReadText {
     /// The messages for this session, in their order.
     pub(super) messages: Vec<IncomingMessage>,
-    /// Whether the text is a message, even if it is one for nobody, such as the answer to a cancelled request.
+    /// Set if the text is a message, even a message for nobody, such as the answer to a cancelled request.
     pub(super) is_message: bool,
-    /// An answer whose id is that of no open request: see [`MessageReader::adopt_answer`].
+    /// An answer whose id matches no open request: see [`MessageReader::adopt_answer`].
     pub(super) foreign_answer: Option<Value>,
 }
 
@@ -75,7 +75,7 @@ impl ReadText {
     }
 }
 
-/// A request that the server has not answered yet.
+/// A request that the server has not yet answered.
 #[derive(Clone, Debug)]
 struct OpenRequest {
     method: String,
@@ -91,12 +91,12 @@ impl MessageReader {
         }
     }
 
-    /// Whether a text is whole JSON, as far as it can be read here.
+    /// True if a text is complete JSON, as far as it can be read here.
     pub(super) fn is_whole(text: &[u8]) -> bool {
         lenient_json::parse(text, |_| {}).is_ok()
     }
 
-    /// Takes note of a message that is about to be sent: the method of a request says how its answer is read.
+    /// Notes a message that is about to be sent. A request's method decides how its answer is read.
     pub(super) fn note_sent(&self, message: &TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(sent) => {
@@ -123,16 +123,15 @@ impl MessageReader {
         }
     }
 
-    /// Forgets a request whose answer no longer comes.
+    /// Forgets a request whose answer will not come.
     pub(super) fn forget_request(&self, id: &RequestId) {
         self.open.lock().remove(id);
     }
 
-    /// Reads the messages in a text. `answered` is the request to which the text is the answer, where the transport
-    /// knows it.
+    /// Reads the messages in a text. `answered` is the request that the text answers, if the transport knows it.
     pub(super) fn read(&self, text: &[u8], answered: Option<&RequestId>) -> ReadText {
         let mut read = ReadText::default();
-        // Other output is not searched for what could be repaired.
+        // Other output is not searched for possible repairs.
         let is_json = matches!(lenient_json::trim_message(text).first(), Some(b'{' | b'['));
         if !is_json {
             return read;
@@ -177,7 +176,7 @@ impl MessageReader {
         if text.len() > LARGE_MESSAGE_BYTES {
             malloc_trim::give_back_soon();
         }
-        // That many values do not fit into less.
+        // A shorter text cannot contain that many values.
         if text.len() > MIN_OFFLOAD_BYTES && json_weight::of(text, MAX_JSON_WEIGHT).is_none() {
             return Err(format!(
                 "it holds more than {MAX_JSON_WEIGHT} JSON values, {}; ask for less, such as a smaller page, a range or fewer fields",
@@ -194,7 +193,7 @@ impl MessageReader {
         })
     }
 
-    /// Adds the message to `read`, if the value is one.
+    /// Adds the message to `read`, if the value is a message.
     fn read_value(&self, message: Value, answered: Option<&RequestId>, read: &mut ReadText) {
         let Value::Object(mut message) = message else {
             return;
@@ -253,8 +252,8 @@ impl MessageReader {
         }
     }
 
-    /// Reads an answer with a foreign id as the answer to this request, if it is still open: it was the only answer where
-    /// that request's answer belongs.
+    /// Reads an answer with a foreign id as the answer to this request, if the request is still open. The answer was
+    /// the only one where that request's answer belongs.
     pub(super) fn adopt_answer(&self, answer: Value, id: &RequestId) -> Option<IncomingMessage> {
         let request = self.open.lock().remove(id)?;
         self.repairs.record(Repair::IdType, "an answer");
@@ -288,7 +287,7 @@ impl MessageReader {
     }
 
     /// Removes and returns the request that this message answers. An error without an id ends the request of its stream,
-    /// or the only one that is open. A result without an id only answers a greeting: nothing else is open then.
+    /// or the only open request. A result without an id answers only a greeting, because nothing else is open then.
     fn take_answered(
         &self,
         message: &Map<String, Value>,
@@ -370,7 +369,7 @@ impl MessageReader {
         }
     }
 
-    /// A tool result that is not an object is its content; `toolResult` is that of revision 2024-10-07.
+    /// A tool result that is not an object is its content. `toolResult` is the content member of revision 2024-10-07.
     fn wrap_bare_result(&self, result: &mut Value, position: Position<'_>) {
         let content = match result {
             Value::Object(object) if object.contains_key("content") => return,
@@ -387,7 +386,7 @@ impl MessageReader {
         *result = json!({ "content": content });
     }
 
-    /// An `error` as JSON-RPC has it.
+    /// An `error` in JSON-RPC's form.
     fn error_data(&self, error: Value, position: Position<'_>) -> ErrorData {
         if let Ok(error) = ErrorData::deserialize(&error) {
             return error;
@@ -411,7 +410,7 @@ impl MessageReader {
         ErrorData::new(code, message, data.cloned())
     }
 
-    /// The error in place of an answer that cannot be read; without it the caller would wait forever.
+    /// The error in place of an unreadable answer. Without it the caller would wait forever.
     fn unreadable_answer(&self, text: &[u8], why: &str) -> Option<IncomingMessage> {
         #[derive(Deserialize)]
         struct AnswerHead {
@@ -437,7 +436,7 @@ impl OpenRequest {
     }
 }
 
-/// Whether a message is an answer. Some serializers write `result` and `error` as null in other messages, too.
+/// True if a message is an answer. Some serializers write `result` and `error` as null in other messages, too.
 fn is_answer(message: &Map<String, Value>) -> bool {
     let result = message.get("result");
     let error = message.get("error");
@@ -447,7 +446,7 @@ fn is_answer(message: &Map<String, Value>) -> bool {
     result.is_some() || error.is_some()
 }
 
-/// Whether a result is a question or a task in place of what was asked for.
+/// True if a result is a question or a task in place of the requested result.
 fn is_other_kind(result: &Value) -> bool {
     let kind = result.get("resultType").and_then(Value::as_str);
     kind.is_some_and(|kind| kind != "complete") || result.get("task").is_some_and(Value::is_object)
@@ -463,7 +462,8 @@ fn unreadable_error(id: RequestId, why: &str) -> IncomingMessage {
     JsonRpcMessage::error(ErrorData::parse_error(text, None), Some(id))
 }
 
-/// Whether an `error` beside a result is one: PHP writes `[]`, others null, false or an empty string for none.
+/// True if an `error` beside a result is an error: for no error, PHP writes `[]`, others null, false or an empty
+/// string.
 fn is_error(error: &Value) -> bool {
     match error {
         Value::Null | Value::Bool(false) => false,

@@ -1,4 +1,4 @@
-//! Starts a server that is configured as a command: as a process, or wherever else its launcher runs it.
+//! Starts a server that is configured as a command: as a process, or in any other way that its launcher chooses.
 
 use std::{
     fmt,
@@ -25,7 +25,7 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>>;
 
-    /// Takes over what a running server needs of its daemon, and returns what has to be kept as long as it runs.
+    /// Takes over a running server's surroundings from its daemon, and returns the guards to keep as long as it runs.
     fn adopt<'a>(
         &'a self,
         _name: &'a str,
@@ -35,7 +35,8 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         async { None }.boxed()
     }
 
-    /// What a sandbox of the server grants in effect. For a server without one, what an empty one would.
+    /// The access that the server's sandbox grants in effect or, for a server without a sandbox, the access that an
+    /// empty sandbox would grant.
     fn sandbox_grants<'a>(
         &'a self,
         _name: &'a str,
@@ -51,7 +52,8 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         .boxed()
     }
 
-    /// From now on the server starts without a sandbox and is observed, until [`end_observation`](Self::end_observation).
+    /// Makes the server start without a sandbox and under observation, until
+    /// [`end_observation`](Self::end_observation).
     fn begin_observation(&self, _log: &Path) -> Result<(), ObservationError> {
         Err(ObservationError::Impossible(
             "the server is not a process".into(),
@@ -62,7 +64,7 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The server starts as its entry says again. Returns the sandbox that would have sufficed.
+    /// Makes the server start as its entry says again. Returns the sandbox that would have sufficed.
     fn end_observation(&self, _log: &Path) -> Result<SuggestedSandbox, ObservationError> {
         Ok(SuggestedSandbox::default())
     }
@@ -77,38 +79,38 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Forgets what is known of a server that is no longer configured.
+    /// Forgets the state of a server that is no longer configured.
     fn forget(&self, _log: &Path) {}
 }
 
-/// What surrounds a running server, and has to be kept as long as it runs.
+/// The surroundings of a running server, which must be kept as long as it runs.
 #[derive(Debug, Default)]
 pub struct RunningSandbox {
-    /// The names of the layers; empty without a sandbox.
+    /// The names of the layers. Empty without a sandbox.
     pub layers: Vec<String>,
     pub egress: Option<EgressLease>,
-    /// Its empty home, and where the files in it are recorded before it is gone.
+    /// The server's empty home, and the record of the files in it before it is gone.
     pub empty_home: Option<(PathBuf, DiscardedFiles)>,
 }
 
-/// What is known of the sandboxes of one server.
+/// The state of one server's sandboxes.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxState {
-    /// The layers around the server that was started last; empty before one was started in a sandbox.
+    /// The layers around the server that was started last. Empty before the first start in a sandbox.
     pub layers: Vec<String>,
     /// The connections that were refused.
     pub refused: Vec<RefusedConnection>,
 }
 
-/// What this machine enforces, and what a sandbox grants there.
+/// The layers that this machine enforces, and the access that a sandbox grants there.
 #[derive(Clone, Debug)]
 pub struct SandboxReport {
     pub layers: Vec<&'static str>,
-    /// The error says why the sandbox cannot be had.
+    /// The error says why the sandbox is not available.
     pub grants: Result<SandboxGrants, String>,
 }
 
-/// Why a server cannot be observed.
+/// The reason a server cannot be observed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ObservationError {
     #[error("it is observed already; end that first")]
@@ -121,7 +123,7 @@ pub enum ObservationError {
 pub enum LaunchedServer {
     /// A process, with pipes to all three of its streams.
     Process(KeptChild, RunningSandbox),
-    /// A server inside another program, which owns it: it ends with its streams, and cannot be handed over.
+    /// A server inside another program, which owns it. The server ends with its streams, and cannot be handed over.
     Embedded {
         reader: Box<dyn AsyncRead + Send + Unpin>,
         writer: Box<dyn AsyncWrite + Send + Unpin>,

@@ -2,7 +2,7 @@
 //!
 //! A server's output names no run. If only one run has calls there, the line is probably about it.
 //!
-//! Invariant: the first two fields of a line are ours, whatever the server writes.
+//! Invariant: the first two fields of a line are ours, regardless of the server's output.
 
 use std::{fmt, path::Path, sync::Arc, time::SystemTime};
 
@@ -31,7 +31,7 @@ pub(crate) trait ActiveRuns: fmt::Debug + Send + Sync {
     fn active_runs(&self) -> Vec<String>;
 }
 
-/// Stamps the log lines of one session; cheap to clone.
+/// Stamps the log lines of one session. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogStamp(Option<Arc<dyn ActiveRuns>>);
 

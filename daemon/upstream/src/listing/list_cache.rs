@@ -27,12 +27,12 @@ pub(crate) struct ListCaches {
     prompt_changes: PacedChanges,
 }
 
-/// A list that a server answered.
+/// A list from a server's answer.
 #[derive(Debug, Default)]
 pub(crate) struct FetchedList {
     pub(crate) items: ListedItems,
     pub(crate) ttl: Option<Duration>,
-    /// For the user, about its texts.
+    /// Warnings for the user about the list's texts.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -43,18 +43,18 @@ struct CachedList {
     warnings: Vec<String>,
 }
 
-/// All waiters for a list share its outcome, so that none of them repeats a request that has just failed.
+/// All waiters for a list share its outcome, so none of them repeats a request that has just failed.
 type SharedFetch = Shared<BoxFuture<'static, Result<Arc<CachedList>, CallError>>>;
 
-/// One fetch of a list, which goes on when its waiters give up.
+/// One fetch of a list, which continues even if its waiters give up.
 #[derive(Clone, Debug)]
 struct ListFetch {
     outcome: SharedFetch,
     started: Instant,
 }
 
-/// Caches one list. The fetch is replaced after a change (a list that was in flight is not kept), after a failure, and
-/// when the list expires.
+/// Caches one list. The fetch is replaced after a change (a list in flight is then not kept), after a failure, and when
+/// the list expires.
 #[derive(Debug, Default)]
 pub(crate) struct ListCache {
     current: Mutex<Option<ListFetch>>,
@@ -67,7 +67,7 @@ impl ListCache {
         matches!(self.fetched(), Some(Ok(_)))
     }
 
-    /// For how long the list is being fetched.
+    /// How long the current fetch of the list has lasted.
     pub(crate) fn fetching_for(&self) -> Option<Duration> {
         let current = self.lock();
         let fetch = current.as_ref()?;
@@ -90,7 +90,7 @@ impl ListCache {
         }
     }
 
-    /// The cached list; otherwise one of the callers starts `fetch` as a task, and all wait for it.
+    /// Returns the cached list. If there is none, one of the callers starts `fetch` as a task, and all wait for it.
     pub(crate) async fn get(
         &self,
         fetch: impl FnOnce() -> BoxFuture<'static, Result<FetchedList, CallError>>,
@@ -176,7 +176,7 @@ impl ListCaches {
         changes.record_outcome(before != *items);
     }
 
-    /// Warnings for the user about the lists that are known.
+    /// Warnings for the user about the known lists.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let all = [&self.resources, &self.templates, &self.prompts];
         all.into_iter().flat_map(ListCache::warnings).collect()

@@ -15,7 +15,7 @@ const MIN_LIST_TTL: Duration = Duration::from_secs(1);
 pub(crate) struct ListExpiry(Mutex<Option<Instant>>);
 
 impl ListExpiry {
-    /// For a list that was received now. Without a TTL it is valid until the server announces a change.
+    /// For a list that was just received. Without a TTL the list is valid until the server announces a change.
     pub(crate) fn new(ttl: Option<Duration>) -> Self {
         Self(Mutex::new(deadline_of(ttl)))
     }
@@ -24,7 +24,8 @@ impl ListExpiry {
         *self.lock_deadline() = deadline_of(ttl);
     }
 
-    /// Whether the list has expired. A caller that gets `true` must fetch it: others get `false` for a while.
+    /// Returns true if the list has expired. A caller that gets `true` must fetch the list, because others get `false`
+    /// for a while.
     pub(crate) fn claim_expired(&self) -> bool {
         let mut deadline = self.lock_deadline();
         let expired = deadline.is_some_and(|deadline| deadline <= Instant::now());

@@ -1,6 +1,6 @@
 //! Follows the pages of one list to its end.
 //!
-//! Invariant: no cursor is followed twice, and no item is kept twice, whatever a server does with cursors.
+//! Invariant: no cursor is followed twice, and no item is kept twice, regardless of a server's cursors.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ impl ListPages {
     }
 
     /// Drops the items of a page that an earlier page had, and returns the cursor of the next page. `None` ends the
-    /// list: the cursor is missing, empty or was used before, or the page repeats earlier ones.
+    /// list: the cursor is missing, empty or was used before, or the page repeats earlier pages.
     pub(crate) fn add_page(
         &mut self,
         items: &mut Vec<Value>,
@@ -32,7 +32,7 @@ impl ListPages {
     ) -> Option<String> {
         let is_first = self.cursors.is_empty();
         let listed = items.len();
-        // Within one page it is the receiver who decides about equal names.
+        // Within one page the receiver decides about equal names.
         let mut names = Vec::new();
         items.retain(|item| {
             let Some(name) = item[self.key].as_str() else {
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// The items that are kept of a server that answers each cursor by `page`.
+    /// The items that are kept from a server that answers each cursor with `page`.
     fn kept(page: impl Fn(&str) -> (Vec<&'static str>, Option<&'static str>)) -> Vec<String> {
         let (mut pages, mut kept) = (ListPages::new("name"), Vec::new());
         let mut cursor = Some(String::new());
@@ -84,10 +84,10 @@ mod tests {
             _ => (vec!["c"], Some("1")),
         };
         assert_eq!(kept(cycle), ["a", "b", "c"]);
-        // The server ignores the cursor, and makes a new one each time.
+        // The server ignores the cursor and makes a new cursor each time.
         let ignored = |at: &str| (vec!["a", "b"], Some(if at.is_empty() { "x" } else { "y" }));
         assert_eq!(kept(ignored), ["a", "b"]);
-        // A page may be empty, and an overlap is no end.
+        // A page may be empty, and an overlap does not end the list.
         let filtered = |at: &str| match at {
             "" => (vec![], Some("1")),
             "1" => (vec!["a", "b"], Some("2")),

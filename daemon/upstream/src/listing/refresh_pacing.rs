@@ -1,4 +1,4 @@
-//! How often a list is fetched again that its server announces as changed all the time.
+//! Limits how often a list is fetched again if its server constantly announces changes.
 //!
 //! Invariant: a list is fetched at most once in [`MIN_REFRESH_INTERVAL`], and less often while it stays the same.
 
@@ -22,7 +22,7 @@ const NOISE_INTERVAL: Duration = Duration::from_secs(4);
 pub(crate) struct RefreshPacing {
     last: Option<Instant>,
     interval: Duration,
-    /// Set once the list was seen unchanged since the last refresh began.
+    /// Set once the list was unchanged since the last refresh began.
     unchanged: bool,
 }
 
@@ -43,12 +43,12 @@ impl RefreshPacing {
         self.last.map_or(now, |last| now.max(last + self.interval))
     }
 
-    /// Returns true if the server has announced several changes that were none.
+    /// Returns true if the server has announced several changes without changing the list.
     pub(crate) fn is_noise(&self) -> bool {
         self.interval >= NOISE_INTERVAL
     }
 
-    /// After a refresh that failed, or a first list that did.
+    /// Called after a failed refresh or a failed first list.
     pub(crate) fn postpone(&mut self) {
         self.last.get_or_insert_with(Instant::now);
     }
@@ -58,7 +58,7 @@ impl RefreshPacing {
         self.unchanged = false;
     }
 
-    /// Records whether a list that was fetched since then differs from the one before.
+    /// Records whether a list that was fetched since then differs from the previous list.
     pub(crate) fn record_outcome(&mut self, changed: bool) {
         if changed {
             self.interval = MIN_REFRESH_INTERVAL;
@@ -68,7 +68,7 @@ impl RefreshPacing {
     }
 }
 
-/// Announced changes of a list that is fetched when a client asks for it. A change that comes too soon is held until it
+/// Announced changes of a list that is fetched when a client requests it. A change that comes too soon is held until it
 /// is due.
 #[derive(Debug, Default)]
 pub(crate) struct PacedChanges {
@@ -84,8 +84,8 @@ struct PacedState {
 }
 
 impl PacedChanges {
-    /// Returns true if the announced change takes effect now. Otherwise [`Self::wait_for_held_change`] resolves when it
-    /// does.
+    /// Returns true if the announced change takes effect now. Otherwise [`Self::wait_for_held_change`] resolves when
+    /// the change takes effect.
     pub(crate) fn announce(&self) -> bool {
         let mut state = self.state.lock();
         if state.is_held {
@@ -120,7 +120,7 @@ impl PacedChanges {
         }
     }
 
-    /// Records whether a list that was fetched differs from the one before.
+    /// Records whether a fetched list differs from the previous list.
     pub(crate) fn record_outcome(&self, changed: bool) {
         self.state.lock().pacing.record_outcome(changed);
     }

@@ -1,4 +1,4 @@
-//! A server's entry in the catalog: turns its list of tools, compared with the pins, into a set of callable tools, and
+//! A server's entry in the catalog: turns its tool list, compared with the pins, into a set of callable tools, and
 //! remembers it.
 //!
 //! Invariant: every list is compared with the pins here before it becomes a set of tools.
@@ -49,7 +49,7 @@ impl ServerCatalogEntry {
         }
     }
 
-    /// Builds the tool set from what the server lists now, and its instructions. A long list takes a second.
+    /// Builds the tool set from the server's present list and its instructions. A long list takes a second.
     pub(crate) async fn build_tool_set(
         &self,
         tools: Vec<ToolDescription>,
@@ -98,12 +98,12 @@ impl ServerCatalogEntry {
         Some(set)
     }
 
-    /// Whether the remembered list is too long to load synchronously.
+    /// True if the remembered list is too long to load synchronously.
     pub(crate) fn is_long(&self) -> bool {
         self.catalog.is_long_list(&self.key)
     }
 
-    /// The tool set of a session whose server refuses to list its tools: that of its last session, or an empty one.
+    /// The tool set of a session whose server refuses to list its tools: the set of its last session, or an empty set.
     pub(crate) fn unlisted_tools(&self, instructions: Option<&str>) -> ToolSet {
         let empty = || ToolSet::new(&self.name, Vec::new(), &self.exclude, &self.overrides);
         self.recall_tools()
@@ -130,7 +130,7 @@ impl ServerCatalogEntry {
         self.catalog.remember_era(&self.key, era, identity);
     }
 
-    /// Records that its tools need the legacy era; returns whether the server may be opened in it.
+    /// Records that its tools need the legacy era. Returns false if the server cannot be opened in that era.
     pub(crate) fn needs_legacy(&self, identity: &str) -> bool {
         self.catalog.needs_legacy(&self.key, identity)
     }
@@ -156,12 +156,12 @@ impl ServerCatalogEntry {
         self.catalog.last_call(&self.key)
     }
 
-    /// Changes when the user accepts a pin: the tools are to be listed again.
+    /// Changes when the user accepts a pin: the tools must then be listed again.
     pub(crate) fn pin_approvals(&self) -> watch::Receiver<()> {
         self.pins.accepted()
     }
 
-    /// Announces a new list; call it once the list is visible to all readers.
+    /// Announces a new list. Must be called once the list is visible to all readers.
     pub(crate) fn publish_tools(&self) {
         self.catalog.notify_changed();
     }

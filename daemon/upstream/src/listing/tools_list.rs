@@ -1,6 +1,6 @@
 //! Lists the tools of a server page by page, and converts them to our description.
 //!
-//! Invariant: a list that does not end is cut or an error, not a wait.
+//! Invariant: an endless list is cut or an error, never an endless wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,9 +38,9 @@ const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(crate) struct ListedTools {
     pub(crate) tools: Vec<ToolDescription>,
-    /// How long the list is valid, if the server says so.
+    /// The validity of the list, if the server states it.
     pub(crate) ttl: Option<Duration>,
-    /// Of what the server sent.
+    /// The digest of the server's original list.
     pub(crate) digest: blake3::Hash,
 }
 
@@ -48,14 +48,14 @@ pub(crate) struct ListedTools {
 #[derive(Clone, Copy, Debug)]
 struct ToolsListLimits {
     tools: usize,
-    /// The length as JSON text. In memory a list takes several times as much.
+    /// The length as JSON. In memory a list takes several times as much.
     bytes: usize,
 }
 
-/// Why there is no list of tools.
+/// The reason there is no tool list.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListToolsError {
-    /// The server has answered with an error; the session works.
+    /// The server has answered with an error, but the session works.
     #[error("its tools cannot be listed: {0}")]
     Refused(String),
     /// The server has answered with a demand to sign in.
@@ -91,7 +91,7 @@ pub(crate) struct ListPage {
 }
 
 impl ListPage {
-    /// Parses a page with the items in the field `items`; `None` if the result is not such a page.
+    /// Parses a page with the items in the field `items`. `None` if the result is not such a page.
     pub(crate) fn page_from_result(result: Value, items: &str) -> Option<Self> {
         let Value::Object(mut page) = result else {
             return None;
@@ -108,7 +108,7 @@ impl ListPage {
     }
 }
 
-/// Parses a TTL; negative values become zero.
+/// Parses a TTL. Negative values become zero.
 fn parse_ttl(value: &Value) -> Option<Duration> {
     let millis = value
         .as_u64()
@@ -118,8 +118,8 @@ fn parse_ttl(value: &Value) -> Option<Duration> {
 
 /// Lists all tools. `transport` is the name of the session's transport.
 ///
-/// A source lists all its tools at once, on a blocking thread: a thousand of them take some hundred milliseconds, which
-/// would delay other tasks of the runtime. Lists that a server sends page by page are awaited in place.
+/// A source lists all its tools at once, on a blocking thread: a thousand of them take a few hundred milliseconds,
+/// which would delay other tasks of the runtime. Lists that a server sends page by page are awaited directly.
 pub(crate) async fn list_tools(
     peer: &Peer<RoleClient>,
     transport: &'static str,
@@ -175,7 +175,7 @@ async fn fetch_tools_pages(
             Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
             // A server without tools need not know the method.
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
-            // What was read is offered.
+            // The tools read so far are offered.
             Err(ServiceError::McpError(error)) if !listed.tools.is_empty() => {
                 let reason = excerpt(&error.message);
                 let position = format!(
@@ -185,7 +185,7 @@ async fn fetch_tools_pages(
                 repairs.record(Repair::LeftOut, position);
                 return Ok(listed);
             }
-            // The link reports an answer that cannot be read as an error of this code.
+            // The link reports an unreadable answer as an error with this code.
             Err(ServiceError::McpError(error)) if error.code != ErrorCode::PARSE_ERROR => {
                 return Err(ListToolsError::Refused(error.message.into_owned()));
             }
@@ -219,7 +219,7 @@ async fn fetch_tools_pages(
     Ok(listed)
 }
 
-/// Fetches one page; `None` if the answer is not a page.
+/// Fetches one page. `None` if the answer is not a page.
 async fn fetch_tools_page(
     peer: &Peer<RoleClient>,
     cursor: Option<String>,
@@ -235,7 +235,7 @@ async fn fetch_tools_page(
     Ok(ListPage::page_from_result(result, "tools"))
 }
 
-/// Converts the tools; one that cannot be converted is left out.
+/// Converts the tools. A tool that cannot be converted is left out.
 fn describe_tools(items: Vec<Value>, repairs: &Repairs) -> Vec<ToolDescription> {
     let described = items.into_iter().enumerate().map(|(index, tool)| {
         let name = tool["name"].as_str().unwrap_or_default().to_owned();
@@ -249,9 +249,9 @@ fn describe_tools(items: Vec<Value>, repairs: &Repairs) -> Vec<ToolDescription> 
     described.flatten().collect()
 }
 
-/// Converts a tool; `None` if rmcp cannot parse it. Members that rmcp does not know are kept.
+/// Converts a tool. `None` if rmcp cannot parse the tool. Members that rmcp does not know are kept.
 fn describe_tool(mut tool: Value) -> Option<ToolDescription> {
-    // rmcp copies what it parses, and most of a tool is its schemas.
+    // rmcp copies everything it parses, and most of a tool is its schemas.
     let schemas = ["inputSchema", "outputSchema"].map(|name| match tool.get_mut(name) {
         Some(Value::Object(schema)) => Some((name, std::mem::take(schema))),
         _ => None,

@@ -1,9 +1,9 @@
-//! Tracks announced changes of a list of tools, and the calls that wait for the new list.
+//! Tracks announced changes of a tool list, and the calls that wait for the new list.
 //!
 //! A server that announces a change may have changed a tool that a caller has seen. A call after the announcement waits
 //! for the new list, but only for a limited time.
 //!
-//! Invariant: a call that finds the list current uses what the server announced last.
+//! Invariant: a call that finds the list current uses the server's latest announced list.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -17,8 +17,8 @@ use tokio::{
 
 use super::refresh_pacing::RefreshPacing;
 
-/// How long a call waits for the new list, longer than a refresh is held back that is not noise. After that it uses the old
-/// list.
+/// How long a call waits for the new list, longer than a refresh other than noise is held back. After that the call
+/// uses the old list.
 const TOOLS_REFRESH_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
@@ -26,9 +26,9 @@ pub(crate) struct ToolsRefresh {
     announced: AtomicU64,
     /// The last announcement for which the list was fetched.
     listed: AtomicU64,
-    /// Set while the server announces changes that are none. No call waits for them.
+    /// Set while the server announces changes without changing the list. No call waits for them.
     is_noise: AtomicBool,
-    /// Notified if the list is to be fetched without delay.
+    /// Notified if the list must be fetched without delay.
     urgent: Notify,
     /// Set by a request of the daemon itself, which says nothing about the server's announcements.
     is_requested: AtomicBool,
@@ -66,18 +66,19 @@ impl ToolsRefresh {
         self.urgent.notify_one();
     }
 
-    /// Whether the daemon itself has requested the refresh that begins now.
+    /// True if the daemon itself has requested the refresh that begins now.
     pub(crate) fn take_request(&self) -> bool {
         self.is_requested.swap(false, Ordering::AcqRel)
     }
 
-    /// Has the list fetched again when it is due. No call waits for that.
+    /// Makes the list be fetched again when it is due. No call waits for that.
     pub(crate) fn retry_later(&self) {
         self.announce_change();
         self.mark_current(self.announced.load(Ordering::Acquire));
     }
 
-    /// Resolves when the list has to be fetched and may be, with the number to pass to [`Self::mark_refreshed`].
+    /// Resolves when the list has to be fetched and its refresh is due, with the number to pass to
+    /// [`Self::mark_refreshed`].
     pub(crate) async fn wait_for_announcement(&self, pacing: &RefreshPacing) -> u64 {
         while self.announced.load(Ordering::Acquire) <= self.listed.load(Ordering::Acquire) {
             self.wake.notified().await;
@@ -152,7 +153,7 @@ mod tests {
             .wait_until_current()
             .now_or_never()
             .expect("once is enough");
-        // The list itself is still to be fetched.
+        // The list itself must still be fetched.
         let last = relist.wait_for_announcement(&pacing);
         last.now_or_never().expect("no change is missed");
     }

@@ -1,12 +1,12 @@
 //! Decides when a server that failed may be started again.
 //!
-//! A failure is a start that does not succeed, or a session that ends soon after it without having answered a call. A
-//! start that takes all of its time is none: the server may be installing something. After each failure in a row the
-//! backoff doubles. Too many failures within a minute open the breaker: callers get an
-//! error at once, and after the backoff one attempt shows whether the server has recovered.
+//! A failure is a failed start, or a session that ends soon after its start without having answered a call. A start
+//! that times out is not a failure, because the server may be installing something. The backoff doubles after each
+//! consecutive failure. Too many failures within a minute open the breaker: callers get an error immediately, and after
+//! the backoff one attempt shows whether the server has recovered.
 //!
-//! A session that ends early but has answered a call is no failure, and the next one starts at once: each start has served
-//! a caller. Only a server that does this again and again has to wait.
+//! A session that ends early but has answered a call is not a failure, and the next session starts immediately: each
+//! start has served a caller. Only a server that does this repeatedly has to wait.
 //!
 //! Invariant: failures are forgotten only after a useful session or by an explicit reset.
 
@@ -31,7 +31,7 @@ pub(super) const STABLE_SESSION_AGE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<BreakerState>);
 
-/// Guarded by `CircuitBreaker`.
+/// The state that `CircuitBreaker` guards.
 #[derive(Debug, Default)]
 struct BreakerState {
     phase: BreakerPhase,
@@ -56,11 +56,11 @@ enum BreakerPhase {
     Proving,
 }
 
-/// Whether a session may be opened now.
+/// The decision whether a session may be opened now.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum BreakerDecision {
     Allowed,
-    /// Not before this time; short enough to wait for.
+    /// Not before this time, which is short enough to wait for.
     BackOff(Instant),
     /// Not before this time, and callers should not wait. `cause` is the last failure.
     Open {
@@ -119,8 +119,8 @@ impl CircuitBreaker {
         (retry_at, state.phase == BreakerPhase::Open)
     }
 
-    /// Records a start that took all of its time. The server may have been installing something, and goes on at the next
-    /// try, so this neither opens the breaker nor makes the backoff longer. Returns when the next start is allowed.
+    /// Records a start that timed out. The server may have been installing something and continues at the next try, so
+    /// this neither opens the breaker nor lengthens the backoff. Returns when the next start is allowed.
     pub(super) fn record_slow_start(&self, now: Instant, cause: &str) -> Instant {
         let mut state = self.state();
         let retry_at = now + restart_backoff(1, random_fraction());
@@ -170,8 +170,8 @@ impl CircuitBreaker {
     }
 }
 
-/// The backoff after `streak` failures, reduced by up to a quarter so that servers that failed together do not restart
-/// together.
+/// The backoff after `streak` failures, reduced by up to a quarter, because servers that failed together should not
+/// restart together.
 fn restart_backoff(streak: u32, chance: f64) -> Duration {
     let doubled = MIN_RESTART_BACKOFF.saturating_mul(1 << streak.saturating_sub(1).min(16));
     doubled.min(MAX_RESTART_BACKOFF).mul_f64(1.0 - chance / 4.0)
@@ -228,7 +228,7 @@ mod tests {
             "{:?}",
             retry_at - now
         );
-        // The next attempt starts and dies at once, which is no recovery.
+        // The next attempt starts and dies immediately, which is not a recovery.
         assert_eq!(breaker.try_enter(retry_at), BreakerDecision::Allowed);
         breaker.record_opened();
         assert_eq!(
@@ -253,7 +253,7 @@ mod tests {
             assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
             breaker.record_opened();
             let retry_at = breaker.record_early_end(now);
-            // The first ones are replaced at once.
+            // The first sessions are replaced immediately.
             let expected = match death <= FAILURE_THRESHOLD {
                 true => BreakerDecision::Allowed,
                 false => BreakerDecision::BackOff(retry_at),

@@ -22,7 +22,7 @@ struct FoundSecrets {
 }
 
 impl SecretResults {
-    /// Counts a result; returns whether it is the first one of this path.
+    /// Counts a result. Returns true for the first result of this path.
     pub(super) fn record(&self, path: &str) -> bool {
         let mut found = self.0.lock();
         found.results += 1;

@@ -1,4 +1,4 @@
-//! What every server of the daemon depends on.
+//! The dependencies of every server of the daemon.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -18,7 +18,7 @@ pub struct ServerContext {
     pub logs: PathBuf,
     /// Remembers the servers' tools.
     pub catalog: Arc<Catalog>,
-    /// The tools as they were when they were first trusted.
+    /// The tools' definitions when they were first trusted.
     pub pins: Arc<Pins>,
     /// Notified when the servers' lists change.
     pub list_changes: Arc<ListChangeNotifier>,

@@ -1,6 +1,6 @@
 //! Hands a server's sessions from one daemon to the next.
 //!
-//! Invariant: a session that arrives is given to the slot that it had, or is stopped.
+//! Invariant: a session that arrives is given to its former slot, or is stopped.
 
 use super::{
     Server,
@@ -18,7 +18,7 @@ impl Server {
             return Vec::new();
         };
         let (launcher, log) = server_shared.launcher();
-        // It has no sandbox, and the next daemon would not know.
+        // An observed session has no sandbox, and the next daemon would not know that.
         if launcher.is_observed(log) {
             return Vec::new();
         }
@@ -33,7 +33,7 @@ impl Server {
         candidates.collect()
     }
 
-    /// Gives a session of the previous daemon to its slot; stops it if there is none.
+    /// Gives a session of the previous daemon to its slot. Stops the session if there is no slot.
     pub(crate) fn adopt_handed(&self, handed: HandedSession) {
         let key = handed.state.place.key();
         let place = || {

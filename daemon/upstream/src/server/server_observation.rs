@@ -1,4 +1,5 @@
-//! What a server's sandbox grants and denied, and sessions without one that are observed in order to suggest one.
+//! The access that a server's sandbox grants and has denied, and observed sessions without a sandbox, from which a
+//! sandbox is suggested.
 
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ use tokio::task::spawn_blocking;
 use super::Server;
 use crate::link::{LogStamp, ObservationError, SandboxReport, ServerLog};
 
-/// Paths that an error or an entry names, and what the sandbox contains.
+/// Paths that an error or an entry names, and the paths in the sandbox.
 struct NamedPaths<'a> {
     named: Vec<PathBuf>,
     sandbox: &'a ServerSandbox,
@@ -22,8 +23,8 @@ struct NamedPaths<'a> {
 }
 
 impl Server {
-    /// What this machine enforces, and what the server's sandbox grants in effect. `None` for a server that is not a
-    /// process.
+    /// The layers that this machine enforces, and the access that the server's sandbox grants in effect. `None` for a
+    /// server that is not a process.
     pub async fn sandbox_report(&self) -> Option<SandboxReport> {
         let (launcher, log) = self.server_shared.as_ref()?.launcher();
         let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
@@ -32,7 +33,7 @@ impl Server {
         Some(launcher.sandbox_grants(&self.name, process, log).await)
     }
 
-    /// Why the server could not start in this sandbox with the limits of its entry; `None` if it could.
+    /// The reason the server could not start in this sandbox with its entry's limits. `None` if it could.
     pub async fn problem_of_sandbox(&self, suggested: &SuggestedSandbox) -> Option<String> {
         let (launcher, log) = self.server_shared.as_ref()?.launcher();
         let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
@@ -64,8 +65,9 @@ impl Server {
         report.grants.err()
     }
 
-    /// Records the paths that an error of the server names and that its sandbox was not told to contain. Returns whether
-    /// it names any. The file system is not asked: whoever gets the error would learn which files exist.
+    /// Records the paths that an error of the server names and that its sandbox was not told to contain. Returns true
+    /// if the error names any. The file system is not asked, because the recipient of the error would learn which files
+    /// exist.
     pub async fn record_named_paths(&self, error: &str) -> bool {
         let Some(shared) = &self.server_shared else {
             return false;
@@ -81,8 +83,8 @@ impl Server {
         names_any
     }
 
-    /// The files that the server's errors named, and that exist and are not in its sandbox, for the user. Those that were
-    /// not listed before are written into the server's log.
+    /// The files that the server's errors named, and that exist and are not in its sandbox, for the user. Files that
+    /// were not listed before are written into the server's log.
     pub async fn denied_files(&self) -> Vec<DeniedFile> {
         let Some(shared) = &self.server_shared else {
             return Vec::new();
@@ -142,14 +144,14 @@ impl Server {
         }
     }
 
-    /// The paths with what the sandbox contains. `None` if there are no paths, or if the grants are not known.
+    /// The paths, with the paths in the sandbox. `None` if there are no paths, or if the grants are not known.
     async fn sandbox_with_grants(&self, named: Vec<PathBuf>) -> Option<NamedPaths<'_>> {
         let definition = self.definition.as_ref().ok().map(|known| &known.link);
         let Some(ServerEndpoint::Process(process)) = definition else {
             return None;
         };
         let sandbox = process.sandbox.sandbox().filter(|_| !named.is_empty())?;
-        // What these grant is known of a session, and not of the server.
+        // The grants of these are known only for a session, not for the server.
         let is_of_workspace = |path: &PathBuf| {
             let path = path.to_string_lossy();
             path.contains(WORKSPACE_PLACEHOLDER)
@@ -166,8 +168,8 @@ impl Server {
         })
     }
 
-    /// Sessions that are opened from now on run without a sandbox and are observed, until
-    /// [`end_observation`](Self::end_observation). That applies to the server of this name also if its definition
+    /// Makes sessions that are opened from now on run without a sandbox and under observation, until
+    /// [`end_observation`](Self::end_observation). This applies to the server of this name even if its definition
     /// changes meanwhile.
     pub fn begin_observation(&self) -> Result<(), ObservationError> {
         let definition = self.definition.as_ref().ok();
@@ -182,7 +184,7 @@ impl Server {
         }
     }
 
-    /// Sessions that are opened from now on run as the entry says. Those that were observed have to be replaced
+    /// Makes sessions that are opened from now on run as the entry says. Observed sessions must be replaced
     /// ([`replace_open_sessions`](Self::replace_open_sessions)). Returns the sandbox in which they would have worked.
     pub fn end_observation(&self) -> Result<SuggestedSandbox, ObservationError> {
         match &self.server_shared {
@@ -194,7 +196,7 @@ impl Server {
         }
     }
 
-    /// Replaces the open sessions, and those that are being opened.
+    /// Replaces the open sessions, and sessions that are being opened.
     pub async fn replace_open_sessions(&self) {
         let mut open = self.all_slots();
         open.retain(|slot| slot.is_up() || slot.has_failed() || slot.open_session().is_some());

@@ -1,6 +1,6 @@
 //! The state that all sessions of one server share.
 //!
-//! Invariant: facts are known of the server as a whole; of several sessions the latest one counts.
+//! Invariant: facts are known about the server as a whole. Of several sessions, the latest counts.
 
 use std::{
     path::{Display, Path, PathBuf},
@@ -28,7 +28,7 @@ use mux_telemetry::metrics::ServerMeters;
 #[derive(Debug)]
 pub(crate) struct ServerShared {
     pub(crate) name: String,
-    /// Tells it apart from one of the same name in another project.
+    /// Distinguishes the server from a server of the same name in another project.
     pub(crate) identity: String,
     pub(crate) definition: ServerDefinition,
     pub(crate) catalog_entry: ServerCatalogEntry,
@@ -37,9 +37,9 @@ pub(crate) struct ServerShared {
     /// The metrics of the server, kept across definitions.
     pub(super) meters: Arc<ServerMeters>,
     pub(super) sharing: Arc<SessionSharing>,
-    /// The breaker of all sessions except those of a workspace.
+    /// The breaker for all sessions except those of a workspace.
     pub(super) breaker: Arc<CircuitBreaker>,
-    /// The limiter of a server that is not a process: its sessions share its capacity. A process has its own.
+    /// The limiter of a server that is not a process, whose sessions share its capacity. A process has its own limiter.
     pub(super) call_limiter: Option<Arc<CallLimiter>>,
     facts: Mutex<LatestSessionFacts>,
     pub(super) calls: AtomicU64,
@@ -63,7 +63,7 @@ pub(crate) struct LatestSessionFacts {
 }
 
 impl ServerShared {
-    /// `identity` tells the server apart from one of the same name in another project.
+    /// `identity` distinguishes the server from a server of the same name in another project.
     pub(crate) fn new(
         (name, identity): (&str, &str),
         definition: &ServerDefinition,
@@ -156,7 +156,7 @@ impl ServerShared {
         ))
     }
 
-    /// The server is no longer configured.
+    /// Forgets the sandbox of a server that is no longer configured.
     pub(super) fn forget_sandbox(&self) {
         self.context.launcher.forget(&self.log);
     }
@@ -171,7 +171,7 @@ impl ServerShared {
         self.log.is_file().then(|| self.log.display())
     }
 
-    /// Records an opened session; returns whether its tools differ from the known ones.
+    /// Records an opened session. Returns true if its tools differ from the known tools.
     pub(super) fn session_opened(&self, session: &Arc<Session>) -> bool {
         let tools = session.tools().key;
         let mut facts = self.lock_facts();
@@ -184,14 +184,14 @@ impl ServerShared {
             protocol: session.protocol.clone(),
             start_time: Some(session.start_time),
             starts: facts.starts + 1,
-            // The session holds them and updates them.
+            // The session holds and updates the tools.
             tools: None,
             latest: Some(Arc::clone(session)),
         };
         changed
     }
 
-    /// Records the end of a session; its last list stays known.
+    /// Records the end of a session, whose last list stays known.
     pub(super) fn session_over(&self, session: &Arc<Session>) {
         let mut facts = self.lock_facts();
         if facts
@@ -218,7 +218,7 @@ impl ServerShared {
         latest.map_or_else(Vec::new, |session| session.list_warnings())
     }
 
-    /// What was repaired in the messages of the latest session.
+    /// The repairs in the messages of the latest session.
     pub(super) fn repairs(&self) -> Option<Arc<Repairs>> {
         let session = self.latest_session()?;
         Some(Arc::clone(&session.repairs))
@@ -232,7 +232,7 @@ impl ServerShared {
         self.lock_facts().current_tools()
     }
 
-    /// Whether the user has signed in at the server, or has to.
+    /// True if the user has signed in at the server, or has to.
     pub(super) fn has_login(&self) -> bool {
         let ServerEndpoint::Remote(remote) = &self.definition.link else {
             return false;

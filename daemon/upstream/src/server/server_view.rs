@@ -1,6 +1,6 @@
 //! Snapshots of a server's state for readers.
 //!
-//! Invariant: a view is a copy; readers block nothing.
+//! Invariant: a view is a copy, and readers block nothing.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -26,9 +26,9 @@ use mux_wire::Fault;
 #[derive(Clone, Debug, Default)]
 pub struct ServerView {
     pub state: UpstreamState,
-    /// The reason for the state, where it is not obvious.
+    /// The reason for the state, if it is not obvious.
     pub reason: Option<String>,
-    /// What a user who asks for more detail is shown with the reason.
+    /// The text shown with the reason to a user who asks for more detail.
     pub detail: Option<String>,
     pub cause: Option<UnavailableCause>,
     pub pid: Option<u32>,
@@ -43,20 +43,20 @@ pub struct ServerView {
     pub calls: u64,
     pub in_flight: u64,
     pub share: Option<ShareMode>,
-    /// Why it is shared so, if `share` is not configured.
+    /// The reason for the sharing, if `share` is not configured.
     pub share_reason: Option<&'static str>,
     /// The sessions, if there may be several.
     pub sessions: Vec<SlotView>,
-    /// The time until the next attempt to start it.
+    /// The time until the next start attempt.
     pub retry_in: Option<Duration>,
     /// Warnings for the user.
     pub warnings: Vec<ServerWarning>,
-    /// Whether the server has written a log.
+    /// Set if the server has written a log.
     pub has_log: bool,
     pub sandbox: SandboxState,
 }
 
-/// Why a server cannot be used, where the remedy depends on it.
+/// The reason a server cannot be used, if the remedy depends on the reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum UnavailableCause {
     MissingProgram,
@@ -82,8 +82,8 @@ impl Server {
         self.all_slots().iter().map(|slot| slot.view()).collect()
     }
 
-    /// How long a list waits for this server, if it waits `patience` for a server that it starts: no longer if the
-    /// start began earlier, and not at all if the last start failed.
+    /// How long a list request waits for this server, if it waits `patience` for a server that it starts. The wait is
+    /// shorter if the start began earlier, and zero if the last start failed.
     pub fn list_patience(&self, patience: Duration) -> Duration {
         let views = self.slot_views();
         let best = views.iter().min_by_key(|view| view.state);
@@ -94,7 +94,7 @@ impl Server {
         }
     }
 
-    /// Why the server has no session, if its last start failed.
+    /// The reason the server has no session, if its last start failed.
     pub fn start_failure(&self) -> Option<Fault> {
         let views = self.slot_views();
         let best = views.iter().min_by_key(|view| view.state)?;

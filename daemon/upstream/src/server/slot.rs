@@ -1,7 +1,7 @@
-//! A slot for one session of a server: one for each key, and the handle to the task that owns it.
+//! The slot for one session of a server, with the handle to the task that owns it. A server has one slot for each key.
 //!
 //! Invariant: at most one process of a slot is starting or running at a time. All callers that arrive meanwhile wait
-//! for that one.
+//! for that process.
 
 mod resource_subscriptions;
 mod slot_event;
@@ -68,7 +68,7 @@ pub struct Slot {
     usage: Arc<SlotUsage>,
 }
 
-/// The slot was retired, and there may be another one.
+/// The slot was retired, and there may be a new slot.
 pub(crate) struct SlotGone;
 
 impl Slot {
@@ -84,7 +84,7 @@ impl Slot {
         let definition = &server_shared.definition;
         let at_once = || CallLimiter::new(definition.calls_at_once);
         let call_limiter = server_shared.call_limiter.clone().unwrap_or_else(at_once);
-        // A server may fail in one workspace and work in another; clients and runs come and go.
+        // A server may fail in one workspace and work in another. Clients and runs come and go.
         let breaker = match scope.key() {
             SessionKey::Workspace(_) => Arc::default(),
             SessionKey::User | SessionKey::Client(_) | SessionKey::Run(_) => {
@@ -163,7 +163,7 @@ impl Slot {
             .await
     }
 
-    /// Marks the slot as used; a run keeps it in use until the run has ended.
+    /// Marks the slot as used. A run keeps the slot in use until the run has ended.
     pub(super) fn mark_used_by(&self, caller: &CallerIdentity) {
         self.usage.touch();
         if let Some(run) = &caller.run {
@@ -189,7 +189,7 @@ impl Slot {
         self.event_sender.send(event).map_err(|_| SlotGone)
     }
 
-    /// Waits for a permit to call the server; waiting callers take turns.
+    /// Waits for a permit to call the server. Waiting callers take turns.
     pub async fn acquire_call(&self, turn: &QueueKey) -> CallInFlight {
         let permit = self.call_limiter.acquire_permit(turn).await;
         CallInFlight::new(&self.server_shared, &self.usage, permit)
@@ -263,7 +263,7 @@ impl Slot {
     }
 
     pub(super) fn view(&self) -> SlotView {
-        // Before the status: a session that ends is taken away after its status is set.
+        // Read before the status, because a session that ends is removed after its status is set.
         let session = self.open.load_full();
         let status = self.lock_status().clone();
         let mut view = SlotView {
@@ -283,7 +283,7 @@ impl Slot {
         if let (UpstreamState::Ready, Some(session)) = (view.state, session) {
             let degraded_reason = session.degraded_reason();
             if !session.is_open() {
-                // Its process may take a moment to exit.
+                // The process may take a moment to exit.
                 (view.state, view.reason) = (UpstreamState::Cold, Some(session.cause()));
             } else if degraded_reason.is_some() {
                 (view.state, view.reason) = (UpstreamState::Degraded, degraded_reason);
@@ -292,7 +292,7 @@ impl Slot {
         view
     }
 
-    /// Whether it has a session or is opening one.
+    /// True if the slot has a session or is opening one.
     pub(super) fn is_up(&self) -> bool {
         matches!(
             self.lock_status().state,
@@ -304,11 +304,11 @@ impl Slot {
         self.lock_status().state == UpstreamState::Starting
     }
 
-    /// Replaces the session by one that starts from now on: a restart alone joins a start that has begun.
+    /// Replaces the session with a session that starts from now on. A restart alone would join a start that has begun.
     pub(super) async fn replace_session(&self) {
         let had_begun = self.is_starting();
         let restarted = self.restart().await;
-        // One that fails says so itself.
+        // A failed start reports itself.
         if had_begun && matches!(restarted, Ok(Ok(_))) {
             drop(self.restart().await);
         }
@@ -321,7 +321,7 @@ impl Slot {
         )
     }
 
-    /// Since when the slot is unused; `None` if it is in use.
+    /// The time since which the slot is unused. `None` if the slot is in use.
     pub(super) fn unused_since(&self) -> Option<Instant> {
         let followed = self.slot_shared.subscribers.has_subscribers();
         let starting = self.is_starting();
@@ -332,7 +332,7 @@ impl Slot {
         self.status.lock()
     }
 
-    /// Takes no new callers; the session ends with its last call, or now.
+    /// Takes no new callers. The session ends with its last call, or now.
     pub(super) fn retire(&self, why: &'static str, now: bool) {
         let event = SlotEvent::Retire {
             why,
@@ -352,7 +352,7 @@ impl Slot {
             done: Some(done),
         };
         if self.send_event(event).is_ok() {
-            // An error means that the task has ended, which is what was asked for.
+            // An error means that the task has ended, as requested.
             _ = ended.await;
         }
     }
@@ -377,7 +377,7 @@ impl CallInFlight {
         }
     }
 
-    /// Its permit, which it may release before it ends.
+    /// The call's permit, which it may release before it ends.
     pub fn permit_slot(&self) -> &Arc<PermitSlot> {
         &self.permit
     }

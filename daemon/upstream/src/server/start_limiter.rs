@@ -1,12 +1,12 @@
 //! Limits how many servers start at the same time.
 //!
-//! A start keeps a processor busy for a moment and then mostly waits. So a start holds its permit for that moment only:
-//! one that takes long, or hangs, goes on without a permit.
+//! A start keeps a CPU busy for a moment and then mostly waits. So a start holds its permit only for that moment: a
+//! start that takes long, or hangs, continues without a permit.
 //!
-//! Starts in the background, for which no caller waits, have few permits of their own, and wait until no caller waits
-//! for a start.
+//! Background starts, for which no caller waits, have a few permits of their own, and wait until no caller waits for a
+//! start.
 //!
-//! Invariant: the wait of a server depends only on the length of the queue before it, not on starts that hang. No caller
+//! Invariant: a server's wait depends only on the length of the queue before it, not on starts that hang. No caller
 //! waits behind a start in the background.
 
 use std::{sync::Arc, time::Duration};
@@ -25,10 +25,10 @@ const MAX_BACKGROUND_STARTS: usize = 2;
 #[derive(Debug)]
 pub struct StartLimiter {
     permits: Arc<Semaphore>,
-    /// The number of permits, once those to be removed are returned.
+    /// The number of permits, once the permits to remove have been returned.
     count: Mutex<usize>,
     background_permits: Arc<Semaphore>,
-    /// The number of starts that have a permit or wait for one, without those in the background.
+    /// The number of starts that have a permit or wait for one, without background starts.
     foreground_starts: watch::Sender<usize>,
 }
 
@@ -69,7 +69,7 @@ impl StartLimiter {
         *current = count;
     }
 
-    /// Runs `start` with a permit; calls `on_wait` first if none is free.
+    /// Runs `start` with a permit. Calls `on_wait` first if no permit is free.
     pub(super) async fn run_start<T>(
         &self,
         on_wait: impl FnOnce(),
@@ -184,7 +184,7 @@ mod tests {
             background(),
             foreground(500)
         );
-        // The first two had begun before the foreground start, which the others let pass.
+        // The first two had begun before the foreground start, which the other starts let pass.
         assert_eq!([one, two, three, four], [1, 1, 5, 5]);
     }
 }

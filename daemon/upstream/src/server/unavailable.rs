@@ -1,6 +1,6 @@
 //! The errors for callers that get no session.
 //!
-//! Invariant: each names the cause and a remedy.
+//! Invariant: each error names the cause and a remedy.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(super) fn start_failed_fault(
                     .map(|log| format!("its log: {log}; "));
                 format!("{}its command: {}", log.unwrap_or_default(), link.shown())
             };
-            // What the server says of its own resources, perhaps in a sandbox, is no error of muxd.
+            // A server's statement about its own resources, perhaps in a sandbox, is not an error of muxd.
             let remedy = resource_remedies::remedy_in(without_output(why));
             let hint = remedy.map_or_else(usual, str::to_owned);
             fault(FaultKind::Unavailable).hint(hint)
@@ -73,7 +73,7 @@ pub(super) fn start_failed_fault(
     }
 }
 
-/// The last start failed, and the next one is not waited for.
+/// The last start failed, and the caller does not wait for the next.
 pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
     let message = format!("the server `{name}` cannot be used: {reason}");
     Fault::new(FaultKind::Unavailable, message).hints(
@@ -82,7 +82,7 @@ pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
     )
 }
 
-/// How a server gets more time to start.
+/// A hint that tells the user how to give a server more time to start.
 fn more_time_hint(server_shared: &ServerShared, link: &ServerEndpoint) -> String {
     const USUAL_INSTALLATION: Duration = Duration::from_secs(5 * 60);
     let longer = USUAL_INSTALLATION.max(server_shared.definition.start_timeout * 2);

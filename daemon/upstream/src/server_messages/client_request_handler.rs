@@ -1,5 +1,5 @@
-//! The client side of the protocol towards a server: the requests that it may send. Its notifications go to
-//! [`super::notification_router`] before rmcp sees them.
+//! The client side of the protocol toward a server: the requests that the server may send. The server's notifications
+//! go to [`super::notification_router`] before rmcp sees them.
 
 #[expect(deprecated, reason = "servers of today ask for them")]
 use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult};
@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use super::server_requests::ServerRequests;
 
-/// Handles a server's requests; one for each session.
+/// Handles a server's requests. There is one handler for each session.
 pub(crate) struct ClientRequestHandler {
     pub(crate) server_requests: Arc<ServerRequests>,
-    /// The version that `initialize` offers; always one of the legacy era.
+    /// The version that `initialize` offers, always of the legacy era.
     pub(crate) offered_version: ProtocolVersion,
 }
 
@@ -109,7 +109,7 @@ impl ClientHandler for ClientRequestHandler {
     }
 }
 
-/// A session belongs to one workspace, so its roots never change. `listChanged` is true all the same, because FastMCP for
+/// A session belongs to one workspace, so its roots never change. `listChanged` is still true, because FastMCP for
 /// TypeScript asks only such clients for roots.
 fn roots_capability() -> RootsCapabilities {
     let mut roots = RootsCapabilities::default();

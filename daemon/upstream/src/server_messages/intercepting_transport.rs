@@ -1,11 +1,11 @@
 //! A transport that handles incoming messages in order, before rmcp sees them.
 //!
 //! rmcp spawns a task for each notification and request. A progress notification could then be handled after the answer
-//! that it preceded, and a flood would become as many tasks. Here each message is handled where it arrives, and
-//! messages that rmcp does not need are dropped.
+//! that it preceded, and a flood would become as many tasks. Here each message is handled on arrival, and messages that
+//! rmcp does not need are dropped.
 //!
-//! Invariant: a server has at most `MAX_UNANSWERED_REQUESTS` requests whose answers are not sent yet; at the limit,
-//! nothing more is read from it.
+//! Invariant: a server has at most `MAX_UNANSWERED_REQUESTS` requests whose answers are not sent yet. At the limit,
+//! nothing more is read from the server.
 
 use std::sync::Arc;
 
@@ -32,9 +32,9 @@ pub(crate) struct InterceptingTransport<T> {
     unanswered: Arc<UnansweredRequests>,
     /// A request that waits until the number of unanswered requests drops.
     held: Option<RxJsonRpcMessage<RoleClient>>,
-    /// Whether the server gets the workspace of its caller as roots.
+    /// Set if the server gets its caller's workspace as roots.
     roots_by_workspace: bool,
-    /// Whether rmcp answers a request that the server has cancelled. `None` before the handshake.
+    /// Set if rmcp answers a request that the server has cancelled. `None` before the handshake.
     answers_cancelled: Option<bool>,
 }
 
@@ -56,7 +56,7 @@ impl<T> InterceptingTransport<T> {
         self
     }
 
-    /// Handles the message and returns it if rmcp needs it, too.
+    /// Handles the message, and returns it if rmcp needs it, too.
     fn intercept_message(
         &mut self,
         message: RxJsonRpcMessage<RoleClient>,
@@ -78,7 +78,7 @@ impl<T> InterceptingTransport<T> {
                 return Some(message);
             }
             JsonRpcMessage::Request(request) => {
-                // rmcp would handle it in a task, where later messages could overtake it.
+                // rmcp would handle this message in a task, where later messages could overtake it.
                 if self.roots_by_workspace
                     && matches!(request.request, ServerRequest::ListRootsRequest(_))
                 {
@@ -94,7 +94,7 @@ impl<T> InterceptingTransport<T> {
             ServerNotification::LoggingMessageNotification(inner) => {
                 self.router.route_log_message(&inner.params)
             }
-            // rmcp ends the request itself and does not answer it, unless it already has.
+            // rmcp ends the request itself and does not answer it, unless it has already answered.
             ServerNotification::CancelledNotification(inner) => {
                 if let Some(id) = &inner.params.request_id
                     && self.answers_cancelled == Some(false)
@@ -208,7 +208,7 @@ where
                     debug!(id = %request.id, "dropping a request whose id is in use")
                 }
                 RequestAdmission::NoRoom => {
-                    // Kept here: rmcp may drop this future while it waits.
+                    // Kept here, because rmcp may drop this future while it waits.
                     self.held = Some(message);
                     self.unanswered.freed.notified().await;
                 }
@@ -298,7 +298,7 @@ mod tests {
         (InterceptingTransport::new(script, router, true), takes)
     }
 
-    /// The number of requests that pass before nothing more is read.
+    /// The number of requests that pass before reading stops.
     fn requests(intercepted: &mut InterceptingTransport<ScriptedTransport>) -> usize {
         let mut count = 0;
         while let Some(message) = intercepted.receive().now_or_never() {
@@ -345,7 +345,7 @@ mod tests {
     fn cancelled_request_without_answer_frees_its_place() {
         let pairs = || (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
         assert_eq!(requests(&mut intercepted("2025-11-25", pairs()).0), 1_000);
-        // In later versions rmcp answers a cancelled request all the same.
+        // In later versions rmcp still answers a cancelled request.
         assert_eq!(
             requests(&mut intercepted("2026-07-28", pairs()).0),
             MAX_UNANSWERED_REQUESTS

@@ -1,6 +1,6 @@
 //! Routes the notifications of a session's server.
 //!
-//! Invariant: nothing here blocks: it runs where the server's messages arrive.
+//! Invariant: nothing here blocks, because it runs where the server's messages arrive.
 
 use std::{
     convert::Infallible,
@@ -40,7 +40,7 @@ pub(crate) struct NotificationRouter {
     /// Notified when a task's status may have changed.
     pub(crate) task_status: Notify,
     pub(crate) url_elicitations: UrlElicitations,
-    /// The server's requests that are not answered yet.
+    /// The server's requests that have not been answered yet.
     pub(crate) unanswered: Arc<UnansweredRequests>,
     /// The last acknowledged `subscriptions/listen` request and its filter.
     acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
@@ -119,7 +119,7 @@ impl NotificationRouter {
             .notify_subscribers(&self.server, uri);
     }
 
-    /// A URL elicitation is complete: notifies the client that was asked.
+    /// Handles a completed URL elicitation: notifies the client that was asked.
     pub(super) fn complete_url_elicitation(&self, id: &str) {
         if let Some((mailbox, cause)) = self.url_elicitations.take_completed(id) {
             mailbox.push_notice(ClientNotice::ElicitationComplete {
@@ -130,7 +130,7 @@ impl NotificationRouter {
         }
     }
 
-    /// Wakes the pollers of tasks: the status of one may have changed.
+    /// Wakes the pollers of tasks: a task's status may have changed.
     pub(super) fn notify_task_waiters(&self) {
         self.task_status.notify_waiters();
     }
@@ -156,7 +156,7 @@ impl NotificationRouter {
         }
     }
 
-    /// The owner of the session, if it comes back in later daemons.
+    /// The owner of the session, if it exists in later daemons, too.
     pub(crate) fn lasting_owner(&self) -> Option<String> {
         self.slot_shared.scope.key().lasting_owner()
     }
@@ -177,8 +177,8 @@ impl NotificationRouter {
         }
     }
 
-    /// The server asks for roots; `caller` is the workspace of the call in flight, if there is one. Returns the
-    /// workspace to answer with.
+    /// Handles the server's request for roots. `caller` is the workspace of the call in flight, if there is one.
+    /// Returns the workspace for the answer.
     pub(super) fn roots_requested(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
         self.slot_shared.scope.workspace_for_roots(caller)
     }

@@ -1,10 +1,10 @@
 //! Sanitizes the text of a server's question before a user reads it.
 //!
-//! Names and constants of a form stay unchanged, since an answer has to use them exactly; one that would display
-//! misleadingly gets a sanitized title.
+//! Names and constants of a form stay unchanged, because an answer has to use them exactly. A name or constant that
+//! would display misleadingly gets a sanitized title.
 //!
-//! Invariant: displayed text has no invisible characters, titles have one line, and a message is short enough that the
-//! line above it, which names the server, stays in view.
+//! Invariant: displayed text has no invisible characters, titles have one line, and a message is short enough to keep
+//! the line above it, which names the server, in view.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ pub(super) fn sanitize_question(kind: QuestionKind, params: &mut Value) {
                 sanitize_form(form);
             }
         }
-        // The messages for a model are data; the system prompt is shown above them to a user who reviews them.
+        // The messages for a model are data. The system prompt is shown above them to a user who reviews them.
         QuestionKind::Sampling => sanitize_member(params, "systemPrompt", sanitize_message),
         QuestionKind::Roots | QuestionKind::Approval => {}
     }
@@ -130,7 +130,7 @@ fn sanitize_form(schema: &mut Value) {
             for (name, member) in members {
                 match (name.as_str(), member) {
                     ("properties", Value::Object(fields)) => sanitize_fields(fields),
-                    // Answers repeat these exactly.
+                    // Answers repeat these values exactly.
                     ("const" | "enum" | "enumNames" | "default" | "required", _) => {}
                     (_, member) => sanitize_form(member),
                 }

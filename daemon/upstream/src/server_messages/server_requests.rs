@@ -1,8 +1,8 @@
 //! Requests of a server (elicitation, sampling, roots) to the client whose call caused them.
 //!
-//! Invariant: a question is answered by the only connection with calls in flight on this session, or at once by the
-//! daemon. While it is open, that connection's clocks are paused; the total pause is limited, however many servers ask
-//! however often. No question reaches a client before [`ServerRequestPolicy`] has allowed it.
+//! Invariant: a question is answered by the only connection with calls in flight on this session, or immediately by the
+//! daemon. While the question is open, that connection's clocks are paused. The total pause is limited, however many
+//! servers ask however often. No question reaches a client before [`ServerRequestPolicy`] has allowed it.
 
 use std::{
     path::{Path, PathBuf},
@@ -32,28 +32,28 @@ use mux_settings::{AskLimits, RootsSetting, ServerDefinition};
 
 /// The maximum number of open questions of one session.
 const MAX_OPEN_QUESTIONS: usize = 16;
-/// Where a user can answer an elicitation that reached no client.
+/// Tells the user where to answer an elicitation that reached no client.
 const TERMINAL_HINT: &str =
     "; `mux run` and `mux call` ask at a terminal (standard input and standard error)";
-/// The details of a fault if no rule denied the request, but the default.
+/// The details of a fault if the default, not a rule, denied the request.
 pub const DENIED_BY_DEFAULT: &str = r#"{"denied_by":"default"}"#;
 /// MCP's error code for sampling that the user declined.
 const SAMPLING_REJECTED: ErrorCode = ErrorCode(-1);
 
-/// The policy for requests of servers; empty until it is set.
+/// The policy for servers' requests. Empty until it is set.
 pub type RequestPolicy = Arc<OnceLock<Weak<dyn ServerRequestPolicy>>>;
 
 /// The policy for the server's requests to clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestPolicyContext {
-    /// The identity of the server, unique among servers of one name.
+    /// The identity of the server, unique among servers with the same name.
     pub(crate) identity: String,
     pub(crate) policy: RequestPolicy,
 }
 
 /// Decides whether a server may ask something of a client.
 pub trait ServerRequestPolicy: Send + Sync {
-    /// Polls `answer` once the request may pass, and not at all if it may not.
+    /// Polls `answer` once the request is allowed, and never if it is denied.
     fn answer_if_allowed<'a>(
         &'a self,
         request: ServerRequest<'a>,
@@ -64,14 +64,14 @@ pub trait ServerRequestPolicy: Send + Sync {
 /// A request from a server.
 pub struct ServerRequest<'a> {
     pub name: &'a str,
-    /// Tells the server apart from one of the same name in another project.
+    /// Distinguishes the server from a server of the same name in another project.
     pub identity: &'a str,
     /// The MCP method.
     pub method: &'static str,
     pub params: &'a Value,
-    /// The caller whose call the server works on; `None` if there is none or it is ambiguous.
+    /// The caller for whose call the server is working. `None` if there is no such caller, or if it is ambiguous.
     pub caller: Option<&'a Arc<Caller>>,
-    /// To be called before a user is asked to approve the request: it releases the call's permit meanwhile.
+    /// Must be called before a user is asked to approve the request, to release the call's permit meanwhile.
     pub release_permit: &'a (dyn Fn() + Send + Sync),
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct RequestRecipient {
     pub(crate) key: Option<String>,
 }
 
-/// Why a question has no answer.
+/// The reason a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerRequestError {
     #[error(
@@ -118,12 +118,12 @@ pub enum ServerRequestError {
     Refused(String),
     #[error("{0}")]
     Page(PageRefusal),
-    /// Denied by a rule, by the default, or by the user. The text of a rule is for the user and not for the server.
+    /// Denied by a rule, by the default, or by the user. The text of a rule is for the user, not for the server.
     #[error("the user of muxd does not allow it{}", policy_hint(.0))]
     Denied(Box<Fault>),
 }
 
-/// The hint to write a rule, which is no secret where no rule exists.
+/// The hint to write a rule, which is not a secret if no rule exists.
 fn policy_hint(fault: &Fault) -> String {
     let is_default = fault.details.as_deref() == Some(DENIED_BY_DEFAULT);
     let hint = fault.hint.as_ref().filter(|_| is_default);
@@ -169,7 +169,7 @@ impl ServerRequests {
         }
     }
 
-    /// Whether it may ask for roots.
+    /// True if the server may ask for roots.
     pub(super) fn has_roots(&self) -> bool {
         self.roots != RootsSetting::Off
     }
@@ -185,7 +185,7 @@ impl ServerRequests {
         }
     }
 
-    /// Asks for elicitation. A user who cannot be asked declines; one who is gone cancels.
+    /// Asks for elicitation. A user who cannot be asked counts as declining, and a user who is gone as cancelling.
     pub(crate) async fn elicit(
         &self,
         recipient: RequestRecipient,
@@ -200,7 +200,7 @@ impl ServerRequests {
             .await;
         let answer = answer.map(|mut answer: ElicitResult| {
             if opens_page {
-                // What the user enters on a page is for that page.
+                // The user's input on a page is only for that page.
                 answer.content = None;
             }
             answer
@@ -236,7 +236,7 @@ impl ServerRequests {
         })
     }
 
-    /// The roots: as configured in the entry; otherwise the client's own roots, or its working directory, or the
+    /// The roots, as configured in the entry. Otherwise the client's own roots, or its working directory, or the
     /// workspace of the session.
     #[expect(deprecated, reason = "servers of today ask for them")]
     pub(crate) async fn roots(
@@ -412,7 +412,7 @@ fn page_to_open(kind: QuestionKind, params: &Value) -> Option<Result<Url, PageRe
         .flatten()
 }
 
-/// Checks an answer; the error says what is wrong with it.
+/// Checks an answer. The error says what is wrong.
 type AnswerCheck = fn(&Value) -> Result<(), String>;
 
 fn ask_method(kind: QuestionKind) -> &'static str {

@@ -1,10 +1,10 @@
 //! Subscribes to the notifications of a modern server with one long-lived request (`subscriptions/listen`), which is
 //! replaced when the followed resources change.
 //!
-//! The notifications themselves are handled where all messages arrive; this module only makes the request.
+//! The notifications themselves are handled where all messages arrive. This module only makes the request.
 //!
-//! Invariant: the request names all followed resources, and the previous one ends only when the server has acknowledged
-//! it. What may have changed while no request was open counts as changed.
+//! Invariant: the request names all followed resources, and the previous request ends only when the server has
+//! acknowledged it. Everything that may have changed while no request was open counts as changed.
 
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
@@ -85,11 +85,11 @@ impl SubscriptionListenHandle {
         }
     }
 
-    /// Cancels the request; the cancellation was sent when this returns.
+    /// Cancels the request. The cancellation has been sent when this returns.
     pub(crate) async fn stop_listening(&self) {
         let (done, stopped) = oneshot::channel();
         if self.0.send(ListenCommand::Stop(done)).is_ok() {
-            // A server that does not read is not waited for.
+            // Does not wait for a server that does not read.
             _ = timeout(LISTEN_ACK_TIMEOUT, stopped).await;
         }
     }
@@ -179,7 +179,7 @@ impl SubscriptionListener {
                 }
                 alive = ended => {
                     let Some(ended_request) = open.take().filter(|_| alive) else { return };
-                    // The server has ended it itself.
+                    // The server has ended the request itself.
                     ended_request.guard.disarm();
                     if ended_request.since.elapsed() > MAX_LISTEN_RETRY_DELAY {
                         delay = MIN_LISTEN_RETRY_DELAY;
@@ -228,7 +228,7 @@ impl SubscriptionListener {
         filter
     }
 
-    /// Applies commands; all that arrived together become one new request.
+    /// Applies commands. All commands that arrived together become one new request.
     async fn apply_commands(
         &mut self,
         commands: Vec<ListenCommand>,
@@ -256,7 +256,7 @@ impl SubscriptionListener {
         if self.followed != before || open.is_none() {
             match self.has_subscriptions() {
                 true => match self.start_listen().await {
-                    // The previous request ends here, and not earlier.
+                    // The previous request ends here, not earlier.
                     Ok(request) => *open = Some(request),
                     Err(refusal) => {
                         let error = refusal.into_call_error();
@@ -319,7 +319,7 @@ impl SubscriptionListener {
     }
 }
 
-/// Why the server did not acknowledge a request to listen.
+/// The reason the server did not acknowledge a request to listen.
 enum ListenRefusal {
     /// The server does not support the method.
     Never,
@@ -339,7 +339,7 @@ impl ListenRefusal {
     }
 }
 
-/// Resolves when the request has ended; returns whether the session is still open.
+/// Resolves when the request has ended. Returns true if the session is still open.
 async fn listen_request_ended(handle: &mut RequestHandle<RoleClient>) -> bool {
     let answer = (&mut handle.rx).await;
     !handle.peer.is_transport_closed() && !matches!(answer, Ok(Err(ServiceError::TransportClosed)))

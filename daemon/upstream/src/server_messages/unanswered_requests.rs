@@ -1,4 +1,4 @@
-//! Counts a server's requests whose answers are not sent yet.
+//! Counts a server's requests whose answers have not been sent yet.
 //!
 //! Invariant: there are at most [`MAX_UNANSWERED_REQUESTS`].
 
@@ -8,10 +8,10 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// The maximum number of unanswered requests: beyond it, a server that does not read our answers is not read from.
+/// The maximum number of unanswered requests: beyond it, nothing is read from a server that does not read our answers.
 pub(super) const MAX_UNANSWERED_REQUESTS: usize = 64;
 
-/// The server's requests whose answers are not sent yet.
+/// The server's requests whose answers have not been sent yet.
 #[derive(Debug, Default)]
 pub(crate) struct UnansweredRequests {
     ids: Mutex<HashMap<RequestId, AnswerStage>>,
@@ -26,7 +26,7 @@ enum AnswerStage {
     Answered,
 }
 
-/// Whether a request goes on to rmcp.
+/// The decision whether a request goes on to rmcp.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RequestAdmission {
     Yes,

@@ -1,7 +1,7 @@
 //! The URLs that users were asked to open, until their server reports completion.
 //!
-//! Invariants: a client gets no page but those of the web ([`page_of`]), in whatever way a server names one. Only the
-//! client that was asked is notified; if there are too many, the oldest are forgotten.
+//! Invariants: a client gets only web pages ([`page_of`]), in whatever way a server names them. Only the client that
+//! was asked is notified. If there are too many, the oldest are forgotten.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -16,10 +16,10 @@ use mux_text::sanitize;
 const MAX_URL_ELICITATIONS: usize = 64;
 /// The maximum length of a scheme in a message.
 const MAX_SCHEME_CHARS: usize = 20;
-/// The maximum length of an elicitation id in bytes; a longer one is not kept.
+/// The maximum length of an elicitation id in bytes. Longer ids are not kept.
 const MAX_ELICITATION_ID_BYTES: usize = 1 << 10;
 
-/// Why a page of a server is not opened.
+/// The reason a server's page is not opened.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PageRefusal {
     #[error("its page has no valid address")]
@@ -32,13 +32,13 @@ pub enum PageRefusal {
     UserInfo,
 }
 
-/// The page that an elicitation asks the user to open; `None` if it asks for something else.
+/// The page that an elicitation asks the user to open. `None` if it asks for something else.
 pub(super) fn page_of(params: &Value) -> Option<Result<Url, PageRefusal>> {
     (params["mode"] == "url").then(|| page_address(params["url"].as_str().unwrap_or_default()))
 }
 
-/// Only addresses of the web reach a client, which may open whatever it gets: with http or https, a host and nothing
-/// before it.
+/// Only web addresses reach a client, which may open anything it gets: http or https, a host, and nothing before the
+/// host.
 fn page_address(text: &str) -> Result<Url, PageRefusal> {
     let text = sanitize::clean(text);
     let page = Url::parse(text.trim()).map_err(|_| PageRefusal::Invalid)?;
@@ -55,7 +55,7 @@ fn page_address(text: &str) -> Result<Url, PageRefusal> {
     }
 }
 
-/// Removes the pages that are not opened from the error of a call that requires some. Returns why, for each reason once.
+/// Removes the pages that are not opened from the error of a call that requires pages. Returns the reasons, each once.
 pub(crate) fn remove_refused_pages(data: &mut Value) -> Vec<String> {
     let mut reasons = Vec::new();
     if let Some(Value::Array(elicitations)) = data.get_mut("elicitations") {

@@ -1,4 +1,4 @@
-//! Detects tools that send requests to their caller in the way of 2025-11-25 over a session of 2026-07-28.
+//! Detects tools that send requests to their caller, as in revision 2025-11-25, over a session of revision 2026-07-28.
 //!
 //! In the modern era a server sends no requests: a tool that needs input returns `input_required`. SDKs that support
 //! both eras still offer the legacy calls to tools, and these fail. Such a server is reopened in the legacy era.
@@ -17,11 +17,11 @@ use mux_catalog::ProtocolEra;
 /// The requests that a legacy server may send while it serves a call.
 const BACK_CHANNEL_METHODS: [&str; 3] =
     ["elicitation/create", "sampling/createMessage", "roots/list"];
-/// JSON-RPC's code for an invalid request: the Python SDK ends a tool with it if the tool has sent a request.
+/// JSON-RPC's code for an invalid request: the Python SDK ends a tool with this code if the tool has sent a request.
 const INVALID_REQUEST: i32 = -32600;
 
-/// Texts of SDK exceptions, for results that are marked as errors without an error code. They are not part of the
-/// protocol: nothing else depends on them.
+/// Texts of SDK exceptions, for results that are marked as errors without an error code. The texts are not part of the
+/// protocol, so nothing else depends on them.
 const BACK_CHANNEL_ERROR_TEXTS: [&str; 3] = [
     // Python SDK 2, if a tool caught the error and returned its text.
     "no back-channel for server-initiated requests",
@@ -61,7 +61,7 @@ impl Session {
         if !self.catalog_entry.needs_legacy(identity) {
             return BackChannelRemedy::NoOther;
         }
-        // The call that was just answered is still counted.
+        // The call that was just answered still counts.
         match self.calls.len() <= 1 {
             true => {
                 self.stop_taking_calls();

@@ -1,4 +1,4 @@
-//! Opens a session from a definition: the link to the server, the handshake, the list of tools.
+//! Opens a session from a definition: the link to the server, the handshake, the tool list.
 //!
 //! Invariant: a process that does not become a session is terminated with its process tree before the error is
 //! returned.
@@ -45,7 +45,7 @@ use mux_catalog::ProtocolEra;
 use mux_settings::{RemoteServer, RemoteTransport, RootsSetting, ServerDefinition, ServerEndpoint};
 use mux_sources::Sources;
 
-/// What a session is opened from.
+/// The inputs from which a session is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionInputs<'a> {
     pub(crate) catalog_entry: &'a ServerCatalogEntry,
@@ -60,7 +60,7 @@ pub(crate) struct SessionInputs<'a> {
 }
 
 impl Session {
-    /// Resumes a session of the previous daemon. The server is already initialized; only its tools are listed.
+    /// Resumes a session of the previous daemon. The server is already initialized, so only its tools are listed.
     pub(crate) async fn resume_handed_session(
         inputs: SessionInputs<'_>,
         handed: HandedSession,
@@ -122,7 +122,7 @@ impl Session {
                         .as_ref()
                         .is_some_and(LinkError::suggests_other_transport);
                     // The first error at this address is the most relevant one, unless the server speaks a later
-                    // transport and fails in it.
+                    // transport and fails there.
                     if !matches!(error.link, Some(LinkError::Declined { .. })) {
                         first_error = None;
                     }
@@ -143,8 +143,8 @@ impl Session {
     }
 }
 
-/// The transports to try at an address, in order: the configured one, or the one that worked before, or streamable HTTP
-/// and then HTTP+SSE.
+/// The transports to try at an address, in order: the configured transport, or the transport that worked before, or
+/// streamable HTTP and then HTTP+SSE.
 fn candidate_transports(
     remote: &RemoteServer,
     era: Option<ProtocolEra>,
@@ -163,7 +163,7 @@ fn candidate_transports(
     }
 }
 
-/// Prepares the link to a remote server; sends nothing.
+/// Prepares the link to a remote server. Sends nothing.
 fn remote_link(
     remote: &RemoteServer,
     transport: RemoteTransport,
@@ -177,14 +177,14 @@ fn remote_link(
     ServerLink::prepare_remote(remote, transport, authorization, log)
 }
 
-/// How a session begins on a link.
+/// The way in which a session begins on a link.
 enum HandshakeMode {
     Start {
         knowledge: EraKnowledge,
         /// The version that `initialize` offers.
         offered: ProtocolVersion,
     },
-    /// Another daemon initialized it in this era; the server described itself with this info.
+    /// Another daemon initialized the session in this era. The server described itself with this info.
     Resume(ProtocolEra, Box<ServerPeerInfo>),
 }
 
@@ -282,7 +282,7 @@ impl<'a> SessionConnector<'a> {
         }
     }
 
-    /// Records that a server whose tools need the legacy era could be opened in the modern era only.
+    /// Records that a server whose tools need the legacy era could be opened only in the modern era.
     fn record_only_modern(
         &self,
         known: Option<ProtocolEra>,
@@ -315,7 +315,8 @@ impl<'a> SessionConnector<'a> {
         })
     }
 
-    /// Connects once; if the server refuses the version and names older ones, once more with the newest of those.
+    /// Connects once. If the server refuses the version and names older versions, connects once more with the newest of
+    /// those.
     async fn connect_once(
         &self,
         transport: RemoteTransport,
@@ -398,7 +399,7 @@ impl<'a> SessionConnector<'a> {
             biased;
             outcome = &mut handshake => outcome,
             end = endpoint.wait_for_end() => {
-                // The rest of its output is still being read and tells more about the reason.
+                // The rest of the output is still being read and tells more about the reason.
                 match timeout(FINAL_OUTPUT_TIMEOUT, &mut handshake).await {
                     Ok(Err(error)) if error.link.is_some() && pid.is_none() => Err(error),
                     last => {
@@ -421,7 +422,7 @@ impl<'a> SessionConnector<'a> {
                 })
             }
         };
-        // This closes the process's input, which asks it to exit.
+        // Dropping this closes the process's input, which asks the process to exit.
         drop(handshake);
         let (handshake, listed) = match outcome {
             Ok(ready) => ready,

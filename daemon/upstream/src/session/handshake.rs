@@ -1,12 +1,12 @@
 //! The handshake with a server: finds the era of MCP that it speaks, and starts a session in that era.
 //!
 //! A process gets `initialize` first: some servers refuse everything after another first message, and a server that
-//! speaks both eras can send requests to its client only in the legacy era. If the process refuses `initialize`, it is
-//! asked with `server/discover` on the same connection. A remote server of unknown era is asked with `server/discover`
-//! first. No choice depends on how fast a process starts.
+//! speaks both eras can send requests to its client only in the legacy era. If the process refuses `initialize`,
+//! `server/discover` is sent on the same connection. A remote server of unknown era gets `server/discover` first. No
+//! choice depends on how fast a process starts.
 //!
-//! Invariant: at most two methods are sent before there is a session, and an answer to the first is never taken for one
-//! to the second. `initialize` never offers a version of the modern era.
+//! Invariant: at most two methods are sent before there is a session, and an answer to the first is never taken for an
+//! answer to the second. `initialize` never offers a version of the modern era.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -40,12 +40,12 @@ use mux_text::error_chain::excerpt;
 
 /// How long a process that has refused `initialize` may take to answer the probe.
 const REFUSED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a remote server may take to answer the probe; it normally answers at least with an error.
+/// How long a remote server may take to answer the probe. Servers normally answer at least with an error.
 pub(super) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a process that last spoke the modern era may take to answer the probe, including its start.
 pub(super) const REMEMBERED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const NEWEST_PROTOCOL_VERSION: ProtocolVersion = ProtocolVersion::V_2026_07_28;
-/// The ids of the probe. They never clash with rmcp's, which are numbers.
+/// The ids of the probe. These ids never clash with rmcp's, which are numbers.
 const DISCOVER_REQUEST_IDS: [&str; 2] = ["discover", "discover-again"];
 
 /// A session and the era to remember for its server.
@@ -57,20 +57,20 @@ pub(super) struct HandshakeOutcome {
     pub(crate) next: ProtocolEra,
 }
 
-/// What is known of a server's era before the handshake.
+/// The knowledge of a server's era before the handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum EraKnowledge {
     Era(ProtocolEra),
     /// No other era is tried.
     Only(ProtocolEra),
-    /// The server last spoke the modern era, but may be another version now: `within` is how long the probe waits.
+    /// The server last spoke the modern era, but may be another version now. `within` is how long the probe waits.
     Remembered {
         within: Duration,
         remote: bool,
     },
-    /// A process that is not known to speak the modern era only.
+    /// A process that is not known to speak only the modern era.
     Process,
-    /// An unanswered probe blocks the following requests there.
+    /// There an unanswered probe blocks the following requests.
     UnknownRemote,
 }
 
@@ -83,20 +83,20 @@ impl EraKnowledge {
     }
 }
 
-/// Why a link to a server did not become a session.
+/// The reason a link to a server did not become a session.
 pub(super) struct ServerConnectError {
     pub(super) problem: String,
-    /// The server closed its end.
+    /// Set if the server closed its end.
     pub(super) closed_by_server: bool,
     /// The link's error, if that was the cause.
     pub(super) link: Option<LinkError>,
-    /// The server was not ready within `start_timeout`.
+    /// Set if the server was not ready within `start_timeout`.
     pub(super) too_slow: bool,
     /// The program does not exist, so there is no link.
     pub(super) unopened: Option<OpenError>,
     /// A new connection that begins in this era may succeed.
     pub(super) retry_era: Option<ProtocolEra>,
-    /// The newest version of the legacy era among those that the refusal of `initialize` names.
+    /// The newest legacy version that the refusal of `initialize` names.
     pub(super) named_version: Option<ProtocolVersion>,
 }
 
@@ -139,7 +139,7 @@ impl ServerConnectError {
     }
 }
 
-/// Starts a session in the known era, or finds out which era the server speaks.
+/// Starts a session in the known era, or detects the server's era.
 pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
     mut transport: T,
@@ -151,7 +151,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
             EraKnowledge::Process
             | EraKnowledge::Era(ProtocolEra::Legacy)
             | EraKnowledge::Only(ProtocolEra::Legacy) => Ok(Ok(None)),
-            // No own timeout: it may take as long as the start.
+            // No separate timeout: this may take as long as the start.
             EraKnowledge::Era(ProtocolEra::Modern) | EraKnowledge::Only(ProtocolEra::Modern) => {
                 Ok(probe.await)
             }
@@ -175,7 +175,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
     initialize(handler, transport, knowledge).await
 }
 
-/// Starts a session with `initialize`. A process that refuses it is asked for the modern era.
+/// Starts a session with `initialize`. A process that refuses it is probed for the modern era.
 async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
     transport: T,
@@ -237,7 +237,7 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
         EraKnowledge::Only(_) => None,
         _ if speaks_newest || names_newest || unprobed => Some(ProtocolEra::Modern),
         EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
-        // The probe may have spoilt the connection.
+        // The probe may have broken the connection.
         EraKnowledge::UnknownRemote if is_refusal => Some(ProtocolEra::Legacy),
         _ => None,
     };
@@ -289,10 +289,10 @@ pub(super) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'stat
     }
 }
 
-/// The server closed the connection during the probe.
+/// The error that the server closed the connection during the probe.
 struct ClosedDuringDiscover(Option<LinkError>);
 
-/// Probes the server with `server/discover`; `None` if it does not know the method.
+/// Probes the server with `server/discover`. `None` if the server does not know the method.
 async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     handler: &ClientRequestHandler,
     transport: &mut T,
@@ -300,7 +300,7 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     let mut answer = None;
     for id in DISCOVER_REQUEST_IDS {
         answer = discover_once(handler, transport, id).await?;
-        // Some servers refuse the first request of an unknown client, whatever its version.
+        // Some servers refuse the first request of an unknown client, regardless of its version.
         let repeat = matches!(&answer, Some(Err(error)) if lists_newest_version(error));
         if !repeat {
             break;
@@ -309,7 +309,7 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     Ok(answer.and_then(Result::ok))
 }
 
-/// Whether the error refuses our version and still lists it as supported.
+/// True if the error refuses our version but lists it as supported.
 fn lists_newest_version(error: &ErrorData) -> bool {
     let supported = error
         .data
@@ -400,7 +400,7 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     }
 }
 
-/// Why a handshake failed, in words for the user.
+/// The reason a handshake failed, in words for the user.
 fn handshake_problem(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::JsonRpcError(refusal) => format!(
@@ -423,10 +423,10 @@ fn handshake_problem(error: &ClientInitializeError) -> String {
     }
 }
 
-/// What remains of a handshake that rmcp has ended.
+/// The remains of a handshake that rmcp has ended.
 struct LateDiscovery<T> {
     answer: OnceLock<DiscoverResult>,
-    /// Set when rmcp drops the filter, which it does with a refused handshake.
+    /// Set when rmcp drops the filter, as it does after a refused handshake.
     transport: Mutex<Option<T>>,
 }
 
@@ -439,9 +439,9 @@ impl<T> Default for LateDiscovery<T> {
     }
 }
 
-/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake.
+/// Filters out a late answer to `server/discover`, which must not reach rmcp's handshake.
 struct LateDiscoverFilter<T> {
-    /// `None` only while it is dropped.
+    /// `None` only during its drop.
     inner: Option<T>,
     late: Arc<LateDiscovery<T>>,
 }

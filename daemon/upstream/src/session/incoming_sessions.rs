@@ -1,6 +1,6 @@
 //! Sessions that the previous daemon hands over, until their slots open.
 //!
-//! Invariant: the wait for an announced session is bounded; a session that is not claimed is stopped.
+//! Invariant: the wait for an announced session is bounded, and an unclaimed session is stopped.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ impl IncomingSessions {
         self.0.changed.notify_waiters();
     }
 
-    /// The session will not arrive, or not in time.
+    /// Withdraws a session that will not arrive, or not in time.
     pub fn withdraw_session(&self, key: &HandoverKey) {
         let mut sessions = self.sessions();
         if sessions.get(key).is_some_and(Option::is_none) {
@@ -44,7 +44,7 @@ impl IncomingSessions {
         self.0.changed.notify_waiters();
     }
 
-    /// No more sessions will arrive.
+    /// Announces that no more sessions will arrive.
     pub fn end_announcements(&self) {
         self.sessions().retain(|_, handed| handed.is_some());
         self.0.changed.notify_waiters();
@@ -70,7 +70,7 @@ impl IncomingSessions {
         });
     }
 
-    /// The session for this slot, once it arrives; `None` if none is expected.
+    /// The session for this slot, once it arrives. `None` if no session is expected.
     pub(crate) async fn take_arrived(&self, key: &HandoverKey) -> Option<HandedSession> {
         let until = Instant::now() + INCOMING_SESSION_TIMEOUT;
         loop {

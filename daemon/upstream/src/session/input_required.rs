@@ -1,10 +1,11 @@
-//! A request in several rounds: its server answers `input_required` with questions, and gets the request again with the
-//! answers.
+//! A request in several rounds: its server answers `input_required` with questions, and gets the request again, with
+//! the answers.
 //!
 //! These questions belong to their request, so they go only to the client that made it.
 //!
 //! Invariant: one request has at most [`MAX_ROUNDS`] rounds, and its clock is paused only while a client is asked. If
-//! the session ends between two rounds, the request is not restarted: the effects of the first rounds are unknown.
+//! the session ends between two rounds, the request is not restarted, because the effects of the first rounds are
+//! unknown.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -92,7 +93,7 @@ impl RoundBudget {
         CallError::TooLong(self.whole)
     }
 
-    /// Reports the total limit in a [`CallError::TooLong`], instead of what remained.
+    /// Reports the total limit in a [`CallError::TooLong`], instead of the remaining time.
     pub(super) fn with_total_limit(&self, error: CallError) -> CallError {
         match error {
             CallError::TooLong(_) => CallError::TooLong(self.whole),
@@ -240,7 +241,7 @@ impl Session {
         }
     }
 
-    /// Removes the pages that are not opened from the error, and records the others.
+    /// Removes the pages that are not opened from the error, and records the other pages.
     fn record_required_urls(&self, error: &mut CallError, options: &RequestOptions<'_>) {
         let CallError::Refused {
             code: URL_ELICITATION_REQUIRED,
@@ -275,7 +276,7 @@ pub(crate) struct InputQuestion {
     method: String,
     params: Option<Value>,
 }
-/// The error of a question that lacks what MCP requires.
+/// The error for a question that lacks members that MCP requires.
 fn malformed_question(question: &Value) -> CallError {
     let shown = excerpt(&question.to_string());
     CallError::Protocol(format!(

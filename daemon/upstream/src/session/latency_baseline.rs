@@ -19,12 +19,12 @@ const MIN_SLOW_CALLS: u32 = 4;
 #[derive(Debug, Default)]
 pub(super) struct LatencyBaseline(Mutex<LatencyBaselineState>);
 
-/// Guarded by `LatencyBaseline`.
+/// The state that `LatencyBaseline` guards.
 #[derive(Debug, Default)]
 struct LatencyBaselineState {
     /// The number of calls and their mean duration in seconds, by tool.
     tools: HashMap<String, (u32, f64)>,
-    /// One bit for each of the last eight calls: set if it was slow.
+    /// One bit for each of the last eight calls: set if the call was slow.
     slow: u8,
 }
 

@@ -1,12 +1,12 @@
 //! Detects that a silent server is dead.
 //!
 //! A process can hang without exiting, and its next call would wait for the whole timeout. So a silent session is
-//! pinged: by `ping`, or by `server/discover` where the era has no `ping`. Any message from the server counts as a sign
-//! of life.
+//! pinged: by `ping`, or by `server/discover` if the era has no `ping`. Any message from the server counts as a sign of
+//! life.
 //!
 //! A server may do one thing at a time and read nothing meanwhile. While a call is in flight, an unanswered ping
-//! therefore only shows as a degraded state; it counts against the session only when the server has been silent for
-//! longer than a call may be, so that all its calls have timed out.
+//! therefore shows only as a degraded state. It counts against the session only after all its calls have timed out,
+//! when the server has been silent for longer than a call may be.
 //!
 //! Invariant: a session is ended after two pings, each unanswered for [`PING_TIMEOUT`] in complete silence.
 
@@ -27,7 +27,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of unanswered pings that end a session.
 const MAX_MISSED_PINGS: u32 = 2;
 
-/// What to do about a session now.
+/// The next step for a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum LivenessStep {
     LookAgain(Instant),
@@ -42,7 +42,7 @@ struct SilenceTracker {
     last: Instant,
     /// The number of unanswered pings that count against the session.
     missed_pings: u32,
-    /// Whether a ping was not answered.
+    /// Set if a ping was not answered.
     ping_missed: bool,
 }
 
@@ -64,7 +64,7 @@ impl SilenceTracker {
         }
         let counts = !calls || now >= self.last + call_timeout.max(BUSY_PING_INTERVAL);
         let due = match (calls, self.ping_missed) {
-            // It was pinged, and may be busy.
+            // The server was pinged and may be busy.
             (true, true) => self.last + call_timeout.max(BUSY_PING_INTERVAL),
             (true, false) => self.last + BUSY_PING_INTERVAL,
             (false, _) => self.last + IDLE_PING_INTERVAL,
@@ -77,8 +77,8 @@ impl SilenceTracker {
         }
     }
 
-    /// Records an unanswered ping that was sent at `asked`. `calls`: whether a call was in flight at its start or its
-    /// end.
+    /// Records an unanswered ping that was sent at `asked`. `calls` is true if a call was in flight at the ping's start
+    /// or end.
     fn record_missed_ping(&mut self, asked: Instant, calls: bool, call_timeout: Duration) {
         self.ping_missed = true;
         if !calls || asked >= self.last + call_timeout.max(BUSY_PING_INTERVAL) {
@@ -132,9 +132,9 @@ pub(crate) async fn watch_liveness(session: Arc<Session>, call_timeout: Duration
     }
 }
 
-/// Pings the session and returns whether an answer came; an error response is an answer.
+/// Pings the session. Returns true if an answer came. An error response is an answer.
 async fn ping_session(session: &Session) -> bool {
-    // Revisions are dates, so text comparison orders them.
+    // Revisions are dates, so string comparison orders them.
     let has_ping = session
         .protocol
         .as_deref()
@@ -199,7 +199,7 @@ mod tests {
     fn busy_session_is_closed_only_after_the_call_timeout() {
         let (lived, pings) = lifetime(|_| true);
         assert_eq!((lived, pings), (PATIENCE + PING_TIMEOUT * 2, 3));
-        // The call ends after a minute; from then on the session is idle.
+        // The call ends after a minute, and from then on the session is idle.
         let (lived, _) = lifetime(|at| at < Duration::from_secs(60));
         assert!(
             lived >= IDLE_PING_INTERVAL

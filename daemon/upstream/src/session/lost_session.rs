@@ -1,4 +1,4 @@
-//! Detects a session that its server no longer knows, whatever words and codes the server uses.
+//! Detects a session that its server no longer knows, regardless of the server's words and codes.
 //!
 //! Servers that restarted, or whose sessions expire, answer with different HTTP status codes, or with a JSON-RPC error
 //! inside a successful response. A tool may use the same words for sessions of another kind, so one more request decides.
@@ -15,7 +15,7 @@ use mux_catalog::ProtocolEra;
 
 /// How long the deciding request may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The code of several SDKs for an unknown session. Others use it for timeouts.
+/// Several SDKs' code for an unknown session. Others use it for timeouts.
 const SESSION_NOT_FOUND: i32 = -32001;
 
 impl Session {

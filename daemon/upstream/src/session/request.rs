@@ -1,6 +1,6 @@
 //! One request to a server, from sending to its answer.
 //!
-//! Invariant: a request is sent at most once, and one whose caller is gone is cancelled at the server.
+//! Invariant: a request is sent at most once, and is cancelled at the server if its caller is gone.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -27,13 +27,13 @@ const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 /// The options of a request.
 #[derive(Clone, Copy)]
 pub struct RequestOptions<'a> {
-    /// The client that gets questions and notifications meanwhile; `None` for requests of the daemon itself.
+    /// The client that gets questions and notifications meanwhile. `None` for the daemon's own requests.
     pub caller: Option<&'a Arc<Caller>>,
-    /// Its permit among the server's calls, released as soon as a client is asked.
+    /// The request's permit among the server's calls, released as soon as a client is asked.
     pub permit: Option<&'a Arc<PermitSlot>>,
-    /// How long it may go without progress.
+    /// How long the request may go without progress.
     pub within: Duration,
-    /// The total time limit, whatever progress it makes.
+    /// The total time limit, regardless of progress.
     pub whole: Duration,
     /// Receives progress updates.
     pub progress: &'a (dyn Fn(ProgressUpdate) + Send + Sync),
@@ -55,7 +55,7 @@ impl RequestOptions<'_> {
     }
 }
 
-/// The client's `_meta` for the request that it asked for. Requests that only serve it have none.
+/// The client's `_meta` for the request that it asked for. Auxiliary requests have none.
 fn client_meta<'a>(
     request: &ClientRequest,
     options: &RequestOptions<'a>,
@@ -69,7 +69,7 @@ fn client_meta<'a>(
 }
 
 impl Session {
-    /// Boxed: its future has several KiB, and those around it are moved before they are polled.
+    /// Boxed: its future has several KiB, and the futures around it are moved before they are polled.
     pub(super) fn request<'a>(
         &'a self,
         request: impl Into<ClientRequest>,
@@ -107,11 +107,11 @@ impl Session {
             trace: options.trace.cloned(),
         });
         if let Some(meta) = client_meta(&request, options) {
-            // What is set below and by rmcp replaces it.
+            // Members set below and by rmcp replace it.
             request.get_meta_mut().0.0.extend(meta.clone());
         }
         if self.era == ProtocolEra::Modern {
-            // Without it a modern server sends us no log messages.
+            // Without this a modern server sends us no log messages.
             let level = Value::from("info");
             request
                 .get_meta_mut()
@@ -140,14 +140,14 @@ impl Session {
         let answer = tokio::select! {
             biased;
             answer = &mut answer => answer,
-            // rmcp notices closed pipes itself; this is for a process that exited and left them open.
+            // rmcp detects closed pipes itself. This is for a process that exited and left them open.
             () = self.ended.cancelled() => Err(ServiceError::TransportClosed),
             () = in_flight.wait_until_silent(options.within) => {
                 return Err(self.timeout_error(options.within));
             }
             () = in_flight.clock.wait_until_elapsed(started, options.whole) => {
-                // Both limits of a short call may pass at the same moment: without any progress it was silent. The total
-                // may be what earlier rounds have left.
+                // Both limits of a short call may pass at the same moment: without any progress, the call counts as
+                // silent. The total may be the time that earlier rounds have left.
                 return Err(match in_flight.meter.last_activity().is_none() && options.within >= options.whole {
                     true => CallError::TimedOut(options.within),
                     false => CallError::TooLong(options.whole),
@@ -216,7 +216,7 @@ impl Session {
 
     /// The session's end may be reported before the outcome of a request on it.
     async fn failed_after_end(&self, in_flight: &InFlightRequest) -> CallError {
-        // The session has ended or is about to: its cause is known a moment later.
+        // The session has ended or is about to. The cause is known a moment later.
         _ = timeout(FINAL_OUTPUT_TIMEOUT, self.ended.cancelled()).await;
         match in_flight.abandon() {
             SendState::Waiting => {

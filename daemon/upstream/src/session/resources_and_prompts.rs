@@ -1,7 +1,7 @@
 //! Resources, resource templates and prompts of a server: their lists, and requests to read, get or complete one.
 //!
-//! Invariant: a list is fetched once in a session, until the server announces a change or the list expires. A list that
-//! does not end is cut or an error, not a wait.
+//! Invariant: a list is fetched once in a session, until the server announces a change or the list expires. An endless
+//! list is cut or an error, never an endless wait.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,14 +38,14 @@ use mux_text::json_length;
 
 const MAX_LIST_ITEMS: usize = 10_000;
 const MAX_LIST_PAGES: usize = 500;
-/// The maximum length of one list as JSON text.
+/// The maximum length of one list as JSON.
 const MAX_LIST_BYTES: usize = 16 << 20;
 /// JSON-RPC's code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 impl Session {
-    /// All items of this kind; empty if the server does not support the kind.
-    /// A list that is being fetched is fetched to its end, unless the session ends or takes no more calls.
+    /// All items of this kind. Empty if the server does not support the kind. A list that is being fetched is fetched
+    /// to its end, unless the session ends or takes no more calls.
     pub async fn list_cached(
         &self,
         kind: ListKind,
@@ -69,7 +69,8 @@ impl Session {
         cache.get(fetch).await
     }
 
-    /// How long a caller waits for this list who waits `patience` for a server: no longer if the fetch began earlier.
+    /// How long a caller who waits `patience` for a server waits for this list. The wait is shorter if the fetch began
+    /// earlier.
     pub fn list_patience(&self, kind: ListKind, patience: Duration) -> Duration {
         let cache = self.router.list_caches.cache_for(kind);
         patience.saturating_sub(cache.fetching_for().unwrap_or_default())
@@ -104,12 +105,12 @@ impl Session {
         self.router.list_caches.warnings()
     }
 
-    /// Whether the list was fetched before and has not changed since.
+    /// True if the list was fetched before and has not changed since.
     pub fn has_cached_list(&self, kind: ListKind) -> bool {
         self.router.list_caches.cache_for(kind).is_known()
     }
 
-    /// Compares the lists of this session with those that clients know.
+    /// Compares the lists of this session with the lists that clients know.
     pub(crate) async fn compare_with_announced(&self, slot_shared: &SlotShared, within: Duration) {
         for kind in slot_shared.announced_kinds() {
             let list = self.list_cached(kind, within).await;
@@ -283,7 +284,7 @@ pub enum ContentRequest {
 }
 
 impl ContentRequest {
-    /// A completion request from MCP's `params`; the error says what is wrong with them.
+    /// A completion request from MCP's `params`. The error says what is wrong with them.
     pub fn completion(params: Value) -> Result<Self, String> {
         let params = serde_json::from_value(params)
             .map_err(|_| "a completion needs `ref`, and `argument` with `name` and `value`")?;

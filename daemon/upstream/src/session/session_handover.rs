@@ -1,6 +1,6 @@
 //! The state of a session that one daemon hands to the next.
 //!
-//! Invariant: no request is in flight on a session that is handed over, and every unread byte of the server goes with
+//! Invariant: no request is in flight on a session that is handed over, and every unread byte from the server goes with
 //! it.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use mux_text::digest::Digest;
 /// ids in another daemon.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct HandoverKey {
-    /// Tells the server apart from one of the same name in another project.
+    /// Distinguishes the server from a server of the same name in another project.
     pub server: String,
     pub workspace: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ impl HandoverKey {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct HandoverState {
     pub place: HandoverKey,
-    /// The fingerprint of the definition that the process was started from.
+    /// The fingerprint of the definition from which the process was started.
     pub started_as: String,
     pub pid: u32,
     /// The keeper's id of the process.
@@ -56,13 +56,13 @@ pub struct HandoverState {
     pub modern: bool,
     /// The server's info from the handshake.
     pub server: ServerPeerInfo,
-    /// The next request id: neither it nor a greater one was used.
+    /// The next request id: neither this nor a greater id has been used.
     pub next: i64,
-    /// Output that was not parsed yet.
+    /// Output that has not been parsed yet.
     pub unread: Vec<u8>,
-    /// Whether the server has asked for roots.
+    /// Set if the server has asked for roots.
     pub asks_for_roots: bool,
-    /// The layers of the sandbox around its process. A daemon of an earlier version does not name them.
+    /// The layers of the sandbox around its process. Earlier versions of the daemon do not name them.
     #[serde(default)]
     pub sandbox_layers: Vec<String>,
 }
@@ -91,7 +91,7 @@ impl HandedSession {
     }
 }
 
-/// The fingerprint of a process's definition; `None` if the server is not a process.
+/// The fingerprint of a process's definition. `None` if the server is not a process.
 pub(crate) fn process_fingerprint(definition: &ServerDefinition) -> Option<String> {
     let ServerEndpoint::Process(process) = &definition.link else {
         return None;

@@ -1,4 +1,4 @@
-//! The reasons why an open session counts as degraded.
+//! The reasons an open session counts as degraded.
 //!
 //! Invariant: a reason disappears with its cause.
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::latency_baseline::LatencyBaseline;
 
-/// The number of stray progress notifications that is tolerated; a few come from answers that cross a cancellation.
+/// The number of stray progress notifications that are tolerated. A few come from answers that cross a cancellation.
 const MAX_STRAY_PROGRESS: u64 = 100;
 /// The number of failed calls in a row that degrades a session.
 const MIN_FAILED_CALLS: u32 = 2;
@@ -20,17 +20,17 @@ const MIN_FAILED_CALLS: u32 = 2;
 #[derive(Debug, Default)]
 pub(super) struct SessionHealth {
     pub(super) latency: LatencyBaseline,
-    /// Whether it has answered a call.
+    /// Set if the session has answered a call.
     has_answered: AtomicBool,
     state: Mutex<HealthState>,
 }
 
-/// Guarded by `SessionHealth`.
+/// The state that `SessionHealth` guards.
 #[derive(Debug, Default)]
 struct HealthState {
-    /// Why the tools could not be listed.
+    /// The reason the tools could not be listed.
     listing_error: Option<String>,
-    /// Set since it has not answered a ping.
+    /// The time since which the server has not answered a ping.
     unresponsive_since: Option<Instant>,
     /// The failures of calls since the last call that was answered.
     failed_calls: u32,
@@ -48,7 +48,7 @@ impl SessionHealth {
         self.state().failed_calls = 0;
     }
 
-    /// Records a call that the server, or the way to it, did not take.
+    /// Records a call that the server, or the path to it, did not accept.
     pub(super) fn record_failure(&self, why: String) {
         let mut state = self.state();
         state.failed_calls = state.failed_calls.saturating_add(1);
@@ -71,7 +71,7 @@ impl SessionHealth {
         self.state().unresponsive_since = since;
     }
 
-    /// Why it is degraded; `stray_progress` is the number of stray progress notifications.
+    /// The reason the session is degraded. `stray_progress` is the number of stray progress notifications.
     pub(super) fn degraded_reason(&self, stray_progress: u64) -> Option<String> {
         let state = self.state();
         if let Some(unresponsive_since) = state.unresponsive_since {

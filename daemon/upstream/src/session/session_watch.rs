@@ -20,7 +20,7 @@ use crate::{
     server_messages::ClientRequestHandler,
 };
 
-/// The time limit for closing a session; the transport's own limit is shorter.
+/// The time limit for closing a session. The transport's own limit is shorter.
 const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 const HANDED_OVER_REASON: &str = "it was handed to the next muxd";
@@ -43,7 +43,7 @@ impl SessionWatch {
     ) {
         let cancel = service.cancellation_token();
         let mut serving = pin!(service.waiting().fuse());
-        // Runs concurrently, so that a server that hangs in it can still be closed.
+        // Runs concurrently, because a server that hangs here must still be closable.
         let mut pin_approvals = self.catalog_entry.pin_approvals();
         let refreshing = async {
             let mut pacing = RefreshPacing::default();
@@ -92,7 +92,7 @@ impl SessionWatch {
             }
             () = session.draining.cancelled() => {
                 if session.pid.is_none() {
-                    // One call could not be sent; the others have their own connections and limits.
+                    // One call could not be sent. The others have their own connections and limits.
                     tokio::select! {
                         () = session.wait_until_idle() => {}
                         () = session.closing.cancelled() => {}
@@ -104,7 +104,7 @@ impl SessionWatch {
                 endpoint.recent_end_reason().await
             }
             () = session.closing.cancelled() => None,
-            // The pipes are closed; most processes exit at once, and the exit status says why.
+            // The pipes are closed. Most processes exit immediately, and the exit status says why.
             _ = &mut serving => endpoint.recent_end_reason().await,
             never = refreshing => never,
             never = session.router.apply_held_changes() => match never {},
@@ -131,7 +131,7 @@ impl SessionWatch {
         }
         session.set_cause(self.end_cause(end));
         session.ended.cancel();
-        // The end of the service closes the server's input, and the server may exit at once.
+        // The end of the service closes the server's input, and the server may exit immediately.
         endpoint.record_discarded_files().await;
         cancel.cancel();
         if !serving.is_terminated() && session.pid.is_none() {
@@ -154,7 +154,7 @@ impl SessionWatch {
         self.last_lines.append_last_lines(what)
     }
 
-    /// Lists the tools again; returns the digest of what the server sent.
+    /// Lists the tools again. Returns the digest of the server's list.
     async fn refresh_tools(&self, session: &Session) -> Option<blake3::Hash> {
         let listed = list_tools(&session.peer, session.transport, &session.repairs);
         let listed = timeout(self.listing, listed).await;

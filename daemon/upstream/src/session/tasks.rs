@@ -1,9 +1,9 @@
-//! Calls that become tasks: their server answers at once with a task id, under which the result is available later.
+//! Calls that become tasks: their server answers immediately with a task id, under which the result is available later.
 //!
-//! In the legacy era a tool declares that it has to be called as a task; in the modern era any call may become one.
+//! In the legacy era a tool declares that it has to be called as a task. In the modern era any call may become a task.
 //!
-//! Invariant: a task whose caller is gone is cancelled at its server. It is polled no more often than its server says,
-//! and at least once per [`MAX_POLL_INTERVAL`].
+//! Invariant: a task whose caller is gone is cancelled at its server. A task is polled no more often than its server
+//! says, and at least once per [`MAX_POLL_INTERVAL`].
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -42,7 +42,7 @@ const MAX_TASK_QUESTIONS: usize = 8;
 /// MCP's code for a request that was cancelled.
 const REQUEST_CANCELLED: i32 = -32800;
 
-/// The state of a task, in the shape of either era.
+/// The state of a task, in either era's shape.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskState {
@@ -78,7 +78,7 @@ struct TaskFailure {
 }
 
 impl Session {
-    /// Makes a legacy call that is to become a task.
+    /// Makes a legacy call that becomes a task.
     pub(super) async fn call_as_task(
         &self,
         tool: &str,
@@ -101,7 +101,7 @@ impl Session {
             raw_message::result_to_value(created.map_err(|error| budget.with_total_limit(error))?)?;
         match created.get("task") {
             Some(task) => self.follow_task(task, budget, options).await,
-            // The call finished at once.
+            // The call finished immediately.
             None => Ok(created),
         }
     }

@@ -1,4 +1,4 @@
-//! One tool call, in the way of the session's era.
+//! One tool call, as the session's era requires.
 //!
 //! Invariant: a call counts as in flight until its last request has ended.
 
@@ -23,7 +23,7 @@ impl Session {
         arguments: Map<String, Value>,
         options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        // Counts as in flight between two of its requests, too.
+        // A call also counts as in flight between two of its requests.
         let _counted = self.calls.token();
         let started = Instant::now();
         // Time spent waiting for a user does not make the server slow.
@@ -51,7 +51,7 @@ impl Session {
         result
     }
 
-    /// Calls in the way of the era: as a task, in several rounds, or in one request.
+    /// Calls as the era requires: as a task, in several rounds, or in one request.
     async fn call_by_era(
         &self,
         tool: &Tool,
@@ -81,7 +81,7 @@ impl Session {
     }
 }
 
-/// Checks a tool result. The reader has repaired it; a source's own result is whole.
+/// Checks a tool result. The reader has repaired the result. A source's own result is complete.
 fn tool_result(result: Value) -> Result<Value, CallError> {
     let mut result = raw_message::strip_modern_fields(result);
     if let Some(members) = result.as_object_mut() {

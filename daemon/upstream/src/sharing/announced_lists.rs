@@ -1,6 +1,6 @@
 //! The lists that the clients of a slot last received.
 //!
-//! Invariant: a list counts as changed only if clients know a different one.
+//! Invariant: a list counts as changed only if clients know a different list.
 
 use std::{
     collections::HashMap,
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::listing::ListKind;
 
-/// Digests of the lists that clients last received, whichever session they came from.
+/// Digests of the lists that clients last received, from any session.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedListDigests(Mutex<HashMap<ListKind, Option<u64>>>);
 
 impl AnnouncedListDigests {
-    /// Records a list and returns whether clients know a different one. `None` stands for an unavailable list.
+    /// Records a list. Returns true if clients know a different list. `None` stands for an unavailable list.
     pub(super) fn record_and_compare(&self, kind: ListKind, list: Option<&[Value]>) -> bool {
         let digest = list.map(|list| {
             let mut hasher = DefaultHasher::new();

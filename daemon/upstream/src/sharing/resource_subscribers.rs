@@ -1,6 +1,6 @@
 //! The clients that are notified when a resource of one slot changes.
 //!
-//! Invariant: a resource is listed here as long as a client follows it, whatever happens to the session.
+//! Invariant: a resource is listed here as long as a client follows it, regardless of the session.
 
 use std::{
     collections::BTreeMap,
@@ -34,9 +34,9 @@ pub(crate) struct MovedSubscriber {
 /// The result of adding a subscriber.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SubscriberAdded {
-    /// It is the first for this resource, so the server must be subscribed.
+    /// The first subscriber for this resource: the server must be subscribed.
     First,
-    /// The resource has other subscribers, or this one was already listed.
+    /// The resource has other subscribers, or this subscriber was already listed.
     Another,
     TooMany,
 }
@@ -72,7 +72,7 @@ impl ResourceSubscribers {
         }
     }
 
-    /// Removes a subscriber; returns whether it was the last one.
+    /// Removes a subscriber. Returns true if it was the last.
     pub(crate) fn remove_subscriber(&self, uri: &str, connection: u64) -> bool {
         let mut all = self.all();
         let Some(followers) = all.get_mut(uri) else {
@@ -109,7 +109,7 @@ impl ResourceSubscribers {
         })
     }
 
-    /// Whether any resource is followed.
+    /// True if any resource is followed.
     pub(crate) fn has_subscribers(&self) -> bool {
         !self.all().is_empty()
     }
@@ -142,7 +142,7 @@ impl ResourceSubscribers {
     }
 
     pub(crate) fn add_moved_subscriber(&self, other: MovedSubscriber) {
-        // The limit held where it comes from, too.
+        // The limit applied in the subscriber's former slot, too.
         _ = self.add_subscriber(&other.uri, &other.mailbox, other.workspace.as_deref());
     }
 
@@ -166,7 +166,7 @@ impl ResourceSubscribers {
     }
 }
 
-/// Whether an update of `uri` concerns a subscription to `wanted`: a server may report a part of it.
+/// True if an update of `uri` concerns a subscription to `wanted`: a server may report a part of the resource.
 fn covers_uri(wanted: &str, uri: &str) -> bool {
     match uri.strip_prefix(wanted) {
         Some(rest) => rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?']),

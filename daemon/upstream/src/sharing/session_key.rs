@@ -1,6 +1,6 @@
 //! The key of a session, and the identity of a caller.
 //!
-//! Invariant: every property of a caller that may affect what a session does is part of the key: only callers with the
+//! Invariant: every property of a caller that may affect a session's behavior is part of the key. Only callers with the
 //! same key may share a process.
 
 use std::{fmt, path::PathBuf};
@@ -19,7 +19,7 @@ pub(crate) enum SessionKey {
 }
 
 impl SessionKey {
-    /// The name of an owner that comes back in later daemons.
+    /// The name of an owner that exists in later daemons, too.
     pub(crate) fn lasting_owner(&self) -> Option<String> {
         match self {
             Self::User => Some("user".into()),
@@ -35,7 +35,7 @@ pub struct CallerIdentity {
     pub workspace: Option<PathBuf>,
     pub connection: Option<u64>,
     pub run: Option<String>,
-    /// Whether it is one of the user's own clients. Selects no session.
+    /// Set for the user's own clients. Selects no session.
     pub is_user: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The key and the workspace of one session, which determine the roots that its server gets.
 //!
 //! Invariant: a server that was given the roots of one workspace serves no caller of another, unless the user has
-//! configured so.
+//! configured it.
 
 use std::{
     path::PathBuf,
@@ -14,7 +14,7 @@ use super::session_key::SessionKey;
 
 /// Learns that the server of a session has asked for roots.
 pub(crate) trait RootsObserver: Send + Sync {
-    /// `workspace` is the one for which it asks.
+    /// `workspace` is the workspace for which the server asks.
     fn handle_roots_request(&self, scope: &SessionScope, workspace: Option<PathBuf>);
 }
 
@@ -24,13 +24,13 @@ pub(crate) struct SessionScope {
     state: Mutex<SessionScopeState>,
 }
 
-/// Guarded by `SessionScope`.
+/// The state that `SessionScope` guards.
 #[derive(Debug)]
 struct SessionScopeState {
     key: SessionKey,
     /// The workspace of all callers that share the session.
     workspace: Option<PathBuf>,
-    /// The workspace of the caller for whom it was opened.
+    /// The workspace of the caller for whom the session was opened.
     opener: Option<PathBuf>,
 }
 
@@ -81,8 +81,8 @@ impl SessionScope {
         state.workspace = Some(workspace);
     }
 
-    /// The server asks for roots; `caller` is the workspace of the call in flight, if there is one. Returns the
-    /// workspace to answer with.
+    /// Handles the server's request for roots. `caller` is the workspace of the call in flight, if there is one.
+    /// Returns the workspace for the answer.
     pub(crate) fn workspace_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
         if let Some(observer) = self.observer.as_ref().and_then(Weak::upgrade) {
             let opener = self.state().opener.clone();

@@ -1,8 +1,8 @@
 //! Decides which callers share a session of a server, and why.
 //!
-//! Each server is started in its own fixed directory, so its behavior can depend on a caller's workspace in three ways
-//! only: its entry names the workspace, it asks for roots, or it keeps one project in memory. The first two are
-//! detected; for the third there is a short list of known servers.
+//! Each server is started in its own fixed directory, so its behavior can depend on a caller's workspace only in three
+//! ways: its entry names the workspace, it asks for roots, or it keeps one project in memory. The first two are
+//! detected. For the third there is a short list of known servers.
 //!
 //! Invariant: the user's configuration is never overruled.
 
@@ -43,15 +43,15 @@ const PACKAGE_RUNNERS: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct SessionSharing {
     configured: Option<ShareMode>,
-    /// The reason that its entry shows.
+    /// The reason that follows from its entry.
     entry_reason: Option<&'static str>,
     needs_workspace: bool,
-    /// Whether it has asked for roots, now or in an earlier session.
+    /// Set if the server has asked for roots, now or in an earlier session.
     roots: AtomicBool,
     catalog_entry: ServerCatalogEntry,
 }
 
-/// Which callers share a session.
+/// The callers that share a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SharingDecision {
     pub(crate) share: ShareMode,
@@ -96,7 +96,7 @@ impl SessionSharing {
         }
     }
 
-    /// Whether sharing is detected from the server's behavior, since it is not configured.
+    /// True if sharing is detected from the server's behavior, because it is not configured.
     pub(crate) fn is_detected(&self) -> bool {
         self.configured.is_none()
     }
@@ -121,8 +121,9 @@ impl SessionSharing {
         })
     }
 
-    /// The key of this caller's session. A caller without the configured property uses the next more specific one, or
-    /// shares with the others that lack it: a call outside of a run belongs to its client, a detached run to itself.
+    /// The key of this caller's session. A caller without the configured property uses the next more specific property,
+    /// or shares with the other callers that lack it: a call outside a run belongs to its client, a detached run to
+    /// itself.
     pub(crate) fn key(&self, caller: &CallerIdentity) -> Result<SessionKey, NoWorkspace> {
         if self.needs_workspace && caller.workspace.is_none() {
             return Err(NoWorkspace);
@@ -171,7 +172,7 @@ fn single_project_reason(name: &str) -> Option<&'static str> {
     found.map(|(_, reason)| *reason)
 }
 
-/// `name@1.2`, where the name may begin with an `@` of its own, `name==1.2` and `name:1.2`.
+/// `name@1.2`, where the name itself may begin with an `@`, `name==1.2` and `name:1.2`.
 fn unversioned(word: &str) -> &str {
     let end = word
         .char_indices()

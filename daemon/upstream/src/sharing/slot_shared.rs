@@ -1,7 +1,7 @@
 //! The state of a slot that outlives its sessions: its scope, the lists that clients know, and the resource
 //! subscriptions.
 //!
-//! Invariant: clients are notified of a change only if what they know is no longer true.
+//! Invariant: clients are notified of a change only if their lists are outdated.
 
 use std::sync::Arc;
 
@@ -69,14 +69,14 @@ impl SlotShared {
         *known_transport = Some((url.to_owned(), transport));
     }
 
-    /// Records a list that a client received, or that it is unavailable; notifies clients of a difference.
+    /// Records a list that a client received, or that the list is unavailable. Notifies clients of a difference.
     pub(crate) fn announce_list(&self, kind: ListKind, list: Option<&[Value]>) {
         if self.announced.record_and_compare(kind, list) {
             self.list_changes.notify_changed(kind.as_changed());
         }
     }
 
-    /// Notifies clients of a change that the server announced; the next list then counts as known.
+    /// Notifies clients of a change that the server announced. The next list then counts as known.
     pub(crate) fn record_list_changed(&self, kind: ListKind) {
         self.announced.forget(kind);
         self.list_changes.notify_changed(kind.as_changed());

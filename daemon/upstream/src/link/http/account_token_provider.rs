@@ -1,7 +1,6 @@
 //! Supplies the tokens of an account to the requests to a remote server.
 //!
-//! Invariant: the account's reason for a missing token reaches the caller; the token itself goes into the request and
-//! nowhere else.
+//! Invariant: the account's reason for a missing token reaches the caller. The token itself goes only into the request.
 
 use std::sync::Arc;
 

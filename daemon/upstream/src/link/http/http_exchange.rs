@@ -1,6 +1,7 @@
 //! Sends HTTP requests to a remote server, up to the head of the response.
 //!
-//! Invariant: a request is sent once; a second time only after a response that refuses it for want of a valid token.
+//! Invariant: a request is sent once, and a second time only after a response that refuses it for lack of a valid
+//! token.
 
 use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
 
@@ -47,7 +48,7 @@ pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
 /// The time limit for sending a message that is not a request.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The HTTP client of one session to one server; cheap to clone.
+/// The HTTP client of one session to one server. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::link) struct HttpExchange(Arc<HttpExchangeInner>);
 
@@ -70,7 +71,7 @@ struct HttpExchangeInner {
     /// The messages that were read ahead of rmcp, if rmcp reads the stream.
     messages: KeptMessages,
     sse_backoff: Mutex<SseBackoff>,
-    /// Whether the server has answered the request for its event stream.
+    /// Set once the server has answered the request for its event stream.
     listening: watch::Sender<bool>,
 }
 
@@ -203,7 +204,7 @@ impl HttpExchange {
         }
     }
 
-    /// The error of a 401 that is no demand for a login: the server does not know the session.
+    /// The error of a 401 that does not demand a login: the server does not know the session.
     async fn lost_session_error(
         &self,
         request: &HttpRequest<'_>,
@@ -220,7 +221,7 @@ impl HttpExchange {
     }
 
     /// Sends a request without refreshing its token. For the last request of a session: the daemon may end before the
-    /// new refresh token is saved, and with that the user's login.
+    /// new refresh token is saved, which would lose the user's login.
     pub(super) async fn send_without_refresh(
         &self,
         request: HttpRequest<'_>,
@@ -256,7 +257,8 @@ impl HttpExchange {
         Ok(response)
     }
 
-    /// Refuses a body in an encoding that the client has not decoded: it removes the header of one that it decodes.
+    /// Refuses a body in an encoding that the client has not decoded: the client removes the header of an encoding that
+    /// it decodes.
     fn check_encoding(&self, response: &Response) -> Result<(), LinkError> {
         let encoding = response.headers().get(CONTENT_ENCODING);
         let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
@@ -273,7 +275,7 @@ impl HttpExchange {
         }
     }
 
-    /// Sends a message that is not a request under a time limit: no caller would cancel it.
+    /// Sends a message other than a request, under a time limit because no caller would cancel it.
     pub(super) async fn send_notification_in_time<T>(
         &self,
         posted: impl Future<Output = Result<T, LinkError>>,
@@ -287,7 +289,7 @@ impl HttpExchange {
         timeout(NOTIFICATION_TIMEOUT, posted).await.map_err(late)?
     }
 
-    /// Maps a client error to what happened to the request, without secrets in the text.
+    /// Maps a client error to the outcome of the request, without secrets in the text.
     pub(super) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
         let shown = &self.0.shown;
         if error.is_builder() {
@@ -305,7 +307,7 @@ impl HttpExchange {
         LinkError::Unreached(self.mask_secrets(&format!("{shown} {why}")))
     }
 
-    /// Maps an HTTP error status to what happened to the request.
+    /// Maps an HTTP error status to the outcome of the request.
     pub(super) fn status_link_error(
         &self,
         status: StatusCode,
@@ -349,7 +351,7 @@ impl HttpExchange {
 
     fn redirect_link_error(&self, status: StatusCode, headers: &HeaderMap) -> LinkError {
         let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
-        // The query may hold secrets.
+        // The query may contain secrets.
         let target = target.map(|to| to.split(['?', '#']).next().unwrap_or(to));
         let to = target.map_or("elsewhere".into(), |to| format!("to {}", excerpt(to)));
         let text = format!(
@@ -384,7 +386,7 @@ pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap
     headers.into_iter().collect()
 }
 
-/// Refuses a socket of another user, who could read everything that is sent to it.
+/// Refuses another user's socket: that user could read everything that is sent to it.
 #[cfg(unix)]
 fn check_socket_owner(socket: &Path) -> Result<(), String> {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};

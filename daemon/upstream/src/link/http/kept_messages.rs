@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 
 type IncomingMessage = RxJsonRpcMessage<RoleClient>;
 
-/// The maximum number of kept messages of one session. There are more only if rmcp loses some.
+/// The maximum number of kept messages of one session. The limit is exceeded only if rmcp loses messages.
 const MAX_KEPT_MESSAGES: usize = 512;
 /// The schema keyword by which a tool's argument is sent in a header, too: rmcp sets these headers.
 const HEADER_KEYWORD: &str = "x-mcp-header";
 
-/// The messages of one session that rmcp has not returned yet; cheap to clone.
+/// The messages of one session that rmcp has not returned yet. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptMessages(Arc<KeptMessagesInner>);
 
@@ -53,7 +53,7 @@ impl Default for KeptMessages {
 }
 
 impl KeptMessages {
-    /// Keeps the message and returns its placeholder as JSON text. The answer to `initialize` is returned itself: rmcp
+    /// Keeps the message and returns its placeholder as JSON. The answer to `initialize` is returned unchanged: rmcp
     /// reads the version in it.
     pub(super) fn keep_as_text(&self, message: IncomingMessage) -> String {
         let placeholder = match &message {
@@ -75,7 +75,7 @@ impl KeptMessages {
         serde_json::to_string(&placeholder).unwrap_or_default()
     }
 
-    /// Keeps a list of tools with header arguments and returns a list of these tools alone; returns other messages
+    /// Keeps a tool list with header arguments and returns a list of only these tools. Returns other messages
     /// unchanged.
     pub(super) fn keep_tools_list(&self, message: IncomingMessage) -> IncomingMessage {
         let JsonRpcMessage::Response(answer) = &message else {
@@ -130,7 +130,7 @@ impl KeptMessages {
         name
     }
 
-    /// Replaces a placeholder with its kept message; returns other messages unchanged.
+    /// Replaces a placeholder with its kept message. Returns other messages unchanged.
     pub(super) fn restore_message(&self, message: IncomingMessage) -> IncomingMessage {
         let name = match &message {
             JsonRpcMessage::Error(answer) => &*answer.error.message,
@@ -153,7 +153,7 @@ impl KeptMessages {
         let mut kept = self.kept();
         let known = kept.messages.iter().position(|(known, _)| known == name);
         match (known.map(|at| kept.messages.remove(at).1), message) {
-            // The extensions, such as the stream it came from, are only in rmcp's copy.
+            // Only rmcp's copy has the extensions, such as the originating stream.
             (Some(JsonRpcMessage::Request(mut request)), JsonRpcMessage::Request(placeholder)) => {
                 request
                     .request
@@ -175,7 +175,7 @@ impl KeptMessages {
     }
 }
 
-/// Whether the message is a placeholder of a list: the answers of servers stay JSON.
+/// True if the message is a placeholder of a list: the answers of servers stay JSON.
 fn is_tools_list(message: &IncomingMessage) -> bool {
     matches!(message, JsonRpcMessage::Response(answer) if matches!(answer.result, ServerResult::ListToolsResult(_)))
 }
@@ -185,7 +185,7 @@ fn placeholder_name(list: &ListToolsResult) -> Option<&str> {
     Some(name)
 }
 
-/// The tools of a list whose schema asks for headers, without what rmcp does not need.
+/// The tools of a list whose schema asks for headers, without the members that rmcp does not need.
 fn header_tools(result: &ServerResult) -> Vec<Tool> {
     let ServerResult::CustomResult(CustomResult(result)) = result else {
         return Vec::new();
@@ -249,7 +249,7 @@ mod tests {
             let instead = kept.keep_as_text(message(&said));
             let instead: Value = serde_json::from_str(&instead).unwrap();
             assert_eq!(instead.get("id"), said.get("id"));
-            // rmcp parses it itself.
+            // rmcp parses this message itself.
             let passed: IncomingMessage = serde_json::from_value(instead).unwrap();
             let back = kept.restore_message(passed);
             assert_eq!(serde_json::to_value(&back).unwrap(), said);

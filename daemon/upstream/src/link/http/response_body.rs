@@ -71,7 +71,7 @@ pub(super) async fn read_error_body(response: Response, most: usize) -> Vec<u8> 
 }
 
 /// The events of a response. An event longer than [`MAX_HTTP_MESSAGE_BYTES`] ends the session. The last event may lack
-/// its empty line, if its data is whole.
+/// its empty line, if its data is complete.
 pub(super) fn event_stream(
     exchange: &HttpExchange,
     response: Response,
@@ -118,7 +118,7 @@ struct PlaceholderStream {
     answered: Option<RequestId>,
     /// Messages and events that are not returned yet.
     queued: VecDeque<QueuedEvent>,
-    /// The last answer with the id of no open request. It is taken if no other comes.
+    /// The last answer whose id matches no open request. Used if no other answer comes.
     foreign_answer: Option<Value>,
 }
 
@@ -170,12 +170,12 @@ impl PlaceholderStream {
         let messages = read.messages.into_iter();
         let messages = messages.map(|message| QueuedEvent::Message(Box::new(message)));
         self.queued.extend(messages);
-        // The event itself comes last, with its id: all its messages have arrived then.
+        // The event itself comes last, with its id, when all its messages have arrived.
         self.queued.push_back(QueuedEvent::Event(event));
     }
 }
 
-/// Takes the messages out of an event; an event of another name holds none.
+/// Takes the messages out of an event. Events of another name hold no messages.
 pub(super) async fn read_event(
     reader: &MessageReader,
     event: &mut Sse,

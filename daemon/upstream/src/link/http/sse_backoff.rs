@@ -1,4 +1,4 @@
-//! The state of a server's event stream, and the delay before it is reopened.
+//! The state of a server's event stream, and the delay before a retry.
 //!
 //! Invariant: the delay grows for a server that keeps closing the stream soon after it opened.
 
@@ -16,13 +16,13 @@ pub(super) struct SseBackoff {
 }
 
 impl SseBackoff {
-    /// Whether the stream was ever open.
+    /// True if the stream was ever open.
     pub(super) fn was_opened(&self) -> bool {
         self.opened.is_some()
     }
 
     pub(super) fn record_stream_open(&mut self) {
-        // The delay before it was asked for again is no part of its age.
+        // The delay before the stream was requested again does not count toward its age.
         let stable = STABLE_STREAM_AGE + self.reopen_delay();
         self.short_streams = match self.opened {
             Some(before) if before.elapsed() < stable => self.short_streams.saturating_add(1),
@@ -31,7 +31,7 @@ impl SseBackoff {
         self.opened = Some(Instant::now());
     }
 
-    /// The delay before the stream is reopened.
+    /// The delay before the stream is requested again.
     pub(super) fn reopen_delay(&self) -> Duration {
         match self.short_streams {
             0 => Duration::ZERO,

@@ -2,7 +2,7 @@
 //! unfinished last event. Unknown fields and lines without a colon are ignored, a repeated field replaces the earlier
 //! one, and text that is not UTF-8 is replaced.
 //!
-//! Invariant: the decoder keeps only the bytes of the event that is not finished yet.
+//! Invariant: the decoder keeps only the bytes of the unfinished event.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 #[derive(Default)]
 pub(super) struct SseDecoder {
-    /// The line that is not finished yet.
+    /// The unfinished line.
     line: Vec<u8>,
     after_return: bool,
     first_line_read: bool,
@@ -40,7 +40,7 @@ impl SseDecoder {
         }
     }
 
-    /// The event that the end of the stream has cut off. Its data may be cut, too.
+    /// The event that the end of the stream has cut off. The event's data may be cut, too.
     pub(super) fn finish(&mut self) -> Option<Sse> {
         if !self.line.is_empty() {
             self.finish_line();
@@ -52,7 +52,7 @@ impl SseDecoder {
         self.decoded.pop_front()
     }
 
-    /// The bytes of the event that is not finished yet.
+    /// The number of bytes of the unfinished event.
     pub(super) fn pending_bytes(&self) -> usize {
         self.event_bytes + self.line.len()
     }

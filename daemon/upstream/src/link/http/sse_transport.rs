@@ -41,12 +41,12 @@ pub(crate) struct SseTransport {
     listening: AbortHandle,
 }
 
-/// The endpoint for messages, once the server has sent it.
+/// The endpoint for messages, once the server has sent one.
 type NamedEndpoint = Result<Arc<MessageEndpoint>, LinkError>;
 
 struct MessageEndpoint {
     url: Url,
-    /// Whether a message was accepted there.
+    /// Set once a message was accepted there.
     has_accepted: AtomicBool,
 }
 
@@ -165,9 +165,9 @@ async fn post_to_endpoint(
     }
 }
 
-/// Names the address that refused the first message: the user has not written it.
+/// Names the address that refused the first message, because it is not the address that the user wrote.
 fn refused_endpoint_text(exchange: &HttpExchange, endpoint: &Url, status: u16) -> String {
-    // The query may hold the session's id.
+    // The query may contain the session's id.
     let origin = endpoint.origin().ascii_serialization();
     let text = format!(
         "{origin}{} answers HTTP {status}: {} names this address for messages; a proxy in front of the server may need \
@@ -205,7 +205,7 @@ impl SseListener {
                 cause
             }
         };
-        // The responses to the pending POSTs say what happened to their messages.
+        // The responses to the pending POSTs carry the outcomes of their messages.
         let every = u32::try_from(MAX_CONCURRENT_REQUESTS).unwrap_or(u32::MAX);
         let answered = self.exchange.request_semaphore().acquire_many_owned(every);
         drop(timeout(FINAL_OUTPUT_TIMEOUT, answered).await);
@@ -258,7 +258,8 @@ impl SseListener {
         Ok(())
     }
 
-    /// Sets the endpoint; only the first one counts. It must have the stream's origin: our headers go nowhere else.
+    /// Sets the endpoint. Only the first endpoint counts. The endpoint must have the stream's origin, because our
+    /// headers go nowhere else.
     fn set_endpoint(&self, base: &Url, endpoint: &str) -> Result<(), LinkError> {
         let url = match base.join(endpoint) {
             Ok(url) if url.origin() == base.origin() => url,

@@ -1,8 +1,8 @@
 //! Streamable HTTP: each message is a POST, answered by one message or a stream of messages.
 //!
-//! rmcp's worker keeps the order of messages and resumes lost streams; the requests are made here.
+//! rmcp's worker keeps the order of messages and resumes lost streams. The requests are made here.
 //!
-//! Invariant: a POST is never repeated; only a GET, which resumes a stream, is.
+//! Invariant: a POST is never repeated. Only a GET, which resumes a stream, is.
 
 use std::{
     collections::HashMap,
@@ -94,7 +94,7 @@ pub(in crate::link) fn streamable_transport(
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         // Our own lower limit applies first and counts streams, too.
         .max_concurrent_requests(256)
-        // The slot opens a new session explicitly, and no call moves to it by itself.
+        // The slot opens a new session explicitly, and no call moves to that session by itself.
         .reinit_on_expired_session(false)
         .max_sse_event_size(response_body::MAX_HTTP_MESSAGE_BYTES);
     config.retry_config = retry;
@@ -117,7 +117,7 @@ impl SseRetryPolicy for StreamRetryPolicy {
             return None;
         }
         let doubled = MIN_STREAM_RETRY_DELAY.saturating_mul(1 << times.min(8));
-        // Half to all of the delay, so that sessions do not reconnect at once.
+        // Half to all of the delay, to keep sessions from reconnecting simultaneously.
         let chance = RandomState::new().build_hasher().finish() % 512;
         let part = 512 + u32::try_from(chance).unwrap_or(0);
         Some(doubled.min(MAX_STREAM_RETRY_DELAY) * part / 1024)
@@ -192,7 +192,7 @@ impl StreamableHttpClient for HttpExchange {
         let response = if was_opened {
             self.send(request).await
         } else {
-            // A server that takes messages may refuse its stream alone, which a login does not change.
+            // A server that accepts messages may refuse only its stream, which a login does not change.
             self.send_without_refresh(request).await
         };
         self.listening().send_replace(true);
@@ -247,7 +247,7 @@ impl StreamableHttpClient for HttpExchange {
             headers,
             body: None,
         };
-        // Whatever the answer is, the session has ended on our side.
+        // Whatever the answer, the session has ended on our side.
         match timeout(DELETE_SESSION_TIMEOUT, self.send_without_refresh(request)).await {
             Ok(answer) => drop(answer?),
             Err(_) => {
@@ -261,7 +261,7 @@ impl StreamableHttpClient for HttpExchange {
     }
 }
 
-/// Whether the server may ask the user something while it handles this message.
+/// True if the server may ask the user something while it handles this message.
 fn may_ask_user(message: &ClientJsonRpcMessage) -> bool {
     use ClientRequest::{CallToolRequest, GetPromptRequest, ReadResourceRequest};
     let ClientJsonRpcMessage::Request(request) = message else {
@@ -366,8 +366,8 @@ impl HttpExchange {
         }
     }
 
-    /// Reads the answer in a response body, whatever its media type. If it is JSON but no answer, the result is an error
-    /// for the call.
+    /// Reads the answer in a response body, regardless of its media type. If the body is JSON but not an answer, the
+    /// result is an error for the call.
     async fn read_json_body(
         &self,
         body: Vec<u8>,
@@ -392,7 +392,7 @@ impl HttpExchange {
                 ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
             )
         };
-        // Notifications beside the answer in an array have no other way to rmcp.
+        // Notifications beside the answer in an array cannot reach rmcp otherwise.
         if let Some(answer) = messages.into_iter().find(is_answer) {
             return Ok(answer);
         }
@@ -408,7 +408,7 @@ impl HttpExchange {
         Err(LinkError::Lost(self.mask_secrets(&text)))
     }
 
-    /// Reads an error response, which may hold a message all the same.
+    /// Reads an error response, which may still contain a message.
     async fn read_error_response(
         &self,
         message: &ClientJsonRpcMessage,

@@ -6,24 +6,24 @@ use futures::future::BoxFuture;
 
 use crate::link::link_error::{AuthChallenge, LinkError};
 
-/// Provides a token before each request, and another one if the server refuses it.
+/// Provides a token before each request, and another token if the server refuses it.
 pub(crate) trait TokenProvider: std::fmt::Debug + Send + Sync {
     /// The token for `Authorization: Bearer`, which replaces such a header of the entry. `None`: only the entry's
     /// headers are sent.
     fn token(&self) -> BoxFuture<'_, Result<Option<String>, LinkError>>;
 
-    /// The token as it is, which may have expired: nothing is asked of an authorization server.
+    /// The token as held, which may have expired. No authorization server is asked.
     fn held_token(&self) -> Option<String>;
 
-    /// The server answered 401 or 403 to a request with this token. With another token the request is resent; with
-    /// `None` it fails with the challenge.
+    /// The server answered 401 or 403 to a request with this token. Given another token, the request is resent. Given
+    /// `None`, it fails with the challenge.
     fn token_refused<'a>(
         &'a self,
         sent: Option<&'a str>,
         challenge: &'a AuthChallenge,
     ) -> BoxFuture<'a, Result<Option<String>, LinkError>>;
 
-    /// The server refused the second token, too. Returns the error of the request.
+    /// The server refused the second token, too. Returns the request's error.
     fn retry_refused<'a>(
         &'a self,
         _sent: Option<&'a str>,

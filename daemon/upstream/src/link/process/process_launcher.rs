@@ -1,6 +1,6 @@
 //! Starts server processes through the keeper, with the environment that they may see.
 //!
-//! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
+//! Invariant: a dead keeper is replaced before the next start, never during a start.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -40,16 +40,16 @@ const OBSERVATION_ENDED: &str =
     "its observation ended while it started; start it again with `mux servers restart`";
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum output of such a program; an environment is shorter.
+/// The maximum output of such a program. An environment is shorter.
 const MAX_PROGRAM_OUTPUT_BYTES: usize = 16 << 20;
-/// How long its output is still read after its exit, if another process holds its pipes.
+/// How long the program's output is still read after its exit, if another process holds its pipes.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-/// The maximum number of folders that are remembered because a server that may change them was started.
+/// The maximum number of folders that started servers may change and that are remembered.
 const MAX_STARTED_WRITE_GRANTS: usize = 4096;
 /// The delay between SIGTERM and SIGKILL for a program that exceeds its time limit.
 const TIMED_OUT_GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// Starts processes; cheap to clone.
+/// Starts processes. Cheap to clone.
 #[derive(Clone)]
 pub struct ProcessLauncher(Arc<LauncherInner>);
 
@@ -61,35 +61,35 @@ struct LauncherInner {
     environment: watch::Receiver<Option<Environment>>,
     keeper: Mutex<KeeperSlot>,
     sandboxes: SandboxDirs,
-    /// What this machine can enforce, once a sandbox was needed.
+    /// The layers that this machine can enforce. Set once a sandbox was needed.
     support: parking_lot::Mutex<Option<SandboxSupport>>,
     egress: EgressProxies,
-    /// What was lost with the empty homes of servers, by their identity.
+    /// The files lost with servers' empty homes, by the servers' identity.
     discarded: parking_lot::Mutex<HashMap<String, DiscardedFiles>>,
-    /// The servers that are observed, by their identity.
+    /// The observed servers, by their identity.
     observed: parking_lot::Mutex<HashMap<String, ObservedServer>>,
     write_grants: parking_lot::Mutex<WriteGrants>,
 }
 
-/// What servers in a sandbox may change: a link there decides nothing for other servers.
+/// The folders that sandboxed servers may change: a link there decides nothing for other servers.
 #[derive(Default)]
 struct WriteGrants {
     configured: Vec<WriteGrant>,
-    /// Of servers that were started: those of workspaces and projects are known only then.
+    /// The folders of started servers: those of workspaces and projects are known only at their start.
     started: BTreeSet<WriteGrant>,
 }
 
-/// A server that is observed.
+/// An observed server.
 struct ObservedServer {
     folder: PathBuf,
-    /// Its command and the proxy that records its targets, once it was started.
+    /// Its command and the proxy that records its targets, once the server was started.
     last: Option<(ObservedCommand, EgressLease)>,
 }
 
 enum KeeperSlot {
     Empty,
     Running(Keeper),
-    /// The daemon is shutting down: nothing starts any more.
+    /// The daemon is shutting down: nothing starts any longer.
     Closed,
 }
 
@@ -120,7 +120,7 @@ impl ProcessLauncher {
         }))
     }
 
-    /// Replaces what the entries of the configuration let servers change.
+    /// Replaces the write access that the configuration's entries give to servers.
     pub fn set_write_grants(&self, configured: Vec<WriteGrant>) {
         self.0.write_grants.lock().configured = configured;
     }
@@ -135,7 +135,7 @@ impl ProcessLauncher {
             .collect()
     }
 
-    /// Remembers what a server may change, before it can.
+    /// Remembers the folders that a server may change, before it can change them.
     fn remember_writes(&self, server: &str, folders: Vec<PathBuf>) {
         let started = &mut self.0.write_grants.lock().started;
         for folder in folders {
@@ -148,7 +148,7 @@ impl ProcessLauncher {
         }
     }
 
-    /// Offers the running keeper to the next daemon. `None` if there is none to offer.
+    /// Offers the running keeper to the next daemon. `None` if there is no keeper to offer.
     #[cfg(target_os = "linux")]
     pub async fn offer_keeper(&self) -> Option<KeeperOffer> {
         let keeper = self.keeper().await.ok()?;
@@ -170,7 +170,8 @@ impl ProcessLauncher {
         }
     }
 
-    /// Deletes what servers in a sandbox have fetched and not used for long. For a daemon that takes over no servers.
+    /// Deletes packages that sandboxed servers have fetched and not used for a long time. For a daemon that takes over
+    /// no servers.
     pub async fn delete_unused_files(&self) {
         let sandboxes = self.0.sandboxes.clone();
         let deleted = spawn_blocking(move || delete_unused_private_folders(&sandboxes));
@@ -211,7 +212,7 @@ impl ProcessLauncher {
         Ok((keeper.spawn(spec).await?, sandbox))
     }
 
-    /// The command of a server as it runs without a sandbox.
+    /// A server's command without a sandbox.
     async fn spawn_spec(
         &self,
         name: &str,
@@ -220,7 +221,7 @@ impl ProcessLauncher {
         let mut environment = self.0.environment.clone();
         let inherited = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
-            // It will never be set: the daemon is shutting down.
+            // The value will never be set: the daemon is shutting down.
             Err(_) => return Err(OpenError::Failed("the daemon is ending".into())),
         };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
@@ -243,7 +244,7 @@ impl ProcessLauncher {
         })
     }
 
-    /// Plans the start of a server, for which the file system is read.
+    /// Plans a server's start, which reads the file system.
     async fn planned<T: Send + 'static>(
         &self,
         spec: SpawnSpec,
@@ -269,8 +270,8 @@ impl ProcessLauncher {
             .map_err(|error| OpenError::Failed(error.to_string()))
     }
 
-    /// The command that runs a server in its sandbox, and what that sandbox is. The proxy that it may need listens on
-    /// return.
+    /// The command that runs a server in its sandbox, and a description of that sandbox. If it needs a proxy, the proxy
+    /// listens on return.
     async fn confined(
         &self,
         spec: SpawnSpec,
@@ -336,7 +337,7 @@ impl ProcessLauncher {
         Ok((spec, sandbox))
     }
 
-    /// The command that runs a server without a sandbox and records what it does.
+    /// The command that runs a server without a sandbox and records its operations.
     async fn observed(
         &self,
         spec: SpawnSpec,
@@ -367,7 +368,7 @@ impl ProcessLauncher {
         Ok(spec)
     }
 
-    /// What a sandbox of the server grants in effect.
+    /// The access that the server's sandbox grants in effect.
     async fn report_sandbox(
         &self,
         name: &str,
@@ -439,7 +440,7 @@ impl ProcessLauncher {
     }
 
     /// Runs a program that prints at most `max_bytes` bytes, and returns its output and exit status. The process tree is
-    /// terminated after its exit or the time limit, then with SIGTERM first.
+    /// terminated after the program's exit, or at the time limit, then with SIGTERM first.
     pub async fn program_output_and_exit(
         &self,
         spec: SpawnSpec,
@@ -469,7 +470,7 @@ impl ProcessLauncher {
                 () = &mut read => exit = Some(child.wait().await),
                 ended = child.wait() => {
                     exit = Some(ended);
-                    // Its children may hold its pipes forever.
+                    // The program's children may hold its pipes forever.
                     _ = timeout(OUTPUT_DRAIN_TIMEOUT, read).await;
                 }
             }
@@ -479,7 +480,7 @@ impl ProcessLauncher {
             return Err(format!("it printed more than {max_bytes} bytes"));
         }
         if !in_time {
-            // A startup file may hold a lock, which it releases if it is asked to end.
+            // A startup file may hold a lock, which it releases if asked to end.
             tokio::spawn(child.stop(TIMED_OUT_GRACE_PERIOD));
         }
         match exit {
@@ -529,7 +530,7 @@ impl ServerLauncher for ProcessLauncher {
     ) -> BoxFuture<'a, Option<EgressLease>> {
         async move {
             let sandbox = process.sandbox.sandbox()?;
-            // For the proxy, whose place follows from the entry.
+            // For the proxy, whose path follows from the entry.
             let adopted = async {
                 let spec = self.spawn_spec(name, process).await?;
                 self.confined(spec, sandbox, log).await
@@ -572,7 +573,7 @@ impl ServerLauncher for ProcessLauncher {
         if observed.contains_key(&identity) {
             return Err(ObservationError::AlreadyObserved);
         }
-        // Short, because the path of a socket is limited.
+        // Short, because the length of a socket's path is limited.
         let used: Vec<&PathBuf> = observed.values().map(|other| &other.folder).collect();
         let name = |number: usize| self.0.sandboxes.egress.join(format!("observed-{number}"));
         let free = (0..=used.len()).map(name).find(|it| !used.contains(&it));
@@ -621,8 +622,8 @@ impl ServerLauncher for ProcessLauncher {
     }
 }
 
-/// Whether bubblewrap works here. A trial that did not come to its end says nothing: a server that was started then
-/// would have fewer layers than this machine has.
+/// True if bubblewrap works here. A trial that did not finish is an error, because it proves nothing: a server started
+/// then would have fewer layers than this machine has.
 fn bubblewrap_works(tried: Result<CommandOutput, String>) -> Result<bool, OpenError> {
     let exit = tried.map_err(|problem| untried_bubblewrap(&problem))?.exit;
     match exit.code {
@@ -650,7 +651,7 @@ impl From<SpawnError> for OpenError {
     }
 }
 
-/// Tells a server apart from one of the same name in another project, as its log does.
+/// Distinguishes a server from a server of the same name in another project, as its log does.
 fn identity_of(log: &Path) -> String {
     let name = log.file_stem().unwrap_or_default();
     name.to_string_lossy().into_owned()

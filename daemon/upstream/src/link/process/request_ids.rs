@@ -1,7 +1,7 @@
 //! Maps the request ids on a process's pipes, which outlive a session that another daemon resumes.
 //!
 //! rmcp counts from 0 in every session. A server may still answer an old id late, and the next session must not take
-//! that for the answer to its own request.
+//! that answer for the answer to its own request.
 //!
 //! Invariant: no id is used twice over the same pipes, and answers to ids of an earlier session are dropped.
 
@@ -25,7 +25,7 @@ pub(super) struct RequestIdOffset {
     offset: i64,
     /// Greater than every id in use so far.
     next: Arc<AtomicI64>,
-    /// In the modern era a server cancels our requests, in the legacy era its own.
+    /// In the modern era a server's cancellations name our requests, in the legacy era the server's own.
     modern: bool,
 }
 
@@ -63,12 +63,12 @@ impl RequestIdOffset {
                     self.add_offset(id);
                 }
             }
-            // These carry the server's own ids.
+            // These messages carry the server's own ids.
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
 
-    /// Maps an incoming message; `None` if it belongs to an earlier session.
+    /// Maps an incoming message. `None` if the message belongs to an earlier session.
     pub(super) fn map_incoming(
         &self,
         mut message: RxJsonRpcMessage<RoleClient>,
@@ -175,7 +175,7 @@ mod tests {
         let heard = inside(&second, progress(5)).unwrap();
         assert_eq!(heard["params"]["progressToken"], 0);
         assert_eq!(inside(&second, progress(0)), None);
-        // In the legacy era this cancels a request of the server.
+        // In the legacy era this cancels the server's own request.
         assert_eq!(inside(&second, cancel.clone()), Some(cancel.clone()));
         assert_eq!(inside(&RequestIdOffset::starting_at(5, true), cancel), None);
     }

@@ -1,11 +1,11 @@
 //! Reads a server's standard error: writes it to the server's log, and keeps the last lines for errors.
 //!
-//! A server writes what it likes to its standard error, the arguments of calls included, and many callers share it: the
-//! last lines of all are for the user ([`LastLines::append_last_lines`]), a caller gets those since its own call began
-//! ([`LastLines::append_lines_since`]).
+//! A server may write anything to its standard error, even the arguments of calls, and many callers share the server.
+//! The last lines of all calls are for the user ([`LastLines::append_last_lines`]). A caller gets the lines since its
+//! own call began ([`LastLines::append_lines_since`]).
 //!
 //! Invariant: the pipe is always drained, whether or not the log can be written. The log has the server's output
-//! unchanged; in the lines kept for errors, the secrets of its entry are masked.
+//! unchanged. In the lines kept for errors, the entry's secrets are masked.
 
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Instant};
 
@@ -24,7 +24,7 @@ const MAX_SHOWN_STDERR_BYTES: usize = 4 << 10;
 /// The maximum number of bytes of one line in an error.
 const MAX_SHOWN_LINE_BYTES: usize = 1 << 10;
 
-/// Separates the problem of a server from what it wrote itself.
+/// Separates a server's problem from its own output.
 const LAST_OUTPUT: &str = "; its last output:\n  ";
 
 /// The part of a problem that is not the server's own output.
@@ -73,7 +73,7 @@ impl LastLines {
         self.masker.text(text)
     }
 
-    /// Appends the last lines to an error text, for the user or of a start.
+    /// Appends the last lines to an error text for the user or for a start.
     pub(crate) fn append_last_lines(&self, problem: String) -> String {
         // The text may quote the server.
         let problem = self.mask_text(&problem);
@@ -113,7 +113,7 @@ fn append_lines(problem: String, lines: Vec<String>) -> String {
     }
 }
 
-/// Drains the pipe in the background. The receiver resolves when the pipe is at its end.
+/// Drains the pipe in the background. The receiver resolves at the end of the pipe.
 pub(in crate::link) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
     pipe: R,
     log: PathBuf,

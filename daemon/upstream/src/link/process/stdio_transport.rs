@@ -1,11 +1,12 @@
 //! JSON-RPC over a process's pipes, one message per line, for rmcp.
 //!
-//! rmcp's own reader drops a line that is too long and goes on; the call that waits for it would then wait forever.
-//! Here such a line ends the session, and lines that are not JSON-RPC go to the server's log.
+//! rmcp's own reader drops a line that is too long and continues. The call that waits for this line would then wait
+//! forever. Here such a line ends the session, and lines that are not JSON-RPC go to the server's log.
 //!
 //! Invariants:
-//! - Memory for one line is bounded by [`MAX_STDIO_MESSAGE_BYTES`], whatever the server writes.
-//! - Messages are written in the order of the calls of `send`, however their futures are polled.
+//! - Memory for one line is bounded by [`MAX_STDIO_MESSAGE_BYTES`], regardless of the server's output.
+//! - Messages are written in the order of the calls of `send`, regardless of the order in which their futures are
+//!   polled.
 
 use std::{
     collections::VecDeque,
@@ -42,7 +43,7 @@ use mux_text::json_weight::MIN_OFFLOAD_BYTES;
 
 /// The maximum length of a message in bytes.
 const MAX_STDIO_MESSAGE_BYTES: usize = 16 << 20;
-/// The maximum number of lines that are not messages to write to the log.
+/// The maximum number of lines other than messages that are written to the log.
 const MAX_NOISE_LINES: usize = 50;
 /// The maximum number of characters of such a line.
 const MAX_NOISE_CHARS: usize = 300;
@@ -52,7 +53,7 @@ pub(crate) struct StdioTransport<R, W> {
     reader: Option<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
     write_order: WriteOrder,
-    /// Whether a line may have been written in part only.
+    /// Set if a line may have been written only in part.
     partial_write: Arc<AtomicBool>,
     /// Unparsed output from the previous transport.
     earlier_output: io::Cursor<Vec<u8>>,
@@ -61,12 +62,13 @@ pub(crate) struct StdioTransport<R, W> {
     /// Messages of a line that are not returned yet.
     queued: VecDeque<RxJsonRpcMessage<RoleClient>>,
     pipes_handover: PipesHandover<R, W>,
-    /// Until a message has arrived, a server that closes its input is still read to the end: its output says why.
+    /// Until a message has arrived, a server that closes its input is still read to the end, because its output says
+    /// why.
     stray_output: StrayOutput,
     line: Vec<u8>,
-    /// A long line that is being parsed on a blocking thread. No later line is passed on before it.
+    /// A long line that is being parsed on a blocking thread. Later lines wait for it.
     parsing: Option<JoinHandle<ParsedLine>>,
-    /// Whether the server has answered. What it sends before is often the reason why it does not.
+    /// Set once the server has answered. Output before the first answer is often the reason there is none.
     has_answered: bool,
     noise_lines: usize,
     log: (PathBuf, LogStamp),
@@ -89,12 +91,13 @@ pub(crate) struct TransportPipes<R, W> {
     pub(crate) reader: R,
     pub(crate) writer: W,
     pub(crate) unread: Vec<u8>,
-    /// The next request id: neither it nor a greater one was used.
+    /// The next request id: neither this nor a greater id has been used.
     pub(crate) next: i64,
 }
 
 impl<R, W> PipesHandover<R, W> {
-    /// Requests the pipes: they stay open at the end of the transport. The receiver gets nothing if a line was torn.
+    /// Requests the pipes, which then stay open at the end of the transport. The receiver gets nothing if a line was
+    /// torn.
     pub(in crate::link) fn request_pipes(&self) -> oneshot::Receiver<TransportPipes<R, W>> {
         let (sender, pipes) = oneshot::channel();
         let mut slot = self.0.lock();
@@ -168,13 +171,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         self.pipes_handover.clone()
     }
 
-    /// The pipes and unread output; `None` if a line may have been torn.
+    /// The pipes and unread output. `None` if a line may have been torn.
     fn take_pipes(&mut self, writer: W) -> Option<TransportPipes<R, W>> {
         let reader = self.reader.take()?;
         if self.partial_write.load(Ordering::Acquire) {
             return None;
         }
-        // The partial line comes first, then what follows it.
+        // The partial line comes first, then the rest.
         let mut unread = std::mem::take(&mut self.line);
         let read = usize::try_from(self.earlier_output.position()).unwrap_or(usize::MAX);
         let earlier_output = std::mem::take(&mut self.earlier_output).into_inner();
@@ -207,7 +210,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         self.line.shrink_to(MIN_OFFLOAD_BYTES);
     }
 
-    /// Keeps what the server says before its first answer, for the error if it ends.
+    /// Keeps the server's output before its first answer, for the error if the server ends.
     fn note_early_message(&mut self, found: &ReadText) {
         if self.has_answered {
             return;
@@ -257,7 +260,7 @@ where
             bytes.push(b'\n');
             // rmcp spawns a task for each message: a cancellation could overtake its request.
             turn.wait().await;
-            // This lock spans an await so that lines do not interleave.
+            // This lock spans an await to keep lines from interleaving.
             let mut writer = writer.lock().await;
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
             // The future may be dropped during the write.
@@ -347,7 +350,7 @@ where
 
 /// The beginning of a line as printable text.
 fn printable_excerpt(line: &[u8]) -> String {
-    // A cut line may be looked at by its beginning only.
+    // Only the beginning of a cut line may be examined.
     let start = &line[..line.len().min(4 * MAX_NOISE_CHARS)];
     let start = match std::str::from_utf8(start.trim_ascii_end()) {
         // Only its last character is cut.
@@ -372,7 +375,7 @@ fn printable_excerpt(line: &[u8]) -> String {
     }
 }
 
-/// Appends the next line to `line`; returns false at the end of the stream. Cancel-safe: a partial line stays in
+/// Appends the next line to `line`. Returns false at the end of the stream. Cancel-safe: a partial line stays in
 /// `line`.
 async fn next_line(
     reader: &mut (impl AsyncBufRead + Unpin),
@@ -488,7 +491,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
         ));
         drop(never_polled);
-        // The order of the polls is the wrong one.
+        // The futures are polled in the wrong order.
         let (cancelled, sent) = tokio::join!(cancellation, request);
         cancelled.unwrap();
         sent.unwrap();

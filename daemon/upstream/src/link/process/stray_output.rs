@@ -1,7 +1,8 @@
-//! Notices that a program writes text instead of messages and then falls silent: it is not an MCP server over stdio.
+//! Detects a program that writes text instead of messages and then falls silent: such a program is not an MCP server
+//! over stdio.
 //!
 //! A server may write a banner first, so output alone proves nothing, but silence afterwards does: a server in its HTTP
-//! mode writes where it listens, and never answers.
+//! mode writes its address, and never answers.
 //!
 //! Invariant: once a message has arrived, other output no longer matters.
 
@@ -15,14 +16,14 @@ use tokio::{
 /// How long a program may be silent after a line that is not a message, before its first message.
 const MAX_SILENCE: Duration = Duration::from_secs(5);
 
-/// The state of one link's output; cheap to clone.
+/// The state of one link's output. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct StrayOutput(Arc<watch::Sender<OutputState>>);
 
 #[derive(Clone, Copy, Debug)]
 enum OutputState {
     Silent,
-    /// The last line was no message; it came at this time.
+    /// The last line was not a message, and came at this time.
     Stray(Instant),
     Messages,
 }

@@ -1,4 +1,4 @@
-//! Keeps messages in the order in which they were handed over, although each is written by a task of its own.
+//! Keeps messages in the order in which they were handed over, although each has its own task.
 //!
 //! Invariant: a message is written after all earlier ones were written or given up.
 
@@ -17,7 +17,7 @@ pub(super) struct WriteTurn {
     ended: Option<oneshot::Sender<Option<EarlierTurn>>>,
 }
 
-/// Resolves when a turn has ended. A turn that was given up gives the one that it still waited for.
+/// Resolves when a turn has ended. A turn that was given up passes on the turn for which it still waited.
 #[derive(Debug)]
 struct EarlierTurn(oneshot::Receiver<Option<EarlierTurn>>);
 

@@ -1,7 +1,7 @@
-//! Parses JSON as other implementations write it.
+//! Parses JSON in the variants that other implementations write.
 //!
 //! JavaScript writes half of a surrogate pair, Python writes `NaN`, some libraries begin with a byte order mark, and C
-//! servers send text that is not UTF-8. JavaScript's or Python's parser reads each of these, serde_json reads none.
+//! servers send text that is not UTF-8. JavaScript's or Python's parser reads each of these. serde_json reads none.
 //!
 //! Invariant: valid JSON is parsed once and never changed.
 
@@ -26,7 +26,7 @@ pub(super) fn trim_message(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// Parses a message; the error is about the original text.
+/// Parses a message. The error is about the original text.
 pub(super) fn parse(
     text: &[u8],
     mut on_repair: impl FnMut(Repair),
@@ -50,7 +50,7 @@ pub(super) fn parse(
     serde_json::from_str(&repaired).map_err(|_| error)
 }
 
-/// Copies JSON text token by token and replaces what serde_json refuses.
+/// Copies JSON text token by token and replaces parts that serde_json refuses.
 struct TextRepairer<'a> {
     rest: &'a str,
     out: String,
@@ -85,7 +85,7 @@ impl<'a> TextRepairer<'a> {
         self.out.push_str(taken);
     }
 
-    /// Copies a number or a literal; a number that is not finite becomes null.
+    /// Copies a number or a literal. A number that is not finite becomes null.
     fn copy_scalar(&mut self, on_repair: &mut impl FnMut(Repair)) {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
         let length = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
@@ -100,7 +100,7 @@ impl<'a> TextRepairer<'a> {
         }
     }
 
-    /// Copies a string; half of a surrogate pair becomes U+FFFD, and raw control characters are escaped.
+    /// Copies a string. Half of a surrogate pair becomes U+FFFD, and raw control characters are escaped.
     fn copy_string(&mut self, on_repair: &mut impl FnMut(Repair)) {
         self.copy(1);
         while let Some(first) = self.rest.chars().next() {

@@ -11,7 +11,8 @@ use super::{
     shapes::{Presence, Shape},
 };
 
-/// How deep schemas are searched for empty arrays. Everything else in a schema is read by `mux_typegen::normal_form`.
+/// The depth to which schemas are searched for empty arrays. `mux_typegen::normal_form` reads everything else in a
+/// schema.
 const MAX_SCHEMA_DEPTH: usize = 64;
 /// Schema keywords whose value maps names to schemas.
 const SCHEMA_MAPS: [&str; 6] = [
@@ -41,7 +42,7 @@ const SUBSCHEMAS: [&str; 15] = [
     "else",
 ];
 
-/// Those of them whose value may be an empty list.
+/// The keywords among them whose value may be an empty list.
 const SCHEMA_LISTS: [&str; 5] = ["items", "prefixItems", "anyOf", "oneOf", "allOf"];
 
 /// A position within a message, from the method on.
@@ -97,7 +98,7 @@ impl fmt::Display for Position<'_> {
     }
 }
 
-/// Repairs a value at a position. Returns false if it cannot be used.
+/// Repairs a value at a position. Returns false if the value cannot be used.
 pub(super) fn repair_value(
     value: &mut Value,
     shape: &Shape,
@@ -181,7 +182,7 @@ fn repair_member(
     true
 }
 
-/// The object, if it is one, an empty list, or true.
+/// The value as an object, if it is an object, an empty list, or true.
 fn as_object<'a>(
     value: &'a mut Value,
     position: Position<'_>,
@@ -198,7 +199,7 @@ fn as_object<'a>(
     value.as_object_mut()
 }
 
-/// Repairs each element; one that cannot be used is left out.
+/// Repairs each element. Unusable elements are left out.
 fn repair_list(
     value: &mut Value,
     shape: &Shape,
@@ -226,8 +227,8 @@ fn repair_list(
     true
 }
 
-/// Turns an object that stands for a list into one: `{}`, or one with gaps such as `{"0": …, "2": …}`. False if the
-/// value is neither.
+/// Turns an object that stands for a list into a list: `{}`, or an object with gaps such as `{"0": …, "2": …}`. Returns
+/// false if the value is neither.
 fn list_of_object(value: &mut Value, position: Position<'_>, repairs: &Repairs) -> bool {
     if let Value::Object(object) = value {
         let is_list = object.keys().all(|key| key.parse::<u32>().is_ok());
@@ -249,7 +250,7 @@ fn element_name(element: &Value) -> String {
     name.unwrap_or_default().to_owned()
 }
 
-/// Why a list element cannot be used.
+/// The reason a list element cannot be used.
 fn unusable_reason(element: &Value, shape: &Shape) -> String {
     let Shape::Object(members) = shape else {
         return "the wrong type".into();
@@ -266,7 +267,7 @@ fn unusable_reason(element: &Value, shape: &Shape) -> String {
     format!("no usable {}", names.join(", "))
 }
 
-/// Repairs content blocks: what stands alone is a list of one, and what is no block is a text block.
+/// Repairs content blocks: a single value becomes a list of one, and a value that is not a block becomes a text block.
 fn repair_content(value: &mut Value, position: Position<'_>, repairs: &Repairs) -> bool {
     const BLOCK: Shape = Shape::Object(&[]);
     let is_block = value.get("type").is_some() || value.get("text").is_some();
@@ -309,7 +310,7 @@ fn repair_block(element: &mut Value, position: Position<'_>, repairs: &Repairs) 
     }
 }
 
-/// A text block always has a text: another value is shown as JSON.
+/// A text block always has a string: another value is shown as JSON.
 fn repair_text_block(block: &mut Map<String, Value>, position: Position<'_>, repairs: &Repairs) {
     let text = match block.get("text") {
         Some(Value::String(_)) => return,
@@ -320,7 +321,8 @@ fn repair_text_block(block: &mut Map<String, Value>, position: Position<'_>, rep
     block.insert("text".into(), Value::String(text));
 }
 
-/// Replaces `[]` where a schema needs an object, and removes null keywords. False if it is not a schema object.
+/// Replaces `[]` where a schema needs an object, and removes null keywords. Returns false if the value is not a schema
+/// object.
 fn repair_schema(
     value: &mut Value,
     position: Position<'_>,
@@ -387,7 +389,7 @@ fn repair_schema(
     true
 }
 
-/// Whether the value has the type, if necessary after its conversion.
+/// True if the value has the type, after a conversion if necessary.
 fn is_or_becomes(
     value: &mut Value,
     fits: impl Fn(&Value) -> bool,
@@ -435,7 +437,7 @@ fn to_unsigned(value: &Value) -> Option<Value> {
         Value::String(text) => text.trim().parse().ok()?,
         other => other.as_f64()?,
     };
-    // The cast saturates; negative numbers become zero.
+    // The cast saturates, so negative numbers become zero.
     Some((number as u64).into())
 }
 

@@ -20,7 +20,7 @@ use mux_text::error_chain::excerpt;
 /// The maximum number of left out list elements to name.
 const MAX_NAMED_ELEMENTS: usize = 5;
 
-/// A kind of repair. The message says how the value is read; the comment names who sends it.
+/// A kind of repair. The message says how the value is read. The comment names its typical senders.
 #[derive(
     Clone, Copy, Debug, EnumIter, EnumMessage, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd,
 )]
@@ -29,7 +29,7 @@ pub(crate) enum Repair {
     /// Writers on Windows, and C servers that send the terminating NUL.
     #[strum(message = "a byte order mark around a message is skipped")]
     ByteOrderMark,
-    /// JavaScript cuts a string within an emoji; tools pass on bytes in another encoding.
+    /// JavaScript cuts a string within an emoji, and tools pass on bytes in another encoding.
     #[strum(message = "text that is not valid Unicode becomes U+FFFD")]
     InvalidText,
     /// Python's `json.dumps` writes `NaN` and `Infinity`.
@@ -107,7 +107,7 @@ struct RepairsMade {
 #[derive(Debug)]
 struct RepairCount {
     count: u64,
-    /// The position of the first one, such as `tools/list: tools[3].title`.
+    /// The position of the first repair, such as `tools/list: tools[3].title`.
     first: String,
 }
 
@@ -119,7 +119,8 @@ impl Repairs {
         }
     }
 
-    /// Counts a repair. `position` is only evaluated for the first one of its kind and for elements that are left out.
+    /// Counts a repair. `position` is evaluated only for the first repair of its kind and for elements that are left
+    /// out.
     pub(crate) fn record(&self, repair: Repair, position: impl fmt::Display) {
         let mut made = self.made.lock();
         let is_left_out = repair == Repair::LeftOut;
@@ -151,7 +152,8 @@ impl Repairs {
         );
     }
 
-    /// Records an answer that belongs to no request: it is in the log, and in the error of the request that times out.
+    /// Records an answer that belongs to no request: the answer appears in the log, and in the error of the request
+    /// that times out.
     pub(crate) fn record_stray_answer(&self, text: &str) {
         *self.stray_answer.lock() = Some(text.to_owned());
         if let Some((log, stamp)) = &self.log {
@@ -160,7 +162,7 @@ impl Repairs {
         }
     }
 
-    /// The last answer that belongs to no request; it is reported once.
+    /// The last answer that belongs to no request. Reported once.
     pub(crate) fn take_stray_answer(&self) -> Option<String> {
         self.stray_answer.lock().take()
     }

@@ -1,6 +1,6 @@
-//! The shapes of the messages that servers send: which member has which type, and which default a missing one gets.
+//! The shapes of the messages that servers send: the type of each member, and the default of a missing member.
 //!
-//! A shape is data, and `repair_value` alone applies it. Members that no shape names are kept as they are.
+//! A shape is data that only `repair_value` applies. Members that no shape names are kept unchanged.
 //!
 //! Invariant: a shape is never stricter than both official SDKs.
 
@@ -16,7 +16,7 @@ pub(super) enum Shape {
     Number,
     /// An integer that is not negative.
     Unsigned,
-    /// A string that is one of these, whatever its letter case.
+    /// One of these strings, in any letter case.
     OneOf(&'static [&'static str]),
     /// An object with these members, and others.
     Object(&'static [Member]),
@@ -37,7 +37,7 @@ pub(super) struct Member {
 
 pub(super) enum Presence {
     Optional,
-    /// The value around it cannot be used without it.
+    /// The surrounding value cannot be used without this member.
     Required,
     /// A missing or unusable value is replaced.
     Default(fn() -> Value),
@@ -139,7 +139,7 @@ const CAPABILITIES: Member = default(
 );
 
 const INITIALIZE: Shape = Shape::Object(&[
-    // Its default is the version that was offered; the reader inserts it.
+    // The default is the offered version, which the reader inserts.
     optional("protocolVersion", Shape::String),
     CAPABILITIES,
     default(
@@ -233,7 +233,7 @@ const PROMPT: Shape = Shape::Object(&[
     META,
 ]);
 
-/// A tool's `content` may be missing; then the result consists of its other members.
+/// A tool's `content` may be missing. Then the result consists of its other members.
 const CALL_RESULT: Shape = Shape::Object(&[
     default("content", Shape::Content, empty_list),
     optional("structuredContent", Shape::Any),
@@ -330,7 +330,7 @@ const LOG_MESSAGE: Shape = Shape::Object(&[
 
 const RESOURCE_UPDATED: Shape = Shape::Object(&[required("uri", Shape::Name), META]);
 
-/// The shape of the result of a request; `None` if the result is not read here.
+/// The shape of a request's result. `None` if the result is not read here.
 pub(super) fn result_shape(method: &str) -> Option<&'static Shape> {
     Some(match method {
         "initialize" => &INITIALIZE,

@@ -1,4 +1,4 @@
-//! Messages as real servers write them, each with the way in which it is read.
+//! Messages as real servers write them, each with its expected reading.
 
 use rmcp::model::{ServerNotification, ServerResult};
 use serde_json::json;
@@ -29,7 +29,7 @@ fn read_one(reader: &MessageReader, text: &str) -> IncomingMessage {
     messages.remove(0)
 }
 
-/// The result that is read from an answer to the method.
+/// The result read from an answer to the method.
 #[track_caller]
 fn result_of(method: &str, result: Value) -> Value {
     let text = json!({ "jsonrpc": "2.0", "id": 7, "result": result }).to_string();
@@ -355,7 +355,7 @@ fn answer_without_id_ends_nothing_while_several_requests_are_open() {
     let stray = br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no"}}"#;
     let read = reader.read(stray, None);
     assert!(read.is_message && read.messages.is_empty());
-    // A transport that knows the request says so.
+    // A transport that knows the request passes it.
     let read = reader.read(stray, Some(&RequestId::Number(8)));
     assert_eq!(read.messages.len(), 1);
     let params = json!({ "requestId": 7 });

@@ -1,7 +1,7 @@
 //! The task that owns the resource subscriptions of one slot at its server.
 //!
-//! Invariant: the server has one subscription for each followed resource, however many clients follow it; it is renewed
-//! with each session, and ends with the last follower.
+//! Invariant: the server has one subscription for each followed resource, however many clients follow the resource. The
+//! subscription is renewed with each session, and ends with the last follower.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ pub(super) struct ResourceSubscriptions {
     pub(crate) slot_shared: Arc<SlotShared>,
     /// The time limit for a client's subscribe request.
     pub(super) within: Duration,
-    /// The last session and the resources that it is subscribed to.
+    /// The last session and its subscribed resources.
     pub(super) current: Option<(Arc<Session>, HashSet<String>)>,
 }
 
@@ -67,7 +67,7 @@ impl ResourceSubscriptions {
                             continue;
                         }
                     };
-                    // The caller may be gone; the end of its connection is handled after this.
+                    // The caller may be gone. The end of its connection is handled after this.
                     drop(done.send(outcome));
                 }
                 SubscriptionCommand::Leave {
@@ -101,7 +101,7 @@ impl ResourceSubscriptions {
         {
             return Err(CallError::NotSent);
         }
-        // Added before the request, so that an immediate update is not lost.
+        // Added before the request, because an immediate update must not be lost.
         let (all, workspace) = (&self.slot_shared.subscribers, caller.workspace.as_deref());
         if all.add_subscriber(uri, mailbox, workspace) == SubscriberAdded::TooMany {
             let message = "this client follows too many resources of this server";

@@ -17,7 +17,7 @@ pub(in crate::server) enum SlotEvent {
     },
     /// Open the session although no caller waits.
     Wake,
-    /// Open the session in the background, because the server was called lately.
+    /// Open the session in the background, because the server was called recently.
     Prestart,
     /// A session of the previous daemon has arrived.
     Handed,
@@ -26,7 +26,7 @@ pub(in crate::server) enum SlotEvent {
     Restart(SessionWaiter),
     /// The slot has moved to another key.
     Moved,
-    /// Take no more callers; end the session when its calls are done, or at once.
+    /// Take no more callers. End the session when its calls are done, or immediately.
     Retire {
         why: &'static str,
         now: bool,
@@ -34,10 +34,10 @@ pub(in crate::server) enum SlotEvent {
     },
 }
 
-/// How a session ended.
+/// The end of a session.
 pub(crate) struct SessionEnd {
     pub(super) session: Arc<Session>,
     pub(crate) reason: String,
-    /// Whether the daemon closed it.
+    /// Set if the daemon closed the session.
     pub(super) closed_by_daemon: bool,
 }

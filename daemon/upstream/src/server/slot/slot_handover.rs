@@ -24,7 +24,7 @@ impl Slot {
         self.usage.release_run(run);
     }
 
-    /// Whether it has a session with a process that could be handed over.
+    /// True if the slot has a session with a process that could be handed over.
     pub(in crate::server) fn can_hand_over(&self) -> bool {
         let session = self.open_session();
         session.is_some_and(|session| session.pid.is_some())
@@ -80,7 +80,8 @@ impl OutgoingSession {
         self.slot.usage.wait_until_free().await;
     }
 
-    /// Detaches the session from this daemon. `None` if there is none any more, or if it fails: then the session ends.
+    /// Detaches the session from this daemon. `None` if there is no session any longer, or if detaching fails, and then
+    /// the session ends.
     pub async fn detach(&self) -> Option<(HandoverState, KeptChild, HandedPipes)> {
         self.slot.detach_session(&self.place).await
     }

@@ -44,11 +44,11 @@ const PRESTART_REASON: &str = "it was called in the last days, and starts in the
 
 pub(super) enum SlotPhase {
     Closed,
-    /// It failed; at this time the task tries again for these waiters.
+    /// The start failed. At this time the task tries again for these waiters.
     BackingOff(Vec<SessionWaiter>, Instant),
     Opening(Vec<SessionWaiter>),
     Open(Arc<Session>, Instant),
-    /// The old session is being closed, to open a new one for these waiters.
+    /// The old session is being closed, to open a new session for these waiters.
     Reopening(Vec<SessionWaiter>, Arc<Session>, Instant),
 }
 
@@ -67,15 +67,15 @@ pub(super) struct SlotOwner {
     pub(super) usage: Arc<SlotUsage>,
     pub(in crate::server) breaker: Arc<CircuitBreaker>,
     pub(in crate::server) phase: SlotPhase,
-    /// Whether the session is pinged: a remote server does nothing between requests.
+    /// Set if the session is pinged: a remote server does nothing between requests.
     pub(super) pinged: bool,
-    /// Whether the session is kept open without callers.
+    /// Set if the session is kept open without callers.
     pub(super) keep_open: bool,
-    /// Why the next start is one in the background, unless a caller comes first.
+    /// The reason the next start is in the background, unless a caller comes first.
     pub(super) background_reason: Option<&'static str>,
     /// Cancelled when a caller waits for the current start.
     pub(super) wanted: CancellationToken,
-    /// The current start, or the last one.
+    /// The current or last start.
     pub(super) start_task: Option<AbortHandle>,
 }
 
@@ -139,7 +139,7 @@ impl SlotOwner {
             }
             SlotPhase::Reopening(waiters, ..) => waiters.push(waiter),
             SlotPhase::BackingOff(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
-            // A remote session needs no exclusive process: calls in flight on the old one may finish.
+            // A remote session needs no exclusive process: calls in flight on the old session may finish.
             SlotPhase::Open(session, _) if session.is_draining() => {
                 self.server_shared.session_over(session);
                 self.open.store(None);
@@ -148,7 +148,7 @@ impl SlotOwner {
             }
             SlotPhase::Open(session, since) => {
                 self.scope.set_opener(workspace);
-                // It has just ended and its process may still be exiting: one process at a time.
+                // The session has just ended and its process may still be exiting: one process at a time.
                 let (session, since) = (Arc::clone(session), *since);
                 self.phase = SlotPhase::Reopening(vec![waiter], session, since);
             }
@@ -201,7 +201,7 @@ impl SlotOwner {
         }
     }
 
-    /// Without waiters: schedules the next attempt if the session is to be kept open.
+    /// Schedules the next attempt without waiters, if the session must be kept open.
     fn back_off_until(&mut self, until: Instant) {
         self.background_reason = None;
         // If another slot makes the breaker's one attempt, its end is unknown.
@@ -345,11 +345,11 @@ impl SlotOwner {
         self.phase = SlotPhase::Open(Arc::clone(session), Instant::now());
     }
 
-    /// Records a failed start, or a session that ended too early; returns the end of the backoff.
+    /// Records a failed start, or a session that ended too early. Returns the end of the backoff.
     fn record_start_failure(&self, problem: &str, error: Option<&OpenError>) -> Instant {
         self.server_shared.meters.failed();
         let now = Instant::now();
-        // A session that ended may have written about the calls of any caller.
+        // An ended session may have written about any caller's calls.
         let quotes_calls = error.is_none();
         let cause = if quotes_calls {
             without_output(problem)

@@ -1,4 +1,4 @@
-//! The state of a slot: as its task publishes it, and as a snapshot for readers.
+//! The state of a slot: the state that its task publishes, and a snapshot for readers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::super::server_view::UnavailableCause;
 pub(super) struct SlotStatus {
     pub(super) state: UpstreamState,
     pub(crate) reason: Option<String>,
-    /// Whether the reason may quote what the server wrote about calls.
+    /// Set if the reason may quote the server's output about calls.
     pub(super) quotes_calls: bool,
     pub(super) detail: Option<String>,
     pub(super) cause: Option<UnavailableCause>,
@@ -27,7 +27,7 @@ pub struct SlotView {
     pub of: String,
     pub state: UpstreamState,
     pub reason: Option<String>,
-    /// Whether the reason may quote what the server wrote about calls.
+    /// Set if the reason may quote the server's output about calls.
     pub quotes_calls: bool,
     pub detail: Option<String>,
     pub cause: Option<UnavailableCause>,
@@ -53,16 +53,16 @@ pub struct SlotView {
 #[strum(serialize_all = "snake_case")]
 pub enum UpstreamState {
     Ready,
-    /// It answers, but not as it should.
+    /// The server answers, but not properly.
     Degraded,
     Starting,
     /// Not started yet, or closed.
     #[default]
     Cold,
-    /// The last start failed; the next call tries again.
+    /// The last start failed. The next call tries again.
     Failed,
-    /// It failed too often and is not started for a while.
+    /// The server failed too often and is not started for a while.
     BackingOff,
-    /// Its configuration cannot be used.
+    /// The server's configuration cannot be used.
     Broken,
 }

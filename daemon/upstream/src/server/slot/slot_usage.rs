@@ -1,4 +1,4 @@
-//! When a slot was last used, and what uses it.
+//! The time of a slot's last use, and its present users.
 //!
 //! Invariant: a run is listed from its first session here until it has ended.
 
@@ -15,14 +15,14 @@ use tokio::{sync::Notify, time::Instant};
 /// How long after a call the slot counts as in use.
 const IN_USE_PERIOD: Duration = Duration::from_secs(5 * 60);
 
-/// When the slot was last used, and what uses it.
+/// The time of the slot's last use, and its present users.
 #[derive(Debug)]
 pub(super) struct SlotUsage {
     last_used: Mutex<Instant>,
-    /// Whether a call was made on the present session.
+    /// Set if a call was made on the present session.
     called: AtomicBool,
     in_flight: AtomicU64,
-    /// The live runs that have used it.
+    /// The live runs that have used the slot.
     runs: Mutex<HashSet<String>>,
     /// Notified when a call or a run has ended.
     released: Notify,
@@ -56,15 +56,15 @@ impl SlotUsage {
         self.released.notify_waiters();
     }
 
-    /// Since when no call is in flight; `None` while one is.
+    /// The time since which no call is in flight. `None` while a call is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let busy = self.in_flight.load(Ordering::Relaxed) > 0;
         (!busy).then(|| *self.last_used())
     }
 
-    /// Handles the end of a session. Returns whether it was called and is still in use: by a live run, or by a call in
-    /// the last minutes. A session that was not called is not in use, so that unused sessions that end are not replaced
-    /// over and over.
+    /// Handles the end of a session. Returns true if the session was called and is still in use: by a live run, or by a
+    /// call in the last minutes. A session that was never called is not in use, because unused sessions that end must
+    /// not be replaced over and over.
     pub(super) fn end_session(&self) -> bool {
         let called = self.called.swap(false, Ordering::Relaxed);
         let is_recent = || {

@@ -20,9 +20,9 @@ use mux_settings::{ServerDefinition, ServerEndpoint};
 
 /// A start for which no caller waits.
 pub(super) struct BackgroundStart {
-    /// Why the server is started.
+    /// The reason for the start.
     pub(super) reason: &'static str,
-    /// Cancelled when a caller waits for it.
+    /// Cancelled when a caller waits for the start.
     pub(super) wanted: CancellationToken,
 }
 

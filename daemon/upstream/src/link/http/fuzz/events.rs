@@ -1,4 +1,4 @@
-//! Event streams: well-formed ones in any line ends and chunks, and damaged ones in any chunks.
+//! Event streams: well-formed streams in any line ends and chunks, and damaged streams in any chunks.
 
 use mux_chance::{
     damage::{cuts, damage_of, damaged, pieces},
@@ -31,7 +31,7 @@ const TOKENS: &[&str] = &[
     "data:\n",
 ];
 
-/// A stream, decoded chunk by chunk: the events, the unfinished last one, and the most bytes that were pending.
+/// A stream, decoded chunk by chunk: the events, the unfinished last event, and the maximum number of pending bytes.
 fn decoded(chunks: &[&[u8]]) -> (Vec<Sse>, Option<Sse>, usize) {
     let mut decoder = SseDecoder::default();
     let mut events = Vec::new();
@@ -72,7 +72,7 @@ fn fuzz_events_are_the_same_in_any_chunks() {
 /// The parts of an event, each on one line.
 fn event() -> impl Strategy<Value = Sse> {
     let line = || "[ -~\u{e9}\u{1f600}]{0,12}";
-    // A line that begins with a space would lose it.
+    // A line that begins with a space would lose the space.
     let field = || line().prop_map(|text| text.trim_start().to_owned());
     let data = vec(line(), 1..4).prop_map(|lines| lines.join("\n"));
     (

@@ -92,7 +92,7 @@ fn fuzz_messages_are_the_same_in_any_pieces_and_a_bad_line_costs_itself() {
             )
         });
         prop_assert_eq!(&whole, &cut, "{:?}", String::from_utf8_lossy(&bytes));
-        // A request is answered once.
+        // A request is answered only once.
         for id in [1, 7] {
             let answer = format!("\"id\":{id},");
             let answers = whole

@@ -1,4 +1,4 @@
-//! Messages of servers with changed values and damaged text: what is repaired, and what its reader may rely on.
+//! Messages of servers with changed values and damaged text: the repairs, and the guarantees for readers of the result.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::super::{
 };
 use crate::link::raw_message::result_to_value;
 
-/// Results of each method, as servers send them.
+/// Results of each method, as sent by servers.
 const RESULTS: &[(&str, &str)] = &[
     (
         "initialize",
@@ -166,7 +166,7 @@ fn reader_after(method: &str) -> MessageReader {
     reader
 }
 
-/// Asserts what the reader of a usable result relies on. All else is passed on to programs as it is.
+/// Asserts the properties on which readers of a usable result rely. Everything else is passed to programs unchanged.
 fn is_usable_result(method: &str, result: &ServerResult) -> Result<(), TestCaseError> {
     let value = result_to_value(result.clone()).unwrap();
     match method {

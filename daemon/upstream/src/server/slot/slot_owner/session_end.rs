@@ -1,7 +1,7 @@
 //! Handles the end of a slot's session, and the end of the slot itself.
 //!
-//! A process that was in use is started again in the background, once for each session that was called: after that it
-//! stays down until the next call.
+//! A process that was in use is started again in the background, once for each session that was called. After that the
+//! process stays down until the next call.
 //!
 //! Invariant: the end of a session does not affect the session that has replaced it.
 
@@ -26,7 +26,7 @@ impl SlotOwner {
         match &self.phase {
             SlotPhase::Open(now, _) | SlotPhase::Reopening(_, now, _)
                 if Arc::ptr_eq(now, &end.session) => {}
-            // Another session has replaced it.
+            // Another session has replaced this session.
             _ => return,
         }
         let (waiters, session, since) = match std::mem::replace(&mut self.phase, SlotPhase::Closed)
@@ -59,7 +59,7 @@ impl SlotOwner {
             }
             false => self.record_start_failure(&end.reason, None),
         };
-        // After the status, so that no reader finds a status of a session that is gone.
+        // After the status, because no reader may find a status of a session that is gone.
         self.open.store(None);
         let was_in_use = self.usage.end_session() && !end.closed_by_daemon;
         if waiters.is_empty() && !(was_in_use && self.restarts_in_background()) {
@@ -85,7 +85,7 @@ impl SlotOwner {
         events.close();
         let mut session = match std::mem::replace(&mut self.phase, SlotPhase::Closed) {
             SlotPhase::Open(session, _) | SlotPhase::Reopening(_, session, _) => Some(session),
-            // There are no callers any more: the start is aborted.
+            // There are no callers any longer: the start is aborted.
             SlotPhase::Opening(_) => {
                 if let Some(start_task) = self.start_task.take() {
                     start_task.abort();

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use super::{SlotOwner, SlotPhase};
 use crate::sharing::SessionKey;
 
-/// A session of a workspace, a client or a run is closed after this time without use, unless its entry sets another.
+/// A session of a workspace, a client or a run is closed after this time without use, unless its entry sets another
+/// time.
 const DEFAULT_IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 impl SlotOwner {
@@ -45,7 +46,7 @@ impl SlotOwner {
                     let limit = humantime::format_duration(limit);
                     session.close(&format!("closed after {limit} without a call (idle_close)"));
                 } else if expired {
-                    // It has subscriptions, or it is ending.
+                    // The session has subscriptions, or is ending.
                     self.usage.touch();
                 }
             }
