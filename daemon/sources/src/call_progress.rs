@@ -13,7 +13,7 @@ use mux_telemetry::trace::TraceContext;
 /// The limits of one call, set by its sender.
 #[derive(Clone, Debug)]
 pub struct CallLimits {
-    /// The clock for all limits; it can be paused.
+    /// The clock for all limits, which can be paused.
     pub clock: Arc<PausableClock>,
     pub begun: Instant,
     /// How long the call may go without a progress report.
@@ -26,12 +26,12 @@ pub struct CallLimits {
 
 type ProgressCallback = dyn Fn(f64, Option<f64>, &str) + Send + Sync;
 
-/// Reports the progress of one call; cheap to clone.
+/// Reports the progress of one call. Cheap to clone.
 #[derive(Clone)]
 pub struct CallProgress {
     terms: CallLimits,
     tell: Arc<ProgressCallback>,
-    /// The progress that was reported last.
+    /// The last reported progress.
     done: Arc<Mutex<(f64, Option<f64>)>>,
 }
 

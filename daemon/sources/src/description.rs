@@ -1,7 +1,7 @@
-//! Where descriptions come from: files, and URLs (`description_fetcher`) whose responses are cached
+//! The locations of descriptions: files, and URLs (`description_fetcher`) whose responses are cached
 //! (`description_cache`). `description_bytes` decodes both.
 //!
-//! Invariant: a cached description was read once without an error; one that cannot be read replaces no other.
+//! Invariant: a cached description has been read once without an error. An unreadable description replaces no other.
 
 mod description_bytes;
 mod description_cache;
@@ -25,7 +25,7 @@ pub(super) use self::{
     description_fetcher::{DescriptionFetcher, OwnHostResolver},
 };
 
-/// The size limit of a description; those of the largest APIs have 15 MiB.
+/// The size limit of a description. The largest APIs' descriptions have 15 MiB.
 pub(super) const MAX_DESCRIPTION_BYTES: usize = 64 << 20;
 
 /// The text of a description, before it is read.
@@ -45,7 +45,7 @@ pub(super) enum DescriptionOrigin {
 /// A description that is requested over the network.
 #[derive(Clone)]
 pub(super) struct RemoteDescription {
-    /// The cache key, never shown: it may hold a secret.
+    /// The cache key, never shown because it may contain a secret.
     pub(super) address: String,
     pub(super) base: Option<Url>,
     pub(super) fetch: Arc<dyn FetchDescription>,
@@ -53,8 +53,8 @@ pub(super) struct RemoteDescription {
 
 /// Requests a description.
 pub(super) trait FetchDescription: Send + Sync {
-    /// Requests the description, conditionally if `known` holds the validators of the cached one. An error tells the
-    /// user what to do, and holds no secret.
+    /// Requests the description, conditionally if `known` holds the validators of the cached description. An error
+    /// tells the user what to do, and contains no secret.
     fn fetch<'a>(
         &'a self,
         known: Option<&'a HttpValidators>,
@@ -71,12 +71,12 @@ pub(super) struct HttpValidators {
 /// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(super) enum FetchOutcome {
-    /// The cached description is current. Where this answer came from says nothing about the description.
+    /// The cached description is current. This answer's origin says nothing about the description.
     Same,
     New {
         text: String,
         version: HttpValidators,
-        /// The host's name resolves to private addresses, and the text came from one.
+        /// The host's name resolves to private addresses, and the text came from such an address.
         private: bool,
     },
 }

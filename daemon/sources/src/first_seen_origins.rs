@@ -1,13 +1,13 @@
-//! Where each source was called, and its tokens fetched, when its description was first read.
+//! The origins at which each source was called, and its tokens fetched, when its description was first read.
 //!
 //! Pins detect a function that moved, but a new function is pinned where it is, and pins may be off. So the origins
 //! that a description first named are stored next to the pins, in the state directory: credentials go to no origin that
 //! the description names later, and no function is called there.
 //!
-//! Whether a description came from a private network is stored, too: once it did not, no later one of the entry counts as
-//! private.
+//! The record also stores whether a description came from a private network: once one did not, no later description of
+//! the entry counts as private.
 //!
-//! Invariant: only the user changes what is stored of a description; an unreadable file is not replaced.
+//! Invariant: only the user changes the record of a description, and an unreadable file is not replaced.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use tracing::warn;
 
 use mux_files::atomic_file;
 
-/// The limit of the file; a source takes some hundred bytes.
+/// The size limit of the file. A source takes a few hundred bytes.
 const MAX_ORIGINS_FILE_BYTES: u64 = 16 << 20;
 
 /// The recorded origins of all sources.
@@ -31,19 +31,19 @@ pub(super) struct FirstSeenOrigins {
     book: Mutex<Option<Result<OriginsBySource, String>>>,
 }
 
-/// Records by the names of sources.
+/// Records, by source name.
 type OriginsBySource = BTreeMap<String, FirstSeenRecord>;
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct FirstSeenRecord {
-    /// The hash of the text by which the entry names the description: another description is recorded anew.
+    /// The hash of the text by which the entry names the description: another description gets a new record.
     of: String,
     #[serde(flatten)]
     named: DescribedOrigins,
-    /// No origins were recorded so far.
+    /// Set if no origins were recorded so far.
     #[serde(default, skip_serializing_if = "is_false")]
     is_unnamed: bool,
-    /// A description did not come from a private network.
+    /// Set if a description did not come from a private network.
     #[serde(default, skip_serializing_if = "is_false")]
     elsewhere: bool,
 }
@@ -52,10 +52,10 @@ struct FirstSeenRecord {
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct DescribedOrigins {
-    /// The origin of functions without an address of their own; absent if the entry says it.
+    /// The origin of functions without their own address. Absent if the entry names it.
     pub(super) calls: Option<String>,
-    /// The origins of functions with an address of their own; absent if the entry says it, and in records of versions
-    /// that did not store them.
+    /// The origins of functions with their own address. Absent if the entry names the address, and in records of
+    /// versions that did not store them.
     pub(super) functions: Option<BTreeSet<String>>,
     /// The origins at which tokens are fetched.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -71,8 +71,8 @@ impl FirstSeenOrigins {
         }
     }
 
-    /// What this description named when it was first read; records `named` if it was not read before. Waits for the
-    /// disk.
+    /// The origins that this description named when it was first read. Records `named` if the description was not read
+    /// before. Waits for the disk.
     pub(super) fn first(
         &self,
         source: &str,
@@ -88,7 +88,7 @@ impl FirstSeenOrigins {
         let before = before.filter(|kept| !kept.is_unnamed);
         let now = match before {
             Some(kept) => DescribedOrigins {
-                // Until now the entry said it.
+                // Until now the entry named it.
                 calls: kept.named.calls.clone().or_else(|| named.calls.clone()),
                 functions: kept
                     .named
@@ -112,7 +112,7 @@ impl FirstSeenOrigins {
         Ok(now)
     }
 
-    /// Whether a text of this description did not come from a private network. Waits for the disk.
+    /// True if any text of this description did not come from a private network. Waits for the disk.
     pub(super) fn came_from_elsewhere(&self, source: &str, written: &str) -> Result<bool, String> {
         let mut book = self.book.lock();
         let book = book.get_or_insert_with(|| self.read());
@@ -125,7 +125,7 @@ impl FirstSeenOrigins {
     /// Records that a text of this description did not come from a private network. Waits for the disk.
     pub(super) fn record_elsewhere(&self, source: &str, written: &str) {
         let mut book = self.book.lock();
-        // An unreadable file counts as if it said so.
+        // An unreadable file counts as if it recorded that.
         let Ok(book) = book.get_or_insert_with(|| self.read()) else {
             return;
         };

@@ -1,11 +1,11 @@
 //! Fields of a GraphQL schema as functions: `query.user`, `mutation.createUser`, and `graphql` for any document.
 //!
 //! The schema (`schema_model`) comes from introspection (`introspection_fetcher`, `introspection`) or from SDL (`sdl`).
-//! `tool_list` makes a tool of each field. `function_call` makes the request of a call, with the caller's own selection
-//! (`custom_selection`) or the default one (`default_selection`); `graphql_response` makes the result. For policy,
-//! `query_document` and `equivalent_fields` find the functions that a caller's own document amounts to.
+//! `tool_list` makes a tool of each field. `function_call` makes a call's request, with the caller's own selection
+//! (`custom_selection`) or the default selection (`default_selection`), and `graphql_response` makes the result. For
+//! policy, `query_document` and `equivalent_fields` find the functions that a caller's own document amounts to.
 //!
-//! Invariant: a function does what its name says and nothing else: it sends one operation with one field.
+//! Invariant: a function does only what its name says: it sends one operation with one field.
 
 mod argument_schema;
 mod custom_selection;
@@ -51,10 +51,10 @@ use super::{
 };
 use mux_settings::DescriptionLocation;
 
-/// The limit of an introspection result, in `json_weight` values; the same as for an OpenAPI description.
+/// The limit of an introspection result, in `json_weight` values. The same as for an OpenAPI description.
 const MAX_INTROSPECTION_VALUES: usize = 4_000_000;
 
-/// Whether the effect of a call depends on its arguments: a document, or a selection.
+/// True if the effect of a call depends on its arguments: a document, or a selection.
 pub fn depends_on_arguments(function: &str, arguments: &Map<String, Value>) -> bool {
     takes_any_document(function)
         || arguments
@@ -62,12 +62,12 @@ pub fn depends_on_arguments(function: &str, arguments: &Map<String, Value>) -> b
             .is_some_and(|choice| !choice.is_null())
 }
 
-/// Whether this function takes any document.
+/// True if this function takes any document.
 pub fn takes_any_document(function: &str) -> bool {
     function == ANY_QUERY_TOOL
 }
 
-/// What a call does while the schema is not known.
+/// Reports the effects of a call while the schema is not known.
 pub fn equivalent_fields_without_schema(
     function: &str,
     arguments: &Map<String, Value>,
@@ -85,7 +85,7 @@ pub fn equivalent_fields_without_schema(
     equivalent_fields::judge_document(None, &document, given, deadline, judge)
 }
 
-/// Where the schema comes from: the location that the entry names, or the endpoint.
+/// The origin of the schema: the location that the entry names, or the endpoint.
 pub(super) fn schema_origin(making: &SourceConfig) -> Result<DescriptionOrigin, String> {
     match making.settings.description {
         Some(_) => making.described(),
@@ -110,7 +110,7 @@ pub(super) fn read(
     Ok(Arc::new(endpoint))
 }
 
-/// The functions of a schema as MCP tools. `place` is its name in error messages.
+/// The functions of a schema as MCP tools. `place` is the schema's name in error messages.
 pub fn schema_tools(text: &str, place: &str, depth: u32) -> Result<Vec<Value>, String> {
     let (schema, _) = parse_schema(text, place)?;
     Ok(tool_list::all(&schema, depth).tools)

@@ -1,11 +1,11 @@
 //! Requests to an API, and their responses.
 //!
-//! An [`ApiRequest`] is data, made of a function's arguments. An [`ApiClient`] sends it with the entry's headers and
-//! credentials, within the entry's rate and its allowed origins, retries what the API did not accept, and makes an MCP
-//! result of the response. [`EntryState`] belongs to the entry, and outlives its description.
+//! An [`ApiRequest`] is data, made from a function's arguments. An [`ApiClient`] sends it with the entry's headers and
+//! credentials, within the entry's rate and its allowed origins, retries requests that the API did not accept, and
+//! turns the response into an MCP result. [`EntryState`] belongs to the entry, and outlives its description.
 //!
 //! Invariant: a request is sent again only if it did not leave the daemon, or if the API says that it was not accepted.
-//! No text about it holds a credential.
+//! No text about a request contains a credential.
 
 pub(super) mod allowed_origins;
 mod api_client;
@@ -44,11 +44,11 @@ pub(super) use self::{
     secret_mask::SecretMask,
 };
 
-/// A request, made of a function's arguments. Everything is encoded for the wire, except `security`.
+/// A request, made from a function's arguments. Everything is encoded for the wire, except `security`.
 #[derive(Clone, Debug)]
 pub(super) struct ApiRequest {
     pub(super) method: Method,
-    /// Appended to the base URL; already percent-encoded.
+    /// Appended to the base URL. Already percent-encoded.
     pub(super) path: String,
     /// Names and values, already percent-encoded.
     pub(super) query: Vec<(String, String)>,
@@ -57,7 +57,7 @@ pub(super) struct ApiRequest {
     pub(super) body: Option<RequestBody>,
     /// Alternatives, each a list of security schemes that are needed together. Empty: no credential is needed.
     pub(super) security: Vec<Vec<String>>,
-    /// Whether it is idempotent and may be retried if the API did not accept it.
+    /// Set if the request is idempotent and may be retried if the API did not accept it.
     pub(super) safe: bool,
 }
 
@@ -97,7 +97,7 @@ pub(super) enum SecurityScheme {
     Basic,
     Bearer,
     /// A token that is fetched with client ID and secret, given as [`mux_settings::SourceCredential::Basic`], or any
-    /// token, given as text.
+    /// token, given as a string.
     ClientCredentials {
         token_url: String,
         scopes: Vec<String>,

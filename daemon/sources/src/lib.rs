@@ -1,26 +1,26 @@
 //! OpenAPI and GraphQL APIs as sources of tools. To the crates above, a source is a server that runs in this process.
 //!
 //! The crate uses `mux-settings`, `mux-http`, `mux-schema`, `mux-typegen` and the crates for callers, secrets,
-//! telemetry, text, files and processes. It knows nothing of sessions, the catalog or policy: `mux-upstream`'s
-//! `link/in_process` serves a source as an MCP server, so that catalog, types, pins, policy and states are those of
+//! telemetry, text, files and processes. The crate knows nothing of sessions, the catalog or policy: `mux-upstream`'s
+//! `link/in_process` serves a source as an MCP server, so catalog, types, pins, policy and states are the same as for
 //! servers.
 //!
 //! # From a description to calls
 //!
-//! - `description` is where descriptions come from: a watched file, or a URL (`description_fetcher`) whose responses
-//!   are cached (`description_cache`), both decoded by `description_bytes`. A cached description is used at once,
+//! - `description` has the locations of descriptions: a watched file, or a URL (`description_fetcher`) whose responses
+//!   are cached (`description_cache`), both decoded by `description_bytes`. A cached description is used immediately,
 //!   whatever its age, and refreshed in the background.
 //! - `live_source` is an open source and the description that it follows. A new description replaces the old one only
-//!   if all of it was read. `source_config` is the configuration of a source, `call_progress` the progress and the time
-//!   limits of a call in flight. `tool_pages` holds a long list of functions.
-//! - `first_seen_origins` records where each source was called, and its tokens fetched, when its description was first
-//!   read.
+//!   if all of it was read. `source_config` is the configuration of a source, and `call_progress` the progress and the
+//!   time limits of a call in flight. `tool_pages` holds a long list of functions.
+//! - `first_seen_origins` records the origins at which each source was called, and its tokens fetched, when its
+//!   description was first read.
 //! - `openapi` makes a function of each operation. `openapi_document` parses the text, with `repeated_keys` and
-//!   `foreign_formats`, and resolves references; `openapi_description` reads all operations, `operation` one of them.
-//!   `function_names`, `parameters`, `operation_body` with `media_types`, `operation_responses`, `paging_detection`,
-//!   `security_requirements` and `server_address` each read a part of it. `schema_dialect`, `schema_keywords`,
-//!   `object_members`, `schema_closure` and `schema_walk` translate schemas to JSON Schema. `parameter_style` and
-//!   `operation_request` build the request.
+//!   `foreign_formats`, and resolves references; `openapi_description` reads all operations, and `operation` a single
+//!   one. `function_names`, `parameters`, `operation_body` with `media_types`, `operation_responses`,
+//!   `paging_detection`, `security_requirements` and `server_address` each read a part of it. `schema_dialect`,
+//!   `schema_keywords`, `object_members`, `schema_closure` and `schema_walk` translate schemas to JSON Schema.
+//!   `parameter_style` and `operation_request` build the request.
 //! - `graphql` makes a function of each field of the root types. The schema comes from introspection
 //!   (`introspection_fetcher`, `introspection`) or from SDL (`sdl`) and becomes a `schema_model`. `tool_list` makes
 //!   tools of it, with `argument_schema`, `default_selection`, `result_schema`, `scalar_types` and `description_text`.
@@ -43,7 +43,7 @@
 //! - A request is sent again only if it did not leave the daemon, or if the API says that it was not accepted. Time
 //!   spent waiting for `source_rate_limiter` does not count against the call.
 //! - No credential is in a result, an error or the log. Credentials go, and functions are called, only where the entry
-//!   or the first description says (`allowed_origins`). Origins that a later description names are not added.
+//!   or the first description says (`allowed_origins`). A later description adds no origin.
 //! - `mux_http::address_policy` keeps a description out of networks other than its own, judged by the addresses to
 //!   which names resolve at the time of the call.
 
@@ -100,7 +100,7 @@ pub struct Sources {
     client: HttpClientFactory,
     /// The origins that each description named when it was first read.
     addresses: Arc<FirstSeenOrigins>,
-    /// The latest source of each name.
+    /// The latest source with each name.
     standing: Mutex<HashMap<String, Arc<LiveSource>>>,
 }
 
@@ -138,18 +138,18 @@ impl Sources {
         Ok(source)
     }
 
-    /// Refreshes the description now; `None` if the source is not open.
+    /// Refreshes the description now. `None` if the source is not open.
     pub async fn refresh(&self, name: &str) -> Option<Result<RefreshReport, String>> {
         let standing = self.find_open(name)?;
         Some(standing.refresh().await)
     }
 
-    /// The source as its description is now; `None` if it is not open.
+    /// The source with its current description. `None` if the source is not open.
     pub fn current(&self, name: &str) -> Option<Arc<dyn Source>> {
         self.find_open(name).map(|standing| standing.current())
     }
 
-    /// The status of the description of an open source, or of the cached one.
+    /// The status of an open source's description, or of the cached description.
     pub fn description_status_of(
         &self,
         name: &str,
@@ -177,7 +177,7 @@ impl Sources {
     }
 }
 
-/// A description that was read: the functions that it offers, and how each is called.
+/// A description that was read: its functions, and the way to call each.
 pub trait Source: Send + Sync + fmt::Debug {
     /// The name and the version that the API gives itself.
     fn identity(&self) -> (String, String);
@@ -198,8 +198,8 @@ pub trait Source: Send + Sync + fmt::Debug {
         SourceReport::default()
     }
 
-    /// Reports to `judge` the other functions whose work a call does. Its time depends on the arguments, within limits,
-    /// so it must not run on the runtime's threads.
+    /// Reports to `judge` the other functions whose work a call does. The time that this takes depends on the
+    /// arguments, within limits, so it must not run on the runtime's threads.
     fn equivalent_fields(
         &self,
         _tool: &str,
@@ -209,7 +209,7 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(CallEffects::default())
     }
 
-    /// The members of object arguments that are sent like separate arguments, as the arguments that they become. Members
+    /// The members of object arguments that are sent like separate arguments, in the form of those arguments. Members
     /// that a server may read as one name are in different objects.
     fn members_as_arguments(
         &self,
@@ -233,7 +233,7 @@ pub trait Source: Send + Sync + fmt::Debug {
 pub struct SourceReport {
     /// Problems, such as skipped operations and credentials that match no security scheme.
     pub notes: Vec<SourceNote>,
-    /// The security schemes that functions need and that have no credential.
+    /// The security schemes that functions need but that have no credential.
     pub missing: Vec<String>,
     /// Functions that cannot be called because their origin is not allowed.
     pub forbidden: BTreeSet<String>,
@@ -273,7 +273,7 @@ impl fmt::Display for SourceNote {
     }
 }
 
-/// Why a call has no result.
+/// The reason a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallFailure {
     /// Nothing happened: the request could not be sent, or the API did not accept it.

@@ -1,11 +1,11 @@
 //! An open source, and the description that it follows.
 //!
-//! A cached description is used at once, whatever its age, and refreshed in the background: only the first start waits
-//! for the network. When the description changes, the receivers of the source get a new one; calls in flight finish
-//! with the one they started with.
+//! A cached description is used immediately, whatever its age, and refreshed in the background: only the first start
+//! waits for the network. When the description changes, the receivers of the source get a new source. Calls in flight
+//! finish with the source with which they started.
 //!
-//! Invariant: a source is replaced only by one whose description was read completely. The state of the entry survives:
-//! its rate limiter, its tokens, its request count.
+//! Invariant: a source is replaced only by a source whose description was read completely. The state of the entry
+//! survives: its rate limiter, its tokens, its request count.
 
 use std::{
     collections::BTreeMap,
@@ -47,31 +47,32 @@ pub(super) struct LiveSource {
     looking: Semaphore,
 }
 
-/// What is known of the description in use. Guarded by `LiveSource::seen`.
+/// The state of the description in use, which `LiveSource::seen` guards.
 #[derive(Clone, Debug)]
 struct DescriptionState {
     text: blake3::Hash,
     version: HttpValidators,
     fetched: SystemTime,
-    /// Why a newer description is not used.
+    /// The reason a newer description is not used.
     problem: Option<String>,
     functions: usize,
-    /// Whether it came from a private network. `None`: not known, so it is fetched again at once.
+    /// Set if the description came from a private network. `None` means unknown: the description is then fetched again
+    /// immediately.
     private: Option<bool>,
 }
 
-/// What is known of a source's description.
+/// The state of a source's description.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptionStatus {
-    /// When the description was last known to be current; `None` for a file, which is watched.
+    /// The time when the description was last known to be current. `None` for a file, which is watched.
     pub fetched: Option<SystemTime>,
-    /// Why a newer description is not used.
+    /// The reason a newer description is not used.
     pub problem: Option<String>,
     /// The report of an open source.
     pub facts: SourceReport,
 }
 
-/// What a refresh of the description has changed.
+/// The changes by a refresh of the description.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RefreshReport {
     pub functions: usize,
@@ -113,7 +114,7 @@ impl RefreshReport {
         }
     }
 
-    /// Adds the origins and notes that are new.
+    /// Adds the new origins and notes.
     fn with_facts(self, before: &SourceReport, after: SourceReport) -> Self {
         let notes = after.notes.into_iter();
         Self {
@@ -141,7 +142,7 @@ fn digests_by_name(source: &dyn Source) -> ToolDigests {
 
 impl LiveSource {
     /// Waits for the network only if nothing is cached. The timeout does not stop a description that is being read, so
-    /// reading has limits of its own.
+    /// reading has its own limits.
     pub(super) async fn open(
         making: SourceConfig,
         shelf: Arc<DescriptionCache>,
@@ -171,7 +172,7 @@ impl LiveSource {
                     blocking(move || Ok(shelf.read(&of, &address))).await?
                 };
                 let known = match kept {
-                    // It may have been cached by another version of muxd.
+                    // The description may have been cached by another version of muxd.
                     Some(mut kept) => of_kept(&making, &origin, &mut kept).await.ok(),
                     None => None,
                 };
@@ -214,7 +215,7 @@ impl LiveSource {
         }
     }
 
-    /// Whether the source has receivers.
+    /// True if the source has receivers.
     pub(super) fn is_open(&self) -> bool {
         self.current.receiver_count() > 0
     }
@@ -232,7 +233,7 @@ impl LiveSource {
         }
     }
 
-    /// Refreshes the description now. On an error everything stays as it was.
+    /// Refreshes the description now. On an error nothing changes.
     pub(super) async fn refresh(&self) -> Result<RefreshReport, String> {
         // Never closed, so this cannot fail.
         let _looking = self.looking.acquire().await;
@@ -274,7 +275,7 @@ impl LiveSource {
                 (text, HttpValidators::default(), None)
             }
             DescriptionOrigin::Far(far) => {
-                // If it is not known where the text came from, the whole text has to come again.
+                // If the text's origin is not known, the whole text must be fetched again.
                 let known = before.private.map(|_| &before.version);
                 match far.fetch.fetch(known).await? {
                     FetchOutcome::New {
@@ -312,7 +313,7 @@ impl LiveSource {
         })
         .await?;
         let found = match same {
-            // The same text keeps its class, wherever it came from this time.
+            // The same text keeps its class, regardless of its origin this time.
             true if before.private.is_some() => {
                 kept.private = before.private;
                 let mut seen = self.seen();
@@ -480,7 +481,7 @@ async fn keep(
     drop(blocking(keep).await);
 }
 
-/// Runs work off the runtime's threads: reading a long description takes some hundred milliseconds.
+/// Runs work off the runtime's threads: reading a long description takes a few hundred milliseconds.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {

@@ -3,11 +3,11 @@
 //! `openapi_document` parses the text and resolves references, `object_members` joins objects. `function_names`,
 //! `parameters`, `operation_body` with `media_types`, `operation_responses`, `paging_detection`,
 //! `security_requirements` and `server_address` each read their part of an `operation`. `schema_dialect`,
-//! `schema_keywords`, `schema_walk` and `schema_closure` translate its schemas. `operation_request` makes a request of
-//! arguments, with `parameter_style`. `openapi_description` is the whole description, `left_out` lists
-//! the operations that did not become functions.
+//! `schema_keywords`, `schema_walk` and `schema_closure` translate its schemas. `operation_request` makes a request
+//! from arguments, with `parameter_style`. `openapi_description` is the whole description, and `left_out` lists the
+//! operations that did not become functions.
 //!
-//! Invariant: everything but the call is pure.
+//! Invariant: everything except the call is pure.
 
 mod exploded_members;
 mod foreign_formats;
@@ -61,15 +61,15 @@ use super::{
 };
 use mux_process::malloc_trim;
 
-/// The stack of the thread that reads a description. Without optimizations, 128 levels of YAML need 3 MiB. Only the
-/// pages that were used take memory.
+/// The stack of the thread that reads a description. Without optimizations, 128 levels of YAML need 3 MiB. Only used
+/// pages take memory.
 const READER_STACK_BYTES: usize = 16 << 20;
 
 /// A description that was read, with the API that it describes.
 struct OpenApiSource {
     description: OpenApiDescription,
     api: ApiClient,
-    /// The clients of functions with an address of their own, by that address.
+    /// The clients of functions with their own address, by that address.
     elsewhere: HashMap<String, ApiClient>,
     /// Problems with the origins of functions.
     notes: Vec<SourceNote>,
@@ -113,7 +113,7 @@ pub(super) fn read(
     }))
 }
 
-/// Reads on a thread of its own: it has its own malloc arena, which is returned to the system because nothing stays in
+/// Reads on a separate thread: it has its own malloc arena, which is returned to the system because nothing stays in
 /// it, and a stack for the deepest description.
 fn on_reader_thread<T: Send>(read: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     let started = thread::Builder::new().stack_size(READER_STACK_BYTES);
@@ -125,8 +125,8 @@ fn on_reader_thread<T: Send>(read: impl FnOnce() -> Result<T, String> + Send) ->
     })
 }
 
-/// The origins at which functions may be called and to which credentials may go: those that the entry names, and those
-/// that the description named when it was first read.
+/// The origins at which functions may be called and to which credentials may go: origins that the entry names, and
+/// origins that the description named when it was first read.
 fn trusted_origins(
     making: &SourceConfig,
     description: &OpenApiDescription,
@@ -164,8 +164,8 @@ fn trusted_origins(
 }
 
 impl OpenApiSource {
-    /// Functions that cannot be called or may not send their credentials: notes on both, and the names of the former.
-    /// Not cached: it depends on what is currently known of the description's own address.
+    /// Functions that cannot be called or must not send their credentials: notes on both, and the names of the former.
+    /// Not cached, because the result depends on the current knowledge of the description's own address.
     fn blocked_functions(&self) -> (Vec<SourceNote>, BTreeSet<String>) {
         let mut by_base = HashMap::<Option<&String>, Vec<&String>>::new();
         for (name, operation) in &self.description.operations {

@@ -33,7 +33,7 @@ pub(super) struct SourceConfig {
     reader: DescriptionReader,
 }
 
-/// Makes functions of a description. CPU-bound: it waits for nothing.
+/// Makes functions from a description. CPU-bound: waits for nothing.
 type DescriptionReader = fn(&SourceConfig, &DescriptionDocument) -> Result<Arc<dyn Source>, String>;
 
 impl SourceConfig {
@@ -56,7 +56,7 @@ impl SourceConfig {
         }
     }
 
-    /// Takes over the state of the configuration before it, if both are the same entry. They may offer different
+    /// Takes over the state of the previous configuration, if both are the same entry. The two may offer different
     /// functions.
     pub(super) fn after(self, before: &Self) -> Self {
         let same_functions = mux_settings::SourceDefinition {
@@ -73,7 +73,7 @@ impl SourceConfig {
         }
     }
 
-    /// The key under which the description is cached; `None` if it is not cached.
+    /// The key under which the description is cached. `None` if it is not cached.
     pub(super) fn address(&self) -> Option<String> {
         match &self.settings.description {
             Some(DescriptionLocation::Url(url)) => Some(url.clone()),
@@ -85,7 +85,7 @@ impl SourceConfig {
         }
     }
 
-    /// Where the description comes from.
+    /// The origin of the description.
     pub(super) fn origin(&self) -> Result<DescriptionOrigin, String> {
         match self.settings.kind {
             SourceKind::OpenApi => self.described(),
@@ -116,8 +116,8 @@ impl SourceConfig {
         }
     }
 
-    /// The API at this address, with the entry's credentials, as the description's security schemes say and as far as
-    /// `origins` allows.
+    /// The API at this address, with the entry's credentials, according to the description's security schemes and as
+    /// far as `origins` allows.
     pub(super) fn api(
         &self,
         base: &str,
@@ -132,12 +132,12 @@ impl SourceConfig {
     /// description of this entry came from elsewhere before. Waits for the disk.
     pub(super) fn may_name_private(&self, private: bool) -> bool {
         let (name, written) = (&self.name, &self.settings.written);
-        // A record that cannot be read may say so.
+        // An unreadable file may record such a description.
         let elsewhere = self.addresses.came_from_elsewhere(name, written);
         private && !elsewhere.unwrap_or(true)
     }
 
-    /// Lets the description that is used now name private addresses or not, and returns what applied before.
+    /// Sets whether the current description may name private addresses. Returns the previous setting.
     pub(super) fn let_name_private(&self, private: bool) -> bool {
         let policy = &self.lasting.policy;
         let before = policy.is_seen_private();
@@ -145,8 +145,8 @@ impl SourceConfig {
         before
     }
 
-    /// Records that a description of this entry did not come from a private network: later ones do not count as private
-    /// either. Waits for the disk.
+    /// Records that a description of this entry did not come from a private network: later descriptions do not count as
+    /// private either. Waits for the disk.
     pub(super) fn record_elsewhere(&self) {
         let (name, written) = (&self.name, &self.settings.written);
         // The user wrote the address of an endpoint without a description.
@@ -155,7 +155,7 @@ impl SourceConfig {
         }
     }
 
-    /// What this description named when it was first read.
+    /// The origins that this description named when it was first read.
     pub(super) fn first(&self, named: &DescribedOrigins) -> Result<DescribedOrigins, String> {
         let (name, written) = (&self.name, &self.settings.written);
         self.addresses.first(name, written, named)

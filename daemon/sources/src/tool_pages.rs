@@ -1,6 +1,6 @@
-//! A long list of tools, as compressed pages of JSON.
+//! A long tool list, as compressed pages of JSON.
 //!
-//! As parsed values, ten thousand tools take more memory than all else that reading their description needs.
+//! As parsed values, ten thousand tools take more memory than everything else that reading their description needs.
 //!
 //! Invariant: at most one page is unpacked at a time, unless a caller collects them.
 
@@ -26,7 +26,7 @@ pub(crate) struct ToolPagesWriter {
 }
 
 impl ToolPages {
-    /// The tools of a page, counted from 0. A page that does not exist is empty. A damaged one is empty, too, and logged.
+    /// The tools of a page, counted from 0. A nonexistent page is empty. A damaged page is empty, too, and logged.
     pub(crate) fn page(&self, index: usize) -> Vec<Value> {
         let Some(page) = self.0.get(index) else {
             return Vec::new();
@@ -41,7 +41,7 @@ impl ToolPages {
         self.0.len()
     }
 
-    /// All tools, one page after the other.
+    /// All tools, page by page.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Value> {
         (0..self.0.len()).flat_map(|index| self.page(index))
     }
@@ -63,7 +63,7 @@ fn unpack(page: &GzipText) -> Result<Vec<Value>, String> {
 }
 
 impl ToolPagesWriter {
-    /// Adds a tool, if its JSON text is at most `left` long. Returns the length.
+    /// Adds a tool, if its JSON is at most `left` long. Returns the length.
     pub(crate) fn add(&mut self, tool: &Value, left: usize) -> Option<usize> {
         let text = tool.to_string();
         if text.len() > left {

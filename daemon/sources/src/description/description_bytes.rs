@@ -1,6 +1,6 @@
 //! Decodes the bytes of a description to text: gzip, and the encodings that editors and programs write.
 //!
-//! Invariant: the text is at most as long as the limit for descriptions, whatever it is compressed to.
+//! Invariant: the text is at most as long as the limit for descriptions, regardless of its compressed length.
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
@@ -20,7 +20,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<String, String> {
         return Err("is a ZIP archive: unpack it, and name the description in it".into());
     }
     let found = Encoding::for_bom(&bytes).map(|(encoding, _)| encoding);
-    // Without a byte order mark, every other byte of ASCII tells.
+    // Without a byte order mark, ASCII is recognized by every other byte.
     let found = found.or(match bytes.as_slice() {
         [0, first, ..] if *first != 0 => Some(UTF_16BE),
         [first, 0, ..] if *first != 0 => Some(UTF_16LE),

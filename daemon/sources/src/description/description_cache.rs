@@ -25,9 +25,9 @@ pub(crate) struct DescriptionCache {
 pub(crate) struct CachedDescription {
     pub(crate) text: String,
     pub(crate) version: HttpValidators,
-    /// When it was last known to be current.
+    /// The time when the description was last known to be current.
     pub(crate) fetched: SystemTime,
-    /// Whether the text counts as one from a private network; `None` in files of versions that did not store it.
+    /// Whether the text counts as coming from a private network. `None` in files of versions that did not store this.
     pub(crate) private: Option<bool>,
 }
 
@@ -69,7 +69,7 @@ impl DescriptionCache {
         })
     }
 
-    /// When the description was last known to be current, without reading the text.
+    /// The time when the description was last known to be current. Does not read the text.
     pub(crate) fn fetched(&self, name: &str, address: &str) -> Option<SystemTime> {
         let file = fs::File::open(self.path(name, address)).ok()?;
         let mut head = String::new();
@@ -78,7 +78,7 @@ impl DescriptionCache {
         head.fetched()
     }
 
-    /// Returns once it is on disk. If that fails, the next start has to fetch the description again.
+    /// Returns once the description is on disk. If that fails, the next start has to fetch the description again.
     pub(crate) fn keep(&self, name: &str, address: &str, kept: &CachedDescription) {
         if let Err(error) = self.replace(name, address, kept) {
             let folder = self.folder.display();
@@ -100,7 +100,7 @@ impl DescriptionCache {
         atomic_file::write(&self.path(name, address), &bytes)
     }
 
-    /// The name is a hash, because the address may hold a secret.
+    /// The name is a hash, because the address may contain a secret.
     fn path(&self, name: &str, address: &str) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         hasher

@@ -37,7 +37,7 @@ use mux_settings::SourceDefinition;
 /// The limit for the request and the whole response.
 const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Longer bodies are decoded off the runtime's threads. This is little, since they may be compressed.
+/// Longer bodies are decoded off the runtime's threads. The limit is low because bodies may be compressed.
 const LONG_BYTES: usize = 4 << 10;
 
 pub(crate) struct DescriptionFetcher {
@@ -49,12 +49,13 @@ pub(crate) struct DescriptionFetcher {
     own_host: OwnHostResolver,
 }
 
-/// Resolves host names for a description: its own host as the user's network does, others by the policy.
+/// Resolves host names for a description: the description's own host as the user's network does, other hosts by the
+/// policy.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnHostResolver {
     policy: AddressPolicy,
     host: Arc<str>,
-    /// Whether all addresses of the last lookup of the host are private.
+    /// Set if all addresses of the last lookup of the host are private.
     private: Arc<AtomicBool>,
 }
 
@@ -67,7 +68,7 @@ impl OwnHostResolver {
         }
     }
 
-    /// Whether a redirect may lead there.
+    /// True if a redirect may lead there.
     pub(crate) fn allows(&self, url: &Url) -> bool {
         url.host_str() == Some(&*self.host) || self.policy.check(url).is_ok()
     }
@@ -160,8 +161,8 @@ impl DescriptionFetcher {
         }
     }
 
-    /// Whether the host's name resolves to private addresses and the connection went to one. A proxy in a private
-    /// network does not count, nor do addresses of other lookups.
+    /// True if the host's name resolves to private addresses and the connection went to one of them. A proxy in a
+    /// private network does not count, nor do addresses of other lookups.
     fn is_private(&self, response: &Response) -> bool {
         let from = response.remote_addr();
         let from = from.map(|address| class_of(address.ip()));
@@ -211,7 +212,7 @@ impl DescriptionFetcher {
     }
 }
 
-/// Whether the text is an `entity-tag` of RFC 9110. Another text, such as `*`, may match whatever a server has.
+/// True if the text is an `entity-tag` of RFC 9110. Another string, such as `*`, may match anything that a server has.
 fn is_entity_tag(text: &str) -> bool {
     let opaque = text.strip_prefix("W/").unwrap_or(text);
     let inner = opaque.strip_prefix('"').and_then(|it| it.strip_suffix('"'));

@@ -1,3 +1,3 @@
-//! Random input for where descriptions come from.
+//! Random input for the readers of stored and fetched descriptions.
 
 mod descriptions;

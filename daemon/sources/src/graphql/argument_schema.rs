@@ -1,7 +1,7 @@
 //! The arguments of a field as JSON Schema.
 //!
-//! Invariant: a schema does not take much more than its budget, however large the closure of its input types is: the
-//! types furthest from the field are described by name only.
+//! Invariant: a schema does not take much more than its budget, however large the closure of its input types. The types
+//! furthest from the field are described by name only.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -133,7 +133,7 @@ impl<'a> ArgumentSchemaBuilder<'a> {
                 left -= length;
                 definition
             } else {
-                // Types that only this one needs are not described.
+                // Types that only this type needs are not described.
                 for forgotten in self.open.drain(waiting..) {
                     self.asked.remove(forgotten);
                 }

@@ -1,8 +1,8 @@
 //! A selection that the caller writes: as GraphQL, `{ id author { name } }`, or as an object, `{ id: true, author: {
 //! name: true } }`.
 //!
-//! Both are checked against the schema, names as well as required arguments and members of input objects, so that an
-//! error can suggest what is known. Nothing is sent that the API is certain to refuse for these reasons.
+//! Both are checked against the schema, names as well as required arguments and members of input objects, which lets an
+//! error suggest known names. Nothing is sent that the API would certainly refuse for these reasons.
 //!
 //! Invariant: the query holds one selection of one field, written here from the parsed input. The caller's text is
 //! never copied into it.
@@ -21,7 +21,7 @@ use super::{
 };
 use mux_text::json_length;
 
-/// The limit of a selection: of the caller's text or object, and of the GraphQL made of it.
+/// The limit of a selection: of the caller's text or object, and of the GraphQL made from it.
 pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
 /// The member of an object selection that holds the arguments of a field.
 const ARGUMENTS_KEY: &str = "$args";
@@ -181,7 +181,7 @@ impl<'a> SelectionWriter<'a> {
         }
     }
 
-    /// Writes an object that is the whole selection.
+    /// Writes an object that is the entire selection.
     fn whole(&mut self, ty: &'a str, members: &Map<String, Value>) -> Result<(), String> {
         match json_length::of(members, MAX_SELECTION_BYTES) {
             Some(_) => self.object(ty, members, 0),
@@ -281,7 +281,7 @@ impl<'a> SelectionWriter<'a> {
         }
     }
 
-    /// Fails if a required argument is missing, or a value lacks what its type requires.
+    /// Fails if a required argument is missing, or a value lacks a member that its type requires.
     fn has_arguments(&self, field: &SchemaField, given: &Map<String, Value>) -> Result<(), String> {
         let name = &field.name;
         for argument in &field.arguments {

@@ -4,8 +4,8 @@
 //! omitted if they need arguments, are deprecated, are pages of connections (an API may reject them without a size), or
 //! lead back to an enclosing type or to a root type.
 //!
-//! Invariant: the selection is valid for its schema, however much is omitted, and never empty. It selects no field of a
-//! root type, because each of those is a function of its own.
+//! Invariant: the selection is valid for its schema, however much is omitted, and never empty. No field of a root type
+//! is selected, because each of those is a separate function.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -31,9 +31,9 @@ struct SelectionNode<'a> {
     what: SelectionItem<'a>,
     parent: usize,
     children: Vec<usize>,
-    /// The type whose fields are selected; `None` for a leaf.
+    /// The type whose fields are selected. `None` for a leaf.
     ty: Option<&'a str>,
-    /// Whether there is a leaf in this subtree.
+    /// Set if there is a leaf in this subtree.
     lives: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum SelectionItem<'a> {
     On(&'a str),
 }
 
-/// A type whose fields are still to be selected.
+/// A type whose fields must still be selected.
 struct OpenType<'a> {
     node: usize,
     ty: &'a str,
@@ -160,7 +160,7 @@ impl<'a> DefaultSelection<'a> {
         &self.nodes[node].what
     }
 
-    /// The type whose fields are selected at this node; `None` for a leaf.
+    /// The type whose fields are selected at this node. `None` for a leaf.
     pub(super) fn ty(&self, node: usize) -> Option<&'a str> {
         self.nodes[node].ty
     }
@@ -202,7 +202,7 @@ impl<'a> DefaultSelection<'a> {
 
 struct SelectionBuilder<'a> {
     schema: &'a GraphqlSchema,
-    /// Whether destructive fields are omitted.
+    /// Set if destructive fields are omitted.
     is_harmless: bool,
     depth: u32,
     /// The number of leaves that still fit.
@@ -252,7 +252,7 @@ impl<'a> SelectionBuilder<'a> {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Selects all leaves, or none if they do not fit; on the first level, as many as fit.
+    /// Selects all leaves, or none if they do not fit. On the first level, selects as many as fit.
     fn fields(
         &mut self,
         open: &OpenType<'a>,
@@ -286,7 +286,7 @@ impl<'a> SelectionBuilder<'a> {
         }
         for field in composite {
             let ty = field.ty.name();
-            // An edge is not a level of its own.
+            // An edge does not count as a level.
             let is_edge = field.name == "edges" && self.schema.field(ty, "node").is_some();
             let level = if is_edge { open.level } else { open.level + 1 };
             let is_page = PAGE_ARGUMENTS.iter().any(|name| {
@@ -333,7 +333,7 @@ impl<'a> FieldClashes<'a> {
     }
 }
 
-/// The alias of a field, if it needs one. `None`: the alias is taken, too.
+/// The alias of a field, if it needs one. `None` if the alias is taken, too.
 fn alias(
     field: &SchemaField,
     ty: &str,

@@ -1,6 +1,6 @@
-//! Shortens the descriptions of a schema to the room there is.
+//! Shortens the descriptions of a schema to the available room.
 
-/// The first sentences that fit into `most` bytes; `None` for an empty text or without room.
+/// The first sentences that fit into `most` bytes. `None` for an empty text or without room.
 pub(super) fn brief(text: Option<&str>, most: usize) -> Option<String> {
     let text = text?.trim();
     if text.is_empty() || most == 0 {

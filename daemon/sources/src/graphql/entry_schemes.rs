@@ -1,6 +1,7 @@
-//! Security schemes of a GraphQL API. The schema does not describe any, so the names in the entry's `auth` choose them.
+//! Security schemes of a GraphQL API. The schema does not describe them, so the names in the entry's `auth` choose
+//! them.
 //!
-//! `bearer = "…"` and `basic = { username, password }` are those schemes; any other name is a header.
+//! `bearer = "…"` and `basic = { username, password }` are the schemes of these names. Any other name is a header.
 //!
 //! Invariant: all credentials of the entry are sent with every request.
 

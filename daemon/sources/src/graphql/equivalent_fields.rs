@@ -1,11 +1,12 @@
-//! Finds the fields of root types in a document. Each does what the function of its name does, wherever it is selected.
+//! Finds the fields of root types in a document. Wherever such a field is selected, it has the effect of the function
+//! of its name.
 //!
-//! A schema may return a root type below the root (`{ node { query { a } } }`), so a field is recognized by the type it
-//! is selected on, not by its depth.
+//! A schema may return a root type below the root (`{ node { query { a } } }`), so a field is recognized by the type on
+//! which it is selected, not by its depth.
 //!
 //! Invariant: nothing that a document may run is missed: all of its operations count, whichever is named, and all
-//! fields, also in fragments and with `@skip`. The limits below bound the cost, whatever the document, its variables
-//! and the schema are. Of a variable nothing is copied but arguments that a rule looks at.
+//! fields, also in fragments and with `@skip`. The limits below bound the cost for any document, variables and schema.
+//! Of a variable, only arguments that a rule inspects are copied.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -32,9 +33,10 @@ use mux_text::json_length;
 const MAX_VISITS: usize = 20_000;
 /// The number of root fields that differ in name or arguments.
 const MAX_ROOT_FIELDS: usize = 1_000;
-/// The size of all arguments that rules look at, as JSON.
+/// The size of all arguments that rules inspect, as JSON.
 const MAX_ARGUMENT_BYTES: usize = 4 << 20;
-/// CPU time for the whole document, with that of policy. Not wall time, so that a busy machine refuses no document.
+/// CPU time for the whole document, including policy's. Not wall time, because a busy machine must not refuse a
+/// document.
 const MAX_JUDGING_TIME: Duration = Duration::from_secs(2);
 
 const TYPENAME_META_FIELD: &str = "__typename";
@@ -47,7 +49,7 @@ pub struct EquivalentField<'a, 'd> {
     pub function: &'a str,
     /// The MCP annotations of the function.
     pub annotations: &'a Value,
-    /// Whether another field of the document has a destructive name.
+    /// Set if another field of the document has a destructive name.
     pub may_destroy: bool,
     written: &'d [Node<ast::Argument>],
     defaults: &'a VariableDefaults<'d>,
@@ -60,9 +62,9 @@ pub type FieldJudge<'j> = dyn FnMut(&mut EquivalentField<'_, '_>) -> ControlFlow
 /// Effects of a call besides its equivalent fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CallEffects {
-    /// Why there may be further fields of root types.
+    /// The reason there may be further fields of root types.
     pub undecided: Option<String>,
-    /// Whether the selection of a function call has a field with a destructive name.
+    /// Set if the selection of a function call has a field with a destructive name.
     pub may_destroy: bool,
 }
 
@@ -142,7 +144,7 @@ pub(super) fn thread_cpu_time() -> Duration {
     thread_clock::thread_cpu_time().unwrap_or_default()
 }
 
-/// Where a selection is in the document.
+/// The position of a selection in the document.
 #[derive(Clone, Copy)]
 struct SelectionScope<'d> {
     /// The operation, for the operation's own fields.
@@ -282,7 +284,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
         Ok(())
     }
 
-    /// Walks the fragments that were spread. A loop, not a recursion, because a chain of them may be long.
+    /// Walks the fragments that were spread. A loop, not a recursion, because a chain of fragments may be long.
     fn walk_fragments(&mut self) -> Result<(), DocumentError> {
         while let Some((fragment, root, defaults)) = self.waiting.pop() {
             let parent = self.parent_type(fragment.type_condition.as_str());
@@ -397,7 +399,7 @@ struct VariableValues<'d> {
 #[derive(Clone, Copy)]
 struct MeasuredVariable {
     hash: Hash,
-    /// The length as JSON; `None` if it exceeds [`MAX_ARGUMENT_BYTES`].
+    /// The length as JSON. `None` if it exceeds [`MAX_ARGUMENT_BYTES`].
     bytes: Option<usize>,
 }
 
@@ -434,7 +436,7 @@ impl<'d> VariableValues<'d> {
         }
     }
 
-    /// Hashes a value. Two values with one hash are equal.
+    /// Hashes a value. Two values with the same hash are equal.
     fn hash(
         &mut self,
         value: &'d ast::Value,
@@ -487,7 +489,7 @@ impl<'d> VariableValues<'d> {
         }
     }
 
-    /// The hash and the length of a variable; `None` if it is not given.
+    /// The hash and the length of a variable. `None` if the variable is not given.
     fn measure_variable(&mut self, name: &'d str) -> Option<MeasuredVariable> {
         let value = self.given.get(name)?;
         let measured = self.measured.entry(name).or_insert_with(|| {
@@ -518,7 +520,7 @@ impl<'d> VariableValues<'d> {
         Ok(Value::Object(all))
     }
 
-    /// The value as JSON; `None` for a variable without a value, which omits the argument.
+    /// The value as JSON. `None` for a variable without a value, which omits the argument.
     fn value(
         &mut self,
         value: &'d ast::Value,
@@ -595,7 +597,7 @@ fn hash_text(hasher: &mut Hasher, text: &str) {
     hasher.update(text.as_bytes());
 }
 
-/// A number of any size; as text if it is not a JSON number.
+/// A number of any size, or a string if it is not a JSON number.
 fn json_number(text: &str) -> Value {
     let read = text.parse::<serde_json::Number>().ok();
     read.map_or_else(|| text.into(), Value::Number)

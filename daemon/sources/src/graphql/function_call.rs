@@ -1,7 +1,7 @@
 //! Makes the request of a function call.
 //!
-//! Invariant: argument values are sent as variables, never as text of the query. A query may be retried, a mutation may
-//! not.
+//! Invariant: argument values are sent as variables, never within the query text. A query may be retried, a mutation
+//! may not.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -16,22 +16,22 @@ use super::{
     tool_list::{self, ANY_QUERY_TOOL, OFFERED_OPERATIONS, ToolBudget},
 };
 
-/// The accepted media types. With the first one, a server uses status codes by its own rules.
+/// The accepted media types. With the first type, a server uses status codes by its own rules.
 pub(super) const GRAPHQL_ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
 
-/// The request, and which part of the response is the result.
+/// The request, and the part of the response that is the result.
 #[derive(Debug)]
 pub(super) struct FunctionCall {
     pub(super) request: ApiRequest,
-    /// The field whose value is the result; `None`: the whole response.
+    /// The field whose value is the result. `None` for the whole response.
     pub(super) field: Option<String>,
 }
 
-/// Why no request can be made.
+/// The reason no request can be made.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum FunctionCallError {
     Unknown,
-    /// The arguments are wrong; the text says what to write instead.
+    /// The arguments are wrong. The text says what to write instead.
     Mistake(String),
 }
 
@@ -80,12 +80,12 @@ pub(super) fn document_of(arguments: &Map<String, Value>) -> Result<&str, Docume
     query.ok_or_else(|| DocumentError::Invalid("`query` is missing".into()))
 }
 
-/// The name of the operation that the document is to run.
+/// The name of the operation in the document to run.
 pub(super) fn operation_name(arguments: &Map<String, Value>) -> Option<&str> {
     arguments.get("operationName").and_then(Value::as_str)
 }
 
-/// Reports what a function call reaches besides its own field: nothing with the default selection.
+/// Reports the fields that a function call reaches besides its own: none with the default selection.
 pub(super) fn reached_by_selection(
     schema: &GraphqlSchema,
     tool: &str,
@@ -147,8 +147,8 @@ fn function<'a>(schema: &'a GraphqlSchema, tool: &str) -> Option<(OperationKind,
     Some((operation, fields.find(|field| field.name == name)?))
 }
 
-/// The query of a call: `query user($id: ID!) { user(id: $id) { name } }`. It names only the given arguments, so that a
-/// call still works after the API has removed an optional one.
+/// The query of a call: `query user($id: ID!) { user(id: $id) { name } }`. The query names only the given arguments, so
+/// a call still works after the API has removed an optional argument.
 fn query(
     schema: &GraphqlSchema,
     operation: OperationKind,
@@ -209,7 +209,7 @@ pub(super) fn any(
     })
 }
 
-/// A request to the endpoint. `safe`: it may be retried.
+/// A request to the endpoint. `safe` means that it may be retried.
 pub(super) fn request(body: Value, safe: bool, means: CallOptions<'_>) -> ApiRequest {
     let security = match means.credentials.is_empty() {
         true => Vec::new(),

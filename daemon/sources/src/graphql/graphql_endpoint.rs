@@ -1,6 +1,6 @@
 //! A GraphQL endpoint as a source: the functions of its schema, and their calls.
 //!
-//! Invariant: a GraphQL response counts as a result whatever its status is, unless the status says that the query was
+//! Invariant: a GraphQL response counts as a result regardless of its status, unless the status says that the query was
 //! not processed: unauthorized, rate limited, or a server error.
 
 use std::{
@@ -43,13 +43,13 @@ pub(super) struct GraphqlEndpoint {
     /// The names of the entry's credentials, all of which are sent.
     credentials: Vec<String>,
     notes: Vec<String>,
-    /// Built together with `room`; the first [`Source::tools`] takes them.
+    /// Built together with `room`. The first [`Source::tools`] takes them.
     tools: Mutex<Option<Vec<Value>>>,
     functions: usize,
     judged: JudgedDocuments,
 }
 
-/// The effects of documents that policy has just checked, so that a call does not parse its document twice.
+/// The effects of documents that policy has just checked, which saves a call from parsing its document twice.
 #[derive(Debug, Default)]
 struct JudgedDocuments(Mutex<VecDeque<(blake3::Hash, DocumentEffect)>>);
 
@@ -258,7 +258,7 @@ impl Source for GraphqlEndpoint {
     }
 }
 
-/// Whether the endpoint processed the query. A gateway may send an error status with JSON that looks like a response.
+/// True if the endpoint processed the query. A gateway may send an error status with JSON that looks like a response.
 pub(super) fn was_looked_at(reply: &ApiResponse) -> bool {
     let refuses = matches!(
         reply.status,

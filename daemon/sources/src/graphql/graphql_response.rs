@@ -1,9 +1,9 @@
 //! A GraphQL response as the result of a call.
 //!
-//! The result of a function is the value of its field. With errors the call fails, even if there is partial data, so
-//! that a program does not take it for the whole; the details hold both.
+//! The result of a function is the value of its field. With errors the call fails even if there is partial data,
+//! because a program must not take it for the whole. The details contain both.
 //!
-//! Invariant: a body that is a GraphQL response counts as one, whatever its status is.
+//! Invariant: a body that is a GraphQL response counts as one regardless of its status.
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn read(body: &[u8]) -> Option<Map<String, Value>> {
     (has_errors || has_data).then_some(body)
 }
 
-/// An MCP `CallToolResult` with the value of `field`; `None`: with the whole response.
+/// An MCP `CallToolResult` with the value of `field`, or with the whole response if `None`.
 pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status: u16) -> Value {
     let data = answer.shift_remove("data").unwrap_or(Value::Null);
     let Some(field) = field else {

@@ -1,7 +1,7 @@
 //! The introspection query, and its result as a schema.
 //!
-//! Invariant: each generation of servers gets a query that it understands, newest first. A name in the result is used
-//! only if it is a valid GraphQL name.
+//! Invariant: each server generation gets a query that it understands, newest first. A name in the result is used only
+//! if it is a valid GraphQL name.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use super::{
     value_literal,
 };
 
-/// What servers of each generation can report, newest first.
+/// The capabilities of each server generation, newest first.
 const SERVER_GENERATIONS: &[ServerGeneration] = &[
     ServerGeneration {
         one_of: true,
@@ -37,7 +37,7 @@ const MAX_TYPE_WRAPPERS: usize = 9;
 
 struct ServerGeneration {
     one_of: bool,
-    /// Whether arguments and input fields may be deprecated.
+    /// Set if arguments and input fields may be deprecated.
     old_arguments: bool,
 }
 
@@ -173,7 +173,7 @@ impl From<IntrospectedSchema> for GraphqlSchema {
         };
         schema.roots = schema.find_roots(|root, interface| match possible.get(interface) {
             Some(types) => types.contains(root),
-            // The result does not say, so the fields decide.
+            // The result does not tell, so the fields decide.
             None => schema.has_fields_of(root, interface),
         });
         schema
@@ -204,7 +204,7 @@ impl From<IntrospectedType> for SchemaType {
                     one_of: introspected.is_one_of == Some(true),
                 }
             }
-            // A kind that GraphQL does not have yet is an unknown scalar.
+            // A kind that GraphQL does not yet have is an unknown scalar.
             _ => TypeShape::Scalar,
         };
         Self {
@@ -272,7 +272,7 @@ impl From<IntrospectedTypeRef> for TypeRef {
                 inner => TypeRef::Required(Box::new(inner)),
             },
             ("LIST", Some(inner)) => TypeRef::List(Box::new(Self::from(*inner))),
-            // A type that is wrapped more deeply than the query asks has no name, and is unknown.
+            // A type that is wrapped more deeply than the query asks for has no name and is unknown.
             _ => TypeRef::Named(introspected.name.unwrap_or_default()),
         }
     }

@@ -23,7 +23,7 @@ use crate::{
 
 /// The limit for one introspection query.
 const INTROSPECTION_TIMEOUT: Duration = Duration::from_secs(60);
-/// What to write if an endpoint does not allow introspection.
+/// The remedy if an endpoint does not allow introspection.
 const SCHEMA_REMEDY: &str = "write `schema = \"schema.graphql\"` next to `graphql`: a file or a URL with SDL, or with \
                        the result of an introspection query";
 
@@ -80,7 +80,7 @@ impl IntrospectionFetcher {
     }
 
     async fn reply(&self, query: String) -> Result<ApiResponse, String> {
-        // A budget for functions, of which there are none yet.
+        // The budget is for functions, of which there are none yet.
         let room = ToolBudget::default();
         let means = CallOptions {
             depth: 1,

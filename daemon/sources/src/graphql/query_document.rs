@@ -19,10 +19,10 @@ pub(super) const MAX_OPERATIONS: usize = 100;
 /// The nesting of selections and of values.
 pub(super) const MAX_NESTING: usize = 128;
 
-/// Why a document was not checked completely, and is not sent.
+/// The reason a document was not checked completely, and is not sent.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DocumentError {
-    /// The document is wrong; the text says what to write instead.
+    /// The document is wrong. The text says what to write instead.
     #[error("{0}")]
     Invalid(String),
     /// The document exceeds a limit.
@@ -31,7 +31,7 @@ pub enum DocumentError {
         what: &'static str,
         name: &'static str,
         value: String,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The judge stopped the check.
@@ -56,7 +56,7 @@ impl DocumentError {
 #[derive(Debug)]
 pub(super) struct QueryDocument {
     ast: ast::Document,
-    /// Whether a field of it has a destructive name.
+    /// Set if one of its fields has a destructive name.
     pub(super) destroys: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct QueryDocument {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum DocumentEffect {
     Reads,
-    /// It changes something, or may.
+    /// Changes something, or may.
     Changes,
     Subscribes,
 }
@@ -161,7 +161,7 @@ struct DocumentChecker {
 }
 
 impl DocumentChecker {
-    /// Returns whether a field has a destructive name.
+    /// Returns true if a field has a destructive name.
     fn document(&mut self, document: &ast::Document) -> Result<bool, DocumentError> {
         let (mut fragments, mut operations) = (HashSet::new(), HashSet::new());
         for definition in &document.definitions {

@@ -1,7 +1,7 @@
 //! The result of a selection as JSON Schema.
 //!
-//! Invariant: the result promises no more than the GraphQL schema does. What may be null says so, and what is not
-//! selected is missing.
+//! Invariant: the result promises no more than the GraphQL schema does. Nullable fields are marked, and unselected
+//! fields are missing.
 
 use serde_json::{Map, Value, json};
 
@@ -16,12 +16,12 @@ use super::{
 
 /// An enum with more values is a plain string.
 const MAX_RESULT_ENUM_VALUES: usize = 60;
-/// The keyword next to `anyOf` that names the argument without which the first alternative applies. `mux-typegen` reads
-/// it.
+/// The keyword next to `anyOf` that names an argument: without this argument, the first alternative applies.
+/// `mux-typegen` reads it.
 const UNLESS_KEYWORD: &str = mux_typegen::UNLESS_KEYWORD;
 
 /// The output schema of a function, with enums in `$defs`. If the function takes a selection, the result may be
-/// anything, and only the first alternative describes the result without one.
+/// anything, and only the first alternative describes the result without a selection.
 pub(super) fn schema(
     schema: &GraphqlSchema,
     field: &SchemaField,

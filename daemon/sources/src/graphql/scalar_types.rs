@@ -1,11 +1,11 @@
 //! The JSON types of scalars.
 //!
-//! Invariant: a custom scalar counts as text or a number only if its name means that in every API; otherwise its type
-//! is unknown.
+//! Invariant: a custom scalar counts as a string or a number only if its name means that in every API. Otherwise its
+//! type is unknown.
 
 use serde_json::{Value, json};
 
-/// Custom scalars that are text in every API.
+/// Custom scalars that are strings in every API.
 const TEXT_SCALARS: &[&str] = &[
     "Base64",
     "Base64String",
@@ -44,7 +44,7 @@ const TEXT_SCALARS: &[&str] = &[
     "X509Certificate",
 ];
 
-/// Custom scalars that are text with a `format` of JSON Schema.
+/// Custom scalars that are strings with a JSON Schema `format`.
 const FORMATTED_SCALARS: &[(&str, &str)] = &[
     ("Date", "date"),
     ("DateTime", "date-time"),
@@ -83,7 +83,7 @@ const NUMBER_SCALARS: &[&str] = &[
     "UnsignedFloat",
 ];
 
-/// Numbers that may exceed those of JSON; some servers send them as text.
+/// Numbers that may exceed JSON's. Some servers send them as strings.
 const LARGE_NUMBER_SCALARS: &[&str] = &[
     "BigDecimal",
     "BigInt",
@@ -96,7 +96,7 @@ const LARGE_NUMBER_SCALARS: &[&str] = &[
     "UInt64",
 ];
 
-/// Whether a value is an argument or a result.
+/// The direction of a value: an argument or a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ValueDirection {
     In,
@@ -108,7 +108,7 @@ pub(super) fn schema(name: &str, way: ValueDirection) -> Value {
     let format = FORMATTED_SCALARS.iter().find(|(scalar, _)| *scalar == name);
     match name {
         "String" => json!({ "type": "string" }),
-        // An integer is accepted as an ID argument; in a result an ID is always text.
+        // An integer is accepted as an ID argument. In a result an ID is always a string.
         "ID" if way == ValueDirection::In => json!({ "type": ["string", "integer"] }),
         "ID" => json!({ "type": "string" }),
         "Int" => json!({ "type": "integer" }),

@@ -1,7 +1,7 @@
-//! A GraphQL schema, as far as functions need it. It is the same from SDL and from introspection.
+//! A GraphQL schema, as far as functions need it. The model is the same from SDL and from introspection.
 //!
-//! Invariant: after [`GraphqlSchema::settle`] every name in it is a valid GraphQL name, which can be written into a
-//! query, and every type that it mentions is defined or built in.
+//! Invariant: after [`GraphqlSchema::settle`] every name in the schema is a valid GraphQL name, which can be written
+//! into a query, and every type that it mentions is defined or built in.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The scalars that no schema defines.
 const BUILT_IN_SCALARS: &[&str] = &["Int", "Float", "String", "Boolean", "ID"];
 
-/// The number of lists around a type; a type with more is unknown.
+/// The number of lists around a type. A type with more is unknown.
 const MAX_LIST_DEPTH: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,7 +64,7 @@ pub(super) struct SchemaField {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<SchemaArgument>,
     pub(super) ty: TypeRef,
-    /// The reason, if it is deprecated.
+    /// The reason for deprecation, if it is deprecated.
     pub(super) deprecated: Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub(super) enum TypeRef {
 impl OperationKind {
     pub(super) const ALL: [Self; 3] = [Self::Query, Self::Mutation, Self::Subscription];
 
-    /// The keyword in documents, and the prefix in the names of functions.
+    /// The keyword in documents, and the prefix in function names.
     pub(super) fn word(self) -> &'static str {
         self.into()
     }
@@ -123,8 +123,7 @@ impl GraphqlSchema {
         all.any(|operation| self.root(operation) == Some(ty))
     }
 
-    /// Computes [`GraphqlSchema::roots`]. `implements(root, interface)` says whether a root type implements an
-    /// interface.
+    /// Computes [`GraphqlSchema::roots`]. `implements(root, interface)` tells if a root type implements an interface.
     pub(super) fn find_roots(
         &self,
         implements: impl Fn(&str, &str) -> bool,
@@ -147,7 +146,7 @@ impl GraphqlSchema {
         roots
     }
 
-    /// Whether a type has every field of an interface.
+    /// True if a type has every field of an interface.
     pub(super) fn has_fields_of(&self, ty: &str, interface: &str) -> bool {
         let mut fields = self.fields(interface).unwrap_or_default().iter();
         fields.all(|field| self.field(ty, &field.name).is_some())
@@ -169,7 +168,7 @@ impl GraphqlSchema {
         self.fields(ty)?.iter().find(|field| field.name == name)
     }
 
-    /// Whether a field of this type needs a selection.
+    /// True if a field of this type needs a selection.
     pub(super) fn is_composite(&self, name: &str) -> bool {
         matches!(
             self.shape(name),
@@ -177,8 +176,8 @@ impl GraphqlSchema {
         )
     }
 
-    /// Removes what cannot be called: invalid and reserved names, and anything of an undefined type. Returns the number
-    /// of removed items.
+    /// Removes items that cannot be called: invalid and reserved names, and anything of an undefined type. Returns the
+    /// number of removed items.
     pub(super) fn settle(&mut self) -> usize {
         let before = self.types.len();
         self.types.retain(|name, _| is_name(name));
@@ -234,7 +233,7 @@ impl GraphqlSchema {
 }
 
 impl SchemaField {
-    /// Whether it has required arguments.
+    /// True if it has required arguments.
     pub(super) fn needs_arguments(&self) -> bool {
         self.arguments.iter().any(SchemaArgument::is_required)
     }
@@ -247,7 +246,7 @@ impl SchemaArgument {
 }
 
 impl TypeRef {
-    /// Whether it has more nested lists than [`MAX_LIST_DEPTH`].
+    /// True if it has more nested lists than [`MAX_LIST_DEPTH`].
     pub(super) fn is_deep(&self) -> bool {
         let (mut ty, mut lists) = (self, 0);
         loop {
@@ -286,7 +285,7 @@ pub(super) fn is_built_in(name: &str) -> bool {
     BUILT_IN_SCALARS.contains(&name)
 }
 
-/// Whether GraphQL allows an API to use this name. Two leading underscores are reserved.
+/// True if GraphQL allows an API to use this name. Two leading underscores are reserved.
 pub(super) fn is_name(text: &str) -> bool {
     let mut letters = text.bytes();
     letters

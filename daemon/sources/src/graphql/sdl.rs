@@ -1,6 +1,6 @@
 //! Parses a schema in GraphQL's schema definition language.
 //!
-//! Invariant: an error names the line and the column. Directives have no effect here, so mistakes in them are ignored.
+//! Invariant: an error names the line and the column. Directives have no effect here, so errors in them are ignored.
 
 use std::collections::HashSet;
 
@@ -22,13 +22,13 @@ use super::{
 
 /// The nesting of lists and values.
 const MAX_SDL_NESTING: usize = 200;
-/// The number of tokens; GitHub's schema has a quarter of a million.
+/// The number of tokens. GitHub's schema has a quarter of a million.
 const MAX_SDL_TOKENS: usize = 5_000_000;
-/// The number of mistakes in an error message.
+/// The number of schema errors in an error message.
 const MAX_REPORTED_MISTAKES: usize = 3;
 
-/// Mistakes in schemas that servers use in practice: directives that a server adds by itself, and names with two
-/// underscores, which are left out.
+/// Schema errors that occur in practice: directives that a server adds by itself, and names with two underscores, which
+/// are left out.
 const HARMLESS_DIAGNOSTICS: &[&str] = &[
     "UndefinedDirective",
     "UndefinedArgument",
@@ -49,10 +49,10 @@ const HARMLESS_DIAGNOSTICS: &[&str] = &[
     "ExtraRequiredImplementationFieldArgument",
 ];
 
-/// Parts of the messages of harmless mistakes that have no name of their own.
+/// Parts of the messages of harmless errors without a diagnostic name.
 const DUPLICATE_MESSAGES: &[&str] = &["duplicate definitions for the `", "` more than once"];
 
-/// Parses a schema. `place` is its name in error messages.
+/// Parses a schema. `place` is the schema's name in error messages.
 pub(super) fn read(text: &str, place: &str) -> Result<GraphqlSchema, String> {
     let mut builder = Parsed::builder()
         .adopt_orphan_extensions()
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str, place: &str) -> Result<GraphqlSchema, String> {
         .parse_into_schema_builder(text, place, &mut builder);
     let parsed = match builder.build() {
         Ok(parsed) => parsed,
-        // Duplicates count once: published schemas have some.
+        // Duplicates count once, because published schemas have some.
         Err(error) => match report_mistakes(&error.errors, place, &[]) {
             Some(mistakes) => return Err(mistakes),
             None => error.partial,
@@ -79,7 +79,7 @@ pub(super) fn read(text: &str, place: &str) -> Result<GraphqlSchema, String> {
     Ok(build_model(&parsed))
 }
 
-/// Describes the first few mistakes; `None` if all are harmless.
+/// Describes the first few errors. `None` if all are harmless.
 fn report_mistakes(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> Option<String> {
     let is_twice = |text: &str| DUPLICATE_MESSAGES.iter().any(|part| text.contains(part));
     let harmful: Vec<String> = errors
@@ -127,7 +127,7 @@ fn build_model(parsed: &Parsed) -> GraphqlSchema {
     schema
 }
 
-/// Whether a type implements an interface, directly or through another interface.
+/// True if a type implements an interface, directly or through another interface.
 fn implements(parsed: &Parsed, ty: &str, interface: &str) -> bool {
     let (mut open, mut seen) = (vec![ty], HashSet::new());
     while let Some(ty) = open.pop() {

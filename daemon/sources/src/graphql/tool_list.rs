@@ -1,4 +1,4 @@
-//! The tools of a schema: one for each field of the root types, and one that takes any document.
+//! The tools of a schema: one tool for each field of the root types, and a tool that takes any document.
 //!
 //! Invariant: the same schema gives the same tools, and the list is within the limits for tool lists.
 
@@ -14,14 +14,14 @@ use super::{
 
 /// The function that takes any document.
 pub(super) const ANY_QUERY_TOOL: &str = "graphql";
-/// The size of all tools together as JSON text, within what is read of a tool list.
+/// The total size of all tools as JSON, within the size limit for tool lists.
 const MAX_TOOL_LIST_BYTES: usize = 6 << 20;
-/// The number of tools, within what is read of a tool list.
+/// The number of tools, within the limit for tool lists.
 const MAX_LISTED_TOOLS: usize = 9_000;
 /// The length of the selection that a description shows.
 const MAX_SHOWN_SELECTION_BYTES: usize = 700;
 
-/// How much of the schema a tool carries. A schema that is too large for one budget gets the next smaller one.
+/// The amount of schema that a tool carries. A schema that is too large for one budget gets the next smaller budget.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ToolBudget {
     /// Bytes for the types of arguments.
@@ -70,7 +70,7 @@ pub(super) struct GeneratedTools {
     pub(super) tools: Vec<Value>,
     /// The budget of each tool.
     pub(super) room: ToolBudget,
-    /// Whether every field has a tool.
+    /// Set if every field has a tool.
     pub(super) complete: bool,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn all(schema: &GraphqlSchema, depth: u32) -> GeneratedTools {
     made
 }
 
-/// As many tools as fit into the list. The one that takes any document comes first.
+/// As many tools as fit into the list. The tool that takes any document comes first.
 fn in_room(schema: &GraphqlSchema, depth: u32, room: ToolBudget) -> GeneratedTools {
     let mut made = GeneratedTools {
         tools: vec![any(schema)],
@@ -149,10 +149,10 @@ fn cut(mut text: String, most: usize) -> String {
     text
 }
 
-/// The selection of a function without `$select`; `None` for a leaf.
+/// The selection of a function without `$select`. `None` for a leaf.
 ///
-/// A mutation without arguments may be a group of others (`mutation { user { purge } }`), where selecting a field
-/// executes it.
+/// A mutation without arguments may be a group of other mutations (`mutation { user { purge } }`), where selecting a
+/// field executes it.
 pub(super) fn default<'a>(
     schema: &'a GraphqlSchema,
     operation: OperationKind,
@@ -250,7 +250,7 @@ const DESTRUCTIVE_WORDS: &[&str] = &[
     "wipe",
 ];
 
-/// Whether a field has a destructive name.
+/// True if a field has a destructive name.
 pub(super) fn destroys(name: &str) -> bool {
     let mut words = String::new();
     let mut before = '_';

@@ -1,6 +1,6 @@
 //! Converts values between JSON and GraphQL literals, and checks the members of input objects.
 //!
-//! Invariant: what is written here is one value, whatever its strings contain.
+//! Invariant: the output is a single value, whatever its strings contain.
 
 use apollo_compiler::{ast, parser::Parser};
 use serde_json::{Map, Number, Value};
@@ -13,7 +13,7 @@ pub(super) const MAX_LITERAL_NESTING: usize = 64;
 /// The number of names that an error lists.
 const MAX_SUGGESTED_NAMES: usize = 12;
 
-/// A default value as JSON. It has no variables.
+/// A default value as JSON. Default values have no variables.
 pub(super) fn json(value: &ast::Value) -> Value {
     match value {
         ast::Value::Null | ast::Value::Variable(_) => Value::Null,
@@ -35,7 +35,7 @@ fn number_of(text: &str) -> Value {
     number.map_or(Value::Null, Value::Number)
 }
 
-/// A default value in an introspection result, where it is text.
+/// A default value in an introspection result, where it is a string.
 pub(super) fn of_text(text: &str) -> Option<Value> {
     let query = format!("{{ field(argument: {text}) }}");
     let parsed = Parser::new()
@@ -54,7 +54,7 @@ pub(super) fn of_text(text: &str) -> Option<Value> {
         .map(|argument| json(&argument.value))
 }
 
-/// Writes JSON as a value of this type, with enum values unquoted. `None`: the value cannot be written.
+/// Writes JSON as a value of this type, with enum values unquoted. `None` if the value cannot be written.
 pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Option<String> {
     let ty = match ty {
         TypeRef::Required(inner) => inner,
@@ -85,8 +85,8 @@ pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Op
     }
 }
 
-/// The reason why a value does not fit its type: null, or a missing or unknown member of an input object. `path` names
-/// the value in the reason. The API checks scalars.
+/// The reason a value does not fit its type: null, or a missing or unknown member of an input object. `path` names the
+/// value in the reason. The API checks scalars.
 pub(super) fn misfit(
     schema: &GraphqlSchema,
     path: &str,

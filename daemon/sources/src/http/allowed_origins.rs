@@ -1,10 +1,10 @@
 //! The origins at which functions may be called, and to which an entry's credentials may go: its headers, its `auth`,
 //! and tokens fetched with them.
 //!
-//! A description names these origins, and its author may name others later. So credentials go only to origins that the
-//! entry names, or that the description named when it was first read.
+//! A description names these origins, and its author may name other origins later. So credentials go only to origins
+//! that the entry names, or that the description named when it was first read.
 //!
-//! Invariant: a later description adds nothing to this.
+//! Invariant: a later description adds no origin.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::CallFailure;
 use mux_http::address_policy::{AddressClass, AddressRefusal};
 use mux_settings::SourceDefinition;
 
-/// Origins such as `https://host`, with a port if it is not the default one.
+/// Origins such as `https://host`, with a port if it is not the default port.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllowedOrigins {
     source: String,
@@ -55,7 +55,7 @@ impl AllowedOrigins {
         self
     }
 
-    /// Whether functions may be called there, with or without credentials.
+    /// True if functions may be called there, with or without credentials.
     pub(super) fn may_be_called(&self, url: &Url) -> bool {
         self.have(url) || self.bare_calls.contains(&spelled(url))
     }
@@ -68,7 +68,7 @@ impl AllowedOrigins {
         self.have(url) || self.tokens.contains(&spelled(url))
     }
 
-    /// The error for credentials that may not go there.
+    /// The error for credentials that must not go there.
     pub(super) fn withheld(&self, url: &Url) -> CallFailure {
         let origin = spelled(url);
         CallFailure::Credential {
@@ -80,7 +80,7 @@ impl AllowedOrigins {
         }
     }
 
-    /// The error for a call that may not go there.
+    /// The error for a call that must not go there.
     pub(super) fn forbidden(&self, url: &Url, why: &str) -> CallFailure {
         let origin = spelled(url);
         CallFailure::Forbidden {

@@ -1,4 +1,4 @@
-//! An API at its address. All requests to it are sent here.
+//! An API at its address. All requests to the API are sent here.
 
 use std::{
     collections::BTreeMap,
@@ -40,14 +40,14 @@ const MAX_REDIRECTS: usize = 5;
 pub(crate) type HttpClientFactory =
     fn(&NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
 
-/// The client for the functions of one source at one base URL; cheap to clone.
+/// The client for the functions of one source at one base URL. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
     pub(super) shared: Arc<ApiShared>,
     pub(super) base: Arc<str>,
 }
 
-/// What the clients of a source share, whatever their base URL is.
+/// The state that a source's clients share across base URLs.
 pub(super) struct ApiShared {
     pub(super) source: String,
     /// The configuration key of the address.
@@ -67,7 +67,7 @@ pub(super) struct ApiShared {
 }
 
 impl ApiClient {
-    /// `base` is the URL of functions without an address of their own; `origins` are those to which credentials may go.
+    /// `base` is the URL of functions without their own address. `origins` are the origins to which credentials may go.
     pub(crate) fn new(
         name: &str,
         settings: &SourceDefinition,
@@ -141,7 +141,7 @@ impl ApiClient {
         }
     }
 
-    /// The security schemes that functions need and that have no credential.
+    /// The security schemes that functions need but that have no credential.
     pub(crate) fn wanting<'a>(
         &self,
         securities: impl Iterator<Item = &'a [Vec<String>]>,
@@ -160,7 +160,7 @@ impl ApiClient {
         notes.map(masked).collect()
     }
 
-    /// The origin of the functions and the line to write, if they have credentials that may not go there.
+    /// The origin of the functions and the line to write, if they have credentials that must not go there.
     pub(crate) fn withheld(&self) -> Option<(String, String)> {
         let shared = &self.shared;
         let url = Url::parse(&self.base).ok()?;
@@ -172,7 +172,7 @@ impl ApiClient {
         })
     }
 
-    /// Why the functions cannot be called, and the line to write, if that is known before a call.
+    /// The reason the functions cannot be called, and the line to write, if this is known before a call.
     pub(crate) fn forbidden(&self) -> Option<(String, String)> {
         let url = Url::parse(&self.base).ok()?;
         match self.allowed(&url) {
@@ -285,7 +285,7 @@ impl fmt::Debug for ApiClient {
     }
 }
 
-/// Follows redirects within the origin only, because the request carries credentials.
+/// Follows redirects only within the origin, because the request carries credentials.
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().first().map(Url::origin);
     let stays = from.as_ref() == Some(&attempt.url().origin());

@@ -1,7 +1,7 @@
 //! A response, read completely.
 //!
-//! Invariant: a response is at most [`MAX_RESPONSE_BYTES`] long, JSON in it holds at most [`MAX_RESPONSE_VALUES`]
-//! values, and nothing is cut silently.
+//! Invariant: a response is at most [`MAX_RESPONSE_BYTES`] long, JSON in it has at most [`MAX_RESPONSE_VALUES`] values,
+//! and nothing is cut silently.
 
 use std::io::Read as _;
 
@@ -20,14 +20,14 @@ use mux_process::blocking_pool;
 /// The size of the largest frame to a program.
 pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
-/// In `json_weight` values, for JSON: a few megabytes of it can hold so many values that they take a gigabyte.
+/// In `json_weight` values, for JSON: a few megabytes of JSON can contain so many values that they take a gigabyte.
 pub(crate) const MAX_RESPONSE_VALUES: usize = 1_000_000;
 
-/// Longer bodies are decoded, weighed and parsed off the runtime's threads, and so are encoded ones of any length.
+/// Longer bodies are decoded, weighed and parsed off the runtime's threads, and so are encoded bodies of any length.
 pub(super) const LONG_BODY_BYTES: usize = 64 << 10;
 
-/// Decodes a body that the HTTP client has not decoded, whose encoding is written in an unusual way: the client removes
-/// the header of a body that it decodes.
+/// Decodes a body that the HTTP client has not decoded because its encoding is written in an unusual way. The client
+/// removes the header of a body that it decodes.
 fn decoded(body: Vec<u8>, headers: &HeaderMap) -> Result<Vec<u8>, ResponseReadError> {
     let encoding = headers.get(CONTENT_ENCODING);
     let encoding = encoding.and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -61,7 +61,7 @@ pub(crate) struct ApiResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Why a response could not be read.
+/// The reason a response could not be read.
 pub(super) enum ResponseReadError {
     TooLong,
     TooMany,
@@ -108,7 +108,7 @@ impl ApiResponse {
         }
     }
 
-    /// Whether the body holds too many JSON values, whatever its media type is.
+    /// True if the body has too many JSON values, regardless of its media type.
     fn is_heavy(&self) -> bool {
         let start = self.body.trim_ascii_start();
         if !start.starts_with(b"[") && !start.starts_with(b"{")
@@ -163,7 +163,7 @@ impl ApiResponse {
         }
     }
 
-    /// The body as text. The character set is Latin-1 if the header says so, otherwise UTF-8.
+    /// The body as a string. The character set is Latin-1 if the header says so, otherwise UTF-8.
     pub(crate) fn text(&self) -> String {
         let content_type = self.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());

@@ -35,7 +35,7 @@ pub(super) fn encoded(body: &RequestBody) -> Result<(String, Vec<u8>), String> {
     })
 }
 
-/// A text that occurs in none of the parts: a hash of them.
+/// A string that occurs in none of the parts: a hash of them.
 fn boundary(parts: &[FormPart]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -59,7 +59,7 @@ fn multipart(body: &MultipartBody, boundary: &str) -> Vec<u8> {
             }
             head.push_str("\r\n");
         }
-        // Without a type, the text of a form has the type of the form.
+        // Without a type, a form's text has the form's type.
         if part.media.is_some() || body.media != FORM_DATA {
             let media = part_media(part).replace(['\r', '\n'], "");
             head.push_str(&format!("Content-Type: {media}\r\n"));

@@ -1,8 +1,8 @@
 //! Converts a response into an MCP `CallToolResult`.
 //!
 //! JSON becomes structured content of any type, text becomes text content, images and audio become their content types,
-//! other bytes an embedded resource, an empty body null. A status of 300 or more is an error with `{ status, headers,
-//! body }` as structured content. `_meta` holds the status and the headers that matter to a caller.
+//! other bytes an embedded resource, and an empty body null. A status of 300 or more is an error with `{ status,
+//! headers, body }` as structured content. `_meta` holds the status and the headers that matter to a caller.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::{
@@ -19,7 +19,7 @@ use super::{
 
 /// The limit of an error's body in its details, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 256 << 10;
-/// Headers in `_meta`, in addition to those about rate limits.
+/// Headers in `_meta`, in addition to the rate limit headers.
 const REPORTED_HEADERS: &[&str] = &[
     "content-disposition",
     "content-language",
@@ -52,7 +52,7 @@ pub(super) struct RequestInfo<'a> {
 pub(super) fn success(reply: &ApiResponse, asked: &RequestInfo<'_>) -> Value {
     let meta = meta(reply, asked.mask);
     if reply.body.is_empty() {
-        // Null, as the output schema of an empty response says.
+        // Null, as in the output schema of an empty response.
         return json!({ "content": [], "structuredContent": null, "_meta": meta });
     }
     let media = reply.media();
@@ -179,7 +179,7 @@ fn headers(all: &HeaderMap, mask: &SecretMask) -> Value {
 
 fn redirected(headers: &HeaderMap, mask: &SecretMask) -> Option<String> {
     let to = headers.get(LOCATION)?.to_str().ok()?;
-    // The query may hold a secret; the masked header has all of it.
+    // The query may contain a secret. The masked header has the whole query.
     let to = mask.words(to.split(['?', '#']).next().unwrap_or(to));
     Some(format!(
         "it redirects to {to}, which is not followed: credentials go to one origin only"
@@ -190,7 +190,7 @@ fn text_part(text: String) -> Value {
     part([("type", "text".into()), ("text", text.into())])
 }
 
-/// An object of moved values; `json!` would copy them, and a response may be long.
+/// An object of moved values. `json!` would copy them, and a response may be long.
 fn part<const N: usize>(members: [(&str, Value); N]) -> Value {
     let owned = members.map(|(name, value)| (name.to_owned(), value));
     Value::Object(owned.into_iter().collect())

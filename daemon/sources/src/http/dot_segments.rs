@@ -4,11 +4,11 @@
 
 use percent_encoding::percent_decode_str;
 
-/// A path that still changes after this many decodings is treated as one with dot segments.
+/// A path that still changes after this many decodings is treated as containing dot segments.
 const MAX_DECODE_ROUNDS: usize = 4;
 
-/// Whether a segment is `.` or `..`, encoded or not, so that the path would lead to another function. Some servers take
-/// `\` for a slash, and ignore what follows a `;` in a segment.
+/// True if a segment is `.` or `..`, encoded or not, which would lead the path to another function. Some servers treat
+/// `\` as a slash, and ignore the part of a segment after a `;`.
 pub(crate) fn has_steps(path: &str) -> bool {
     let is_step = |segment: &str| {
         let name = segment.split(';').next().unwrap_or(segment);

@@ -1,7 +1,7 @@
 //! The state of an entry that survives a new description or session: its rate limiter, its tokens and its request
 //! count.
 //!
-//! Invariant: a token is sent only to the API that it was fetched for, and is masked as long as it is held.
+//! Invariant: a token is sent only to the API for which it was fetched, and is masked as long as it is held.
 
 use std::{
     collections::HashMap,
@@ -26,10 +26,10 @@ pub(crate) struct EntryState {
     held: Mutex<TokenCache>,
 }
 
-/// Tokens of the entry, and the mask that hides them. Guarded by `EntryState::held`.
+/// Tokens of the entry, and the mask that hides them. `EntryState::held` guards them.
 #[derive(Debug, Default)]
 struct TokenCache {
-    /// The URL of the API. At another one the tokens are discarded.
+    /// The URL of the API. At another URL the tokens are discarded.
     base: String,
     mask: Option<Arc<SecretMask>>,
     tokens: HashMap<TokenCacheKey, Arc<TokenFetcher>>,
@@ -38,8 +38,8 @@ struct TokenCache {
 /// Token URL, scopes, client ID and client secret.
 type TokenCacheKey = (String, Vec<String>, String, String);
 
-/// The address policy of a description: public addresses, addresses of the class of its own, and those that the entry
-/// names. A file is on this machine because the user put it there, so it may name local addresses.
+/// The address policy of a description: public addresses, addresses in the class of its own address, and addresses that
+/// the entry names. A file is on this machine because the user put it there, so it may name local addresses.
 fn policy(settings: &mux_settings::SourceDefinition) -> AddressPolicy {
     let mut policy = AddressPolicy::public(settings.network.proxies().collect());
     let url = |text: &str| Url::parse(text).ok();
@@ -84,7 +84,7 @@ impl EntryState {
         Arc::clone(held.mask.get_or_insert_with(|| Arc::new(make())))
     }
 
-    /// The tokens of this client at the API that [`Self::mask`] was last called with.
+    /// The tokens of this client at the API with which [`Self::mask`] was last called.
     pub(super) fn tokens(
         &self,
         (url, scopes, (id, secret)): (&str, &[String], (&str, &str)),

@@ -1,7 +1,7 @@
 //! Extracts the reason for an error from a response body, in one sentence. Pure.
 //!
-//! The formats of RFC 9457, JSON:API, OAuth, Google, GitHub, Stripe, FastAPI and similar ones are known; others give no
-//! reason.
+//! The formats of RFC 9457, JSON:API, OAuth, Google, GitHub, Stripe, FastAPI and similar formats are known. Others give
+//! no reason.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use mux_text::error_chain::excerpt;
 /// The number of errors in a list that are named.
 const MAX_LISTED_ERRORS: usize = 3;
 
-/// The reason in the parsed body, or in its text if it is not JSON.
+/// The reason in the parsed body, or in the body's text if it is not JSON.
 pub(super) fn reason(json: Option<&Value>, text: &str, is_page: bool) -> Option<String> {
     let said = match json {
         Some(body) => of_json(body)?,
@@ -27,7 +27,7 @@ fn of_json(body: &Value) -> Option<String> {
         Value::Array(errors) => listed(errors),
         Value::Object(members) => {
             let text = |name: &str| members.get(name)?.as_str().filter(|text| !text.is_empty());
-            // RFC 9457: `title` is the kind of the problem, `detail` is this occurrence.
+            // RFC 9457: `title` is the kind of the problem, and `detail` is this occurrence.
             if let (Some(title), Some(detail)) = (text("title"), text("detail")) {
                 return Some(joined(title, detail));
             }

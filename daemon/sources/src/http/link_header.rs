@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, LINK};
 #[derive(Debug, Default)]
 pub(super) struct PageLinks {
     pub(super) next: Option<String>,
-    /// There is a link to the first, previous or last page.
+    /// Set if there is a link to the first, previous or last page.
     pub(super) has_other: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Decides how the next page of a list is requested.
 //!
-//! In this order: a response that says it is the last page ends the list; the next page that a response names is
-//! requested; if responses named pages before, or the description declares that they do, a response that names none
-//! ends the list; totals end it; finally the next page is counted, from the parameters of the request.
+//! In this order, the first rule that applies decides. A response that says that it is the last page ends the list. The
+//! next page that a response names is requested. If earlier responses named pages, or the description declares that
+//! they do, a response that names none ends the list. Totals end it. Finally the next page is counted, from the
+//! parameters of the request.
 //!
 //! Invariant: pure. A list is ended silently only if no response says that there is more.
 
@@ -14,7 +15,7 @@ use super::{
     paging_hints::{NextHint, PagingHints},
 };
 
-/// The number of empty pages in a row that are followed: some APIs filter a page after they have read it.
+/// The number of empty pages in a row that are followed: some APIs filter a page after reading it.
 const MAX_EMPTY_PAGES: usize = 10;
 
 /// The next request of a list.
@@ -35,7 +36,7 @@ pub(super) enum NextTarget {
     Body(String, Value),
 }
 
-/// Why a page is requested.
+/// The reason a page is requested.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NextReason {
     /// A response named the page.
@@ -46,7 +47,7 @@ pub(super) enum NextReason {
     Guessed,
 }
 
-/// The pages of a list that were read.
+/// The pages of a list that have been read.
 #[derive(Debug)]
 pub(super) struct PagePosition {
     pages: u64,
@@ -54,20 +55,20 @@ pub(super) struct PagePosition {
     /// The number of items on the last page.
     count: u64,
     empty_pages: usize,
-    /// The last page was named by the response before it.
+    /// Set if the previous response named the last page.
     was_named: bool,
-    /// The list is read from its first item.
+    /// Set if the list is read from its first item.
     from_start: bool,
     page: CountedNumber,
     offset: CountedNumber,
-    /// The last page may be the first one again, because the number of the first page is not known.
+    /// Set if the last page may be the first page again, because the number of the first page is not known.
     is_probe: bool,
 }
 
 /// The number that was sent in a counting parameter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CountedNumber {
-    /// The caller left it out.
+    /// The caller omitted the parameter.
     Absent,
     Known(u64),
     /// The caller sent a value that cannot be counted.
@@ -141,7 +142,7 @@ impl PagePosition {
         self.is_probe
     }
 
-    /// Continues after the page that turned out to be the first one again.
+    /// Continues after a page that turned out to be the first page again.
     pub(super) fn skip_probe(&mut self) {
         self.is_probe = false;
     }
@@ -169,7 +170,7 @@ impl PagePosition {
         if hints.next.iter().any(|hint| self.is_behind(plan, hint)) {
             return NextStep::End;
         }
-        // A name for the next page that no parameter takes still says that there is one.
+        // A name for the next page that no parameter accepts still means that there is a next page.
         let says_more = says_more || !hints.next.is_empty();
         let lacks_pages = self.from_start && hints.total_pages.is_some_and(|it| self.pages < it);
         let ends = hints.has_empty_next || self.was_named || (plan.declares_next && !lacks_pages);
@@ -180,7 +181,7 @@ impl PagePosition {
         {
             return NextStep::End;
         }
-        // Numbers of pages that a response named are not known.
+        // The numbers of pages that a response named are not known.
         let target = if self.was_named {
             None
         } else {
@@ -206,7 +207,8 @@ impl PagePosition {
         step
     }
 
-    /// The request that a hint stands for; `None` if no parameter takes it, or if it names a page that was read.
+    /// The request for which a hint stands. `None` if no parameter accepts it, or if it names a page that was already
+    /// read.
     fn target(&self, plan: &PaginationPlan, hint: &NextHint) -> Option<NextTarget> {
         if self.is_behind(plan, hint) {
             return None;
@@ -255,7 +257,7 @@ impl PagePosition {
         }
     }
 
-    /// Remembers the number that a response named; `false` if it named none.
+    /// Remembers the number that a response named. Returns `false` if it named none.
     fn count_named(&mut self, plan: &PaginationPlan, target: &NextTarget) -> bool {
         let NextTarget::Query(name, value) = target else {
             return false;
@@ -283,7 +285,7 @@ impl PagePosition {
         if self.from_start {
             self.pages >= total
         } else {
-            // One page too early if pages count from 0: then it is requested, and empty.
+            // If pages count from 0, one page is requested too many, and is empty.
             self.page.is_at_least(total)
         }
     }
@@ -333,15 +335,15 @@ impl PagePosition {
         Some(NextTarget::Query(parameter.name.clone(), next.to_string()))
     }
 
-    /// The number of the page after the first one, which was requested without a number.
+    /// The number of the page after the first page, which was requested without a number.
     fn second_page(&mut self, described: Option<u64>, hints: &PagingHints) -> u64 {
         let shown = first_number(hints.current_page);
-        // If both are known and differ, one of them counts otherwise than the parameter.
+        // If both are known and differ, one of them counts differently from the parameter.
         let first = match (described, shown) {
             (Some(described), Some(shown)) => described.min(shown),
             (described, shown) => described.or(shown).unwrap_or(0),
         };
-        // Page 1 is the second one or, if pages count from 1 in spite of what is said, the first one again.
+        // Page 1 is the second page or, if pages count from 1 despite the description, the first page again.
         self.is_probe = first == 0;
         first + 1
     }
@@ -353,7 +355,7 @@ fn sent<'a>(request: &'a ApiRequest, name: &str) -> Option<&'a str> {
     pair.map(|(_, value)| value.as_str())
 }
 
-/// The number that a response gives its first page or item, if it can be one.
+/// The number that a response gives its first page or item, if it can be a first number.
 fn first_number(shown: Option<u64>) -> Option<u64> {
     shown.filter(|number| *number <= 1)
 }

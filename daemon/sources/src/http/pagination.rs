@@ -1,10 +1,10 @@
 //! Joins several pages of a list into one result: the last page's response, with the items of all pages.
 //!
-//! A response says best how its list continues, so its hints (`paging_hints`) are followed first. Only if there are none
-//! does the next page follow from the parameters that the description declares (`next_page`).
+//! A response is the best source for how its list continues, so its hints (`paging_hints`) are followed first. Only
+//! without hints does the next page follow from the parameters that the description declares (`next_page`).
 //!
 //! Invariant: each item is joined once, in order, and the pages that were read are not lost: if a later page fails or
-//! exceeds a limit, the result holds the pages before it, and its `_meta` holds the error as a warning.
+//! exceeds a limit, the result contains the pages before it, and its `_meta` contains the error as a warning.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -24,7 +24,7 @@ use mux_process::blocking_pool;
 
 /// The number of pages in one call.
 pub(crate) const MAX_PAGES: usize = 100;
-/// The maximum length of the reason for a missing page, which may hold the API's words.
+/// The maximum length of the reason for a missing page, which may contain the API's words.
 const MAX_PROBLEM_BYTES: usize = 2 << 10;
 /// The number of members on one level that are searched for the list.
 const MAX_LIST_CANDIDATES: usize = 10_000;
@@ -45,14 +45,14 @@ const LIST_MEMBER_NAMES: [&str; 11] = [
 /// The paging parameters of a function, as far as its description declares them. Names are encoded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct PaginationPlan {
-    /// The path of members to the list, empty if the response itself is the list; `None` if it is not described.
+    /// The path of members to the list, empty if the response itself is the list. `None` if the list is not described.
     pub(crate) items: Option<Vec<String>>,
     pub(crate) page: Option<CountingParameter>,
     pub(crate) offset: Option<CountingParameter>,
     pub(crate) cursor: Option<CursorParameter>,
-    /// Takes the `id` of the last item.
+    /// The parameter that takes the `id` of the last item.
     pub(crate) after: Option<String>,
-    /// The description declares a header or a member for the next page. A response without it is the last page.
+    /// Set if the description declares a header or a member for the next page. A response without it is the last page.
     pub(crate) declares_next: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum CursorParameter {
     Body(String),
 }
 
-/// Why no further page is read.
+/// The reason no further page is read.
 #[derive(Debug, Eq, PartialEq)]
 enum ListEnd {
     /// The last page was read.
@@ -86,12 +86,12 @@ enum ListEnd {
 /// A response that was read as a page.
 struct Page {
     reply: ApiResponse,
-    /// `None` if it is not JSON.
+    /// `None` if the body is not JSON.
     body: Option<Value>,
-    /// The path of members to the list; `None` if there is none.
+    /// The path of members to the list. `None` if there is no list.
     list: Option<Vec<String>>,
     hints: PagingHints,
-    /// `None` if it has no items.
+    /// `None` if the page has no items.
     digests: Option<PageDigests>,
 }
 
@@ -102,7 +102,7 @@ struct PageDigests {
     items: blake3::Hash,
 }
 
-/// The pages that were read.
+/// The pages that have been read.
 #[derive(Default)]
 struct ReadPages {
     responses: HashSet<blake3::Hash>,
@@ -110,26 +110,26 @@ struct ReadPages {
 }
 
 impl ReadPages {
-    /// Adds a page; `false` if it was read before.
+    /// Adds a page. Returns `false` if it was already read.
     fn add(&mut self, page: Option<PageDigests>, reason: NextReason) -> bool {
         let Some(page) = page else {
             return true;
         };
         let is_new_response = self.responses.insert(page.response);
         let are_new_items = self.items.insert(page.items);
-        // Items may repeat themselves where a response names the next page.
+        // Items may repeat if a response names the next page.
         is_new_response && (are_new_items || reason == NextReason::Named)
     }
 }
 
-/// Where the list of a page is.
+/// The location of a page's list.
 enum PageList {
     Planned(PaginationPlan),
     At(Vec<String>),
 }
 
 impl ApiClient {
-    /// Fetches up to `most` pages and joins them to one MCP `CallToolResult`.
+    /// Fetches up to `most` pages and joins them into one MCP `CallToolResult`.
     pub(crate) async fn pages(
         &self,
         request: &ApiRequest,
@@ -279,7 +279,7 @@ impl ApiClient {
         .await
     }
 
-    /// Changes the request to that for the next page, and returns its URL.
+    /// Changes the request to the request for the next page, and returns its URL.
     fn apply(
         &self,
         target: NextTarget,
@@ -309,7 +309,7 @@ impl ApiClient {
         }
     }
 
-    /// The URL of the next page. Only within the origin, because the request carries credentials.
+    /// The URL of the next page. Must be within the origin, because the request carries credentials.
     pub(super) fn page_url(&self, current: &Url, next: &str) -> Result<Url, CallFailure> {
         let Ok(mut url) = current.join(next) else {
             return Err(CallFailure::Declined(
@@ -343,13 +343,14 @@ fn request_key(request: &ApiRequest, url: &Url) -> String {
     }
 }
 
-/// Adds a warning to a result, which is shown beside it.
+/// Adds a warning to a result. The warning is shown beside the result.
 fn warn(result: &mut Value, text: &str) {
     result["_meta"][SOURCE_WARNING] = text.into();
 }
 
-/// The path of members to the list of a response: the described one, also if it is absent, as some APIs have no member
-/// for an empty list. If something else is there or nothing is described, the list that the response shows.
+/// The path of members to the list of a response: the described path, even if the list is absent, because some APIs
+/// have no member for an empty list. If something else is there or nothing is described, the path to the list that the
+/// response shows.
 fn list_path(body: &Value, plan: &PaginationPlan) -> Option<Vec<String>> {
     if let Some(path) = &plan.items {
         let is_there = match at(body, path) {
@@ -389,7 +390,7 @@ fn shown_list_path(body: &Value) -> Option<Vec<String>> {
     None
 }
 
-/// The only list of a level, or the one with a usual name. Lists are paths of members.
+/// The only list on a level, or the list with a usual name. Lists are paths of members.
 pub(crate) fn choose_list(lists: &[Vec<&str>]) -> Option<Vec<String>> {
     let usual = LIST_MEMBER_NAMES
         .iter()
@@ -401,7 +402,7 @@ pub(crate) fn choose_list(lists: &[Vec<&str>]) -> Option<Vec<String>> {
     Some(path.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// Identifies the items of a page; `None` if there are none.
+/// Identifies the items of a page. `None` if there are none.
 fn items_digest(body: &Value, list: &[String]) -> Option<blake3::Hash> {
     let items = at(body, list)?
         .as_array()
@@ -411,7 +412,7 @@ fn items_digest(body: &Value, list: &[String]) -> Option<blake3::Hash> {
     Some(hasher.finalize())
 }
 
-/// The error in a successful response that has no items.
+/// The error in a successful response without items.
 fn error_in(body: &Value) -> Option<String> {
     let is_false = |name: &str| body.get(name) == Some(&Value::Bool(false));
     let has = |name: &str| match body.get(name) {
@@ -434,7 +435,7 @@ fn item_count(body: &Value, list: &[String]) -> u64 {
 
 /// The pages fetched so far.
 struct JoinedPages {
-    /// The last page, with the items of all.
+    /// The last page, with the items of all pages.
     body: Value,
     /// The path of members to the list.
     list: Vec<String>,
@@ -473,8 +474,8 @@ impl JoinedPages {
         self.items().last()
     }
 
-    /// Appends the items of a page. The other members are replaced by those of this page. Returns the limit that the
-    /// page exceeds.
+    /// Appends the items of a page. This page's other members replace the earlier ones. Returns the limit that the page
+    /// exceeds.
     fn add(&mut self, mut page: Value, reply: &ApiResponse) -> Result<(), String> {
         let bytes = self.bytes + reply.body.len();
         let values = self.values + values(reply);

@@ -3,7 +3,7 @@
 //! APIs put them into `Link` and other headers, and into members of the body beside the list. [`hint_of`] is the one
 //! table of their names; `openapi/paging_detection` looks up the members of a described response in it.
 //!
-//! Invariant: a hint is read only where its name and its kind of value agree. A member that only looks like one is
+//! Invariant: a hint is read only where its name and its kind of value agree. A member that only resembles a hint is
 //! ignored.
 
 use reqwest::header::{CONTENT_RANGE, HeaderMap, LINK};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::link_header::PageLinks;
 
-/// The nesting of members that are searched; lists are not.
+/// The nesting of members that are searched. Lists are not searched.
 pub(crate) const MAX_HINT_DEPTH: usize = 3;
 /// The number of members that are searched in one response.
 const MAX_HINT_MEMBERS: usize = 10_000;
@@ -35,7 +35,7 @@ pub(crate) enum PagingHint {
     CurrentOffset,
 }
 
-/// How a hint names the next page.
+/// The form in which a hint names the next page.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum NextKind {
     Url,
@@ -125,8 +125,8 @@ const CONTAINERS: [&str; 25] = [
     "odata",
 ];
 
-/// The hint with this name in an object of this name, both as [`letters`]. The response itself and the objects around its
-/// list have the empty name.
+/// The hint with this name in an object of this name, both as [`letters`]. The response itself and the objects around
+/// its list have the empty name.
 pub(crate) fn hint_of(container: &str, name: &str) -> Option<PagingHint> {
     if name.len() > MAX_NAME_BYTES || !CONTAINERS.contains(&container) {
         return None;
@@ -154,7 +154,7 @@ pub(crate) fn hint_of(container: &str, name: &str) -> Option<PagingHint> {
         }
         "last" | "islast" | "islastpage" | "done" | "isdone" | "eof" | "endoflist" | "isend"
         | "isfinished" => PagingHint::Last,
-        // The number of the last page, or whether this is the last one.
+        // The number of the last page, or whether this is the last page.
         "lastpage" => PagingHint::TotalPages,
         "totalpages" | "totalpage" | "totalpagecount" | "pagecount" | "pagescount"
         | "pagetotal" | "numpages" | "numberofpages" | "nbpages" | "pages" => {
@@ -180,7 +180,7 @@ pub(crate) fn letters(name: &str) -> String {
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// The next page, as a response names it.
+/// The next page, as named by a response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum NextHint {
     /// May be relative.
@@ -198,9 +198,9 @@ pub(super) enum NextHint {
 /// All hints of one response.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PagingHints {
-    /// The most explicit one first.
+    /// The most explicit hint first.
     pub(super) next: Vec<NextHint>,
-    /// A member for the next page is null or empty, or a `Link` header names other pages only.
+    /// Set if a member for the next page is null or empty, or a `Link` header names only other pages.
     pub(super) has_empty_next: bool,
     pub(super) more: Option<bool>,
     pub(super) total_pages: Option<u64>,

@@ -1,4 +1,4 @@
-//! The credentials of a request, and how they are sent.
+//! The credentials of a request, and the ways in which they are sent.
 //!
 //! Invariant: a request whose credential is missing is not sent.
 
@@ -19,7 +19,7 @@ pub(super) struct CredentialSet {
     source: String,
     schemes: BTreeMap<String, SecurityScheme>,
     credentials: BTreeMap<String, SourceCredential>,
-    /// For schemes whose tokens are fetched.
+    /// Fetchers for the schemes whose tokens are fetched.
     tokens: BTreeMap<String, Arc<TokenFetcher>>,
     /// The entry's own headers, one of which may be the credential.
     own: HeaderMap,
@@ -34,7 +34,7 @@ pub(super) struct AppliedCredentials {
     pub(super) cookies: Vec<(String, String)>,
     /// Fetched tokens in use, which may have become stale.
     pub(super) fetched: Vec<(Arc<TokenFetcher>, Secret)>,
-    /// Whether any credential was added.
+    /// Set if any credential was added.
     pub(super) any: bool,
 }
 
@@ -82,7 +82,7 @@ impl CredentialSet {
         }
     }
 
-    /// The security schemes that functions need and that have no credential.
+    /// The security schemes that functions need but that have no credential.
     pub(super) fn wanting<'a>(
         &self,
         securities: impl Iterator<Item = &'a [Vec<String>]>,
@@ -150,7 +150,7 @@ impl CredentialSet {
         !self.credentials.is_empty()
     }
 
-    /// Makes the headers, query and cookies of these schemes. Waits for tokens that have to be fetched.
+    /// Makes the headers, query and cookies of these schemes. Waits for tokens that must be fetched.
     pub(super) async fn show(&self, names: &[String]) -> Result<AppliedCredentials, CallFailure> {
         let mut shown = AppliedCredentials::default();
         for name in names {
@@ -227,7 +227,7 @@ impl CredentialSet {
         }
     }
 
-    /// Whether the scheme has a credential.
+    /// True if the scheme has a credential.
     fn has(&self, name: &str) -> bool {
         let Some(scheme) = self.schemes.get(name) else {
             return false;

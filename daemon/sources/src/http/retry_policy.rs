@@ -1,4 +1,4 @@
-//! Whether and when an answered request is retried: only if the API says that it was not accepted.
+//! Decides if and when an answered request is retried: only if the API says that it was not accepted.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ pub(super) const MAX_RETRIES: u32 = 3;
 /// The delay without `Retry-After`, doubled each time.
 const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What to do with a response.
+/// The decision on a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RetryDecision {
     /// Return the response.
@@ -32,7 +32,7 @@ pub(super) fn after(
     let taken = match status.as_u16() {
         // A request over the rate limit was not processed.
         429 => false,
-        // It may have been processed in part, so only an idempotent request is retried.
+        // The request may have been processed in part, so only an idempotent request is retried.
         503 | 403 => !(safe && said.is_some()),
         _ => true,
     };

@@ -1,7 +1,7 @@
 //! Masks the secrets of an entry in texts and results.
 //!
-//! Invariant: a text from [`SecretMask::words`] holds none of the entry's secrets. A text from [`SecretMask::content`]
-//! holds no credential, and is otherwise unchanged.
+//! Invariant: a text from [`SecretMask::words`] contains none of the entry's secrets. A text from
+//! [`SecretMask::content`] contains no credential, and is otherwise unchanged.
 
 use mux_secrets::{KnownSecrets, RecentTokens, Suspicion, suspicion};
 

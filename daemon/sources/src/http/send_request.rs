@@ -26,7 +26,7 @@ use mux_text::error_chain::error_causes;
 /// The length of an encoding in an error, in characters.
 const MAX_SHOWN_ENCODING: usize = 40;
 
-/// An encoded request, without what may change between attempts.
+/// An encoded request, without the parts that may change between attempts.
 struct RequestDraft<'a> {
     request: &'a ApiRequest,
     url: Url,
@@ -44,7 +44,7 @@ enum AttemptOutcome {
 }
 
 impl ApiClient {
-    /// Sends a request, with retries. Returns the last response, whatever its status is.
+    /// Sends a request, with retries. Returns the last response, regardless of its status.
     pub(crate) async fn send(
         &self,
         request: &ApiRequest,
@@ -144,7 +144,7 @@ impl ApiClient {
         match ApiResponse::read(response).await {
             Ok(reply) => Ok(AttemptOutcome::Answered(Box::new((reply, shown)))),
             Err(ResponseReadError::Broken(error)) => {
-                // The API has answered, so the request was sent, whatever the error is.
+                // The API has answered, so the request was sent, whatever the error.
                 let why = error_causes(&error.without_url());
                 Err(CallFailure::Lost(shared.mask.words(&format!(
                     "the connection to {} broke in the middle of the answer: {why}",
@@ -172,7 +172,7 @@ impl ApiClient {
         }
     }
 
-    /// The request's headers. Those of the entry override those of the call, and credentials override both.
+    /// The request's headers. The entry's headers override the call's, and credentials override both.
     fn headers(
         &self,
         draft: &RequestDraft<'_>,
@@ -249,7 +249,7 @@ impl ApiClient {
         Ok(url)
     }
 
-    /// Whether a failed request was sent. Returns the error text if it was not.
+    /// Returns the error text of a failed request that was never sent. Otherwise fails with the error for the call.
     fn failed(&self, error: reqwest::Error) -> Result<String, CallFailure> {
         let shared = &self.shared;
         let (connecting, building) = (error.is_connect(), error.is_builder());
@@ -274,7 +274,7 @@ impl ApiClient {
     }
 }
 
-/// Whether the path would lead to another function: by dot segments, or because it does not end where it should.
+/// True if the path would lead to another function: by dot segments, or because it ends in the wrong place.
 fn leads_elsewhere(path: &str) -> bool {
     let ends = |c: char| matches!(c, '?' | '#' | '\\') || c.is_ascii_control();
     (!path.is_empty() && !path.starts_with('/')) || path.contains(ends) || has_steps(path)

@@ -1,7 +1,7 @@
 //! The queue of requests that wait for the entry's `rate`.
 //!
-//! Invariant: in no period of the length of the entry's are more requests sent than it allows; requests are sent in the
-//! order of arrival; and the call's clock is paused while a request waits.
+//! Invariant: in no period of the entry's length are more requests sent than the entry allows. Requests are sent in the
+//! order of arrival, and the call's clock is paused while a request waits.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -15,7 +15,7 @@ use super::super::call_progress::CallProgress;
 
 /// The longest time that a request waits.
 const RATE_QUEUE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// The number of requests that are sent at once after a pause.
+/// The number of requests that are sent in a burst after a pause.
 const MAX_BURST_REQUESTS: u32 = 100;
 /// A period up to this length has a small burst, because the next request waits only briefly.
 const MAX_SHORT_RATE_PERIOD: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const MAX_SHORT_RATE_PERIOD: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct SourceRateLimiter {
     limiter: DefaultDirectRateLimiter,
-    /// One permit: its holder is the next request.
+    /// One permit, whose holder is the next request.
     first: Semaphore,
     shown: String,
 }
@@ -46,7 +46,7 @@ impl SourceRateLimiter {
 
     /// Waits for permission to send a request. An error says that it would take too long.
     pub(super) async fn turn(&self, telling: &CallProgress) -> Result<(), String> {
-        // A request that need not wait takes no part in the queue.
+        // A request that need not wait bypasses the queue.
         if let Ok(_first) = self.first.try_acquire()
             && self.limiter.check().is_ok()
         {

@@ -1,7 +1,7 @@
 //! Fetches tokens with the OAuth 2 client credentials grant.
 //!
-//! Invariant: at most one token request is in flight, however many calls wait for it; it continues if one of them is
-//! cancelled.
+//! Invariant: at most one token request is in flight, however many calls wait for it. The request continues if one of
+//! them is cancelled.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -52,7 +52,7 @@ const OAUTH_ERROR_CODES: [&str; 6] = [
 pub(super) struct TokenFetcher {
     client: Client,
     url: Url,
-    /// Why nothing may be sent to the token URL.
+    /// The reason nothing may be sent to the token URL.
     withheld: Option<CallFailure>,
     policy: AddressPolicy,
     /// For the configuration line that an error proposes.
@@ -67,14 +67,14 @@ pub(super) struct TokenFetcher {
 
 type SharedTokenFetch = Shared<BoxFuture<'static, Result<Secret, TokenError>>>;
 
-/// The current token, and the request for the next one. Guarded by `TokenFetcher::held`.
+/// The current token, and the request for the next one. `TokenFetcher::held` guards both.
 #[derive(Default)]
 struct TokenState {
     token: Option<(Secret, Instant)>,
     fetching: Option<SharedTokenFetch>,
 }
 
-/// Why there is no token.
+/// The reason there is no token.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum TokenError {
     #[error("{0}")]
@@ -88,7 +88,7 @@ pub(super) enum TokenError {
     Unreachable(String),
 }
 
-/// The status and the OAuth error code, or an empty text for any other.
+/// The status and the OAuth error code, or an empty string for any other.
 type TokenRefusal = (StatusCode, &'static str);
 
 #[derive(Deserialize)]
@@ -185,7 +185,7 @@ impl TokenFetcher {
         TokenError::Elsewhere(self.origins.refused(&self.url, why))
     }
 
-    /// Why no token can be fetched.
+    /// The reason no token can be fetched.
     pub(super) fn withheld(&self) -> Option<&CallFailure> {
         self.withheld.as_ref()
     }
@@ -225,7 +225,7 @@ impl TokenFetcher {
         Ok(granted.access_token)
     }
 
-    /// Requests a token with the secret in the `Authorization` header, and if that fails in the form.
+    /// Requests a token with the secret in the `Authorization` header, and, if that fails, in the form.
     async fn ask(&self) -> Result<TokenResponse, TokenError> {
         let mut form = vec![("grant_type", "client_credentials")];
         if !self.scope.is_empty() {
@@ -294,12 +294,12 @@ impl TokenFetcher {
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let answer = read_body(response, MAX_TOKEN_RESPONSE_BYTES).await;
-        // A longer one holds no token either.
+        // A longer response contains no token either.
         let answer = answer.map_err(unreachable)?.unwrap_or_default();
         if !status.is_success() {
             return Ok(Err((status, reason(&answer))));
         }
-        // The response may hold the token, so nothing of it is repeated.
+        // The response may contain the token, so nothing of it is repeated.
         let granted: TokenResponse = serde_json::from_slice(&answer).map_err(|_| {
             TokenError::Refused(format!(
                 "{} returned a response without a token",
@@ -323,7 +323,7 @@ impl TokenFetcher {
     }
 }
 
-/// The error code of RFC 6749 in a response. Any other text is not repeated, because it may hold the secret.
+/// The error code of RFC 6749 in a response. Any other text is not repeated, because it may contain the secret.
 fn reason(answer: &[u8]) -> &'static str {
     #[derive(Deserialize)]
     struct OAuthErrorBody {

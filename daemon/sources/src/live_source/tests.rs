@@ -1,4 +1,4 @@
-//! Descriptions that change, disappear and come back. Each line of one is a function.
+//! Descriptions that change, disappear and come back. Each line of a description is a function.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -114,7 +114,7 @@ fn names(source: &watch::Receiver<Arc<dyn Source>>) -> Vec<String> {
         .collect()
 }
 
-/// The text that the server returns, and for each request its `If-None-Match` and whether it had the entry's header.
+/// The text that the server returns, and, for each request, its `If-None-Match` and the presence of the entry's header.
 #[derive(Clone, Default)]
 struct DescriptionServer(Arc<Mutex<(String, Vec<ReceivedRequest>)>>);
 
@@ -325,12 +325,12 @@ async fn opening_times_out_while_a_description_is_being_read() {
     assert!(problem.contains("within 20ms (start_timeout)"), "{problem}");
 }
 
-/// What may happen to a description between two of its calls.
+/// The events that may happen to a description between two of its calls.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// `304`, whose validators the server chose.
     Same,
-    /// `200`, from a private network or not, with the text before or with another one.
+    /// `200`, from a private network or not, with the previous text or another.
     Answer { private: bool, text: AnsweredText },
     /// No answer, as after a redirect that is not followed.
     Unreachable,
@@ -460,7 +460,7 @@ impl Watched {
             Event::Restart { has_cache } => {
                 if !has_cache {
                     fs::remove_dir_all(self.folder.path().join("kept")).unwrap();
-                    // The address of the host is another one now.
+                    // The host has another address now.
                     self.fetch.answers(&self.text, true);
                 }
                 return self.open("x").await;
@@ -471,7 +471,7 @@ impl Watched {
     }
 }
 
-/// Only a line of the user raises what a description may name.
+/// Only a line by the user extends the addresses that a description may name.
 #[tokio::test]
 async fn class_of_a_description_never_rises_whatever_changes() {
     for first in EVENTS {
@@ -543,7 +543,7 @@ async fn class_of_a_description_is_that_of_its_text() {
         watched.pass(event).await;
         assert_eq!(watched.names_private(), expected, "{private} {event:?}");
     }
-    // Another line of the user's is another description.
+    // Another line by the user is another description.
     let mut watched = Watched::opened(false).await;
     fs::remove_dir_all(watched.folder.path().join("kept")).unwrap();
     watched.fetch.answers("one", true);

@@ -1,5 +1,5 @@
-//! Members of arguments that are sent under names of their own: those of an object with `explode` in a query, a form, a
-//! cookie or a path.
+//! Members of arguments that are sent under their own names: the members of an object with `explode` in a query, a
+//! form, a cookie or a path.
 //!
 //! The caller chooses these names, so a member could take the place of another argument, of a fixed argument or of a
 //! credential.
@@ -24,7 +24,7 @@ use mux_text::loose_name::fold;
 /// How many times percent signs of a name are decoded.
 const MAX_NAME_DECODINGS: usize = 3;
 
-/// An argument with the names and values of its members as they are sent.
+/// An argument with the names and values of its members as sent.
 struct ExplodedArgument<'a> {
     /// The name of the argument.
     argument: &'a str,
@@ -63,8 +63,8 @@ pub(super) fn check_exploded_members(
     Ok(())
 }
 
-/// The arguments that exploded members become, as objects: several members of one name are in several objects, so that
-/// none hides another from a rule.
+/// The arguments that exploded members become, as objects: several members with one name are in several objects,
+/// because none may hide another from a rule.
 pub(super) fn members_as_arguments(
     operation: &OpenApiOperation,
     arguments: &Map<String, Value>,
@@ -100,7 +100,7 @@ fn taken_names<'a>(
     let mut taken = HashMap::<String, Vec<NameOwner<'_>>>::new();
     let mut take = |name: &str, owner| taken.entry(folded(name)).or_default().push(owner);
     for parameter in &operation.parameters {
-        // No server takes a header for a query.
+        // No server mistakes a header for a query.
         if parameter.place != ParameterLocation::Header {
             take(&parameter.name, NameOwner::Argument(&parameter.argument));
         }
@@ -173,7 +173,7 @@ fn exploded_arguments<'a>(
     exploded
 }
 
-/// A name, decoded, and without what follows a bracket, where servers begin to read a list or an object.
+/// A name, decoded, and without the part after a bracket, at which servers begin to read a list or an object.
 fn plain_readings(name: &str) -> Vec<String> {
     let mut readings: Vec<String> = Vec::new();
     let mut decoded = name.to_owned();
@@ -200,8 +200,8 @@ fn name_readings(name: &str) -> Vec<String> {
     readings.iter().map(|name| folded(name)).collect()
 }
 
-/// A name without case and separators, but with the brackets of lists and objects: `ids[]` is `ids`. A part of signs
-/// alone is compared as it is.
+/// A name without case and separators, but with the brackets of lists and objects: `ids[]` is `ids`. A part without
+/// letters and digits is compared unchanged.
 fn folded(name: &str) -> String {
     let parts = name.trim_end_matches("[]").split('[');
     let parts = parts.map(|part| match fold(part) {

@@ -1,4 +1,4 @@
-//! Recognizes other formats than OpenAPI, for the error about a text that is not a description.
+//! Recognizes formats other than OpenAPI, for the error about a text that is not a description.
 //!
 //! Invariant: nothing here decides whether a text is a description.
 
@@ -114,7 +114,7 @@ fn known_format(root: &Value, members: &Map<String, Value>) -> Option<&'static s
     Some(known)
 }
 
-/// True if the first line that is not a comment begins a definition of a schema. In YAML, a colon follows the keyword.
+/// True if the first line that is not a comment begins a schema definition. In YAML, a colon follows the keyword.
 fn is_graphql(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {

@@ -1,7 +1,7 @@
 //! Derives the names of functions: `group.operation`.
 //!
-//! Invariant: a name depends on the operation alone, unless another operation has the same one. Then neither gets it,
-//! so that a name never passes from one operation to another.
+//! Invariant: a name depends only on the operation, unless another operation has the same name. Then neither gets it,
+//! because a name must never pass from one operation to another.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -31,7 +31,7 @@ pub(super) fn names(operations: &[OperationNameParts<'_>]) -> (Vec<String>, Vec<
         .map(|(name, places)| (name.to_owned(), places))
         .collect();
     let mut taken: BTreeSet<String> = names.iter().cloned().collect();
-    // The last number of each name: thousands of operations may have one.
+    // The last number of each name: thousands of operations may share a name.
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut said = Vec::new();
     for (name, mut places) in contested {
@@ -84,7 +84,7 @@ impl OperationNameParts<'_> {
             .unwrap_or_else(|| "root".into())
     }
 
-    /// The name made of verb and path: `getPetsByPetId`.
+    /// The name made from verb and path: `getPetsByPetId`.
     fn by_path(&self) -> String {
         let mut operation = self.verb.to_ascii_lowercase();
         let mut by = false;
@@ -106,7 +106,7 @@ fn fixed(path: &str) -> impl Iterator<Item = &str> {
     segments.filter(|segment| !segment.is_empty() && !segment.contains('{'))
 }
 
-/// Whether a segment is a prefix of all paths, such as `v1`, `v2.1` or `api`.
+/// True if a segment is a prefix of all paths, such as `v1`, `v2.1` or `api`.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix('v').unwrap_or_default();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -135,7 +135,7 @@ fn without_group<'a>(id: &'a str, tag: &str) -> &'a str {
     id
 }
 
-/// Joins the letters and digits of a text to a camel case identifier; `None` if there are none.
+/// Joins the letters and digits of a text into a camel case identifier. `None` if there are none.
 pub(super) fn camel(text: &str) -> Option<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let mut name = String::new();

@@ -1,18 +1,18 @@
 //! Operations that did not become functions, for the user.
 //!
-//! Invariant: a line that is named is that of the operation. Where it would be a guess, none is named.
+//! Invariant: a named line is always the operation's. If the line would be a guess, none is named.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of operations that are listed one by one.
+/// The number of operations that are listed individually.
 const MAX_LISTED: usize = 20;
-/// The number of operations with one reason that are listed.
+/// The number of listed operations with the same reason.
 const MAX_LISTED_OF_REASON: usize = 3;
 
 /// An operation that did not become a function.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SkippedOperation {
-    /// Verb and path, such as `GET /pets`. Only the path, if it has no operations that can be read.
+    /// Verb and path, such as `GET /pets`. Only the path, if none of its operations can be read.
     pub operation: String,
     pub why: String,
     /// The line in the description, counted from 1, if the operation is listed and the line is certain.
@@ -31,7 +31,7 @@ pub(super) fn find_lines(left_out: &mut [SkippedOperation], text: &str) {
     }
 }
 
-/// A note for each of a few operations, and how many more there are.
+/// A note for each of a few operations, and the number of the rest.
 pub(super) fn notes(left_out: &[SkippedOperation]) -> Vec<String> {
     let listed = listed(left_out);
     let mut more = BTreeMap::<&str, usize>::new();
@@ -63,7 +63,7 @@ pub(super) fn notes(left_out: &[SkippedOperation]) -> Vec<String> {
     notes
 }
 
-/// The places of the operations that are listed one by one.
+/// The positions of the operations that are listed individually.
 fn listed(left_out: &[SkippedOperation]) -> Vec<usize> {
     let mut of_reason = HashMap::<&str, usize>::new();
     let mut listed = Vec::new();
@@ -125,7 +125,7 @@ fn lines_of(operations: &[&str], text: &str) -> Vec<Option<usize>> {
     found.into_iter().map(certain).collect()
 }
 
-/// The verb of an operation, if it has one, and the path.
+/// The verb of an operation, if any, and the path.
 fn parts(operation: &str) -> (Option<&str>, &str) {
     match operation.split_once(' ') {
         Some((verb, path)) if verb.bytes().all(|byte| byte.is_ascii_uppercase()) => {

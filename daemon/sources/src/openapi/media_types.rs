@@ -1,10 +1,10 @@
-//! Chooses the media type of a body: the default one, or one that the caller asks for.
+//! Chooses the media type of a body: the default, or a type that the caller requests.
 //!
-//! Many operations accept one schema as several media types with different meanings: a patch of Kubernetes is a merge
+//! Many operations accept one schema as several media types with different meanings: a Kubernetes patch is a merge
 //! patch, a strategic merge patch or a JSON Patch.
 //!
-//! Invariant: a caller can choose only media types that the description offers with the same schema, and that JSON can
-//! be sent as.
+//! Invariant: a caller can choose only media types that the description offers with the same schema, and as which JSON
+//! can be sent.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::http;
 
 /// The argument that chooses one of several media types.
 pub(super) const CONTENT_TYPE_ARGUMENT: &str = "$contentType";
-/// RFC 6902: always a list of operations, whatever a description says.
+/// RFC 6902: always a list of operations, regardless of the description.
 const JSON_PATCH_MEDIA_TYPE: &str = "application/json-patch+json";
 /// The number of media types to choose from.
 const MAX_BODY_MEDIA_TYPES: usize = 16;
@@ -52,14 +52,14 @@ pub(super) fn chosen<'a>(
 /// The media types among which a caller can choose.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MediaChoice {
-    /// The default one first; empty if there is only one.
+    /// The default first. Empty if there is only one.
     media: Vec<String>,
-    /// Whether a list is sent as a JSON Patch, where other bodies are objects.
+    /// Set if a list is sent as a JSON Patch, while other bodies are objects.
     patch: bool,
 }
 
 impl MediaChoice {
-    /// `whole`: the body is one argument, which can also be a list.
+    /// `whole` means that the body is one argument, which can also be a list.
     pub(super) fn of(
         document: &OpenApiDocument,
         body: &Value,
@@ -130,7 +130,7 @@ pub(super) fn json_patch() -> Value {
     })
 }
 
-/// Takes the media type that a call asks for out of its arguments; `None`: the default one.
+/// Takes the requested media type out of a call's arguments. `None` for the default.
 pub(super) fn asked(body: &OperationBody, arguments: &mut Map<String, Value>) -> Option<String> {
     let choice = &body.choice;
     if !choice.media.is_empty()
@@ -181,7 +181,7 @@ pub(super) fn is_json(media: &str) -> bool {
         || media.ends_with("+json")
 }
 
-/// Whether it is a YAML type, as which JSON can be sent.
+/// True for a YAML type, as which JSON can be sent.
 fn is_yaml(plain: &str) -> bool {
     plain.ends_with("/yaml") || plain.ends_with("+yaml")
 }

@@ -1,7 +1,7 @@
-//! Flattens an object that is composed of others to one list of members.
+//! Flattens an object that is composed of others into one list of members.
 //!
-//! Invariant: the flattened object means the same as its parts together. An object that cannot be flattened so, or that
-//! has too many parts, is not flattened: a few objects that refer to each other can have any number of parts.
+//! Invariant: the flattened object means the same as its parts together. An object that cannot be flattened this way,
+//! or that has too many parts, is not flattened: a few objects that refer to each other can have any number of parts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -76,7 +76,7 @@ impl<'a> FlatObject<'a> {
     }
 }
 
-/// Flattens an object; `None` if it is not an object, or too complex.
+/// Flattens an object. `None` if the value is not an object, or is too complex.
 pub(super) fn flat<'a>(
     document: &'a OpenApiDocument,
     schema: &'a Value,
@@ -92,7 +92,7 @@ pub(super) fn flat<'a>(
     Ok(joined?.then_some(joining.flat))
 }
 
-/// The members of an object and of the objects that it is composed of.
+/// The members of an object and of the objects of which it is composed.
 pub(super) fn members_of<'a>(
     document: &'a OpenApiDocument,
     schema: &'a Value,
@@ -111,7 +111,7 @@ struct ObjectFlattener<'a> {
 }
 
 impl<'a> ObjectFlattener<'a> {
-    /// Adds a schema to the object; `false` if that is not possible.
+    /// Adds a schema to the object. Returns `false` if that is not possible.
     fn join(&mut self, schema: &'a Value, depth: usize) -> Result<bool, UnresolvedReference> {
         let schema = self.document.resolve(schema)?;
         let Value::Object(map) = schema else {

@@ -1,7 +1,7 @@
 //! Reads a whole description as functions.
 //!
-//! The text is parsed to JSON values and not to types: schemas must stay JSON Schema, and real descriptions contain
-//! mistakes. A broken operation is skipped and named; all others become functions.
+//! The text is parsed into JSON values, not into types: schemas must stay JSON Schema, and real descriptions contain
+//! errors. A broken operation is skipped and named. All others become functions.
 //!
 //! Invariant: total and deterministic. Any JSON is a description or an error, within limits of time and memory, and the
 //! same text gives the same functions.
@@ -29,12 +29,12 @@ use mux_settings::ExcludedTools;
 
 /// The number of operations, offered or not. Microsoft Graph has 11,422.
 const MAX_DESCRIBED_OPERATIONS: usize = 200_000;
-/// The size of all functions together as JSON text, for each of `max_functions`. Those of Microsoft Graph take 45 MiB,
-/// those of Kubernetes 8.
+/// The total size of all functions as JSON, per function in `max_functions`. Microsoft Graph's functions take 45 MiB,
+/// Kubernetes' 8.
 const MAX_AVERAGE_FUNCTION_BYTES: usize = 4 << 10;
-/// The `max_functions` for which there is room even if the entry has a smaller one.
+/// The `max_functions` for which there is room even if the entry has a smaller number.
 const MIN_FUNCTIONS_WITH_ROOM: usize = 20_000;
-/// A description that is too large for one budget gets the next smaller one.
+/// A description that is too large for one budget gets the next smaller budget.
 const ARGUMENT_BUDGETS: [ArgumentBudget; 4] = [
     ArgumentBudget {
         bytes: 256 << 10,
@@ -57,17 +57,17 @@ const HTTP_VERBS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
 
-/// Room for the schemas that an operation's arguments refer to.
+/// Room for the schemas to which an operation's arguments refer.
 struct ArgumentBudget {
     bytes: usize,
-    /// Longer descriptions do not get it.
+    /// Descriptions with more operations do not get this budget.
     most_operations: usize,
 }
 
-/// Which operations of a description become functions.
+/// The selection of operations that become functions.
 #[derive(Clone, Debug)]
 pub struct FunctionSelection {
-    /// These are not read, and no limit counts them.
+    /// Excluded operations are not read, and do not count toward limits.
     pub exclude: ExcludedTools,
     pub max_functions: usize,
     /// The size of all functions, in bytes of JSON.
@@ -127,11 +127,11 @@ impl OpenApiDescription {
                 &UnusableOperation::TooManyDescribed(MAX_DESCRIBED_OPERATIONS),
             )
         }));
-        // Names are given over all operations, so that they do not depend on what is offered.
+        // Names are assigned over all operations, because they must not depend on the selection.
         let named: Vec<OperationNameParts<'_>> = found.iter().map(named).collect();
         let (names, mut notes) = names(&named);
         notes.extend(document.notes.iter().cloned());
-        // Excluded operations count here, so that schemas do not depend on what is excluded.
+        // Excluded operations count here, because schemas must not depend on the exclusions.
         let count = found.len();
         let budgets = ARGUMENT_BUDGETS
             .iter()
@@ -201,7 +201,7 @@ impl OpenApiDescription {
         (&self.title, &self.version)
     }
 
-    /// The URL at which functions without an address of their own are called.
+    /// The URL at which functions without their own address are called.
     pub fn base(&self) -> &str {
         &self.address.url
     }
@@ -226,7 +226,7 @@ impl OpenApiDescription {
         &self.tools
     }
 
-    /// Reallocates what is kept, in the memory of the calling thread.
+    /// Reallocates the data to keep, in the calling thread's memory.
     pub(super) fn settle(&mut self) {
         self.tools.settle();
         let operations = self.operations.clone();
@@ -252,7 +252,8 @@ struct DescribedFunctions {
 }
 
 impl DescribedFunctions {
-    /// Reads all operations; `false` if they do not fit. With the smallest budget, those that do not fit are skipped.
+    /// Reads all operations. Returns `false` if they do not fit. With the smallest budget, operations that do not fit
+    /// are skipped.
     fn read(
         &mut self,
         context: &OperationContext<'_>,

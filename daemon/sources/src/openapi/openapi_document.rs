@@ -1,8 +1,8 @@
-//! Parses the text of a description to JSON, and resolves its references.
+//! Parses the text of a description into JSON, and resolves its references.
 //!
 //! Invariant: references stay within the text, and none is followed forever. The parsed text takes at most a few times
-//! its length. The number of steps of reading is limited, because a few thousand letters can refer to each other in
-//! more ways than there is time for.
+//! its length. The number of reading steps is limited, because a few thousand characters can contain more paths of
+//! references than there is time to follow.
 
 use std::{borrow::Cow, cell::Cell};
 
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::weight;
 
-/// The size of the text. GitHub's description has 13 MiB, that of Microsoft Graph 20.
+/// The size of the text. GitHub's description has 13 MiB, Microsoft Graph's 20.
 const MAX_OPENAPI_BYTES: usize = 64 << 20;
-/// The nesting of YAML; serde_json itself stops at 128.
+/// The nesting of YAML. serde_json itself stops at 128.
 const MAX_YAML_DEPTH: usize = 128;
 /// The size of a text that begins like JSON, up to which it may be YAML.
 const MAX_FLOW_YAML_BYTES: usize = 1 << 20;
@@ -26,7 +26,7 @@ const MAX_FLOW_YAML_BYTES: usize = 1 << 20;
 const MAX_YAML_NODES: usize = 4_000_000;
 /// The limit of JSON, in `json_weight` values. GitHub's description has half a million.
 const MAX_JSON_WEIGHT: usize = 4_000_000;
-/// The number of steps for a whole description. That of Kubernetes takes 300,000.
+/// The number of steps for a whole description. Kubernetes' description takes 300,000.
 const MAX_READ_STEPS: usize = 10_000_000;
 /// The length of a reference that is resolved in one step.
 const REFERENCE_BYTES_PER_STEP: usize = 64;
@@ -35,7 +35,7 @@ const MAX_YAML_ALIAS_NODES: usize = 200_000;
 /// The number of references in a chain.
 const MAX_REFERENCE_HOPS: usize = 32;
 
-/// A description as it was written, before the differences between versions are removed.
+/// A description as written, before the differences between versions are removed.
 #[derive(Debug)]
 pub(super) struct OpenApiDocument {
     root: Value,
@@ -54,7 +54,7 @@ pub(super) enum OpenApiVersion {
     V3_1,
 }
 
-/// Why a reference cannot be resolved.
+/// The reason a reference cannot be resolved.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum UnresolvedReference {
     #[error("it needs {0:?}, which is in another document")]
@@ -140,7 +140,7 @@ impl OpenApiDocument {
 /// The JSON pointer of a reference within this document.
 pub(super) fn pointer_of(reference: &str) -> Result<Cow<'_, str>, UnresolvedReference> {
     match reference.strip_prefix('#') {
-        // What cannot be decoded stays as it is.
+        // Undecodable parts stay unchanged.
         Some(fragment) => Ok(percent_decode_str(fragment)
             .decode_utf8()
             .unwrap_or(Cow::Borrowed(fragment))),
@@ -184,11 +184,11 @@ fn parsed(text: &str) -> Result<ParsedText, String> {
     yaml(text).map_err(|error| format!("the description is neither JSON nor YAML: {error}"))
 }
 
-/// JSON, also with comments and trailing commas, or YAML in flow style, which begins with a brace, too.
+/// JSON, possibly with comments and trailing commas, or YAML in flow style, which begins with a brace, too.
 fn json(text: &str) -> Result<ParsedText, String> {
     let mut parsed = strict_json(text);
     if matches!(parsed, Err(JsonError::Invalid(_))) {
-        // Comments (`//`, `/* */`, `#`) become spaces, and `serde_json` reads the rest: positions stay the same, and
+        // Comments (`//`, `/* */`, `#`) become spaces, and `serde_json` reads the rest. Positions stay the same, and
         // `ParsedText` sees repeated keys. `jsonc-parser` would be a second reader with its own rules and errors.
         let mut stripped = text.to_owned();
         if json_strip_comments::strip(&mut stripped).is_ok() && stripped != text {
@@ -242,7 +242,7 @@ fn yaml(text: &str) -> Result<ParsedText, String> {
     let mut options = serde_saphyr::Options::default();
     options.budget = Some(budget);
     options.alias_limits.max_total_replayed_events = MAX_YAML_ALIAS_NODES;
-    // YAML 1.1 reads `no` and `on` as booleans; here they are strings.
+    // YAML 1.1 reads `no` and `on` as booleans. Here they are strings.
     options.strict_booleans = true;
     // `ParsedText` merges or names them.
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::PassThrough;
@@ -398,7 +398,7 @@ mod tests {
             let expected = json!({ "openapi": "3.0.0", "url": "https://a//b" });
             assert_eq!(*document.root(), expected, "{text}");
         }
-        // A comment hides no values from the limit.
+        // A comment must not hide values from the limit.
         let text = format!(
             "{{ // don\"t\n\"openapi\": \"3.0.0\", \"x\": [{}1]}}",
             "1,".repeat(MAX_JSON_WEIGHT)

@@ -1,6 +1,6 @@
-//! One operation: its tool, and what a call of it needs.
+//! One operation: its tool, and the data that a call needs.
 //!
-//! Invariant: whatever is wrong with an operation affects that operation only.
+//! Invariant: an error in an operation affects only that operation.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::http::{MAX_PAGES, PaginationPlan};
 /// The length of a description, in characters.
 const MAX_TOOL_DESCRIPTION_CHARS: usize = 2_000;
 
-/// What is kept of an operation for its calls.
+/// The parts of an operation that are kept for its calls.
 #[derive(Clone, Debug)]
 pub(super) struct OpenApiOperation {
     pub(super) method: Method,
     /// The path in the description, with parameters in braces.
     pub(super) path: String,
-    /// The URL at which it is called, if it has one of its own.
+    /// The URL at which the operation is called, if it has its own.
     pub(super) base: Option<String>,
     /// The origin of `base`, as written in the description.
     pub(super) origin: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct OpenApiOperation {
     pub(super) paged: Option<PaginationPlan>,
 }
 
-/// An operation at its place in the description.
+/// An operation at its position in the description.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundOperation<'a> {
     pub(super) verb: &'a str,
@@ -52,7 +52,7 @@ pub(super) struct FoundOperation<'a> {
     pub(super) operation: &'a Value,
 }
 
-/// Why an operation is not a function.
+/// The reason an operation is not a function.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnusableOperation {
     #[error(transparent)]
@@ -77,19 +77,19 @@ pub(super) enum UnusableOperation {
     NoRoom(usize),
 }
 
-/// What all operations of a description share.
+/// The data that all operations of a description share.
 pub(super) struct OperationContext<'a> {
     pub(super) closures: SchemaClosures<'a>,
     pub(super) security: &'a SecurityRequirements,
-    /// The address of operations without one of their own.
+    /// The address of operations without their own address.
     pub(super) address: &'a ServerAddress,
     pub(super) entry: &'a ServerOverrides,
-    /// Bytes for the schemas that an operation's arguments refer to.
+    /// Bytes for the schemas to which an operation's arguments refer.
     pub(super) room: usize,
 }
 
 impl OperationContext<'_> {
-    /// The MCP tool of an operation, and what a call of it needs.
+    /// The MCP tool of an operation, and the data that a call needs.
     pub(super) fn read_operation(
         &self,
         found: &FoundOperation<'_>,
@@ -145,7 +145,7 @@ impl OperationContext<'_> {
         let mut call = Map::new();
         call.insert("method".into(), method.as_str().into());
         call.insert("path".into(), path.into());
-        // Part of the pin: trusting a function includes where its arguments and credentials go.
+        // Part of the pin: trusting a function includes trusting the destination of its arguments and credentials.
         let at = own.as_ref().unwrap_or(self.address).template.as_deref();
         call.extend(at.map(|at| ("at".to_owned(), at.into())));
         let credentials = self.security.to_json(&security);
@@ -207,7 +207,7 @@ impl OperationContext<'_> {
         self.closures.arguments(&Value::Object(schema), self.room)
     }
 
-    /// The output schema; `None` if it would say nothing, and is learned from results.
+    /// The output schema. `None` if it would say nothing, and then it is learned from results.
     fn output_schema(&self, answers: &SuccessResponses) -> Option<Value> {
         let result = self.closures.result(answers.schema.as_ref()?);
         let silent = ["description", "$defs", "title"];

@@ -1,7 +1,7 @@
-//! The body of an operation, and the arguments that make it.
+//! The body of an operation, and the arguments from which it is made.
 //!
-//! The members of an object body are arguments next to the parameters, unless a name is taken; any other body is one
-//! argument, `body`. A file is base64 text, or an object with name, type and base64 text.
+//! The members of an object body are arguments next to the parameters, unless a name is taken. Any other body is one
+//! argument, `body`. A file is a base64 string, or an object with name, type and a base64 string.
 //!
 //! Invariant: arguments that are not parameters are members of the body, or the call has none.
 
@@ -68,7 +68,7 @@ pub(super) struct DescribedBody {
     pub(super) required: Vec<String>,
     /// Constraints on which of the arguments are required together.
     pub(super) limits: Vec<Value>,
-    /// Whether members that are not described are allowed.
+    /// Set if undescribed members are allowed.
     pub(super) open: bool,
 }
 
@@ -192,7 +192,7 @@ fn kind(document: &OpenApiDocument, media: &str, schema: &Value, content: &Value
     }
 }
 
-/// The encoding of a form member; `None` without `style` and `explode`.
+/// The encoding of a form member. `None` without `style` and `explode`.
 fn writing(encoding: &Value) -> Option<ParameterEncoding> {
     let style = text(encoding, "style").and_then(ParameterStyle::of);
     let said = encoding.get("explode").and_then(Value::as_bool);
@@ -207,7 +207,7 @@ fn writing(encoding: &Value) -> Option<ParameterEncoding> {
     })
 }
 
-/// The members of a multipart body, also those of alternatives.
+/// The members of a multipart body, including those of alternatives.
 fn parts(document: &OpenApiDocument, schema: &Value, content: &Value) -> Vec<MultipartField> {
     let mut members = Vec::new();
     add_members(document, schema, 0, &mut members);
@@ -253,7 +253,7 @@ fn add_members<'a>(
     }
 }
 
-/// The media type of text that JSON Schema describes, as base64 or as it is.
+/// The media type of text that JSON Schema describes, as base64 or directly.
 fn content_media<'a>(document: &'a OpenApiDocument, member: &'a Value) -> Option<&'a str> {
     let schema = document.resolve(member).ok()?;
     let has_encoding = schema.get("contentEncoding").is_some();
@@ -265,13 +265,13 @@ pub(super) fn holds_files(document: &OpenApiDocument, schema: &Value) -> bool {
     parts.iter().any(|part| part.file != FileUse::None)
 }
 
-/// How a value can be a file, also in a list or behind `anyOf`, `oneOf` and `allOf`.
+/// The way in which a value can be a file, also in a list or behind `anyOf`, `oneOf` and `allOf`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FileUse {
     None,
-    /// As base64 text, or as an object with it.
+    /// As a base64 string, or as an object with one.
     File,
-    /// As an object with base64 text. Any other value is no file.
+    /// As an object with a base64 string. Any other value is not a file.
     FileOrOther,
 }
 
@@ -355,7 +355,7 @@ fn file_object() -> Value {
     })
 }
 
-/// Replaces a schema by that of its argument if it is that of a file.
+/// Replaces a file's schema with the schema of its argument.
 fn replace_files(document: &OpenApiDocument, member: &mut Value) {
     let file = file_use(document, member);
     if file == FileUse::None {
@@ -368,7 +368,7 @@ fn replace_files(document: &OpenApiDocument, member: &mut Value) {
     *member = argument;
 }
 
-/// The schema of the argument for a file; `file` is the use of the whole member.
+/// The schema of the argument for a file. `file` is the use of the whole member.
 fn file_argument(document: &OpenApiDocument, schema: &Value, file: FileUse, depth: usize) -> Value {
     let Ok(schema) = document.resolve(schema) else {
         return json!({});

@@ -1,7 +1,7 @@
-//! Makes a request of arguments.
+//! Makes a request from arguments.
 //!
-//! Invariant: pure. An argument changes only the value in its place, not other segments of the path, not other pairs of
-//! the query or the form, and not other headers.
+//! Invariant: pure. An argument changes only its own value, not other segments of the path, not other pairs of the
+//! query or the form, and not other headers.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::http::{ApiRequest, FormPart, MultipartBody, RequestBody, has_steps};
 
-/// Arguments that are valid by their schema but make no request.
+/// Arguments that are valid by their schema but do not make a request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum ArgumentError {
     #[error("`{0}` is a part of the path and must not be empty")]
@@ -99,7 +99,7 @@ pub(super) fn request(
 }
 
 /// Replaces the parameters of a path. Some descriptions distinguish operations by a query in the path, which is split
-/// before it is filled in: a `?` or `&` that an argument has begins nothing. A fragment distinguishes operations of one
+/// before it is filled in: a `?` or `&` in an argument begins nothing. A fragment distinguishes operations with one
 /// path, and is not sent.
 fn expand_path(path: &str, segments: &HashMap<&str, String>) -> (String, Vec<EncodedPair>) {
     let template = path.split('#').next().unwrap_or_default();
@@ -313,7 +313,7 @@ fn multipart(
     Ok(())
 }
 
-/// The bytes of a file: of base64 text, of an object with it, or of a `data:` URL.
+/// The bytes of a file: from a base64 string, from an object with one, or from a `data:` URL.
 fn bytes(name: &str, value: &Value) -> Result<Vec<u8>, ArgumentError> {
     let text = value.as_str().or_else(|| value.get("base64")?.as_str());
     let text = text.ok_or_else(|| ArgumentError::NoFile(name.to_owned()))?;

@@ -15,17 +15,17 @@ const MAX_RESPONSE_MEDIA_TYPES: usize = 16;
 /// The success responses of an operation.
 #[derive(Debug, Default)]
 pub(super) struct SuccessResponses {
-    /// The schema of the JSON bodies, as in the description; `{"type": "null"}` if all are empty.
+    /// The schema of the JSON bodies, as in the description, or `{"type": "null"}` if all are empty.
     pub(super) schema: Option<Value>,
     /// The header `Accept`.
     pub(super) accept: String,
-    /// The responses have a `Link` header, for paging.
+    /// Set if the responses have a `Link` header, for paging.
     pub(super) links: bool,
-    /// A response may have a JSON body.
+    /// Set if a response may have a JSON body.
     pub(super) may_be_json: bool,
 }
 
-/// Reads the success responses. One whose reference cannot be resolved has an unknown body.
+/// Reads the success responses. A response whose reference cannot be resolved has an unknown body.
 pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) -> SuccessResponses {
     let mut found: Vec<(&String, &Value)> = members(operation, "responses")
         .filter(|(status, _)| status.starts_with('2'))
@@ -71,7 +71,7 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
     SuccessResponses {
         may_be_json: !json.is_empty() || others.is_empty(),
         schema: match verb {
-            // A HEAD response has no body, whatever the description says.
+            // A HEAD response has no body, regardless of the description.
             "head" => Some(json!({ "type": "null" })),
             _ => promised.schema(),
         },
@@ -87,16 +87,16 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
     }
 }
 
-/// What all success responses together say of a body.
+/// The facts about a body in all success responses together.
 #[derive(Debug, Default)]
 struct PromisedBody<'a> {
     /// The schemas, without duplicates.
     schemas: Vec<&'a Value>,
-    /// A response has no body.
+    /// Set if a response has no body.
     empty: bool,
-    /// A response does not describe a body.
+    /// Set if a response does not describe a body.
     unsaid: bool,
-    /// A response has a body of unknown type.
+    /// Set if a response has a body of unknown type.
     unknown: bool,
 }
 

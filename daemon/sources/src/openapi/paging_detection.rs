@@ -1,7 +1,7 @@
-//! Detects whether an operation returns a list in pages, and which of its parameters request the next page.
+//! Detects operations that return a list in pages, and the parameters that request the next page.
 //!
-//! Descriptions do not say so. The names of parameters and of members of the response do in most APIs, and responses say
-//! the rest when they arrive (`http/paging_hints` has the names of their members).
+//! Descriptions do not state this. In most APIs the names of parameters and of response members tell, and responses
+//! tell the rest when they arrive (`http/paging_hints` has their member names).
 //!
 //! Invariant: only a GET, or a POST that takes a cursor of its response, is paged.
 
@@ -78,7 +78,7 @@ const CURSOR_PARAMETER_NAMES: [&str; 24] = [
     "pageid",
     "offset",
 ];
-/// Words with which descriptions say that pages or items count from 0, and from 1.
+/// Words in descriptions that say that pages or items count from 0, and from 1.
 const ZERO_BASED: [&str; 12] = [
     "zero-based",
     "zero based",
@@ -272,10 +272,10 @@ fn encoded_name(parameter: &DescribedParameter) -> String {
     encoded(&parameter.parameter.name, AllowedCharacters::Unreserved)
 }
 
-/// The place of the list in a described response.
+/// The position of the list in a described response.
 #[derive(Debug, Default, PartialEq)]
 enum ListPath {
-    /// The path of members to it, empty if the response itself is the list.
+    /// The path of members to the list, empty if the response itself is the list.
     Members(Vec<String>),
     /// The response is described and has no list, or several.
     Absent,
@@ -299,7 +299,7 @@ struct DescribedResponse {
     list: ListPath,
     /// The kinds of members for the next page.
     next: Vec<NextKind>,
-    /// A member has the name of a paging hint.
+    /// Set if a member has the name of a paging hint.
     has_hints: bool,
 }
 
@@ -352,7 +352,7 @@ impl DescribedResponse {
                     }
                 }
             }
-            // Deeper lists than the first ones belong to other members.
+            // Lists deeper than the first belong to other members.
             if !lists.is_empty() && !has_lists {
                 has_lists = true;
                 if let Some(path) = choose_list(&lists) {

@@ -1,10 +1,10 @@
 //! Encodes parameter values by RFC 6570, as OpenAPI uses it.
 //!
-//! Invariant: a value stays in its place. It does not end a path segment, a pair of a query or a header.
+//! Invariant: a value stays in its position. It does not end a path segment, a query pair or a header.
 
 use serde_json::Value;
 
-/// Where a parameter is sent.
+/// The location in which a parameter is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum ParameterLocation {
@@ -30,9 +30,9 @@ pub(super) enum ParameterStyle {
 pub(super) enum AllowedCharacters {
     /// Only unreserved characters.
     Unreserved,
-    /// Also reserved characters, except those that end a value.
+    /// Also reserved characters, except characters that end a value.
     Reserved,
-    /// Also reserved characters, but none that ends a value or a segment of a path, and no brackets.
+    /// Also reserved characters, except brackets and characters that end a value or a path segment.
     ReservedInSegment,
     /// Also `/`.
     Segments,
@@ -136,7 +136,7 @@ impl ParameterEncoding {
         }
     }
 
-    /// The names and values of members that are sent under a name of their own, not encoded.
+    /// The names and values of members that are sent under their own name, not encoded.
     pub(super) fn exploded_members<'a>(
         self,
         name: &str,
@@ -211,7 +211,7 @@ fn deep_members<'a>(name: &str, value: &'a Value, members: &mut Vec<(String, &'a
     }
 }
 
-/// A scalar as text, without quotes; a list or an object as JSON.
+/// A scalar as a string without quotes, or a list or an object as JSON.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -220,7 +220,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// Percent-encodes a text. `#`, `&` and `+` are always encoded, so that a value cannot end its place.
+/// Percent-encodes a string. `#`, `&` and `+` are always encoded, because a value must not leave its position.
 pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
     const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
     const RESERVED_IN_SEGMENT: &[u8] = b":@!$'()*,;=";

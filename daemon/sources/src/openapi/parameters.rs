@@ -15,7 +15,7 @@ use super::{
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ParameterFormat {
     Styled(ParameterEncoding),
-    /// As JSON text, or as plain text.
+    /// As JSON, or as plain text.
     Content {
         json: bool,
     },
@@ -63,7 +63,7 @@ const RESERVED_HEADERS: [&str; 16] = [
 /// The number of parameters in one path.
 const MAX_PATH_PARAMETERS: usize = 100;
 
-/// The parameters of an operation: those of the path item, which the operation can override, then its own.
+/// The parameters of an operation: the path item's parameters, which the operation can override, then its own.
 pub(super) fn read_parameters(
     document: &OpenApiDocument,
     item: &Value,
@@ -100,15 +100,15 @@ pub(super) fn read_parameters(
 /// A parameter in the template of a path.
 #[derive(Debug)]
 pub(super) struct PathParameter<'a> {
-    /// The position of the braces with all between them.
+    /// The range of the braces and everything between them.
     pub(super) range: Range<usize>,
     pub(super) name: &'a str,
     written: &'a str,
     is_multi_segment: bool,
 }
 
-/// The parameters of a path, without its fragment. A name has no marks of routers, unless two would be equal then:
-/// `{path+}`, `{path*}`, `{+path}` and `{id:int}` stand for the parameters `path` and `id`.
+/// The parameters of a path, without its fragment. Router marks are removed from a name, unless two names would then be
+/// equal: `{path+}`, `{path*}`, `{+path}` and `{id:int}` stand for the parameters `path` and `id`.
 pub(super) fn path_parameters(path: &str) -> Vec<PathParameter<'_>> {
     let template = path.split('#').next().unwrap_or_default();
     let mut parameters = Vec::new();
@@ -142,7 +142,7 @@ pub(super) fn path_parameters(path: &str) -> Vec<PathParameter<'_>> {
     parameters
 }
 
-/// The next pair of braces from a position, with the braces inside of it.
+/// The next pair of braces from a position, with the braces inside it.
 fn next_braces(template: &str, from: usize) -> Option<Range<usize>> {
     let start = from + template[from..].find('{')?;
     let mut depth = 0;
@@ -264,7 +264,7 @@ fn annotate_schema(parameter: &Value, schema: &mut Value, document: &OpenApiDocu
     schema.extend(example.map(|example| ("example".to_owned(), example)));
 }
 
-/// Names the arguments. If locations share a name, it belongs to the first of path, query, header and cookie; the
+/// Names the arguments. If locations share a name, it belongs to the first of path, query, header and cookie. The
 /// others get the location as a suffix: `id_header`.
 fn assign_argument_names(found: &mut [DescribedParameter]) {
     let order = [

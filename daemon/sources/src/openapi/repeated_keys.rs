@@ -1,12 +1,12 @@
-//! Parses JSON or YAML to a JSON value, and finds the keys that an object has more than once.
+//! Parses JSON or YAML into a JSON value, and finds keys that an object has more than once.
 //!
 //! Objects whose members are independent of each other are merged: the paths of a description, the operations of a path
-//! and the components. So are objects without a common member. Of all others, the last one is used.
+//! and the components. So are objects without a common member. Of all others, the last is used.
 //!
 //! Invariants:
 //!
 //! - Every key whose value is not used is in a note or counted in the last note.
-//! - A note takes time for the shown part of its path, and the number of notes that are made is limited: a text can
+//! - Making a note takes time only for the shown part of its path, and the number of notes is limited: a text can
 //!   repeat a key a million times below keys of megabytes.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::{Map, Number, Value, map::Entry};
 
 /// The number of keys that are named.
 const MAX_NAMED_KEYS: usize = 20;
-/// The number of notes that are made to see whether they are new. Further repetitions are only counted.
+/// The number of notes that are made to check that they are new. Further repetitions are only counted.
 const MAX_MADE_NOTES: usize = 1000;
 /// The length of a key, or of the path to it, in a note.
 const MAX_SHOWN_CHARS: usize = 120;
@@ -85,7 +85,7 @@ impl RepeatedKeys {
         named
     }
 
-    /// Merges the value of a repeated key into the one before.
+    /// Merges the value of a repeated key into the previous value.
     fn merge(
         &mut self,
         key: &str,
@@ -152,7 +152,7 @@ impl ValuePath<'_> {
         keys
     }
 
-    /// The path as far as it is shown: of a longer key, one character more than that.
+    /// The path as far as it is shown. Of a longer key, one more character is kept.
     fn shown(&self) -> String {
         let keys = self.keys().into_iter().map(|key| match key {
             PathKey::Member(name) => name.chars().take(MAX_SHOWN_CHARS + 1).collect(),
@@ -295,7 +295,7 @@ mod tests {
             "[1, -1, 1.5, 1e400, 18446744073709551615, \"a\\u00e4\", true, [], {}]",
             "{\"b\": {\"a\": [null]}, \"a\": 1, \"$serde_json::private::RawValue\": \"1\"}",
         ] {
-            // An error stays one, such as that of a number that is too large.
+            // An error stays an error, such as for a number that is too large.
             let read = serde_json::from_str::<ParsedText>(text).map(|read| read.root.to_string());
             let known = serde_json::from_str::<Map<String, Value>>(text).map(Value::Object);
             let known = known.or_else(|_| serde_json::from_str::<Value>(text));

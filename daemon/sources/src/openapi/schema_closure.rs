@@ -1,14 +1,13 @@
-//! A schema with all that it refers to, as one document that a tool carries.
+//! A schema with everything to which it refers, as one document that a tool carries.
 //!
 //! Schemas that many operations share are translated once and copied into each tool that reaches them. The closure of a
-//! schema may be the whole description: a charge of Stripe's refers to nine hundred other types. A result is described
-//! up to a number of bytes and references, the nearest first; anything further away is unknown. Long arguments lose
-//! their descriptions, and what does not fit the budget of an operation is described by name only. In a result, an
-//! object that is composed of a part that is not described becomes unknown as a whole: its other members would look
-//! like all of them.
+//! schema may be the whole description: Stripe's charge refers to nine hundred other types. A result is described up to
+//! a number of bytes and references, the nearest first. Anything further away is unknown. Long arguments lose their
+//! descriptions, and definitions beyond an operation's budget are described only by name. In a result, an object with
+//! an undescribed part becomes unknown as a whole, because its other members would look complete.
 //!
-//! Invariant: the schema of one operation does not depend on other operations, except for the names of definitions that
-//! would be called alike.
+//! Invariant: the schema of one operation does not depend on other operations, except for definitions that would
+//! otherwise have the same name.
 
 use std::{
     cell::RefCell,
@@ -24,11 +23,11 @@ use super::{
     schema_walk::{bases, each, open, silence, silence_below},
 };
 
-/// The size of a result's schema as JSON text. In memory it takes several times as much, for each of a thousand tools.
+/// The size of a result's schema as JSON. In memory it takes several times as much, for each of a thousand tools.
 const MAX_RESULT_SCHEMA_BYTES: usize = 6 << 10;
 /// The number of references from a result's schema to a definition.
 const MAX_RESULT_REF_DEPTH: usize = 5;
-/// Arguments that are longer lose the descriptions below their first level.
+/// Longer arguments lose the descriptions below their first level.
 const MAX_WORDY_ARGUMENTS_BYTES: usize = 12 << 10;
 /// Bytes that are copied in one step of reading a description.
 const SCHEMA_BYTES_PER_STEP: usize = 32;
@@ -53,7 +52,7 @@ struct DefinitionNames {
 #[derive(Debug)]
 struct ClosurePart {
     said: TranslatedSchema,
-    /// The length as JSON text.
+    /// The length as JSON.
     bytes: usize,
     /// The length without descriptions.
     silent: usize,
@@ -68,7 +67,7 @@ impl<'a> SchemaClosures<'a> {
         }
     }
 
-    /// The schema of arguments, with as many of the definitions that it refers to as fit `room`, the nearest first.
+    /// The schema of arguments, with as many of the referenced definitions as fit `room`, the nearest first.
     pub(super) fn arguments(
         &self,
         schema: &Value,
@@ -158,7 +157,7 @@ impl<'a> SchemaClosures<'a> {
             let bases = bases(&mut schema);
             for need in &part.said.needs {
                 if known.insert(need.clone()) {
-                    // An object is useless without the parts that it is composed of.
+                    // An object is useless without its parts.
                     match bases.contains(need) {
                         true => next.push_front((need.clone(), steps)),
                         false => next.push_back((need.clone(), steps + 1)),
@@ -167,7 +166,7 @@ impl<'a> SchemaClosures<'a> {
             }
             parts.push((pointer, schema));
         }
-        // A definition that became unknown may be a part of another one.
+        // A definition that became unknown may be part of another.
         let mut opened = true;
         while opened {
             opened = false;

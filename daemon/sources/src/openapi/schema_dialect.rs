@@ -1,10 +1,10 @@
-//! Translates a schema of OpenAPI to JSON Schema 2020-12, for one direction.
+//! Translates an OpenAPI schema to JSON Schema 2020-12, for one direction.
 //!
-//! Keywords of OpenAPI 3.0 are translated. Keywords without a meaning outside of the description are omitted, and so
-//! are invalid ones: real descriptions hold `"required": true` and `"minimum": "1"`, which must not prevent the check
-//! of all other arguments.
+//! Keywords of OpenAPI 3.0 are translated. Keywords without a meaning outside the description are omitted, and so are
+//! invalid keywords: real descriptions contain `"required": true` and `"minimum": "1"`, which must not prevent the
+//! check of all other arguments.
 //!
-//! Invariant: the translated schema compiles, and accepts at least what the description accepts.
+//! Invariant: the translated schema compiles, and accepts everything that the description accepts.
 
 use std::{
     cell::RefCell,
@@ -19,7 +19,7 @@ use super::{
     schema_keywords::{cut, is_schema, or_null, types},
 };
 
-/// The nesting in one schema; anything deeper is unconstrained.
+/// The nesting in one schema. Anything deeper is unconstrained.
 const MAX_SCHEMA_DEPTH: usize = 60;
 /// The length of a description in an argument's schema, in characters.
 const MAX_ARGUMENT_DESCRIPTION_CHARS: usize = 600;
@@ -38,15 +38,15 @@ pub(super) enum SchemaDirection {
     Results,
 }
 
-/// What the schemas of a description share.
+/// The state that a description's schemas share.
 #[derive(Debug)]
 pub(super) struct SchemaDialect<'a> {
     pub(super) document: &'a OpenApiDocument,
-    /// The patterns that were tried, and whether they compile.
+    /// The patterns that were tried, with `true` for patterns that compile.
     patterns: RefCell<HashMap<String, bool>>,
 }
 
-/// A translated schema, and the definitions that it refers to.
+/// A translated schema, and the definitions to which it refers.
 #[derive(Debug)]
 pub(super) struct TranslatedSchema {
     pub(super) schema: Value,
@@ -82,7 +82,7 @@ impl<'a> SchemaDialect<'a> {
         })
     }
 
-    /// Whether a member belongs to the other direction only. References are followed.
+    /// True if a member belongs only to the other direction. References are followed.
     pub(super) fn is_left_out(&self, member: &Value, direction: SchemaDirection) -> bool {
         let mark = match direction {
             SchemaDirection::Arguments => "readOnly",
@@ -95,7 +95,7 @@ impl<'a> SchemaDialect<'a> {
                 .is_ok_and(|found| is_true(found, mark))
     }
 
-    /// The names of such members, in an object and in those that it is composed of.
+    /// The names of such members, in an object and in the objects of which it is composed.
     fn left_out(&self, schema: &Value, direction: SchemaDirection) -> Vec<String> {
         let members = members_of(self.document, schema).unwrap_or_default();
         let left_out = members
@@ -104,7 +104,7 @@ impl<'a> SchemaDialect<'a> {
         left_out.map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// Whether a pattern compiles. Compiling takes steps.
+    /// True if a pattern compiles. Compiling takes steps.
     pub(super) fn compiles(&self, pattern: &str) -> bool {
         let mut patterns = self.patterns.borrow_mut();
         if let Some(known) = patterns.get(pattern) {
@@ -195,7 +195,7 @@ impl SchemaTranslator<'_> {
     ) -> Result<(), UnresolvedReference> {
         let asked = self.direction == SchemaDirection::Arguments;
         if matches!(keyword, "enum" | "const" | "default") {
-            // They are copied, so their length counts.
+            // These are copied, so their length counts.
             self.dialect.document.steps(parts(value))?;
         }
         let kept = match keyword {
@@ -333,7 +333,7 @@ fn is_closed(map: &Map<String, Value>) -> bool {
         && !opens.iter().any(|keyword| map.contains_key(*keyword))
 }
 
-/// The number of values in a value, with itself.
+/// The number of values in a value, including itself.
 fn parts(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(parts).sum(),

@@ -1,4 +1,4 @@
-//! Translates single keywords of a schema: the values that each may have, and the constraints that only arguments keep.
+//! Translates single keywords of a schema: the valid values of each, and the constraints that only arguments keep.
 //!
 //! Invariant: a keyword is kept only with a valid value.
 
@@ -91,7 +91,7 @@ fn is_true_in(map: &Map<String, Value>, member: &str) -> bool {
     map.get(member) == Some(&Value::Bool(true))
 }
 
-/// The value of `type`, without duplicates; `None` if it has an unknown type.
+/// The value of `type`, without duplicates. `None` if it contains an unknown type.
 pub(super) fn types(value: &Value) -> Option<Value> {
     let is_type = |value: &&Value| {
         value

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The pointers of the schemas that a schema, or a schema within it, is composed of.
+/// The pointers of the schemas of which a schema, or a schema within it, is composed.
 pub(super) fn bases(schema: &mut Value) -> HashSet<String> {
     let to = |schema: &Value| Some(schema.get("$ref")?.as_str()?.to_owned());
     let mut found: HashSet<String> = to(schema).into_iter().collect();
@@ -17,7 +17,7 @@ pub(super) fn bases(schema: &mut Value) -> HashSet<String> {
     found
 }
 
-/// Removes all constraints from schemas that are composed of one in `untold`.
+/// Removes all constraints from schemas that are composed of a schema in `untold`.
 pub(super) fn open(schema: &mut Value, untold: &HashSet<String>) {
     below(schema, &mut |schema| open(schema, untold));
     let Value::Object(map) = schema else { return };
@@ -42,7 +42,7 @@ pub(super) fn silence(schema: &mut Value) {
     silence_below(schema, 0);
 }
 
-/// Removes descriptions, titles and examples from schemas that are at least so many levels deep.
+/// Removes descriptions, titles and examples from schemas that are at least `levels` deep.
 pub(super) fn silence_below(schema: &mut Value, levels: usize) {
     if let (Value::Object(map), 0) = (&mut *schema, levels) {
         for words in ["description", "title", "examples"] {

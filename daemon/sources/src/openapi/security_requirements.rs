@@ -1,7 +1,7 @@
-//! The security schemes of a description, and which of them its operations need.
+//! The security schemes of a description, and the schemes that its operations need.
 //!
 //! Invariant: a credential is sent only to operations for which the description requires it. If the description
-//! requires none anywhere, it is sent to every operation that does not exclude it.
+//! requires none anywhere, the credential is sent to every operation that does not exclude it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ const OPERATION_METHODS: [&str; 8] = [
 #[derive(Debug)]
 pub(super) struct SecurityRequirements {
     pub(super) schemes: BTreeMap<String, SecurityScheme>,
-    /// The requirements of an operation that has none of its own.
+    /// The requirements of an operation without its own.
     usual: Vec<Vec<String>>,
     /// The names in queries and cookies under which credentials are sent.
     pub(super) sent_names: Arc<[String]>,
@@ -74,7 +74,7 @@ impl SecurityRequirements {
         }
     }
 
-    /// How the credential of each scheme is sent, and where its tokens come from. It is part of the pin of a function.
+    /// The way in which each scheme's credential is sent, and the origin of its tokens. Part of a function's pin.
     pub(super) fn to_json(&self, needs: &[Vec<String>]) -> Map<String, Value> {
         let names: BTreeSet<&String> = needs.iter().flatten().collect();
         let credential = |name: &String| {
@@ -105,7 +105,7 @@ impl SecurityRequirements {
         urls.filter_map(|url| allowed_origins::of(url)).collect()
     }
 
-    /// The alternatives in `security`. Schemes that are not supported are omitted.
+    /// The alternatives in `security`. Unsupported schemes are omitted.
     fn alternatives(&self, owner: &Value) -> Vec<Vec<String>> {
         let requirements = items(owner, "security").filter_map(Value::as_object);
         let mut alternatives: Vec<Vec<String>> = requirements
@@ -137,7 +137,7 @@ fn read(scheme: &Value, scopes: &[String]) -> Option<SecurityScheme> {
         "http" => match text(scheme, "scheme")?.to_ascii_lowercase().as_str() {
             "basic" => SecurityScheme::Basic,
             "bearer" => SecurityScheme::Bearer,
-            // The user writes the whole header for other schemes.
+            // For other schemes the user writes the whole header.
             _ => SecurityScheme::Header("Authorization".into()),
         },
         "oauth2" => {
@@ -157,7 +157,7 @@ fn read(scheme: &Value, scopes: &[String]) -> Option<SecurityScheme> {
     })
 }
 
-/// Whether anything in the description has `security`.
+/// True if anything in the description has `security`.
 fn asks(root: &Value) -> bool {
     root.get("security").is_some() || operations(root).any(|it| it.get("security").is_some())
 }

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::openapi_document::{items, members, text};
 
-/// What an entry overrides in a description.
+/// The parts of a description that an entry overrides.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOverrides {
     /// Replaces all addresses of the description.
@@ -25,8 +25,8 @@ pub struct ServerOverrides {
 pub(super) struct ServerAddress {
     /// Without a trailing slash.
     pub(super) url: String,
-    /// The address as the description has it, with the names of variables in braces in place of values from the entry,
-    /// which may be secrets. `None`: the entry gives the whole address.
+    /// The address in the description, with variable names in braces in place of values from the entry, which may be
+    /// secrets. `None` if the entry gives the whole address.
     pub(super) template: Option<String>,
 }
 
@@ -88,7 +88,7 @@ fn placed(url: &str, entry: &ServerOverrides) -> Option<Url> {
 }
 
 /// The address for [`ServerAddress::told`], without user, password and query. Placeholders replace the entry's values
-/// before the URL is parsed by the rules for the URL that is called, so that no text in a description can look like
+/// before the URL is parsed by the rules for the URL that is called, because no text in a description may look like
 /// another address.
 fn address_template(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
     let written = server.map_or_else(String::new, |server| server.to_string().to_lowercase());
@@ -137,7 +137,7 @@ fn filled(server: &Value, entry: &ServerOverrides) -> Result<String, String> {
     }
 }
 
-/// Replaces variables that have a value. `fits` checks a value against the `enum` of its variable.
+/// Replaces variables that have a value. `fits` checks a value against its variable's `enum`.
 fn put_in(
     server: &Value,
     entry: &ServerOverrides,

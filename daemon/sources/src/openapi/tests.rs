@@ -253,7 +253,7 @@ fn paging_is_detected_by_names() {
             of(json!({ "_embedded": of(json!({ "orders": list })), "_links": {} })),
             "[_embedded.orders] page=1",
         ),
-        // Only a `Link` header can continue it.
+        // Only a `Link` header can continue the list.
         (json!(["q"]), list.clone(), "[]"),
         (json!(["after"]), list.clone(), "[] after"),
         // The response shows its list.
@@ -328,8 +328,8 @@ fn first_page_is_known_from_the_parameter() {
     }
 }
 
-/// The pagination plan of an operation: the path of the list, the parameters with their first numbers, and whether the
-/// next page is declared.
+/// The pagination plan of an operation: the path of the list, the parameters with their first numbers, and the
+/// declaration of the next page, if any.
 fn paging(verb: &str, operation: Value) -> String {
     let text = json!({ "openapi": "3.1.0", "paths": { "/a": { verb: operation } } });
     let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();

@@ -205,7 +205,7 @@ fn schema_text() -> impl Strategy<Value = String> {
     prop_oneof![5 => of_text, 4 => of_values, 1 => noise]
 }
 
-/// The schema as apollo-compiler reads it, if it is valid by the specification.
+/// The schema as read by apollo-compiler, if it is valid by the specification.
 fn strict(text: &str) -> Option<Valid<Schema>> {
     Schema::parse_and_validate(text, "s").ok()
 }
@@ -344,7 +344,7 @@ fn fuzz_call_sends_one_operation_with_its_one_field() {
     });
 }
 
-/// The root fields of a document that its text names, without a schema.
+/// The root fields named in a document's text, without a schema.
 fn root_fields(document: &Document) -> BTreeSet<String> {
     fn collect(
         document: &Document,

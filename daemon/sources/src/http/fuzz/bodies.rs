@@ -31,7 +31,7 @@ use super::super::{
     tests::{api, get},
 };
 
-/// The responses of [`Server`], in pieces. The last one is followed by the end of the connection.
+/// The responses of [`Server`], in pieces. After the last, the connection ends.
 type Prepared = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// A server that answers every request with the prepared response.
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    /// The response as it is read, or why it cannot be read.
+    /// The response as read, or the reason it cannot be read.
     fn read(&self, pieces: Vec<Vec<u8>>) -> Result<ApiResponse, String> {
         *self.prepared.lock().unwrap() = pieces;
         let url = format!("http://{}/", self.address);
@@ -100,7 +100,7 @@ impl Server {
     }
 }
 
-/// How the length of a body is told.
+/// The way in which a body's length is conveyed.
 #[derive(Clone, Copy, Debug)]
 enum Framing {
     Length,
@@ -108,7 +108,7 @@ enum Framing {
     End,
 }
 
-/// How a body is compressed, and how the header says so.
+/// The compression of a body, and its form in the header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Encoding {
     Plain,
@@ -142,14 +142,14 @@ impl Encoding {
                 encoder.write_all(body).unwrap();
                 encoder.finish().unwrap()
             }
-            // One block that is not compressed, and an empty last one.
+            // One uncompressed block, and an empty last block.
             Self::Brotli if body.is_empty() => vec![0x3b],
             Self::Brotli => {
                 let length = u32::try_from(body.len() - 1).unwrap();
                 let head = 0x0b | length << 7 | 1 << 23;
                 [&head.to_le_bytes()[..3], body, &[0x03]].concat()
             }
-            // A frame of one block that is not compressed, with the length in four bytes.
+            // A frame of one uncompressed block, with the length in four bytes.
             Self::Zstd => {
                 let length = u32::try_from(body.len()).unwrap();
                 let magic = [0x28, 0xb5, 0x2f, 0xfd, 0xa0];
@@ -248,7 +248,7 @@ fn fuzz_body_is_read_whole_in_any_pieces_or_not_at_all() {
             if encoding == Encoding::Plain {
                 return Ok(());
             }
-            // A compressed body that ends early says nothing of it but by its own end.
+            // Only the end of a compressed body shows that it ended early.
             let short = &encoded[..cut.index(encoded.len())];
             if let Ok(read) = server.read(response(text, encoding.header(), framing, short, &cuts))
             {
@@ -329,7 +329,7 @@ fn fuzz_any_body_of_any_media_type_gives_a_result() {
             let whole = server.read(response(media, encoding, framing, &body, &[]));
             let cut = server.read(response(media, encoding, framing, &body, &cuts));
             let (Ok(whole), Ok(cut)) = (&whole, &cut) else {
-                // Bytes after the end of compressed data are an error only if they come in a piece of their own.
+                // Bytes after the end of compressed data are an error only if they come in a separate piece.
                 let is_decoded = matches!(encoding, Some("br" | "zstd"));
                 prop_assert!(
                     is_decoded || whole.is_err() == cut.is_err(),

@@ -1,4 +1,4 @@
-//! Which credential is sent where.
+//! The credentials that are sent, and where.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Descriptions of the tests with changed values and damaged text, and requests that are built of hostile arguments.
+//! Descriptions of the tests with changed values and damaged text, and requests built from hostile arguments.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -37,7 +37,7 @@ const DESCRIPTIONS: &[&str] = &[
     include_str!("../../../../../tests/data/openapi/left-out.yaml"),
     include_str!("../../../../../tests/data/openapi/names.yaml"),
 ];
-/// Names and strings that OpenAPI gives a meaning, and hostile ones.
+/// Names and strings with a meaning in OpenAPI, and hostile strings.
 const WORDS: &[&str] = &[
     "$ref",
     "type",
@@ -158,7 +158,7 @@ const TOKENS: &[&str] = &[
     "swagger: '2.0'\n",
     "\u{2028}",
 ];
-/// Values of arguments that would lead elsewhere.
+/// Argument values that would lead elsewhere.
 const HOSTILE: &[&str] = &[
     "..",
     ".",
@@ -197,7 +197,7 @@ const HOSTILE: &[&str] = &[
     ".\t.",
     "%09",
 ];
-/// Where functions are called: a host with a path prefix.
+/// The base URL of functions: a host with a path prefix.
 const BASE: &str = "https://api.example:8443/v1/base";
 
 /// The text of a description with changed values or damage.
@@ -267,7 +267,7 @@ fn references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
             for (name, value) in members {
                 match (name.as_str(), value) {
                     ("$ref", Value::String(reference)) => found.push(reference),
-                    // Values, and not schemas.
+                    // Values, not schemas.
                     ("const" | "enum" | "default" | "example" | "examples", _) => {}
                     _ => references(value, found),
                 }
@@ -354,7 +354,7 @@ fn is_header_value(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }
 
-/// Checks that a request leads to its function and nowhere else.
+/// Checks that a request leads only to its function.
 fn stays(
     api: &ApiClient,
     operation: &OpenApiOperation,
