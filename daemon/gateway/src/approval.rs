@@ -1,4 +1,4 @@
-//! Calls that policy wants to have approved, on their way through [`Approvals`](mux_approvals::Approvals).
+//! Calls for which policy requires approval, on their way through [`Approvals`](mux_approvals::Approvals).
 //!
 //! Invariant: after an approval, exactly the arguments and the tool that were shown are sent.
 
@@ -16,7 +16,7 @@ use mux_audit::CallAuditGuard;
 use mux_text::digest::Digest;
 use mux_upstream::Server;
 
-/// What an approval covers: this tool, of a server with this configuration, asked for this reason.
+/// The cover of an approval: this tool, of a server with this configuration, asked for this reason.
 fn approval_cover(
     path: &str,
     server: &Server,
@@ -34,8 +34,7 @@ fn approval_cover(
 }
 
 impl Gateway {
-    /// Waits until the call is approved and returns its arguments exactly as they were shown; fails if it is not
-    /// approved.
+    /// Waits until the call is approved and returns its arguments exactly as shown. Fails if the call is not approved.
     pub(super) async fn approve_call(
         &self,
         ask: ApprovalReason,
@@ -91,7 +90,7 @@ impl Gateway {
                 ));
             }
         };
-        // Tells a server's request from a tool of the same name.
+        // Distinguishes a server's request from a tool of the same name.
         let what = match from_server {
             true => Value::from("request"),
             false => Value::Null,
@@ -133,7 +132,7 @@ impl Gateway {
             });
         answered?;
         if !Arc::ptr_eq(&rules, &self.policies()) {
-            // The new rules may deny. If they ask again, that has just happened.
+            // The new rules may deny the call. If they ask, the user has just been asked.
             self.permit(wanted, entry).await?;
         }
         entry.set_decision(decision, rule);

@@ -1,7 +1,7 @@
-//! Parses the arguments of calls, from text to the values that a server gets.
+//! Parses call arguments, from text to the values that a server gets.
 //!
-//! Invariant: arguments of programs are parsed off the runtime's threads if they are long. As values, which take many
-//! times the memory of the text, they exist only while they are sent.
+//! Invariant: programs' arguments are parsed off the runtime's threads if they are long. Parsed values take many times
+//! the memory of the text, and exist only while the arguments are sent.
 
 use std::sync::Arc;
 
@@ -19,28 +19,28 @@ use mux_text::{
 
 /// The number of long arguments that are parsed at the same time.
 const MAX_CONCURRENT_READERS: usize = 2;
-/// Arguments up to this length are decided on by the current thread: a thousand regular expressions take some
-/// milliseconds then. Longer ones go to the blocking pool.
+/// Arguments up to this length are judged by the current thread: a thousand regular expressions then take a few
+/// milliseconds. Longer arguments go to the blocking pool.
 const MAX_INLINE_JUDGED_BYTES: usize = 4 << 10;
 
 /// The arguments of a call, before the tool is known.
 #[derive(Clone)]
 pub enum CallArguments {
-    /// JSON text.
+    /// JSON.
     Json(Arc<str>),
-    /// Name and text pairs, as a person typed them.
+    /// Pairs of name and string, as a person typed them.
     Typed(Vec<(String, String)>),
-    /// JSON text of arguments as they are sent, with those of an override.
+    /// The arguments to send as JSON, including those of an override.
     Complete(Arc<str>),
 }
 
 impl CallArguments {
-    /// Converts a value to text; long ones on the blocking pool.
+    /// Converts a value to text. Long values are converted on the blocking pool.
     pub async fn of_value(value: Value) -> Self {
         Self::Json(json_weight::to_text(value).await.into())
     }
 
-    /// The JSON text, if there is one.
+    /// The arguments as JSON, if they are JSON.
     pub(super) fn as_json(&self) -> Option<&Arc<str>> {
         match self {
             Self::Json(text) | Self::Complete(text) => Some(text),
@@ -48,7 +48,7 @@ impl CallArguments {
         }
     }
 
-    /// A digest of the arguments as they were given.
+    /// A digest of the arguments as given.
     pub(super) fn digest(&self) -> u32 {
         let digest = match self {
             Self::Json(text) | Self::Complete(text) => Digest::new().text(text),
@@ -74,7 +74,7 @@ impl CallArguments {
         }
     }
 
-    /// Whether the arguments are so long that they are parsed only when their call has its slot.
+    /// True if the arguments are so long that they are parsed only when their call has its slot.
     pub(super) fn are_long(&self) -> bool {
         self.bytes() > MIN_OFFLOAD_BYTES
     }
@@ -101,7 +101,7 @@ impl CallArguments {
         }
     }
 
-    /// The arguments as JSON text; typed ones that do not fit the schema are guessed.
+    /// The arguments as JSON. Typed arguments that do not fit the schema are guessed.
     pub(super) fn as_text(&self, tool: &Tool) -> String {
         let read = self.as_values(tool).or_else(|_| self.as_guessed_values());
         read.map_or_else(
@@ -132,7 +132,7 @@ impl CallArguments {
 
 /// Rejects arguments that would take many times the memory of their text.
 fn check_weight(text: &str) -> Result<(), Fault> {
-    // A shorter text cannot hold that many values.
+    // A shorter text cannot contain that many values.
     if text.len() <= MIN_OFFLOAD_BYTES
         || json_weight::of(text.as_bytes(), MAX_JSON_WEIGHT).is_some()
     {
@@ -154,7 +154,7 @@ impl ArgumentReaders {
         Self(Semaphore::new(MAX_CONCURRENT_READERS))
     }
 
-    /// The parsed and validated arguments, or what is wrong with them.
+    /// The parsed and validated arguments, or an error that says what is wrong.
     pub(super) async fn read_checked(
         &self,
         tool: &Arc<Tool>,
@@ -166,7 +166,7 @@ impl ArgumentReaders {
         tool.check_arguments(read).await
     }
 
-    /// Lets `judge` decide on the values, or on why there are none.
+    /// Lets `judge` decide on the values, or on the reason there are none.
     pub(super) async fn judge_arguments<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,
@@ -189,8 +189,8 @@ impl ArgumentReaders {
         blocking_pool::run(move || judge(&value)).await
     }
 
-    /// Parses arguments of at most `max_inline_bytes` here, and longer ones on the blocking pool. Those that take much
-    /// memory wait for their turn.
+    /// Parses arguments of at most `max_inline_bytes` here, and longer ones on the blocking pool. Arguments that take
+    /// much memory wait for their turn.
     async fn with_values<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,

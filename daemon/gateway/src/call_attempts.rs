@@ -1,4 +1,4 @@
-//! Decides whether a call or another request is sent a second time.
+//! Decides if a call or another request is sent a second time.
 //!
 //! Invariant: a call that may have happened is sent again at most once, and only if that is harmless: its tool declares
 //! so, and so does the user for its server.
@@ -19,7 +19,7 @@ pub(super) struct UnsentRetry {
 }
 
 impl UnsentRetry {
-    /// Whether to try again after this answer.
+    /// True if this answer allows another attempt.
     pub(super) fn should_retry<T>(&mut self, answer: &Result<T, CallError>) -> bool {
         matches!(answer, Err(CallError::NotSent)) && !std::mem::replace(&mut self.used, true)
     }
@@ -28,8 +28,8 @@ impl UnsentRetry {
 pub(super) struct CallAttempts {
     retry: RetryPolicy,
     unsent: UnsentRetry,
-    /// The first attempt that may have happened and has no result. It is the outcome unless a later attempt is
-    /// answered.
+    /// The first attempt that may have happened and has no result. This attempt is the outcome unless a later attempt
+    /// is answered.
     first: Option<DispatchedCall>,
     is_reported: AtomicBool,
 }
@@ -49,12 +49,12 @@ impl CallAttempts {
         }
     }
 
-    /// Whether a call of this tool may be sent now, as its session describes it at this moment.
+    /// True if a call of this tool, as its session now describes it, may be sent.
     pub(super) fn allows_send(&self, tool: &Tool) -> bool {
         self.first.is_none() || self.is_harmless(tool)
     }
 
-    /// Why the next attempt is a repetition; returned once.
+    /// The reason the next attempt is a repetition. Returned once.
     pub(super) fn take_retry_cause(&self) -> Option<&str> {
         let cause = match &self.first.as_ref()?.answer {
             Err(CallError::Unknown(cause)) => cause,
@@ -64,7 +64,7 @@ impl CallAttempts {
         (!self.is_reported.swap(true, Ordering::Relaxed)).then_some(cause)
     }
 
-    /// Whether to try again after this attempt.
+    /// True if the outcome of this attempt allows another.
     pub(super) fn should_retry(&mut self, sent: &Result<DispatchedCall, Fault>) -> bool {
         let Ok(sent) = sent else { return false };
         match &sent.answer {
@@ -103,7 +103,7 @@ impl CallAttempts {
     }
 }
 
-/// Whether the call may have had effects: its outcome is unknown, or its tool made a request that this session's era
+/// True if the call may have had effects: its outcome is unknown, or its tool made a request that this session's era
 /// does not support, after it had begun.
 fn may_have_happened(error: &CallError) -> bool {
     match error {

@@ -1,7 +1,7 @@
 //! The errors of calls.
 //!
-//! Invariant: an error says whether the call may have happened, and what to do; it is short, whatever the server's
-//! message.
+//! Invariant: an error says whether the call may have happened, and what to do. An error is short, regardless of the
+//! server's message.
 
 use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
     fault.path(path)
 }
 
-/// The details as text, or a note on their size if they are too long.
+/// The details as a string, or a note on their size if they are too long.
 async fn bounded_details(code: i32, details: Value) -> String {
     let text = json_weight::to_text(details).await;
     match text.len() <= MAX_FAULT_DETAIL_BYTES {

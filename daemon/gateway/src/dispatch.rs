@@ -23,11 +23,11 @@ pub(super) struct PermittedCall {
     pub(super) tool: Arc<Tool>,
     /// All tools of the session at that time.
     pub(super) tools: Arc<ToolSet>,
-    /// The identity of what was approved, if the call needed that.
+    /// The identity of the approval, if the call needed one.
     pub(super) approved: Option<String>,
 }
 
-/// A call that was sent, or was not because its tool has changed.
+/// A call that was sent, or was not sent because its tool has changed.
 #[derive(Clone)]
 pub(super) struct DispatchedCall {
     /// The tool as described when the call was sent.
@@ -36,8 +36,8 @@ pub(super) struct DispatchedCall {
 }
 
 impl Gateway {
-    /// Calls the tool of that name, with the arguments that were parsed for it when it was looked up. `lets` decides
-    /// last whether the call is sent.
+    /// Calls the tool of that name, with the arguments that were parsed for it when it was looked up. `lets` makes the
+    /// final decision to send the call.
     pub(super) async fn dispatch_call(
         &self,
         (server, session): (&Server, &Session),
@@ -55,7 +55,7 @@ impl Gateway {
         now.check_standing()?;
         let same = now.definition_key == tool.definition_key;
         let is_same_list = Arc::ptr_eq(&listed, &permitted.tools);
-        // A changed tool that needs approval is not the one that was approved.
+        // A changed tool that needs approval is not the tool that was approved.
         let mut unseen = false;
         if !same || (!is_same_list && is_graphql(server)) {
             // The tool and its arguments, or the tools that a document reaches, may mean something else now.

@@ -1,7 +1,7 @@
-//! Explains what policy would answer to a call, without making it.
+//! Explains policy's decision on a call, without making the call.
 //!
-//! Invariant: no server is started, and nothing is counted. It may take as long as the arguments require, within
-//! limits, so it must not run on the runtime's threads.
+//! Invariant: no server is started, and nothing is counted. An explanation may take as long as the arguments require,
+//! within limits, so it must not run on the runtime's threads.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -40,9 +40,9 @@ pub struct HypotheticalCall<'a> {
     /// The rules that decide.
     pub policies: Arc<PolicySet>,
     pub origin: &'a ClientOrigin,
-    /// What the agent sees of the tools.
+    /// The agent's view of the tools.
     pub scope: &'a Scope,
-    /// What a caller without an agent sees in the same workspace.
+    /// The view of a caller without an agent in the same workspace.
     pub sight: &'a Scope,
 }
 
@@ -156,7 +156,7 @@ impl Gateway {
     }
 }
 
-/// The question on a GraphQL call, with all that decides on the functions that it reaches.
+/// The question on a GraphQL call, with everything that decides on the functions that it reaches.
 struct GraphqlQuestion<'a> {
     question: &'a PolicyQuestion<'a>,
     scope: &'a Scope,
@@ -275,7 +275,7 @@ fn explain_graphql(
             true => format!("it is not known what the call does: {why}"),
             false => "what its query reaches is known once the source is open".into(),
         });
-        // As the gateway: what may reach a function that is denied or withheld is denied.
+        // Like the gateway: a call that may reach a denied or withheld function is denied.
         let rule = function.functions_rule(ruling, question);
         let is_withheld = || {
             function
@@ -298,7 +298,7 @@ fn explain_graphql(
     Some(explanation)
 }
 
-/// The values as a call of the tool would have them; guessed if the tool is not known.
+/// The values that a call of the tool would have. Guessed if the tool is not known.
 async fn hypothetical_values(
     tool: Option<&Tool>,
     arguments: &CallArguments,

@@ -1,11 +1,11 @@
-//! Policy for calls whose arguments determine what they do: a GraphQL document, or the `$select` of a function. They
-//! are decided like calls of each function that does the same.
+//! Policy for calls whose arguments determine their effect: a GraphQL document, or the `$select` of a function. Each is
+//! decided like calls of the functions with the same effect.
 //!
 //! Invariant: a field counts as the tool that its function is in the session's list, with the user's override: rules,
-//! visibility and pins are those of a call of that tool. A field whose tool a call could not reach cannot be selected.
-//! Where it is not known what a call does, a rule or an `exclude` on functions of its source denies it. Of several
-//! verdicts the strictest counts; a default verdict on a function does not override a rule on `graphql` itself. No document is examined on the runtime's threads, nor is
-//! one of a call that is denied anyway.
+//! visibility and pins are the same as for a call of that tool. A field whose tool a call could not reach cannot be
+//! selected. If the effect of a call is not known, a rule or an `exclude` on functions of its source denies the call.
+//! Of several verdicts the strictest counts. A default verdict on a function does not override a rule on `graphql`
+//! itself. No document is examined on the runtime's threads, or if its call is denied anyway.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -44,11 +44,11 @@ const JUDGE_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The prefixes of function names of a GraphQL source.
 const GRAPHQL_FUNCTION_PREFIXES: [&str; 3] = ["query", "mutation", "subscription"];
 
-/// A function of a GraphQL source that is to be called, with the tools that its fields may be.
+/// A GraphQL source's function to call, with the tools that its fields may be.
 #[derive(Clone, Debug)]
 pub(super) struct GraphqlFunction {
     name: String,
-    /// The source as described now; `None` if its schema is not known.
+    /// The source as described now. `None` if its schema is not known.
     source: Option<Arc<dyn Source>>,
     /// All tools of the session.
     tools: Arc<ToolSet>,
@@ -70,7 +70,7 @@ pub(super) enum FieldTool<'a> {
 }
 
 impl Gateway {
-    /// The GraphQL function behind a tool of these, if it is one, for a caller with this scope.
+    /// The GraphQL function behind one of these tools, if it is such a function, for a caller with this scope.
     pub(super) fn graphql_function(
         &self,
         server: &Server,
@@ -100,7 +100,7 @@ pub(super) fn is_graphql(server: &Server) -> bool {
 }
 
 impl GraphqlFunction {
-    /// Whether the function accepts any document.
+    /// True if the function accepts any document.
     pub(super) fn takes_any_document(&self) -> bool {
         takes_any_graphql(&self.name)
     }
@@ -129,8 +129,8 @@ impl GraphqlFunction {
         }
     }
 
-    /// The tool that a field's function is. An override of a function that is not listed, or that cannot be applied,
-    /// may be what keeps callers from the function, and a document bypasses arguments that an override fixes.
+    /// The tool of a field's function. An override of an unlisted function, or an override that cannot be applied, may
+    /// be all that keeps callers from the function, and a document bypasses arguments that an override fixes.
     pub(super) fn field_tool(&self, scope: &Scope, server: &str, function: &str) -> FieldTool<'_> {
         if let Some(listed) = self.tools.find_by_server_name(function) {
             return if self.is_reachable(listed) {
@@ -154,7 +154,7 @@ impl GraphqlFunction {
         visible.is_some() && !tool.has_fixed_arguments()
     }
 
-    /// Why some functions of the source cannot be reached, if so.
+    /// The reason some functions of the source cannot be reached, if any.
     pub(super) fn withheld_functions(&self, scope: &Scope, server: &str) -> Option<&'static str> {
         let is_of_functions = |glob: &String| {
             let mut prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
@@ -176,7 +176,7 @@ impl GraphqlFunction {
             .then_some("`exclude`, an override or a pin withholds")
     }
 
-    /// The paths that functions of the source begin with, or have by the user's override.
+    /// The prefixes of the source's function paths, and the paths from the user's overrides.
     fn function_paths(&self, server: &str) -> Vec<String> {
         let prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
         let prefixes = prefixes.flat_map(|name| tool_paths(server, name));
@@ -207,17 +207,17 @@ pub(super) fn unlisted_target(server: &str, field: &EquivalentField<'_, '_>) -> 
     }
 }
 
-/// A verdict, and what it applies to.
+/// A verdict, and its subject.
 #[derive(Clone, Debug)]
 pub(super) struct PolicyJudgment {
     pub(super) verdict: PolicyVerdict,
     /// The path that decided, if it is not the path of the call.
     pub(super) through: Option<String>,
-    /// Why it is not known what the call does, if that is why it is denied.
+    /// The reason the call's effect is not known, if the call is denied for that reason.
     pub(super) undecided: Option<String>,
     /// The paths of all functions that the call reaches.
     pub(super) reaches: Vec<String>,
-    /// Identifies the rules that require approval and what the call reaches: what an approval covers.
+    /// Identifies the rules that require approval and everything that the call reaches: the cover of an approval.
     pub(super) identity: String,
 }
 
@@ -281,7 +281,7 @@ impl CallerQuestion {
         own: PolicyVerdict,
         arguments: &Map<String, Value>,
     ) -> Result<PolicyJudgment, Fault> {
-        // A rule that names `graphql` accounts for its accepting any document.
+        // A rule that names `graphql` takes into account that it accepts any document.
         let defaults_count = !function.takes_any_document() || own.is_default();
         let mut judged = PolicyJudgment::of(own);
         let mut asking = BTreeSet::new();
@@ -358,7 +358,7 @@ impl CallerQuestion {
         Ok(judged)
     }
 
-    /// The verdict on a field's tool with its arguments in this document; an error if no call could reach the tool.
+    /// The verdict on a field's tool with its arguments in this document. An error if no call could reach the tool.
     fn field_verdict(
         &self,
         function: &GraphqlFunction,
@@ -449,7 +449,7 @@ struct FieldJudgment {
     verdict: PolicyVerdict,
     /// The path of the field's tool.
     path: String,
-    /// The digest of the tool's definition; empty if the tool is not listed.
+    /// The digest of the tool's definition. Empty if the tool is not listed.
     definition: String,
 }
 
@@ -499,7 +499,7 @@ fn stricter_verdict(one: PolicyVerdict, other: PolicyVerdict) -> PolicyVerdict {
     }
 }
 
-/// Orders verdicts by strictness. The default asks only where a user can answer at once, a rule always.
+/// Orders verdicts by strictness. The default asks only if a user can answer immediately. A rule always asks.
 pub(super) fn strictness(verdict: &PolicyVerdict) -> u8 {
     match verdict.action {
         RuleAction::Allow => 0,

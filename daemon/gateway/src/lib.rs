@@ -1,34 +1,35 @@
 //! The path of every tool call, whether from a program, the command line or a pass-through, and of requests for
 //! resources, prompts and completions.
 //!
-//! It depends on upstream, catalog, policy, approvals, audit, callers and secrets. It does not know runs or wire messages.
+//! The crate depends on upstream, catalog, policy, approvals, audit, callers and secrets. The crate does not know runs
+//! or wire messages.
 //!
 //! resolve the server → its session → resolve the tool as the caller sees it → policy, which may hold the call → its
 //! pin → arguments → a slot among the server's calls → the call, once → secrets in its result → the value.
 //!
-//! - `permission` alone asks policy, before anything about a call's arguments is revealed; rules on arguments decide on
-//!   the text that is sent. `explanation` says what policy would answer, without a call; `approval` requests approval
+//! - Only `permission` asks policy, before anything about a call's arguments is revealed. Rules on arguments decide on
+//!   the text that is sent. `explanation` explains policy's decision without a call. `approval` requests approval
 //!   through `mux-approvals`.
-//! - `graphql_policy` decides on what a GraphQL document or selection does: each field of a root type counts as the tool
-//!   that its function is. It runs outside the runtime's threads and within limits.
-//! - `arguments` parses arguments, long ones off the runtime's threads; `resolve_tool` finds the tool that a call would
-//!   reach; `dispatch` checks the tool again before its call is sent; `call_attempts` decides whether a call may be
-//!   sent again; `call_fault` words the errors of calls; `result_secrets` looks for secrets in what servers answer.
-//! - `resources_and_prompts` is the same path for resources, prompts and completions; `server_requests` lets policy
-//!   decide on the requests of servers to clients (elicitation, sampling, roots): `mux-upstream` passes the request and
-//!   a future of its answer.
-//! - `reader` says what a caller may see of what was learned from the calls of others.
-//! - `sandbox_hint` says of errors that a server's sandbox may have caused them.
+//! - `graphql_policy` decides on the effects of a GraphQL document or selection: each field of a root type counts as
+//!   the tool of its function. This runs outside the runtime's threads and within limits.
+//! - `arguments` parses arguments, long ones off the runtime's threads. `resolve_tool` finds the tool that a call would
+//!   reach, and `dispatch` checks the tool again before its call is sent. `call_attempts` decides if a call may be sent
+//!   again. `call_fault` words the errors of calls. `result_secrets` searches servers' answers for secrets.
+//! - `resources_and_prompts` is the same path for resources, prompts and completions. `server_requests` lets policy
+//!   decide on servers' requests to clients (elicitation, sampling, roots): `mux-upstream` passes the request and a
+//!   future of its answer.
+//! - `reader` decides what a caller may see of the data learned from others' calls.
+//! - `sandbox_hint` adds a hint to errors that a server's sandbox may have caused.
 //! - `spans` names the trace spans of requests: a span begins for each call, and its context is sent in the request's
 //!   `_meta` or headers.
 //!
-//! An audit entry begins before a name is resolved and ends with the outcome. A call uses the scope at its time: rules
-//! and servers that change during a run apply from then on.
+//! An audit entry begins before a name is resolved and ends with the outcome. A call uses the scope at the time of the
+//! call: changed rules and servers apply even during a run.
 //!
 //! Invariants:
 //!
-//! - Policy is asked here and nowhere else, with the canonical path, after every other spelling of the name has been
-//!   resolved: for step programs as for all others, and for requests of servers.
+//! - Policy is asked only here, with the canonical path, after every other form of the name has been resolved: for step
+//!   programs as for all others, and for servers' requests.
 //! - A call is sent at most once, unless it provably was not sent, or both the tool and the user declare a repetition
 //!   harmless.
 
@@ -110,12 +111,12 @@ pub trait CallObserver: Send + Sync {
     fn server_ready(&self, server: &str, took: Duration);
     /// The call is sent. `path` is canonical. Returns the number that identifies the call in later events.
     fn call_started(&self, path: &str) -> u32;
-    /// The server reports progress; rate-limited.
+    /// The server reports progress. Rate-limited.
     fn call_progress(&self, call: u32, path: &str, progress: ProgressUpdate);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
     /// The approval of the call has changed: it waits, or no longer waits.
     fn approval_changed(&self, word: ApprovalEvent<'_>);
-    /// The call goes on or has a result, and something about it is worth a warning.
+    /// The call continues or has a result, and something about it deserves a warning.
     fn call_warned(&self, path: &str, warning: &str);
 }
 
@@ -138,7 +139,7 @@ pub struct Gateway {
 pub struct ToolCall {
     pub target: CallTarget,
     pub arguments: CallArguments,
-    /// Whether arguments that the tool's schema does not declare are rejected.
+    /// Set if arguments that the tool's schema does not declare are rejected.
     pub declared_only: bool,
     /// A timeout shorter than the server's own.
     pub within: Option<Duration>,
@@ -175,7 +176,7 @@ impl Gateway {
         &self.audit
     }
 
-    /// The tracer for the requests of clients.
+    /// The tracer for clients' requests.
     pub fn tracer(&self) -> &Tracer {
         &self.tracer
     }
@@ -184,14 +185,14 @@ impl Gateway {
         &self.approvals
     }
 
-    /// Replaces the rules; rules that stay keep their counts.
+    /// Replaces the rules. Rules that stay keep their counts.
     pub fn set_policies(&self, policies: PolicySet) {
         policies.follow(&self.policies());
         *self.policies.write() = Arc::new(policies);
         self.configuration.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The rules in force.
+    /// The active rules.
     pub fn policies(&self) -> Arc<PolicySet> {
         let policies = self.policies.read();
         Arc::clone(&policies)
@@ -233,7 +234,7 @@ impl Gateway {
         scopes.scope_within(&place.unwrap_or_default(), origin.agent.as_deref())
     }
 
-    /// Makes one call and returns the program's value as JSON text. Every outcome is written to the audit log.
+    /// Makes one call and returns the program's value as JSON. Every outcome is written to the audit log.
     pub async fn call(&self, call: ToolCall, observer: &dyn CallObserver) -> Result<String, Fault> {
         let (path, arguments) = (requested_path(&call.target), call.arguments.as_json());
         let mut entry = self.audit.begin_call(&path, arguments, &call.asking.caller);
@@ -420,7 +421,7 @@ impl Gateway {
         value_of(tool, result, result_check(server), learned).await
     }
 
-    /// Converts a value to JSON text, and learns its type if the tool declares none.
+    /// Converts a value to JSON, and learns its type if the tool declares none.
     async fn learn_output_type(
         &self,
         tool: &Arc<Tool>,
@@ -437,7 +438,7 @@ impl Gateway {
         Ok(text)
     }
 
-    /// The server, the tool's name as the caller spelled it, and whether the result is returned raw.
+    /// The server, the tool's name as the caller wrote it, and whether the result is returned raw.
     fn resolve_server(
         &self,
         target: CallTarget,
@@ -466,7 +467,7 @@ impl Gateway {
         Ok((found, tool, raw))
     }
 
-    /// Splits a path into server and tool. If the path begins with no server name, other spellings are tried.
+    /// Splits a path into server and tool. If the path does not begin with a server name, other forms are tried.
     fn split_visible_path(&self, path: &str, scope: &Scope) -> Result<(String, String), Fault> {
         let is_visible = |server: &str| self.upstreams.find_visible(server, scope).is_ok();
         let read = read_tool_path(path, is_visible);
@@ -479,7 +480,7 @@ impl Gateway {
     }
 }
 
-/// The caller's session; the observer is notified if it has to be opened first.
+/// The caller's session. The observer is notified if the session must be opened first.
 async fn ready_session(
     server: &Server,
     (whose, trace): (&CallerIdentity, &TraceScope),
@@ -510,7 +511,8 @@ fn source_warning(server: &Server, result: &Value) -> Option<String> {
     is_source(server).then(|| warning.to_owned())
 }
 
-/// A result without the warning of a source if it is of another server, which cannot warn in the name of muxd.
+/// Removes a source's warning from a result unless the server is a source: no other server may warn in the name of
+/// muxd.
 fn without_foreign_warning(server: &Server, mut result: Value) -> Value {
     if let Some(Value::Object(meta)) = result.get_mut("_meta")
         && meta.contains_key(SOURCE_WARNING)
@@ -552,7 +554,7 @@ pub fn find_tool(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>,
     }
 }
 
-/// The tool with this name, and those in the group with this name.
+/// The tool with this name, and the tools in the group with this name.
 pub fn find_tools_or_group(
     tools: &ToolSet,
     server: &str,
@@ -586,8 +588,8 @@ fn result_check(server: &Server) -> ResultCheck {
     )
 }
 
-/// The timeout without progress and the total timeout of a call; `asked` limits the total. Zero is an error: the call
-/// would be sent and cancelled at once.
+/// The timeout without progress and the total timeout of a call. `asked` limits the total. Zero is an error, because
+/// the call would be sent and immediately cancelled.
 fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
     let Ok(definition) = server.definition() else {
         // Such a server has no session.

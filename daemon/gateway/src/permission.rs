@@ -1,7 +1,7 @@
-//! Decides whether a call may be made; the only place that asks policy.
+//! Decides if a call may be made. The only module that asks policy.
 //!
 //! Invariant: a decision on arguments applies to the arguments that are sent. Their text never changes, and every parse
-//! gives the same values; if the tool has changed meanwhile, policy is asked again.
+//! gives the same values. If the tool has changed meanwhile, policy is asked again.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use mux_upstream::{DENIED_BY_DEFAULT, Server};
 /// The reason for an approval request without a rule.
 const DEFAULT_ASK_REASON: &str = "the default, since it calls itself destructive";
 
-/// What the caller wants to do.
+/// The request of the caller.
 pub(super) struct PermissionRequest<'a> {
     /// The canonical path.
     pub(super) path: &'a str,
@@ -46,7 +46,7 @@ pub(super) enum PermissionSubject<'a> {
     Request(&'a Value),
 }
 
-/// Why approval is required.
+/// The reason approval is required.
 #[derive(Clone, Debug)]
 pub(super) struct ApprovalReason {
     pub(super) rule: String,
@@ -56,8 +56,8 @@ pub(super) struct ApprovalReason {
 }
 
 impl ApprovalReason {
-    /// A rule always asks, because its author can learn what it stops. The default asks only if the client that makes
-    /// the call can ask its user at once, or could when its run began.
+    /// A rule always asks, because its author can know what it stops. The default asks only if the client that makes
+    /// the call can ask its user immediately, or could when its run began.
     fn of(judged: &PolicyJudgment, asking: &CallContext) -> Option<Self> {
         let (verdict, identity) = (&judged.verdict, judged.identity.clone());
         match &verdict.rule {
@@ -75,7 +75,7 @@ impl ApprovalReason {
     }
 }
 
-/// Denies requests that are never sent for approval: clients read lists, and complete input, all the time and without
+/// Denies requests that are never sent for approval: clients read lists, and complete input, constantly and without
 /// their user.
 pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(), Fault> {
     let Some(ApprovalReason { rule, .. }) = ask else {
@@ -89,7 +89,7 @@ pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(),
         .path(path))
 }
 
-/// A tool or another method as rules see it, in whatever way a call reaches it.
+/// A tool or another method as seen by rules, however a call reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct PolicyTarget {
     /// The canonical path.
@@ -111,7 +111,7 @@ impl PolicyTarget {
         }
     }
 
-    /// A tool that is no API operation with an HTTP method.
+    /// A tool that is not an API operation with an HTTP method.
     pub(super) fn of_listed_tool(tool: &Tool, tools: &ToolSet) -> Self {
         let path = tool.path();
         Self {
@@ -123,7 +123,7 @@ impl PolicyTarget {
         }
     }
 
-    /// A method other than a tool call, or a tool that is not known.
+    /// A method other than a tool call, or an unknown tool.
     pub(super) fn of_path(path: &str) -> Self {
         Self {
             program_path: program_path(path, None),
@@ -142,13 +142,13 @@ pub(super) struct CallerQuestion {
     origin: Arc<ClientOrigin>,
     from_server: bool,
     pub(super) target: PolicyTarget,
-    /// The source that makes a request of the arguments, and its name of the tool.
+    /// The source that makes a request from the arguments, and its name for the tool.
     source: Option<(Arc<dyn Source>, String)>,
 }
 
 impl Gateway {
     /// Returns `None` if allowed, the reason if approval is required, or an error if denied. Nothing about the
-    /// arguments is revealed before this call; they are validated after it.
+    /// arguments is revealed before this call. The arguments are validated after it.
     pub(super) async fn permit(
         &self,
         wanted: &PermissionRequest<'_>,
@@ -251,13 +251,13 @@ impl Gateway {
         }
     }
 
-    /// The source that a server is, as described now.
+    /// The source behind a server, as described now.
     pub(super) fn source_of(&self, server: &Server) -> Option<Arc<dyn Source>> {
         is_source(server).then(|| self.upstreams.sources().current(server.name()))?
     }
 }
 
-/// The arguments that members of objects become when the request is made. See `Source::members_as_arguments`.
+/// The arguments into which members of objects turn when the request is made. See `Source::members_as_arguments`.
 pub(super) fn members_as_arguments(
     source: &dyn Source,
     tool: &str,
@@ -346,7 +346,7 @@ impl CallerQuestion {
         }
     }
 
-    /// The rules in force for the caller.
+    /// The active rules for the caller.
     pub(super) fn ruling(&self) -> EffectivePolicy<'_> {
         self.policies
             .of(self.origin.agent.as_deref(), self.scope.denied())
@@ -362,8 +362,8 @@ impl CallerQuestion {
     }
 }
 
-/// The path of a tool, or of another method, as programs write it, if that differs. No two servers have one spelling;
-/// of two tools that have one, neither is called by it.
+/// The path of a tool, or of another method, as programs write it, if that differs. No two servers share a program
+/// name. If two tools share one, neither is called by it.
 fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Option<String> {
     let (server, method) = path.split_once('.')?;
     let spelled_server = spell(server);
@@ -371,14 +371,14 @@ fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Option<String>
     (spelled_server != server || spelled != method).then(|| format!("{spelled_server}.{spelled}"))
 }
 
-/// The other spellings of the path of a tool or another method.
+/// The other forms of the path of a tool or another method.
 fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
     let (server, method) = path.split_once('.').unwrap_or((path, ""));
     match tool {
         Some(tool) => {
             let mut all = spellings(&tool.server, &tool.name, &tool.shown_name());
             if tool.server_name() != tool.name {
-                // What the user denied by the server's name stays denied.
+                // A tool that the user denied by the server's name stays denied.
                 all.extend(tool_paths(&tool.server, tool.server_name()));
             }
             all

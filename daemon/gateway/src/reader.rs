@@ -1,6 +1,6 @@
-//! The reader of the catalog that a caller is: what others did is hidden from it where policy denies the tool.
+//! A caller as a reader of the catalog: others' activity is hidden from it for tools that policy denies.
 //!
-//! Invariant: policy is asked as for a call of which the arguments are not known yet.
+//! Invariant: policy is asked as for a call with yet unknown arguments.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use mux_caller::{ClientOrigin, RunAccess};
 use mux_catalog::{CatalogReader, Scope, Tool, caller_digest};
 use mux_policy::{GivenArguments, PolicyDecision, PolicySet, RuleAction};
 
-/// What the denial of a tool depends on.
+/// The inputs on which a tool's denial depends.
 struct ReaderPolicy {
     upstreams: Arc<Upstreams>,
     policies: Arc<PolicySet>,
@@ -23,7 +23,7 @@ struct ReaderPolicy {
 }
 
 impl Gateway {
-    /// The reader that this client is: the user, or a caller that sees little of what others did.
+    /// This client as a reader: the user, or a caller that sees little of others' activity.
     pub fn reader(&self, origin: &Arc<ClientOrigin>, scope: &Arc<Scope>) -> CatalogReader {
         if RunAccess::of(origin, origin.for_agent).is_user() {
             return CatalogReader::user();
@@ -48,7 +48,7 @@ pub(super) fn digest_of(origin: &ClientOrigin) -> u64 {
 }
 
 impl ReaderPolicy {
-    /// Whether policy denies the tool whatever its arguments are.
+    /// True if policy denies the tool for all arguments.
     fn denies(&self, tool: &Tool) -> bool {
         let Ok(server) = self.upstreams.find_visible(&tool.server, &self.scope) else {
             return true;

@@ -1,6 +1,6 @@
 //! Finds the tool that a call would reach, without a call.
 //!
-//! Invariant: the lookup is that of a call, so the result is the tool that a call would find at this moment.
+//! Invariant: the lookup is the same as for a call, so the result is the tool that a call would find at this moment.
 
 use std::sync::Arc;
 

@@ -35,7 +35,7 @@ use mux_upstream::{
 
 /// MCP's code for a resource that does not exist.
 const RESOURCE_NOT_FOUND_CODE: i32 = -32002;
-/// The timeout for each server if all are asked: one that hangs must not delay the lists of the others.
+/// The timeout for each server if all are asked: a server that hangs must not delay the lists of the others.
 const LIST_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a completion waits for a server that is starting.
 const COMPLETION_PATIENCE: Duration = Duration::from_secs(2);
@@ -47,16 +47,16 @@ pub const NOT_READY_DETAILS: &str = r#"{"not_ready":true}"#;
 pub struct CallContext {
     /// The queue key for the server's call slots.
     pub turn: QueueKey,
-    /// What the caller sees.
+    /// The caller's view.
     pub scope: Arc<Scope>,
-    /// Who may get questions and notifications meanwhile.
+    /// The recipient of questions and notifications meanwhile.
     pub caller: Arc<Caller>,
     /// The resumable record of the run that makes the request.
     pub resumable: Option<Arc<ResumableRun>>,
     /// The index of the call in its run.
     pub place: Option<usize>,
-    /// The default asks even if no user can answer at this moment: a run that began where its user could be asked is
-    /// not freer once detached, and a resumed run had a call that waited.
+    /// Set if the default asks even if no user can answer at this moment. A run that began where its user could be
+    /// asked gains no freedom once detached, and a resumed run had a call that waited.
     pub asks: bool,
 }
 
@@ -70,8 +70,8 @@ pub struct OfferLists {
 }
 
 impl Gateway {
-    /// All items of this kind, of one server or of all. A server that offers none has an empty list. `wait` limits the
-    /// time for each server; without it, one server has the time of a call.
+    /// All items of this kind, from one server or from all. A server without such items has an empty list. `wait`
+    /// limits the time for each server. Without it, a single server has the time of a call.
     pub async fn list_offers(
         &self,
         kind: ListKind,
@@ -241,7 +241,7 @@ impl Gateway {
             mut slot,
             mut session,
         } = match wanted {
-            // Clients show what is there while the user types.
+            // Clients show the available items while the user types.
             ContentRequest::Completion(_) => {
                 let patience = server.list_patience(COMPLETION_PATIENCE);
                 let ready = ready_session(&server, (&whose, trace), observer);
@@ -369,7 +369,7 @@ impl Gateway {
         Ok((server, path, ask))
     }
 
-    /// Checks policy for a list. Lists cannot be approved: clients read them all the time without their user.
+    /// Checks policy for a list. Lists cannot be approved: clients read them constantly without their user.
     async fn permit_list(
         &self,
         server: &Server,

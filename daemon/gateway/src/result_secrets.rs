@@ -1,7 +1,7 @@
-//! Looks for secrets in what a server answers, before anyone reads it.
+//! Searches a server's answers for secrets before anyone reads them.
 //!
-//! Invariant: with `secrets = "mask"` no result is passed on that was not searched as a whole: one that is too long is an
-//! error.
+//! Invariant: with `secrets = "mask"`, only results that were searched completely are passed on. A result that is too
+//! long is an error.
 
 use mux_process::blocking_pool;
 use mux_secrets::{is_searchable_within, mask_value, value_has_secret};
@@ -14,12 +14,12 @@ use tracing::warn;
 
 use super::call_fault::fault_of_call_error;
 
-/// The most text, without Base64, and the most values of one result that are searched.
+/// The maximum amount of text, without Base64, and of values that are searched in one result.
 const MAX_SEARCHED_BYTES: usize = 4 << 20;
 const MAX_SEARCHED_VALUES: usize = json_weight::MAX_JSON_WEIGHT;
 
-/// The answer with its secrets reported or masked, as the server's entry says. A large one is searched off the runtime's
-/// threads.
+/// The answer with its secrets reported or masked, as the server's entry says. A large answer is searched off the
+/// runtime's threads.
 pub(super) async fn search_answer(
     server: &Server,
     path: &str,
@@ -56,7 +56,7 @@ pub(super) async fn search_answer(
     Ok(result)
 }
 
-/// Counts the result, and logs the first one of the path.
+/// Counts the result, and logs the first result of the path.
 fn report_secret(server: &Server, path: &str, search: SecretSearch) {
     if server.record_secret_result(path) {
         let masked = search == SecretSearch::Mask;
@@ -83,8 +83,8 @@ fn search_result(mut result: Value, search: SecretSearch) -> (Value, SearchVerdi
     }
 }
 
-/// Searches what a server said in an error, and masks it if the entry says so. This comes before the message is
-/// truncated: the first half of a secret is not recognised as one.
+/// Searches the server's words in an error, and masks them if the entry says so. Runs before the message is truncated,
+/// because half a secret is not recognized as a secret.
 async fn search_error(
     server: &Server,
     path: &str,
@@ -132,7 +132,7 @@ fn server_words(error: &mut CallError) -> (Option<&mut String>, Option<&mut Valu
     }
 }
 
-/// Whether the text holds a secret, which is masked if the entry says so.
+/// Returns true if the text contains a secret, which is masked if the entry says so.
 fn search_text(text: &mut String, search: SecretSearch) -> bool {
     let mut value = Value::String(std::mem::take(text));
     let has_secret = search_value(&mut value, search);
@@ -142,7 +142,7 @@ fn search_text(text: &mut String, search: SecretSearch) -> bool {
     has_secret
 }
 
-/// Whether the value holds a secret, which is masked if the entry says so.
+/// Returns true if the value contains a secret, which is masked if the entry says so.
 fn search_value(value: &mut Value, search: SecretSearch) -> bool {
     let has_secret = value_has_secret(value);
     if has_secret && search == SecretSearch::Mask {

@@ -1,13 +1,15 @@
-//! Says of an error that a server's sandbox may have caused that there is one, and records the paths that it names.
+//! Adds a hint about the sandbox to an error that a server's sandbox may have caused, and records the paths that the
+//! error names.
 //!
-//! Invariant: the hint depends on the text of the error and on the user's configuration alone. A program gets it, and
-//! chooses what paths and hosts a server names: it must not learn which exist, or what other callers were denied.
+//! Invariant: the hint depends only on the text of the error and on the user's configuration. A program gets the hint,
+//! and chooses the paths and hosts that a server names: it must not learn which of them exist, or what other callers
+//! were denied.
 
 use mux_settings::ServerEndpoint;
 use mux_upstream::Server;
 use mux_wire::{Fault, FaultKind};
 
-/// What programs say when a file or a host cannot be reached, as the C library, Node.js, Python, npm and uv word it.
+/// The words of programs when a file or a host cannot be reached, from the C library, Node.js, Python, npm and uv.
 const DENIALS: &[&str] = &[
     "EACCES",
     "EPERM",
@@ -30,9 +32,9 @@ const DENIALS: &[&str] = &[
 
 const SANDBOX_HINT: &str = "the server runs in a sandbox, which may be why";
 
-/// Adds the hint to an error of a server in a sandbox if its words are those of a denial, or if it names a path that the
-/// sandbox was not told to contain, or if the server does not start for the user and its arguments name one. An error that
-/// has a hint gets it for such a path only.
+/// Adds the hint to an error of a server in a sandbox if the error is worded like a denial, or if it names a path that
+/// the sandbox was not told to contain, or if the server does not start for the user and its arguments name such a
+/// path. An error that already has a hint gets this hint only for such a path.
 pub(crate) async fn add_sandbox_hint(server: &Server, is_user: bool, fault: Fault) -> Fault {
     let is_of_server = matches!(
         fault.kind,

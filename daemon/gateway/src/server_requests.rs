@@ -1,6 +1,6 @@
-//! Policy for the requests of a server to the client whose call it handles (elicitation, sampling, roots).
+//! Policy for a server's requests to the client whose call it handles (elicitation, sampling, roots).
 //!
-//! Invariant: no such request reaches a client before a rule or the default allows it; each request with a known caller
+//! Invariant: no such request reaches a client before a rule or the default allows it. Each request with a known caller
 //! is a line in the audit log, with the path `server.method`.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Trace spans of the requests to servers, by OpenTelemetry's conventions for MCP and for tools of agents.
+//! Trace spans of the requests to servers, by OpenTelemetry's conventions for MCP and for agents' tools.
 //!
 //! Invariant: names and attributes of spans are known without the call: they contain no argument, result, resource URI
 //! or error message.

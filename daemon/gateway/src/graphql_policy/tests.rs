@@ -39,9 +39,9 @@ fn policies(rules: &str) -> PolicySet {
 struct Pool {
     source: Arc<dyn Source>,
     described: Vec<ToolDescription>,
-    /// Rules, and what the agent `me`, who calls, does not see.
+    /// Rules, and the tools hidden from the agent `me`, who calls.
     rules: String,
-    /// What the entry of the source says.
+    /// The content of the source's entry.
     entry: String,
 }
 
@@ -84,7 +84,7 @@ impl Pool {
         self
     }
 
-    /// Decides on a call like the gateway does. `function` is the server's name of the function.
+    /// Decides on a call as the gateway does. `function` is the server's name of the function.
     fn judged(&self, function: &str, arguments: Value) -> Result<PolicyJudgment, Fault> {
         let config = format!(
             "{}[servers.blog]\ncommand = \"x\"\n{}",
@@ -338,7 +338,7 @@ fn mutation_group_is_as_destructive_as_its_selection() {
     assert_eq!(Pool::new(SCHEMA, odd).action("graphql", query), "deny");
 }
 
-/// The default asks only where a user can answer at once, so it would not stop other callers.
+/// The default asks only if a user can answer immediately, so it would not stop other callers.
 #[test]
 fn asking_rule_is_stricter_than_asking_default() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"ask\"\n";
@@ -390,7 +390,7 @@ fn denial_comes_before_the_document_limits() {
     assert_eq!(Pool::new(SCHEMA, rules).action("graphql", query), "deny");
 }
 
-/// The fields of a type that lead to other types; `...T` is a type condition.
+/// The fields of a type that lead to other types. `...T` is a type condition.
 fn ways(ty: &str) -> &'static [(&'static str, &'static str)] {
     match ty {
         "Query" => &[
@@ -476,7 +476,7 @@ fn route() -> impl Strategy<Value = Route> {
     )
 }
 
-/// How a document is written: a style for each step, how the argument is given, and whether there is another operation.
+/// How a document is written: a style for each step, the form of the argument, and whether there is another operation.
 type Manners = (Vec<u8>, u8, bool);
 
 impl Route {
@@ -530,7 +530,7 @@ impl Route {
         (text, fragments)
     }
 
-    /// The route as a whole document.
+    /// The route as a complete document.
     fn document(&self, (manners, given, beside): &Manners) -> Value {
         let x = self.x.unwrap_or_default();
         let (argument, declared, variables) = match given % 3 {
@@ -610,7 +610,7 @@ fn rename(text: &str) -> String {
 static POOLS: LazyLock<[Pool; 2]> =
     LazyLock::new(|| [Pool::new(SCHEMA, ""), Pool::new(&rename(SCHEMA), "")]);
 
-/// Configurations that change what the catalog shows of `query.a`, each with the outcome of a call of it.
+/// Configurations that change the catalog's entry for `query.a`, each with the outcome of a call of it.
 const SHOWN_OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "[[policy]]\nmatch = \"blog.secret\"\naction = \"deny\"\n",
@@ -721,7 +721,7 @@ fn rule_on_an_overridden_function_looks_at_the_arguments_of_a_document() {
     }
 }
 
-/// Only a call of the function itself is given the arguments that the user has fixed.
+/// Only a call of the function itself gets the arguments that the user has fixed.
 #[test]
 fn function_with_fixed_arguments_is_reached_by_its_own_calls_only() {
     let entry = "override.\"query.b\" = { fixed = { x = 1 } }\n\
@@ -753,7 +753,7 @@ fn rule_on_an_overridden_function_denies_what_is_not_known() {
     assert_eq!(changed.action("graphql", unknown), "deny");
 }
 
-/// An approval of a document covers the tools that it reaches as they are.
+/// An approval of a document covers the tools that it reaches, in their present form.
 #[test]
 fn approval_of_a_document_ends_with_a_change_of_a_tool_that_it_reaches() {
     let rules = "[[policy]]\nmatch = \"blog.*\"\naction = \"ask\"\n";
@@ -774,7 +774,7 @@ fn approval_of_a_document_ends_with_a_change_of_a_tool_that_it_reaches() {
     );
 }
 
-/// What the entry may say about functions. Names are in both schemas.
+/// The settings for functions that an entry may have. Names are in both schemas.
 fn entries() -> impl Strategy<Value = String> {
     let overridden = select(vec!["query.a", "query.b", "mutation.a", "mutation.wipe"]);
     let change = select(vec![
@@ -817,7 +817,7 @@ fn views() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// However a function is reached, the decision is the one on its tool as the catalog shows it, or a stricter one.
+    /// However a function is reached, the decision is the same as on its tool as shown in the catalog, or stricter.
     #[test]
     fn every_route_to_a_function_is_at_least_as_strict(
         route in route(),
