@@ -1,6 +1,6 @@
 //! Built-in functions of `mux` that the daemon itself answers, such as `mux.read`.
 //!
-//! Invariant: each counts against the call limit of the run, and none calls a tool.
+//! Invariant: each function counts toward the run's call limit, and none calls a tool.
 
 mod discovery;
 mod read_value;
@@ -25,7 +25,7 @@ const BUILTIN_NAMES: &[&str] = &[
     "search",
 ];
 
-/// Returns the result as JSON text. `arguments` is the JSON object that the guest side of the bridge built.
+/// Returns the result as JSON. `arguments` is the JSON object that the guest side of the bridge built.
 pub(super) async fn call_builtin(
     name: &str,
     arguments: &str,
@@ -33,7 +33,7 @@ pub(super) async fn call_builtin(
 ) -> Result<String, Fault> {
     let path = || format!("mux.{name}");
     json_depth::check(arguments, "the argument").map_err(|fault| fault.path(path()))?;
-    // Faults of these have the path of their server.
+    // Faults of these functions have the path of their server.
     if let Some(answer) = resources_and_prompts::call(name, arguments, reach).await {
         return answer.map_err(|fault| match fault.path {
             Some(_) => fault,

@@ -1,6 +1,6 @@
-//! Validates what a worker sends: emitted content blocks and results.
+//! Validates a worker's messages: emitted content blocks and results.
 //!
-//! Invariant: what passes is JSON within the depth limit; a content block is an object with a `type`.
+//! Invariant: accepted values are JSON within the depth limit, and a content block is an object with a `type`.
 
 use std::borrow::Cow;
 

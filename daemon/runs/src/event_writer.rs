@@ -1,7 +1,8 @@
-//! Writes the events of one run in the order of their arrival, although long content blocks are stored on disk first.
+//! Writes the events of one run in the order of their arrival, even though long content blocks are stored on disk
+//! first.
 //!
 //! Invariant: only [`EventWriter::wait_until_written`] waits. While a block is being stored, later events queue behind
-//! it. The sandbox limits how much a run may send.
+//! it. The sandbox limits the amount of output of a run.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -18,11 +19,11 @@ pub(super) struct EventWriter {
     run: Arc<Run>,
     handles: StoredValues,
     line: Mutex<EventBacklog>,
-    /// Whether a content block is being stored.
+    /// True while a content block is being stored.
     storing: watch::Sender<bool>,
 }
 
-/// Guarded by `EventWriter::line`.
+/// The state that `EventWriter::line` guards.
 #[derive(Default)]
 struct EventBacklog {
     storing: bool,
@@ -31,7 +32,7 @@ struct EventBacklog {
 
 enum BacklogEntry {
     Event(RunEvent),
-    /// A content block as JSON text, not yet checked.
+    /// A content block as JSON, not yet checked.
     Part(String),
 }
 
@@ -53,7 +54,7 @@ impl EventWriter {
         self.push_or_queue(&mut self.line(), what);
     }
 
-    /// Checks and writes a content block; stores it first if it is long.
+    /// Checks and writes a content block. Stores it first if it is long.
     pub(super) fn push_content_block(self: &Arc<Self>, text: String) {
         let mut line = self.line();
         if line.storing {
@@ -115,7 +116,7 @@ impl BlockStoreTask {
         }
     }
 
-    /// Writes queued events up to the next content block, and returns that; `None` if the queue is empty.
+    /// Writes queued events up to the next content block, and returns that block. `None` if the queue is empty.
     fn advance(&self) -> Option<String> {
         let mut line = self.0.line();
         while let Some(entry) = line.waiting.pop_front() {
@@ -176,7 +177,7 @@ mod tests {
         format!("{{\"type\":\"image\",\"data\":\"{}\"}}", "x".repeat(length))
     }
 
-    /// The events in short: texts of console lines, lengths of parts.
+    /// The events in short: texts of console lines and lengths of parts.
     async fn texts(recorder: &EventWriter) -> Vec<String> {
         recorder.wait_until_written().await;
         let events = recorder

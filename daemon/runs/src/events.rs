@@ -1,7 +1,7 @@
 //! The event log of a run, which clients can read from any position.
 //!
 //! Invariant: sequence numbers start at 1 without gaps, and [`RunEvent::Ended`] is the last event. Progress events and
-//! details of faults are dropped beyond [`MAX_EVENT_LOG_BYTES`]; output of the program has limits of its own.
+//! details of faults are dropped beyond [`MAX_EVENT_LOG_BYTES`]. The program's output has its own limits.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -32,7 +32,7 @@ pub enum RunEvent {
     /// Findings of the type checker. Comes before `Started`, and only if there are any.
     Checked {
         warnings: Vec<Fault>,
-        /// Why the types were not checked.
+        /// The reason the types were not checked.
         unchecked: Option<String>,
     },
     Started,
@@ -66,7 +66,8 @@ pub enum RunEvent {
     },
     /// An MCP content block.
     Emitted(InlineOrStored),
-    /// This run resumes `run`; `calls` is how many of its calls are answered from its log instead of being repeated.
+    /// This run resumes `run`. `calls` is the number of its calls that are answered from its log instead of being
+    /// repeated.
     Resumed {
         run: String,
         calls: usize,
@@ -118,7 +119,7 @@ impl RunEvent {
 
 /// The size of an event beyond its text.
 const EVENT_OVERHEAD_BYTES: usize = 128;
-/// How long events are collected after the first one of a page.
+/// How long events are collected after the first event of a page.
 const EVENT_COLLECTION_TIME: Duration = Duration::from_millis(5);
 /// Beyond this size the log drops progress events and truncates the faults of calls.
 const MAX_EVENT_LOG_BYTES: usize = 16 << 20;
@@ -130,7 +131,7 @@ pub struct EventLog {
     events: Mutex<EventLogState>,
     /// The size of all events.
     bytes: AtomicUsize,
-    /// The sequence number of the last event; 0 if there is none.
+    /// The sequence number of the last event, or 0 if there is none.
     last: watch::Sender<u64>,
     /// Cancelled with the last event of the run.
     ended: CancellationToken,
@@ -157,7 +158,7 @@ impl EventLog {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The sequence number of the last event; 0 if there is none.
+    /// The sequence number of the last event, or 0 if there is none.
     pub fn last_seq(&self) -> u64 {
         *self.last.borrow()
     }
@@ -223,9 +224,9 @@ impl EventLog {
         }
     }
 
-    /// The events after `after`. Waits up to `wait` for the first one, and then for [`EVENT_COLLECTION_TIME`] or the
-    /// end of the run, so that a short run takes one request and not one for each event. Empty if none arrives. At most
-    /// as many as fit into `most` bytes, but at least one.
+    /// The events after `after`. Waits up to `wait` for the first event, and then for [`EVENT_COLLECTION_TIME`] or the
+    /// end of the run, because a short run should take one request, not a request for each event. Empty if no event
+    /// arrives. Returns as many events as fit into `most` bytes, but at least one.
     pub async fn read_after(&self, after: u64, wait: Duration, most: usize) -> Vec<SequencedEvent> {
         let mut last = self.last.subscribe();
         let arrived = last.wait_for(|seq| *seq > after);
@@ -252,7 +253,7 @@ impl EventLog {
             .collect()
     }
 
-    /// Whether the events after `after` fill a page of `most` bytes.
+    /// True if the events after `after` fill a page of `most` bytes.
     fn is_page_full(&self, after: u64, most: usize) -> bool {
         let events = self.events.lock();
         let after = usize::try_from(after).unwrap_or(usize::MAX);

@@ -31,7 +31,7 @@ use mux_telemetry::trace::SpanKind;
 pub(super) struct ExecutionOptions {
     /// The agent whose check mode applies. The outer `None` skips the type check.
     pub(super) checked_for: Option<Option<String>>,
-    /// The run that this one resumes, and how many calls of that had ended.
+    /// The run that this run resumes, and the number of its calls that had ended.
     pub(super) again: Option<(String, usize)>,
     /// Set if the run is recorded, or replayed from a recording.
     pub(super) recording_mode: Option<RecordingMode>,
@@ -177,8 +177,8 @@ impl Runs {
     }
 }
 
-/// Whether the pending approvals of a failed run stay pending. Those of a resumed run do if its failure is not the
-/// program's (it was cancelled, or no worker was available), or if it made no new calls.
+/// True if the pending approvals of a failed run stay pending. Those of a resumed run stay if the failure is not the
+/// program's (the run was cancelled, or no worker was available), or if it made no new calls.
 fn keeps_pending_approvals(kind: FaultKind, is_again: bool, has_news: bool) -> bool {
     match kind {
         FaultKind::Pending => true,

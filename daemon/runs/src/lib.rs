@@ -3,29 +3,29 @@
 //! Depends on the gateway, the catalog, the sandbox, handles, approvals, the type checker, programs and callers, and on
 //! no wire type of a client. `mux-daemon` calls it.
 //!
-//! - `registry` holds the runs, `run` is one of them, `events` its event log, `event_writer` writes events in order,
-//!   `title` derives the run's title.
-//! - `execution` executes a run, `outcome_guard` writes its last event. `program_check` checks a program beforehand:
-//!   syntax in a worker, types with `mux-typecheck` (`diagnostic_report`).
+//! - `registry` has the runs, `run` is a single run, and `events` its event log. `event_writer` writes events in order,
+//!   and `title` derives the run's title.
+//! - `execution` executes a run, and `outcome_guard` writes its last event. `program_check` checks a program
+//!   beforehand: syntax in a worker, types with `mux-typecheck` (`diagnostic_report`).
 //! - `tool_host` implements the sandbox's `ToolHost` for a run, `run_context` is the context of its calls, `tool_call`
 //!   makes one. `builtins` are the functions that the daemon itself answers: `read_value`, `discovery` and
 //!   `resources_and_prompts`. `content_block` validates what a worker sends.
 //! - `tool_discovery` finds tools, for programs and clients.
 //! - `steps` runs a step program: `preflight` checks it, `step_schedule` decides which step is next, `step_call` runs
-//!   one, `step_values` holds what later steps need, `step_event` and `step_summary` report.
+//!   one, `step_values` keeps the values that later steps need, and `step_event` and `step_summary` report.
 //! - `recording` records and replays runs: `call_recorder`, `call_replayer`, `file_format`; `mask_secrets` masks
 //!   `known_secrets` and published token formats. `recording_mode` applies it to one run's calls.
 //!
-//! A step program is parsed completely, or rejected with all its mistakes. Each step runs as soon as its predecessors
-//! have ended; steps whose tools change something keep their order. If the type check is not available, the run
+//! A step program is parsed completely, or rejected with all its errors. Each step runs as soon as its predecessors
+//! have ended. Steps whose tools change something keep their order. If the type check is not available, the run
 //! executes unchecked and reports that.
 //!
-//! Results of calls are passed to the program whole, up to the frame limit (16 MiB). Only what leaves a run, or exceeds
-//! a frame, becomes a handle.
+//! Results of calls are passed to the program unabridged, up to the frame limit (16 MiB). Only values that leave a run,
+//! or exceed a frame, become handles.
 //!
 //! Invariants:
 //!
-//! - A run's events outlive it for a while, and the last of them is its outcome. Nothing here waits for readers.
+//! - A run's events outlive it for a while, and the last event is its outcome. Nothing here waits for readers.
 //! - Runs, their events, approvals and `resume` are looked up only through `RunAccess`.
 //! - Credentials that the daemon knows are masked in a recording before it leaves the daemon.
 
@@ -86,7 +86,7 @@ use mux_settings::RunLimits;
 use mux_telemetry::trace::{SpanKind, TraceContext};
 use mux_text::random_name::random_name;
 
-/// After a drain: how long cancelled runs may take to end, and clients to read the outcome of their runs.
+/// How long, after a drain, cancelled runs may take to end, and clients to read the outcomes of their runs.
 const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A run that a client requests.
@@ -95,10 +95,10 @@ pub struct RunSpec {
     /// The client's name for the program.
     pub name: Option<String>,
     pub language: ProgramLanguage,
-    /// JSON text of `mux.input`.
+    /// `mux.input` as JSON.
     pub input: String,
     pub wall: Option<Duration>,
-    /// The queue key: runs of one owner may reuse a worker process.
+    /// The queue key: runs of the same owner may reuse a worker process.
     pub turn: QueueKey,
     pub origin: Arc<ClientOrigin>,
     /// The tools that the run can see, from start to end.
@@ -107,13 +107,13 @@ pub struct RunSpec {
     pub mailbox: Option<Arc<Mailbox>>,
     /// The trace context of the client.
     pub trace: Option<TraceContext>,
-    /// Whether to type-check the program first, if the configuration enables that.
+    /// Set to type-check the program first, if the configuration enables that.
     pub check: bool,
-    /// Whether to record all calls and their results, for the clients that follow the run.
+    /// Set to record all calls and their results, for the clients that follow the run.
     pub record: bool,
-    /// A recording that answers all calls; nothing is sent.
+    /// A recording that answers all calls. Nothing is sent.
     pub replay: Option<RunRecording>,
-    /// The run that this one resumes.
+    /// The run that this run resumes.
     pub resumed: Option<ResumedRun>,
     /// Set if the run does not end with its connection. Keeps the daemon alive meanwhile.
     pub detached: Option<ActivityGuard>,
@@ -122,7 +122,7 @@ pub struct RunSpec {
 /// The interval between two checks of a run without new events.
 const RUN_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Held while a call outside of runs is in flight.
+/// Held while a call outside runs is in flight.
 pub struct CallAdmissionGuard {
     _work: TaskTrackerToken,
     _call: TaskTrackerToken,
@@ -136,9 +136,9 @@ pub struct Runs {
     limits: Mutex<RunLimits>,
     next: AtomicU64,
     registry: Mutex<RunRegistry>,
-    /// Runs, and calls outside of runs.
+    /// Runs, and calls outside runs.
     work: TaskTracker,
-    /// Calls outside of runs alone.
+    /// Only calls outside runs.
     calls: TaskTracker,
     /// Runs whose last event has not been read yet.
     unheard: TaskTracker,
@@ -312,7 +312,7 @@ impl Runs {
         Ok(run)
     }
 
-    /// Admits a call outside of a run. A drain waits until the guard is dropped.
+    /// Admits a call outside runs. A drain waits until the guard is dropped.
     pub fn admit(&self) -> Result<CallAdmissionGuard, Fault> {
         let work = self.admit_to(&self.registry())?;
         Ok(CallAdmissionGuard {
@@ -326,14 +326,14 @@ impl Runs {
         self.registry().draining = true;
     }
 
-    /// Stops admission, and waits until no call outside of runs is in flight.
+    /// Stops admission, and waits until no call outside runs is in flight.
     pub async fn close_to_calls(&self) {
         self.stop_admission();
         self.calls.close();
         self.calls.wait().await;
     }
 
-    /// Requires the registry's lock, so that nothing is admitted after a drain began.
+    /// Requires the registry's lock, because nothing may be admitted after a drain began.
     fn admit_to(&self, registry: &RunRegistry) -> Result<TaskTrackerToken, Fault> {
         if registry.draining {
             let mut fault =
@@ -381,7 +381,7 @@ impl Runs {
         }
     }
 
-    /// All active runs and those that are kept, the latest first.
+    /// All active and kept runs, latest first.
     pub fn list(&self) -> Vec<Arc<Run>> {
         let mut runs = self.registry().all();
         runs.sort_by_key(|run| std::cmp::Reverse(run.number()));
@@ -392,7 +392,7 @@ impl Runs {
         self.registry().counts()
     }
 
-    /// Stops admission and waits up to `patience` for runs and calls. Then cancels the runs that are left, and waits
+    /// Stops admission and waits up to `patience` for runs and calls. Then cancels the remaining runs, and waits
     /// briefly until clients have read the outcome of their runs.
     pub async fn drain(&self, patience: Duration) {
         self.stop_admission();
@@ -402,7 +402,7 @@ impl Runs {
             for run in self.list() {
                 run.cancel();
             }
-            // Calls outside of runs continue until their sessions are closed.
+            // Calls outside runs continue until their sessions are closed.
             _ = timeout(DRAIN_GRACE_TIMEOUT, self.work.wait()).await;
         }
         _ = timeout(DRAIN_GRACE_TIMEOUT, self.unheard.wait()).await;
@@ -421,8 +421,8 @@ impl Runs {
         Ok(mux_program::explain_as_typescript(&plan, &order).source)
     }
 
-    /// What `Object.keys(mux)` shows, as lines of JSON: the servers, whether their tools are in groups, and the tools
-    /// of the servers that were connected once.
+    /// The result of `Object.keys(mux)` as lines of JSON: the servers, whether their tools are in groups, and the tools
+    /// of servers that have been connected.
     fn global_names_json(&self, scope: &Scope) -> String {
         let known = self.gateway.upstreams().known_visible(scope);
         let mut servers = serde_json::Map::new();

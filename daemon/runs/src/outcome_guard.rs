@@ -1,6 +1,6 @@
 //! Writes the outcome of a run, even if its task is lost.
 //!
-//! Invariant: a run has exactly one last event, and every client that follows it receives that.
+//! Invariant: a run has exactly one last event, and every client that follows the run receives it.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Checks a program before it runs: its syntax in a worker, its types with the type checker.
 //!
-//! Invariant: a program that cannot be checked runs unchecked, and the caller is told why.
+//! Invariant: a program that cannot be checked runs unchecked, and the caller learns why.
 
 mod diagnostic_report;
 
@@ -32,7 +32,7 @@ const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml switche
 pub struct ToolViewer<'a> {
     pub scope: &'a Scope,
     pub whose: &'a CallerIdentity,
-    /// What it may see of what others did.
+    /// The caller's view of others' activity.
     pub reader: &'a CatalogReader,
 }
 
@@ -42,7 +42,7 @@ pub struct CheckFindings {
     /// Any of these keeps the program from running.
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
-    /// Why the types were not checked; `None` if they were, or if the check was not requested.
+    /// The reason the types were not checked. `None` if they were, or if the check was not requested.
     pub unchecked: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl ProgramChecker {
         self.checker.close().await;
     }
 
-    /// The declarations that a program with this scope is checked against.
+    /// The declarations against which a program with this scope is checked.
     pub async fn types(&self, scope: &Scope, reader: &CatalogReader) -> TypeDeclarations {
         let known = self.upstreams.known_visible(scope);
         let catalog = self.upstreams.catalog();
@@ -201,7 +201,7 @@ impl ProgramChecker {
     }
 
     /// Lists the tools of servers that the program names and whose tools are unknown: the program would have to wait
-    /// for them anyway. Returns whether any server answered.
+    /// for them anyway. Returns true if any server answered.
     async fn list_unlisted_servers(
         &self,
         source: &str,
@@ -221,7 +221,7 @@ impl ProgramChecker {
             .filter(named)
             .collect();
         let asked = unknown.iter().map(|server| async {
-            // Tools of an unreachable server stay unknown; a call reports why.
+            // Tools of an unreachable server stay unknown. A call reports why.
             matches!(
                 timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(whose)).await,
                 Ok(Ok(_))
@@ -237,7 +237,7 @@ impl ProgramChecker {
 
 struct CompilerFindings {
     inspection: CheckFindings,
-    /// Whether the compiler found syntax errors.
+    /// Set if the compiler found syntax errors.
     syntax: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Recordings of runs: all calls of a program with their results, to replay it without any server.
 //!
 //! Invariant: every credential that the daemon knows is masked in a recording before it leaves the daemon, each value
-//! consistently, so that a replay finds the same calls.
+//! consistently, because a replay must find the same calls.
 
 mod call_recorder;
 mod call_replayer;

@@ -15,7 +15,7 @@ use crate::recording::{CallRecorder, CallReplayer, RecordedProgram, collect_know
 use mux_gateway::CallObserver as _;
 use mux_upstream::Upstreams;
 
-/// Whether a run is recorded or replayed.
+/// The mode of a run that is recorded or replayed.
 #[derive(Debug)]
 pub(super) enum RecordingMode {
     Record(CallRecorder, RecordedProgram),
@@ -25,7 +25,7 @@ pub(super) enum RecordingMode {
 type CallFuture = BoxFuture<'static, Result<String, Fault>>;
 
 impl RunContext {
-    /// Whether a recording answers the calls of this run.
+    /// True if a recording answers the calls of this run.
     pub(super) fn is_replay(&self) -> bool {
         matches!(
             self.recording_mode.as_deref(),
@@ -77,7 +77,7 @@ impl RunContext {
 }
 
 impl RecordingMode {
-    /// The recording as JSON text, if one is being made.
+    /// The recording as JSON, if one is being made.
     pub(super) fn finish_recording(
         &self,
         outcome: &Result<String, Fault>,
@@ -94,7 +94,7 @@ impl RecordingMode {
     }
 }
 
-/// The path of the tool; `None` for a function of `mux`.
+/// The path of the tool. `None` for a function of `mux`.
 fn tool_path(target: &CallTarget) -> Option<String> {
     match target {
         CallTarget::Own { .. } => None,

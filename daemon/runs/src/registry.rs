@@ -1,6 +1,6 @@
-//! The registry of runs: those that are active, and for a while those that have ended.
+//! The registry of runs: active runs, and for a while ended runs.
 //!
-//! Invariant: an active run is always found by clients that may access it, and only by those. Ended runs are bounded in
+//! Invariant: an active run is always found by clients that may access it, and by no others. Ended runs are bounded in
 //! number, bytes and time.
 
 use std::{
@@ -88,7 +88,7 @@ impl RunRegistry {
         )
     }
 
-    /// Called before the last event is written, so that a client that has read that event sees the new counts.
+    /// Called before the last event is written, because a client that has read that event must see the new counts.
     pub(super) fn count_ended(&mut self, succeeded: bool) {
         self.counts.running -= 1;
         if succeeded {
@@ -98,7 +98,7 @@ impl RunRegistry {
         }
     }
 
-    /// Keeps an ended run, and drops the oldest ones whose end was read if there are too many.
+    /// Keeps an ended run. If there are too many, drops the oldest runs whose end was read.
     pub(super) fn keep_ended(&mut self, run: &Arc<Run>) {
         let bytes = run.events.bytes();
         self.ended_bytes += bytes;
@@ -134,7 +134,7 @@ impl RunRegistry {
     }
 }
 
-/// Finds a run by its id. The user may also name it by its number, which is what follows the last dash.
+/// Finds a run by its id. The user may also name the run by its number, the part after the last dash.
 pub fn find_run<R>(
     runs: &BTreeMap<String, Arc<R>>,
     id: &str,

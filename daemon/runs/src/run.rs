@@ -31,7 +31,7 @@ pub struct Run {
     unheard: Mutex<Option<TaskTrackerToken>>,
 }
 
-/// Guarded by `Run::progress`.
+/// The state that `Run::progress` guards.
 #[derive(Clone, Debug, Default)]
 struct RunProgress {
     state: RunStatus,
@@ -117,7 +117,7 @@ impl Run {
         self.cancel.cancel();
     }
 
-    /// Whether the run survives the connection that started it.
+    /// True if the run survives the connection that started it.
     pub fn is_detached(&self) -> bool {
         self.detached
     }
@@ -168,7 +168,7 @@ impl Run {
         change(&mut self.progress().calls);
     }
 
-    /// One more call waits for an approval, or one less.
+    /// Counts one more call that waits for an approval, or one less.
     pub(super) fn count_waiting_approval(&self, waits: bool) {
         let mut progress = self.progress();
         progress.approvals = match waits {

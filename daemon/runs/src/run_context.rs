@@ -1,6 +1,6 @@
 //! The context of one run's calls: the gateway, stored values, and the observer of calls.
 //!
-//! Invariant: whatever happens to a call becomes one event of its run, in order.
+//! Invariant: everything that happens to a call becomes one event of its run, in order.
 
 use std::{
     sync::{
@@ -60,7 +60,7 @@ pub(super) struct RunCallObserver {
     progress: AtomicU32,
 }
 
-/// The maximum number of progress events of one run, over all its calls. Further ones are dropped.
+/// The maximum number of progress events of one run, over all its calls. Further events are dropped.
 const MAX_PROGRESS_EVENTS: u32 = 5_000;
 
 impl RunCallObserver {
@@ -138,7 +138,7 @@ impl CallObserver for RunCallObserver {
             calls.ended += 1;
             calls.failed += u32::from(outcome.is_err());
         });
-        // The program has the details; here they would be stored and sent a second time.
+        // The program has the details. Here they would be stored and sent a second time.
         let outcome = outcome.map_err(|fault| Fault {
             details: None,
             ..fault.clone()

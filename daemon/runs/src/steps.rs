@@ -1,8 +1,8 @@
-//! Executes a step program. It needs no isolate, and is otherwise an ordinary run.
+//! Executes a step program. Such a program needs no isolate, and is otherwise an ordinary run.
 //!
-//! Mistakes in the program are reported before its first call. Each step starts as soon as its predecessors have
-//! ended, up to the limit of concurrent calls. A failed step ends the program and cancels the steps after it, unless
-//! it has `on_error: continue`.
+//! Errors in the program are reported before its first call. Each step starts as soon as its predecessors have ended,
+//! up to the limit of concurrent calls. A failed step ends the program and cancels the steps after it, unless it has
+//! `on_error: continue`.
 //!
 //! Invariant: the outcome is the same as if the steps had run one after another.
 

@@ -3,13 +3,13 @@
 use mux_caller::one_line;
 use mux_text::sanitize::clean;
 
-/// The name that a client gives its program, shortened to one line; `None` if nothing of it is visible.
+/// The name that a client gives its program, shortened to one line. `None` if nothing of it is visible.
 pub(super) fn program_name(name: &str) -> Option<String> {
     let name = one_line(clean(name).trim());
     (!name.is_empty()).then_some(name)
 }
 
-/// The first line that is not blank, a comment or a Markdown fence; empty if there is none.
+/// The first line that is not blank, a comment or a Markdown fence. Empty if there is none.
 pub(super) fn program_title(source: &str) -> String {
     let mut in_comment = false;
     source

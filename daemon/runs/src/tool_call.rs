@@ -1,7 +1,7 @@
 //! Makes one tool call of a program, in either language.
 //!
-//! Invariant: a call that had ended in the resumed run is answered from its call log and not repeated; a call is
-//! logged before it is sent.
+//! Invariant: a call that had ended in the resumed run is answered from its call log and not repeated. A call is logged
+//! before it is sent.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use mux_approvals::BegunCall;
 use mux_gateway::{CallArguments, CallContext, ToolCall};
 
 impl RunContext {
-    /// Calls a tool. `arguments` are JSON text. Calls are logged in the order of calls to this function.
+    /// Calls a tool. `arguments` are JSON. Calls are logged in the order of calls to this function.
     pub(super) fn call(
         &self,
         target: CallTarget,

@@ -1,7 +1,7 @@
 //! Tool discovery for programs and clients: search, descriptions, lists and the inventory.
 //!
-//! Invariant: all of it sees the tools through the caller's [`Scope`]. A server is started only if the caller names it,
-//! or passes how long to wait for it.
+//! Invariant: all functions see the tools through the caller's [`Scope`]. A server is started only if the caller names
+//! it, or passes how long to wait for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ const DEFAULT_PAGE_RESULTS: usize = 10;
 const MAX_PAGE_RESULTS: usize = 100;
 /// The maximum length of a description in a list, in characters.
 const MAX_SUMMARY_CHARS: usize = 200;
-/// The lengths to which descriptions are shortened until a page of results fits its budget. At the last one, results
+/// The lengths to which descriptions are shortened until a page of results fits its budget. At the last length, results
 /// are left to the next page.
 const SUMMARY_STEPS: [usize; 3] = [MAX_SUMMARY_CHARS, 120, 60];
 /// The longest time that an answer waits for servers.
@@ -36,7 +36,7 @@ const DEFAULT_INVENTORY_TOKENS: usize = 2_000;
 /// The maximum length of a server's purpose in the inventory, in characters.
 const MAX_PURPOSE_CHARS: usize = 120;
 
-/// How large an inventory may be. No limit where a value is absent, except for tokens, which have a default.
+/// The size limits of an inventory. An absent value means no limit, except for tokens, which have a default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InventoryLimits {
     pub tokens: Option<usize>,
@@ -51,7 +51,7 @@ pub struct ToolDiscovery<'a> {
     pub scope: &'a Scope,
     /// The identity whose sessions are opened.
     pub whose: &'a CallerIdentity,
-    /// What the caller may see of what others did.
+    /// The caller's view of others' activity.
     pub reader: &'a CatalogReader,
 }
 
@@ -61,10 +61,10 @@ pub struct DescribedTool {
     pub tool: Arc<Tool>,
 }
 
-/// A server as `mux.catalog.namespaces` lists it.
+/// A server as listed by `mux.catalog.namespaces`.
 pub struct NamespaceSummary {
     pub name: String,
-    /// The number of tools; `None` if they are not known yet.
+    /// The number of tools. `None` if they are not known yet.
     pub tools: Option<usize>,
     pub state: UpstreamState,
 }
@@ -74,7 +74,7 @@ impl ToolDiscovery<'_> {
         self.upstreams.catalog()
     }
 
-    /// A tool's signature as the caller may see it.
+    /// A tool's signature as visible to the caller.
     pub(super) fn signature(&self, tools: &ToolSet, tool: &Tool) -> String {
         self.catalog().signature_in(tools, tool, self.reader)
     }
@@ -120,8 +120,8 @@ impl ToolDiscovery<'_> {
             .await
     }
 
-    /// Shortens descriptions, and then the page, until its signatures and descriptions take at most `budget` tokens.
-    /// One result stays in any case. Returns the signature and the description of each result.
+    /// Shortens descriptions, and then the page, until its signatures and descriptions take at most `budget` tokens. At
+    /// least one result stays. Returns the signature and the description of each result.
     pub fn fit_page(
         &self,
         page: &mut SearchResults,
@@ -171,7 +171,7 @@ impl ToolDiscovery<'_> {
         drop(self.scope.finder().index(&self.known_servers()).await);
     }
 
-    /// The instructions of servers, verbatim: of those that `of` names without a tool, or of all visible servers.
+    /// The instructions of servers, verbatim: of the servers that `of` names without a tool, or of all visible servers.
     pub fn instructions(&self, of: Option<&[String]>) -> Vec<(String, Arc<str>)> {
         let servers = match of {
             None => self.upstreams.visible_servers(self.scope),
@@ -271,7 +271,8 @@ impl ToolDiscovery<'_> {
         namespaces.collect()
     }
 
-    /// Starts the servers whose tools are unknown, and waits up to `wait` for them. Tools of later ones stay unknown.
+    /// Starts the servers whose tools are unknown, and waits up to `wait` for them. Tools of later servers stay
+    /// unknown.
     pub async fn connect_unlisted(&self, wait: Duration) {
         let wait = wait.min(MAX_SERVER_WAIT);
         if !wait.is_zero() {
@@ -296,7 +297,7 @@ impl ToolDiscovery<'_> {
         });
         let (mut servers, mut found) = (Vec::new(), Vec::new());
         for (server, tools) in sets {
-            // Sorted, so that the server's own order does not change the inventory.
+            // Sorted, because the server's own order must not change the inventory.
             let named = tools
                 .iter()
                 .map(|tool| (tools.spelled(tool).into_owned(), tool));

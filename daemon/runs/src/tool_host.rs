@@ -11,7 +11,7 @@ use super::{RunEvent, builtins, run_context::RunContext};
 
 pub(super) struct RunToolHost {
     reach: RunContext,
-    /// When the program began to wait for a worker.
+    /// The time when the program began to wait for a worker.
     asked: Instant,
 }
 
@@ -58,7 +58,7 @@ impl ToolHost for RunToolHost {
             }
             target => reach.call(target, arguments.into()),
         };
-        // The program may print what it reads.
+        // The program may print everything that it reads.
         match for_agent {
             true => call
                 .map(|outcome| outcome.map_err(Fault::for_agents))

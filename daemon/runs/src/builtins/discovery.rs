@@ -1,6 +1,6 @@
 //! `mux.search`, `mux.describe`, `mux.discover` and `mux.catalog`: tool discovery from within a program.
 //!
-//! Invariant: results contain only what the run's agent may see.
+//! Invariant: results contain only tools that the run's agent may see.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ struct ToolsArguments {
 }
 
 impl RunContext {
-    /// What the run's agent may see of what others did.
+    /// The run agent's view of others' activity.
     pub(crate) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
         self.gateway.reader(&self.asking.caller.origin, scope)
     }
@@ -144,7 +144,7 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
     let tools = described.iter().map(|found| {
         let tool = &found.tool;
         let mut shown = tool_json(&discovery, &found.tools, tool);
-        // The whole description, since the caller asked for this tool.
+        // The complete description, because the caller asked for this tool.
         if let Some(description) = tool.whole_description() {
             shown.insert("description".into(), description.into());
         }
@@ -223,7 +223,7 @@ pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<Str
     Ok(json!({ "namespaces": namespaces }).to_string())
 }
 
-/// Without a query it lists all tools, sorted by path.
+/// Without a query, lists all tools, sorted by path.
 pub(super) async fn list_catalog_tools(
     arguments: &str,
     reach: &RunContext,

@@ -19,7 +19,7 @@ struct ReadArguments {
     length: Option<u64>,
 }
 
-/// Returns the whole value, or a page of its JSON text if the arguments have a range.
+/// Returns the whole value, or a page of its JSON if the arguments have a range.
 pub(crate) async fn read(arguments: &str, handles: &StoredValues) -> Result<String, Fault> {
     let ReadArguments {
         handle,

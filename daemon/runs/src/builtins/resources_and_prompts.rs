@@ -50,7 +50,7 @@ struct GetPromptArguments {
     args: Map<String, Value>,
 }
 
-/// Calls the function `name`. `None` if it is not one of [`RESOURCE_AND_PROMPT_NAMES`].
+/// Calls the function `name`. `None` if the name is not one of [`RESOURCE_AND_PROMPT_NAMES`].
 pub(super) async fn call(
     name: &str,
     arguments: &str,
@@ -116,7 +116,7 @@ async fn get(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
     .await
 }
 
-/// Logs the request like a tool call: one that had ended in the resumed run is answered from its call log.
+/// Logs the request like a tool call: a request that had ended in the resumed run is answered from its call log.
 async fn logged<F: Future<Output = Result<String, Fault>>>(
     name: &str,
     arguments: &str,

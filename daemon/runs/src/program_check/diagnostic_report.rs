@@ -9,11 +9,11 @@ use super::{CheckFindings, ToolViewer};
 use mux_typecheck::{Diagnostic, Severity};
 use mux_upstream::Upstreams;
 
-/// Which hints the faults of a program get.
+/// The hints that the faults of a program get.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum HintScope {
     All,
-    /// Only hints that name members with a similar spelling, with what is known of the tool.
+    /// Only hints that name members with a similar spelling, with the known facts about the tool.
     Spelling,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn add(
         .tool
         .as_ref()
         .and_then(|(server, tool)| advice(upstreams, viewer, server, tool));
-    // A tool's former spelling still resolves at run time.
+    // A tool's former program name still resolves at run time.
     let is_found = diagnostic.is_unknown && matches!(advice, Some(ToolAdvice::Found { .. }));
     let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
     let advised = advice.map(|advice| advice.words(is_found));

@@ -1,6 +1,6 @@
 //! Records the calls of a run.
 //!
-//! Invariant: a recording is complete or there is none. One that would be too long fails with a fault.
+//! Invariant: a recording is complete or there is none. A recording that would be too long fails with a fault.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,7 +26,7 @@ pub struct CallRecorder {
     state: Mutex<RecordedCalls>,
 }
 
-/// Guarded by `CallRecorder::state`.
+/// The state that `CallRecorder::state` guards.
 #[derive(Debug, Default)]
 struct RecordedCalls {
     calls: Vec<RecordedCall>,
@@ -44,7 +44,7 @@ impl Default for CallRecorder {
 }
 
 impl CallRecorder {
-    /// Records the start of a call and returns its index; `None` if the recording is full.
+    /// Records the start of a call and returns its index. `None` if the recording is full.
     pub fn begin_call(&self, target: &CallTarget, arguments: &str) -> Option<usize> {
         let (tool, is_raw) = spelled_tool(target);
         let mut state = self.state();
@@ -75,7 +75,7 @@ impl CallRecorder {
         }
     }
 
-    /// The recording as JSON text, with known secrets masked.
+    /// The recording as JSON, with known secrets masked.
     pub fn into_recording_text(
         &self,
         script: RecordedProgram,

@@ -1,7 +1,7 @@
 //! Answers the calls of a program from a recording.
 //!
-//! Invariant: nothing is sent. A call is identified by its tool as spelled, its arguments, and how many such calls
-//! came before.
+//! Invariant: nothing is sent. A call is identified by its tool as written, its arguments, and the number of such calls
+//! before it.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl CallReplayer {
         }
     }
 
-    /// The recorded outcome of a call and how long it took. `None` if the recorded run ended before the call did.
+    /// The recorded outcome of a call, and its duration. `None` if the recorded run ended before the call did.
     pub fn replay_call(
         &self,
         target: &CallTarget,

@@ -12,7 +12,8 @@ use mux_text::digest::DigestKey;
 
 /// The current format version, and the only one so far.
 const RECORDING_VERSION: u32 = 1;
-/// The maximum size of a recording. It comes back from the client in one message, whose frame is at most 16 MiB.
+/// The maximum size of a recording. A recording comes back from the client in one message, whose frame is at most 16
+/// MiB.
 pub(super) const MAX_RECORDING_BYTES: usize = 12 << 20;
 
 /// A recorded run.
@@ -33,21 +34,21 @@ pub struct RunRecording {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RecordedProgram {
     pub source: String,
-    /// Whether the source is a step program.
+    /// Set if the source is a step program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steps: bool,
     #[serde(default)]
     pub input: Box<RawValue>,
     pub timeout_ms: Option<u64>,
     pub agent: Option<String>,
-    /// What `Object.keys(mux)` shows, as lines of JSON.
+    /// The result of `Object.keys(mux)`, as lines of JSON.
     pub names: String,
 }
 
 /// One recorded call, of a tool or of a function of `mux`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RecordedCall {
-    /// The tool as the program spelled it; functions of `mux` as `mux.NAME`.
+    /// The tool as the program wrote it. Functions of `mux` are `mux.NAME`.
     pub tool: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
@@ -132,7 +133,7 @@ impl RecordedOutcome {
     }
 }
 
-/// JSON text unchanged; a text that is not JSON becomes a JSON string.
+/// JSON stays unchanged. Text that is not JSON becomes a JSON string.
 pub(crate) fn raw_json(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned())
         .or_else(|_| serde_json::value::to_raw_value(text))

@@ -1,6 +1,6 @@
 //! Collects the credentials that the daemon passes to servers and APIs.
 //!
-//! Invariant: they are only compared against, never shown.
+//! Invariant: the credentials are only compared against, never shown.
 
 use mux_secrets::KnownSecrets;
 

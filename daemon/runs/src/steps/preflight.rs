@@ -1,7 +1,7 @@
 //! Checks a step program before its first call: unknown tools, invalid arguments, and references that do not match the
 //! known result types.
 //!
-//! Invariant: an error is something that would have made a call fail. What may be right is a warning.
+//! Invariant: an error is something that would have made a call fail. Anything that may be right is a warning.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,12 +22,12 @@ use mux_catalog::{Scope, Tool};
 use mux_program::{PlanStep, StepOrder, StepPlan};
 use mux_upstream::Upstreams;
 
-/// How long the check waits for each server. Steps of a server that is not ready by then wait themselves.
+/// How long the check waits for each server. Steps of a server that is not ready by then wait for it themselves.
 const STEP_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The findings about a program that may run.
 pub(super) struct PreflightReport {
-    /// For each step, whether its tool declares that it changes something.
+    /// For each step, true if its tool declares that it changes something.
     pub(super) changes: Vec<bool>,
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn run_preflight(
         let changes = vec![false; plan.steps.len()];
         return Ok(PreflightReport { changes });
     }
-    // One step for each server, so that all of them start at once.
+    // One step for each server, which starts all servers at the same time.
     let mut seen = HashSet::new();
     let first_of_each = plan
         .steps
@@ -93,7 +93,7 @@ pub(super) async fn run_preflight(
     Ok(PreflightReport { changes })
 }
 
-/// For each step, whether its tool is known to change something, without contacting any server.
+/// For each step, true if its tool is known to change something. Contacts no server.
 pub(crate) fn known_changes(plan: &StepPlan, upstreams: &Upstreams, scope: &Scope) -> Vec<bool> {
     let known = |step: &PlanStep| {
         let (server, name) = step.tool.split_once('.')?;
@@ -106,7 +106,8 @@ pub(crate) fn known_changes(plan: &StepPlan, upstreams: &Upstreams, scope: &Scop
     steps.map(|step| known(step).unwrap_or(false)).collect()
 }
 
-/// Whether a tool declares that it changes something. Without annotations it counts as read-only, as most tools are.
+/// True if a tool declares that it changes something. A tool without annotations counts as read-only, as most tools
+/// are.
 fn is_mutating(tool: &Tool) -> bool {
     tool.read_only == Some(false) || tool.destructive == Some(true)
 }
@@ -136,8 +137,8 @@ fn step_fault(index: usize, step: &PlanStep, fault: Fault) -> Fault {
     }
 }
 
-/// The type checker's findings about the equivalent TypeScript program. All of them are warnings: a step cannot test
-/// whether a value exists, as a TypeScript program can.
+/// The type checker's findings about the equivalent TypeScript program. All of them are warnings, because a step cannot
+/// test for the existence of a value, as a TypeScript program can.
 async fn type_warnings(
     plan: &StepPlan,
     changes: &[bool],
@@ -151,7 +152,7 @@ async fn type_warnings(
         reader: &reach.reader(&reach.asking.scope),
     };
     let turn = &reach.asking.turn;
-    // Other hints describe the tool of a step, while its mistake concerns the result of another.
+    // Other hints describe the tool of a step, while its error concerns the result of another.
     let hints = HintScope::Spelling;
     let found = inspector
         .check_before_run(&explained.source, agent, hints, viewer, turn)

@@ -17,7 +17,7 @@ use mux_program::{
     value_at_path,
 };
 
-/// Up to this size the arguments are filled on the current thread: switching threads would take longer.
+/// Up to this size the arguments are filled on the current thread, because switching threads would take longer.
 const MAX_INLINE_FILL_BYTES: usize = 256 << 10;
 /// Error messages show the type of a value only up to this size.
 const MAX_OUTLINED_BYTES: usize = 4 << 20;
@@ -32,7 +32,7 @@ pub(super) struct StepCall {
     pub(super) reach: RunContext,
 }
 
-/// The values of a step that later steps can refer to, as JSON text.
+/// The values of a step to which later steps can refer, as JSON.
 #[derive(Clone)]
 pub(super) struct StepOutput {
     pub(super) args: Arc<str>,
@@ -91,7 +91,7 @@ impl StepCall {
         })
     }
 
-    /// The arguments as they are sent.
+    /// The arguments to send.
     fn fill_arguments(self) -> Result<String, Fault> {
         let step = &self.plan.steps[self.index];
         step.args

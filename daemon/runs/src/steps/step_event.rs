@@ -17,7 +17,7 @@ pub struct StepEvent {
 
 #[derive(Clone, Debug)]
 pub enum StepProgress {
-    /// The step starts; its call is next.
+    /// The step starts. Its call is next.
     Started { description: Option<String> },
     /// The step has ended. A successful outcome is the length of its result in bytes.
     Ended {

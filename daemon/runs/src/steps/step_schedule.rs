@@ -21,7 +21,7 @@ use mux_program::{OnError, StepOrder, StepPlan};
 pub(super) enum StepState {
     Waiting,
     Running {
-        /// Cancels the step when an earlier one aborts the program.
+        /// Cancels the step when an earlier step aborts the program.
         halt: CancellationToken,
         began: Instant,
     },
@@ -53,7 +53,7 @@ pub(super) struct StepSchedule {
     plan: Arc<StepPlan>,
     order: StepOrder,
     followers: Vec<Vec<usize>>,
-    /// For each step, how many predecessors have not ended.
+    /// For each step, the number of predecessors that have not ended.
     waits: Vec<usize>,
     ready: BTreeSet<usize>,
     standings: Vec<StepState>,
@@ -101,7 +101,7 @@ impl StepSchedule {
         StepProgress::step_ended(ended.took, outcome).into_run_event(&self.plan.steps[ended.index])
     }
 
-    /// Records the end of a step. Returns the steps that are skipped because of it.
+    /// Records the end of a step. Returns the steps that are skipped as a consequence.
     pub(super) fn finish_step(&mut self, ended: EndedStep) -> Vec<(usize, RunEvent)> {
         let EndedStep {
             index,
@@ -140,7 +140,7 @@ impl StepSchedule {
         skipped
     }
 
-    /// Whether an earlier step has aborted the program.
+    /// True if an earlier step has aborted the program.
     fn is_behind(&self, index: usize) -> bool {
         self.stop.is_some_and(|stop| index > stop)
     }
@@ -154,7 +154,7 @@ impl StepSchedule {
         }
     }
 
-    /// Why a step is skipped, if it is.
+    /// The reason a step is skipped, if it is.
     fn skip_reason(&self, index: usize) -> Option<String> {
         let needs = &self.order.needs[index];
         needs.iter().find_map(|need| {

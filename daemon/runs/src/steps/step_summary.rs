@@ -8,7 +8,7 @@
 //!   "result": … | "stored": { "handle", "bytes", "preview", "expires_ms" } }
 //! ```
 //!
-//! Invariant: a truncated value has a handle to the whole, unless it could not be stored.
+//! Invariant: a truncated value has a handle to the complete value, unless that could not be stored.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,7 +24,7 @@ const STEP_PREVIEW_CHARS: usize = 200;
 /// The maximum length of a step's error message, hint and details.
 const MAX_STEP_FAULT_CHARS: usize = 1_000;
 
-/// The result of a step as the summary shows it.
+/// The result of a step as shown in the summary.
 pub(super) struct StepResultView {
     bytes: usize,
     what: StepResultContent,

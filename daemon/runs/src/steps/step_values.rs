@@ -16,13 +16,13 @@ const MAX_KEPT_VALUE_BYTES: usize = 64 << 20;
 pub(super) struct KeptStepValues {
     input: Arc<str>,
     values: HashMap<usize, StepOutput>,
-    /// For each step, how many later steps, and the result, still need its values.
+    /// For each step, the number of later steps, and the result, that still need its values.
     uses: Vec<usize>,
     last: usize,
     bytes: usize,
 }
 
-/// The values that one template refers to.
+/// The values to which one template refers.
 pub(super) struct TemplateInputs {
     input: Arc<str>,
     values: HashMap<usize, StepOutput>,
@@ -51,7 +51,7 @@ impl KeptStepValues {
         }
     }
 
-    /// Keeps the output of a step if a later one needs it. Fails if the total would exceed the limit.
+    /// Keeps the output of a step if a later step needs it. Fails if the total would exceed the limit.
     pub(super) fn keep_output(
         &mut self,
         index: usize,

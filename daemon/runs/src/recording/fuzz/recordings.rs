@@ -130,7 +130,7 @@ fn fuzz_recorded_calls_are_replayed_and_a_damaged_recording_is_refused_whole() {
         }
         let value: Value = match serde_json::from_str(&text) {
             Ok(value) => changed(value, &changes),
-            // Deeper than values are read.
+            // Deeper than the reader allows.
             Err(_) => Value::from(text),
         };
         let bytes = damaged(value.to_string(), &damages);
