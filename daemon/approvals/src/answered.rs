@@ -1,6 +1,6 @@
 //! Lookup of earlier answers for a call, and the audit lines of answers.
 //!
-//! Invariant: every answer and every revocation leaves a line in the audit log, whichever client gave it.
+//! Invariant: every answer and every revocation leaves a line in the audit log, regardless of the client.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl Approvals {
         self.audit.get_or_init(|| Arc::clone(audit));
     }
 
-    /// Whether the call needs no question: a grant for this session or a lasting grant covers it.
+    /// True if the call needs no question, because a grant for this session or a lasting grant covers it.
     pub fn is_granted_for(&self, subject: &ApprovalSubject, caller: &Caller) -> bool {
         let session = GrantSession::of(caller);
         self.book().is_granted(session.as_ref(), subject.cover) || self.is_always_granted(subject)
@@ -38,7 +38,7 @@ impl Approvals {
             UserDecision::Deny => (AdminEvent::CallDenied, "deny"),
         };
         let view = &decided.view;
-        // The calls that were released with it are of the same tool.
+        // The calls that were released with it are calls of the same tool.
         for id in [view.id()].iter().chain(&decided.released) {
             audit.record_admin_event(deed, &format!("{id} {} ({how})", view.subject.path), by);
         }

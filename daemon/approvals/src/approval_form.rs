@@ -1,7 +1,7 @@
 //! The question about a call that must be approved, for the client that makes it: an MCP elicitation form for an agent,
-//! or plain data for a client of ours.
+//! or plain data for our own clients.
 //!
-//! Invariant: declining the form denies the call. Closing it, a client that cannot show it, and an invalid answer
+//! Invariant: declining the form denies the call. A closed form, a client that cannot show it, and an invalid answer
 //! decide nothing: another client can still answer.
 
 use serde::Deserialize;
@@ -83,7 +83,7 @@ pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> 
 struct PlainAnswer {
     decision: String,
     reason: Option<String>,
-    /// IDs of other approvals that the user was shown with it.
+    /// IDs of other approvals that were shown to the user with it.
     #[serde(default)]
     shown: Vec<String>,
 }
@@ -108,7 +108,7 @@ pub(super) fn check_form(value: &Value) -> Result<(), String> {
     }
 }
 
-/// The user's decision and reason; `None` if the answer decides nothing.
+/// The user's decision and reason. `None` if the answer decides nothing.
 pub(super) fn read_answer(kind: QuestionKind, answer: ClientAnswer) -> Option<UserAnswer> {
     let ClientAnswer::Result(value) = answer else {
         return None;

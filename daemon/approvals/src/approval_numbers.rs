@@ -1,6 +1,6 @@
 //! Allocation of approval numbers. A number is never reused, so an old number never names a newer call.
 //!
-//! Invariant: a number is handed out once, even across crashes: it is reserved on disk before it is handed out.
+//! Invariant: a number is handed out once, even across crashes, because it is first reserved on disk.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use mux_files::atomic_file;
 
-/// How many numbers one write reserves.
+/// The number of approval numbers that one write reserves.
 const RESERVED_NUMBER_COUNT: u64 = 100;
 const MAX_NUMBER_FILE_BYTES: u64 = 64;
 
@@ -21,7 +21,7 @@ pub(super) struct ApprovalNumbers {
     given: Mutex<NumberReservation>,
 }
 
-/// Guarded by `ApprovalNumbers::given`.
+/// The state that `ApprovalNumbers::given` guards.
 #[derive(Debug, Default)]
 struct NumberReservation {
     last: u64,

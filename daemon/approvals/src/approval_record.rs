@@ -1,6 +1,6 @@
-//! The on-disk record of one owner's approvals, as long as their answers were not used.
+//! The on-disk record of one owner's approvals, as long as their answers have not been used.
 //!
-//! Invariant: a record is written atomically, and removed before its last call is sent: nothing is left to resume then.
+//! Invariant: a record is written atomically, and removed before its last call is sent, when nothing is left to resume.
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,7 @@ use mux_files::atomic_file;
 use mux_text::digest::DigestKey;
 
 const RECORD_VERSION: u32 = 2;
-/// More than the limit of the arguments of waiting calls allows, however they are escaped as JSON.
+/// More than the limit of the arguments of waiting calls allows, in any JSON escaping.
 const MAX_RECORD_BYTES: u64 = 192 << 20;
 const RECORD_EXTENSION: &str = "json";
 /// The extension of the journal next to a record.
@@ -31,7 +31,7 @@ pub(super) const JOURNAL_EXTENSION: &str = "calls";
 struct ApprovalRecord {
     version: u32,
     run: Option<String>,
-    /// This record replaces the record of this run.
+    /// The run whose record this record replaces.
     resumes: Option<String>,
     client: String,
     agent: Option<String>,
@@ -174,8 +174,8 @@ pub(super) struct RestoredApprovals {
     pub(super) problems: Vec<String>,
 }
 
-/// Restores all saved approvals, however old: the configuration may not be read yet. Files that are of no use are
-/// removed if this daemon is `alone`: otherwise another daemon may be writing them.
+/// Restores all saved approvals, however old, because the configuration may not be read yet. Useless files are removed
+/// if this daemon is `alone`. Otherwise another daemon may be writing them.
 pub(super) fn restore_all(folder: &Path, alone: bool) -> RestoredApprovals {
     let (mut left, mut whole, mut replaced) =
         (RestoredApprovals::default(), Vec::new(), BTreeSet::new());
@@ -216,7 +216,7 @@ pub(super) fn restore_all(folder: &Path, alone: bool) -> RestoredApprovals {
             false => left.views.extend(views),
         }
     }
-    // A journal without a record is of no use.
+    // A journal without a record is useless.
     for path in rest {
         if alone && !stems.contains(&path.with_extension("")) {
             drop(std::fs::remove_file(path));

@@ -1,4 +1,4 @@
-//! The subject of a request for approval, and what an answer to it covers.
+//! The subject of a request for approval, and the cover of an answer to it.
 
 use std::{
     borrow::Cow,
@@ -20,13 +20,13 @@ const MAX_SHOWN_ARGUMENT_BYTES: usize = 1_000;
 /// The maximum size of a call's path in a request for approval, in bytes.
 const MAX_SHOWN_PATH_BYTES: usize = 200;
 
-/// A call that must be approved. Exactly what is approved is sent.
+/// A call that must be approved. Exactly the approved call is sent.
 #[derive(Clone, Debug)]
 pub struct ApprovalSubject {
     /// `server.tool`
     pub path: String,
     pub cover: ApprovalCover,
-    /// JSON text, as it is sent.
+    /// The JSON to send.
     pub arguments: Arc<str>,
     /// A digest of the arguments, independent of the order of object members.
     pub same: DigestKey,
@@ -34,15 +34,15 @@ pub struct ApprovalSubject {
     pub rule: String,
     pub reason: Option<String>,
     pub origin: Arc<ClientOrigin>,
-    /// Whether it is not a tool call but a read of a resource or a prompt.
+    /// Set for a read of a resource or a prompt instead of a tool call.
     pub is_offer: bool,
-    /// Whether it is not a call but a request from its server to the client. No program can repeat it, so it ends if
-    /// it is not answered.
+    /// Set for a request from the server to the client instead of a call. No program can repeat such a request, so it
+    /// ends if it is not answered.
     pub is_server_request: bool,
 }
 
-/// What an answer covers: one tool with its definition, of a server with its entry, under the rule that requires
-/// approval. A call is covered if all of them are the same.
+/// The cover of an answer: one tool with its definition, of a server with its entry, under the rule that requires
+/// approval. A call is covered if all of these are the same.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ApprovalCover(DigestKey);
 
@@ -117,7 +117,7 @@ impl ApprovalSubject {
         )
     }
 
-    /// Whether an answer to one of them answers the other.
+    /// True if an answer to one of them answers the other.
     pub(super) fn is_same_call(&self, other: &Self) -> bool {
         self.path == other.path && self.cover == other.cover && self.same == other.same
     }
@@ -143,7 +143,7 @@ impl ApprovalSubject {
 }
 
 /// A path for display on one line, quoted unless it is plain. Servers choose the names of their tools, and a name must
-/// not be able to imitate a question of muxd.
+/// not be able to imitate a question from muxd.
 pub(crate) fn quoted_path(path: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
     match path.len() <= MAX_SHOWN_PATH_BYTES
@@ -174,12 +174,12 @@ pub fn visible_prefix(text: &str, most: usize) -> String {
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ApprovalOwner {
     Run(String),
-    /// A call outside of runs, by the number of its approval.
+    /// A call outside runs, by the number of its approval.
     Call(u64),
 }
 
 impl ApprovalOwner {
-    /// The stem of the names of its files.
+    /// The stem of the owner's file names.
     pub(super) fn stem(&self) -> String {
         match self {
             Self::Run(run) => run.clone(),
@@ -219,7 +219,7 @@ pub struct UserAnswer {
     pub decision: UserDecision,
     /// The reason that the program gets if the call is denied.
     pub reason: Option<String>,
-    /// IDs of other approvals that the user was shown with it. No others are answered.
+    /// IDs of other approvals that were shown to the user with it. No others are answered.
     pub shown: Vec<String>,
 }
 
@@ -253,11 +253,11 @@ pub enum ApprovalVerdict {
 /// The state of an approval.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AnswerStatus {
-    /// Its program waits.
+    /// The program waits.
     Waiting,
-    /// Its program got the error `pending`.
+    /// The program got the error `pending`.
     Pending,
-    /// Answered, but the answer was not used yet.
+    /// Answered, but the answer has not been used yet.
     Answered(ApprovalVerdict),
 }
 
@@ -265,7 +265,7 @@ pub enum AnswerStatus {
 #[derive(Clone, Debug)]
 pub struct ApprovalSnapshot {
     pub number: u64,
-    /// Random. `None` if an earlier version saved it.
+    /// Random. `None` if an earlier version saved the approval.
     pub token: Option<Arc<str>>,
     pub subject: Arc<ApprovalSubject>,
     pub owner: ApprovalOwner,
@@ -287,14 +287,14 @@ impl ApprovalSnapshot {
         }
     }
 
-    /// The ID to resume: that of its run, or its own for a call outside of runs. Neither can be guessed.
+    /// The ID to resume: the ID of its run, or its own for a call outside runs. Neither can be guessed.
     pub fn resume_id(&self) -> String {
         self.owner
             .run()
             .map_or_else(|| self.token_id(), str::to_owned)
     }
 
-    /// Whether this ID refers to it for a client with this access.
+    /// True if this ID refers to the approval, for a client with this access.
     pub(super) fn matches_id(&self, id: &ApprovalId<'_>, access: &RunAccess) -> bool {
         let is_named = match id.token {
             Some(token) => self.token.as_deref() == Some(token),
@@ -304,7 +304,7 @@ impl ApprovalSnapshot {
     }
 }
 
-/// The ID of an approval as a client passes it.
+/// The ID of an approval, as passed by a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ApprovalId<'a> {
     pub(super) number: u64,

@@ -1,7 +1,7 @@
 //! Recognizes a call when its program runs again.
 //!
-//! Invariant: two calls are the same if they spell the tool the same and their arguments are equal as JSON values. Of
-//! calls that are the same, the first one made is the first one taken.
+//! Invariant: two calls are the same if they write the tool's name the same way and their arguments are equal as JSON
+//! values. Of calls that are the same, the first one made is taken first.
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
@@ -13,7 +13,7 @@ use mux_text::{
     digest::{Digest, DigestKey},
 };
 
-/// The tool as the program spelled it, functions of `mux` as `mux.NAME`, and whether the call wants the raw result.
+/// The tool as the program wrote it, with functions of `mux` as `mux.NAME`, and whether the call wants the raw result.
 pub fn spelled_tool(target: &CallTarget) -> (String, bool) {
     match target {
         CallTarget::Named { server, tool } => (format!("{server}.{tool}"), false),

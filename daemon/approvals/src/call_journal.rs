@@ -1,7 +1,7 @@
 //! The on-disk journal of the calls of a waiting run: an append-only file in which each call is written once.
 //!
-//! Invariant: every call that may have been sent is in the journal on disk. A torn last line is ignored: what it
-//! records happens only after the line is complete.
+//! Invariant: every call that may have been sent is in the journal on disk. A torn last line is ignored, because the
+//! event that it records happens only after the line is complete.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use super::call_log::{LoggedCall, LoggedCallState};
 use mux_files::atomic_file;
 
 const JOURNAL_VERSION: u32 = 2;
-/// More than the limits of a program, its input and its log allow, however they are escaped as JSON.
+/// More than the limits of a program, its input and its log allow, in any JSON escaping.
 const MAX_JOURNAL_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -24,7 +24,7 @@ const MAX_JOURNAL_BYTES: u64 = 256 << 20;
 pub(super) enum JournalLine {
     /// Always the first line.
     Program(JournalProgram),
-    /// A call; lines are in the order of `place`.
+    /// A call. Lines are in the order of `place`.
     Call {
         place: usize,
         #[serde(flatten)]
@@ -43,7 +43,7 @@ pub(super) struct JournalProgram {
     pub(super) source: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<Arc<str>>,
-    /// Whether it is a step program (JSON) rather than TypeScript.
+    /// Set for a step program (JSON), as opposed to TypeScript.
     #[serde(default)]
     pub(super) steps: bool,
     pub(super) input: Arc<str>,
@@ -69,7 +69,7 @@ pub(super) struct CallJournal {
     file: File,
     /// The length up to the last complete line.
     length: u64,
-    /// Whether appended lines may not be on disk yet.
+    /// Set if appended lines may not be on disk yet.
     unsynced: bool,
 }
 
@@ -103,7 +103,7 @@ impl CallJournal {
         }
         self.unsynced = true;
         if let Err(error) = self.file.write_all(&text) {
-            // A partial line would corrupt the next one.
+            // A partial line would corrupt the next line.
             drop(self.file.set_len(self.length));
             return Err(error);
         }
@@ -126,7 +126,7 @@ fn write_line(file: &mut dyn Write, line: &JournalLine) -> io::Result<()> {
     file.write_all(b"\n")
 }
 
-/// The program and its calls; the calls are `None` if they exceeded the log limit. `None` if there is no such file.
+/// The program and its calls. The calls are `None` if they exceeded the log limit. `None` if there is no such file.
 pub(super) fn read_journal(
     path: &Path,
 ) -> io::Result<Option<(JournalProgram, Option<Vec<LoggedCall>>)>> {

@@ -1,8 +1,9 @@
 //! The calls of one run in the order in which it made them, with their outcomes. A resumed program is answered from
 //! this log.
 //!
-//! Invariant: a call that ended is never made again, and one that may have been sent when its run ended has an unknown
-//! outcome. A call is identified by its tool as spelled, its arguments, and the number of equal calls before it.
+//! Invariant: a call that ended is never made again, and a call that may have been sent when its run ended has an
+//! unknown outcome. A call is identified by its tool as written, its arguments, and the number of equal calls before
+//! it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,7 +23,7 @@ pub(super) struct LoggedCall {
     tool: Arc<str>,
     #[serde(default)]
     raw: bool,
-    /// JSON text as the program sent it.
+    /// JSON, as sent by the program.
     arguments: Arc<str>,
     pub(super) step: LoggedCallState,
 }
@@ -30,9 +31,9 @@ pub(super) struct LoggedCall {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LoggedCallState {
-    /// It may have been sent.
+    /// The call may have been sent.
     Open,
-    /// It waits for approval and was not sent.
+    /// The call waits for approval and was not sent.
     Asked,
     Ended(Result<Arc<str>, Arc<Fault>>),
 }
@@ -62,17 +63,17 @@ fn fault_bytes(fault: &Fault) -> usize {
 
 #[derive(Debug)]
 pub(super) struct CallLog {
-    /// The calls, those of the resumed run first. A call that is not kept leaves `None` in its place.
+    /// The calls, with those of the resumed run first. A call that is not kept leaves `None` in its place.
     entries: Vec<Option<LoggedCall>>,
     bytes: usize,
     most: usize,
-    /// Whether `bytes` exceeded `most`. From then on only the entries in `past` are kept.
+    /// Set once `bytes` exceeded `most`. From then on only the entries in `past` are kept.
     full: bool,
-    /// The places of the calls of the resumed run that were not made again yet.
+    /// The positions of the resumed run's calls that have not been made again yet.
     past: PastCalls<usize>,
-    /// Whether a call had to be made that the resumed run had not completed.
+    /// Set once a call had to be made that the resumed run had not completed.
     has_news: bool,
-    /// How much of it the journal contains, if there is a journal.
+    /// The part of the log that the journal contains, if there is a journal.
     written: Option<JournalPosition>,
 }
 
@@ -89,7 +90,7 @@ struct JournalPosition {
 /// The result of `CallLog::begin`.
 #[derive(Debug)]
 pub enum BegunCall {
-    /// The call is to be made. Its place in the log, if that has room.
+    /// The call must be made. Contains its position in the log, if the log has room.
     New(Option<usize>),
     /// The call was made before, with this outcome.
     Known(Result<Arc<str>, Fault>),
@@ -178,7 +179,7 @@ impl CallLog {
             return;
         }
         self.full = true;
-        // Calls that had ended in the resumed run stay, whatever else this run logs.
+        // Calls that had ended in the resumed run stay, regardless of the other calls that this run logs.
         let past: BTreeSet<usize> = self.past.iter().copied().collect();
         for (place, entry) in self.entries.iter_mut().enumerate() {
             if !past.contains(&place) {
@@ -204,7 +205,7 @@ impl CallLog {
         });
     }
 
-    /// Marks a call as waiting for approval, or as no longer waiting: it may be sent then.
+    /// Marks a call as waiting for approval, or as no longer waiting, and then it may be sent.
     pub(super) fn set_asked(&mut self, place: usize, asked: bool) {
         self.set(place, || match asked {
             true => LoggedCallState::Asked,
@@ -241,7 +242,7 @@ impl CallLog {
         self.unwritten_lines()
     }
 
-    /// The lines that the journal does not contain yet; they count as written from then on.
+    /// The lines that the journal does not contain yet. These count as written from then on.
     pub(super) fn unwritten_lines(&mut self) -> Vec<JournalLine> {
         let Some(written) = &mut self.written else {
             return Vec::new();

@@ -1,6 +1,6 @@
 //! Applies a user's answer to a waiting call.
 //!
-//! Invariant: the first answer counts, and its outcome reports what the answer covers.
+//! Invariant: the first answer counts, and its outcome reports the calls that the answer covers.
 
 use std::{io, sync::Arc};
 
@@ -22,13 +22,13 @@ use mux_caller::RunAccess;
 #[derive(Debug)]
 pub struct DecisionOutcome {
     pub view: ApprovalSnapshot,
-    /// Whether its program was waiting and now continues.
+    /// Set if its program was waiting and now continues.
     pub live: bool,
     /// IDs of other calls that were shown with it, are covered by it, and now continue.
     pub released: Vec<String>,
-    /// IDs of calls that it would cover but that were not shown: they keep waiting.
+    /// IDs of calls that it would cover but that were not shown, and that keep waiting.
     pub unshown: Vec<String>,
-    /// Why it covers less than the user chose.
+    /// The reason it covers less than the user chose.
     pub warning: Option<String>,
 }
 

@@ -1,15 +1,16 @@
 //! Desktop notifications of waiting calls.
 //!
 //! Invariant: a notification names tools but no arguments, and errors go only to the log. One notification is shown at
-//! a time: those that come while the desktop does not respond are merged into one that gives their number.
+//! a time. Notifications that come while the desktop does not respond are merged into one notification with their
+//! number.
 //!
 //! - `notification_service` shows it on a desktop that has the notification service of freedesktop.org.
 //! - `osascript` shows it on macOS.
 
 #[cfg(not(target_os = "macos"))]
 mod notification_service;
-// Compiled for tests on every Unix, so that it does not break unnoticed on macOS. The program that stands in for
-// `osascript` is a script of a shell.
+// Compiled for tests on every Unix, because it could otherwise break unnoticed on macOS. A shell script stands in for
+// `osascript`.
 #[cfg(any(target_os = "macos", all(test, unix)))]
 mod osascript;
 
@@ -32,7 +33,7 @@ pub(super) struct NotificationText {
     body: String,
 }
 
-/// Shows a notification, or returns why it cannot. It may block forever.
+/// Shows a notification, or returns the reason it cannot. May block forever.
 type ShowNotification = dyn Fn(&NotificationText) -> Result<(), String> + Send + Sync;
 
 #[derive(Clone)]
@@ -41,10 +42,10 @@ pub(super) struct DesktopNotifier {
     line: Arc<Mutex<NotifierState>>,
 }
 
-/// Guarded by `DesktopNotifier::line`.
+/// The state that `DesktopNotifier::line` guards.
 #[derive(Debug, Default)]
 struct NotifierState {
-    /// Whether a thread is showing notifications.
+    /// Set while a thread is showing notifications.
     busy: bool,
     /// The last notification that came meanwhile, and their number.
     next: Option<(NotificationText, usize)>,
@@ -85,7 +86,7 @@ impl DesktopNotifier {
             line.busy = true;
         }
         let this = self.clone();
-        // Not a runtime thread: a desktop that hangs would block it.
+        // Not a runtime thread, because a desktop that hangs would block it.
         let thread = thread::Builder::new().name("desktop".into());
         if let Err(error) = thread.spawn(move || this.show_until_idle(word)) {
             debug!(%error, "no desktop notification");
@@ -171,7 +172,7 @@ mod tests {
         desktop.notify(&request(501));
         go_on.send(()).unwrap();
         assert_eq!(showing.recv().unwrap(), "s.t501 waits for your approval");
-        // The queue is empty, and the next one is shown immediately.
+        // The queue is empty, and the next notification is shown immediately.
         go_on.send(()).unwrap();
         while desktop.line().busy {
             thread::yield_now();

@@ -1,3 +1,3 @@
-//! Random input for what is read back from disk.
+//! Random input for the readers of files on disk.
 
 mod journals;

@@ -21,7 +21,7 @@ const GRANTS_VERSION: u32 = 1;
 const MAX_GRANTS_FILE_BYTES: u64 = 16 << 20;
 /// Far more grants than a user gives.
 const MAX_GRANTS: usize = 10_000;
-/// Hexadecimal digits of the name of a grant: 128 bits. Names of 8 digits by earlier versions stay valid.
+/// Hexadecimal digits of the name of a grant: 128 bits. Names of 8 digits from earlier versions stay valid.
 const GRANT_NAME_HEX_DIGITS: usize = 32;
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Whether it covers these calls for this agent. The name is a hash of both, but hashes can collide.
+    /// True if the grant covers these calls for this agent. The name is a hash of both, but hashes can collide.
     fn is_for(&self, cover: &str, agent: Option<&str>) -> bool {
         self.cover == cover && self.agent.as_deref() == agent
     }
@@ -43,7 +43,7 @@ impl Grant {
 #[derive(Debug)]
 pub(super) struct Grants {
     file: PathBuf,
-    /// The grants by name, or why nothing is granted.
+    /// The grants by name, or the reason nothing is granted.
     granted: Result<BTreeMap<String, Grant>, String>,
 }
 
@@ -59,7 +59,7 @@ impl Grants {
         Self { file, granted }
     }
 
-    /// Reads the file again: another daemon may have written it.
+    /// Reads the file again, because another daemon may have written it.
     pub(super) fn reload(&mut self) {
         *self = Self::open(std::mem::take(&mut self.file));
     }
@@ -150,7 +150,7 @@ pub(super) fn unknown_grant_fault(name: &str) -> Fault {
     Fault::new(FaultKind::NotFound, message).hint("`mux approvals --granted` lists them")
 }
 
-/// Derives the name from what is granted and to whom, so that equal grants have one entry.
+/// Derives the name from the granted calls and their agent, so equal grants have one entry.
 fn grant_name(subject: &ApprovalSubject) -> String {
     let agent = subject.origin.agent.as_deref();
     let key = Digest::new()

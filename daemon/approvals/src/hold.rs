@@ -35,9 +35,9 @@ pub struct ApprovalRequester<'a> {
     pub caller: &'a Arc<Caller>,
     /// The run that makes the call, if any.
     pub resumable: Option<&'a Arc<ResumableRun>>,
-    /// The call's place in the log of its run.
+    /// The call's position in the log of its run.
     pub place: Option<usize>,
-    /// For a call outside of runs: whether it wants the raw result.
+    /// For a call outside runs: set if it wants the raw result.
     pub raw: bool,
 }
 
@@ -49,7 +49,7 @@ pub enum ApprovalEvent<'a> {
 }
 
 impl Approvals {
-    /// Holds the call until it is answered, if no grant covers it. Returns `Ok` when the call may be sent.
+    /// Holds the call until it is answered, unless a grant covers it. Returns `Ok` when the call may be sent.
     pub async fn ask(
         self: &Arc<Self>,
         subject: ApprovalSubject,
@@ -211,7 +211,7 @@ impl Approvals {
         }
     }
 
-    /// Waits for the first answer. `None` if there was none in time: the approval is pending then.
+    /// Waits for the first answer. `None` if no answer came in time, and then the approval is pending.
     async fn await_answer(
         self: &Arc<Self>,
         view: &ApprovalSnapshot,
@@ -253,7 +253,7 @@ impl Approvals {
         None
     }
 
-    /// Records that an earlier answer was used, before the call is sent or refused. False if that failed.
+    /// Records that an earlier answer was used, before the call is sent or refused. Returns false if that failed.
     async fn record_used_answer(
         self: &Arc<Self>,
         asker: &ApprovalRequester<'_>,
@@ -291,13 +291,13 @@ fn ask_client(
     })
 }
 
-/// The client that was asked. It may differ from the client that started the run.
+/// The client that was asked. This may differ from the client that started the run.
 fn answerer(caller: &Caller) -> &ClientOrigin {
     let mailbox = caller.mailbox.as_deref();
     mailbox.map_or(&caller.origin, Mailbox::origin)
 }
 
-/// The client's answer; `None` if it has disconnected. Never resolves if the client was not asked.
+/// The client's answer. `None` if the client has disconnected. Never resolves if the client was not asked.
 async fn await_client_reply(
     asked: &mut Option<(QuestionKind, PendingQuestion)>,
 ) -> (QuestionKind, Option<ClientAnswer>) {
@@ -316,8 +316,8 @@ enum AskOutcome {
     Over,
 }
 
-/// A guard: if the waiting future is dropped, the approval of a single call is removed, and that of a run becomes
-/// pending until the end of the run decides.
+/// A guard: if the waiting future is dropped, the approval of a single call is removed, and the approval of a run's
+/// call becomes pending until the end of the run decides.
 struct HeldCall {
     approvals: Arc<Approvals>,
     resumable: Arc<ResumableRun>,
@@ -335,7 +335,7 @@ impl Drop for HeldCall {
         {
             let mut book = self.approvals.book();
             match is_call {
-                // An answer that came at the same moment has no recipient any more.
+                // An answer that came at the same moment no longer has a recipient.
                 true => book.remove(number),
                 false
                     if book
@@ -359,7 +359,7 @@ impl Drop for HeldCall {
     }
 }
 
-/// `known`: the use of the approval was recorded on disk.
+/// `known` means that the use of the approval was recorded on disk.
 fn verdict_result(verdict: ApprovalVerdict, known: bool, path: &str) -> Result<(), Fault> {
     match known || verdict != ApprovalVerdict::Approved {
         true => check_verdict(verdict, path),

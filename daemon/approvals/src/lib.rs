@@ -1,28 +1,29 @@
-//! Calls that a user must approve: they are held, shown to the clients that may answer, decided once, and saved with
-//! their runs if no answer comes.
+//! Calls that a user must approve. Such calls are held, shown to the clients that may answer, decided once, and saved
+//! with their runs if no answer comes.
 //!
-//! This crate depends on callers, audit, settings, programs and the sandbox's limits. It does not depend on policy,
-//! sessions or tools: the gateway passes calls to it.
+//! This crate depends on callers, audit, settings, programs and the sandbox's limits. The crate does not depend on
+//! policy, sessions or tools: the gateway passes calls to it.
 //!
-//! - `approval_subject`: what a request for approval is about and what an answer covers. `approval_numbers`: the
-//!   numbers of approvals. `call_fingerprint`: how a call is recognized when its program runs again.
-//! - `pending_approvals`: all waiting approvals and the grants of sessions. `hold` holds a call until it is answered,
+//! - `approval_subject`: the subject of a request for approval and the cover of an answer. `approval_numbers`: the
+//!   numbers of approvals. `call_fingerprint`: recognizes a call when its program runs again.
+//! - `pending_approvals`: all waiting approvals and session grants. `hold` holds a call until it is answered, and
 //!   `decide` applies an answer. `approval_form`: the question for the client that makes the call. `desktop_notifier`:
 //!   the desktop notification. `grants`: lasting grants. `answered` looks up grants and audits each answer.
 //! - `resumable_run`: a run while it can be resumed. `call_log`: its calls. `owner_files` is the only writer of an
 //!   owner's files, `approval_record` (approvals) and `call_journal` (calls). `retention` saves and expires them,
 //!   `resume` runs the program again.
 //!
-//! The clocks of a held call are stopped, and it occupies no slot. The first answer decides, and an agent has no way
-//! to answer. An answer covers one tool definition of one server entry under one rule; a change of any asks again.
+//! The clocks of a held call are stopped, and it occupies no slot. The first answer decides, and an agent has no way to
+//! answer. An answer covers one tool definition of one server entry under one rule. If any of these changes, the user
+//! is asked again.
 //!
-//! A run's `ResumableRun` logs its calls and its reads of resources and prompts in memory. While a call of it waits,
-//! `owner_files` appends each to a journal that is synced before the call is sent. `resume` runs the program anew:
-//! calls that had ended are answered from the log, calls that were in flight are `unknown_outcome`.
+//! A run's `ResumableRun` logs its calls and its reads of resources and prompts in memory. While one of its calls
+//! waits, `owner_files` appends each call to a journal that is synced before the call is sent. `resume` runs the
+//! program again: calls that had ended are answered from the log, and calls that were in flight are `unknown_outcome`.
 //!
 //! Invariants:
 //!
-//! - The approved call is the one that was shown, with the same arguments, and only a client with access to the call
+//! - The approved call is the call that was shown, with the same arguments, and only a client with access to the call
 //!   can approve it: no program and no tool reaches [`Approvals::decide`].
 //! - An answer names every approval that it answers. Of the other calls that it covers, only later ones pass without
 //!   a question.
@@ -88,7 +89,7 @@ pub struct ApprovalPaths {
     pub grants: PathBuf,
     /// The folder of waiting calls and runs.
     pub records: PathBuf,
-    /// Whether the user may have a desktop session that can show notifications.
+    /// Set if the user may have a desktop session that can show notifications.
     pub desktop: bool,
 }
 
@@ -114,8 +115,8 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Restores what the previous daemon process saved if this daemon is `alone`, which means that no predecessor still
-    /// writes it. Expired approvals are removed once the configuration says how long they are kept.
+    /// Restores the approvals that the previous daemon process saved if this daemon is `alone`, which means that no
+    /// predecessor still writes them. Expired approvals are removed once the configuration says how long they are kept.
     pub fn open(paths: ApprovalPaths, alone: bool) -> Arc<Self> {
         let mut left = RestoredApprovals::default();
         if alone {
@@ -139,7 +140,7 @@ impl Approvals {
         })
     }
 
-    /// Whether there is a desktop to notify, if the configuration does not say whether to do so.
+    /// True if there is a desktop to notify, for configurations that do not set this.
     pub fn has_desktop(&self) -> bool {
         self.has_desktop
     }
@@ -152,7 +153,7 @@ impl Approvals {
         self.configured_terms().unwrap_or_default()
     }
 
-    /// The configured terms, once the configuration was read.
+    /// The configured terms, once the configuration has been read.
     fn configured_terms(&self) -> Option<ApprovalTerms> {
         let terms = self.terms.lock();
         terms.clone()
@@ -170,15 +171,15 @@ impl Approvals {
         self.closing.cancel();
     }
 
-    /// Resolves when no call is held any more, after [`Self::close`].
+    /// Resolves when no call is held any longer, after [`Self::close`].
     pub async fn wait_until_none_held(&self) {
         let mut edition = self.subscribe_changes();
         // The sender lives as long as `self`.
         while self.book().has_held() && edition.changed().await.is_ok() {}
     }
 
-    /// Restores what the predecessor saved, except for the runs in `others`, which continue there. Files that are of no
-    /// use stay until the next start, since this daemon writes to the folder, too.
+    /// Restores the approvals that the predecessor saved, except those of the runs in `others`, which continue there.
+    /// Useless files stay until the next start, because this daemon also writes to the folder.
     pub async fn read_left_by_predecessor(self: &Arc<Self>, others: Vec<String>) {
         let this = Arc::clone(self);
         let read = spawn_blocking(move || {
@@ -193,7 +194,7 @@ impl Approvals {
             drop(book);
             *this.problems.lock() = left.problems;
         });
-        // After a failure the next start reads it again.
+        // After a failure the next start reads the folder again.
         drop(read.await);
         self.notify_changed();
     }
@@ -206,7 +207,7 @@ impl Approvals {
         left
     }
 
-    /// All approvals, the oldest first.
+    /// All approvals, oldest first.
     pub async fn list(self: &Arc<Self>) -> Vec<ApprovalSnapshot> {
         self.expire_old().await;
         self.book().all()
@@ -265,7 +266,7 @@ impl Approvals {
         self.grants().reload();
     }
 
-    /// Whether a lasting grant covers the call. After a handover the successor gives grants, so the file is read again.
+    /// True if a lasting grant covers the call. After a handover the successor gives grants, so the file is read again.
     fn is_always_granted(&self, subject: &ApprovalSubject) -> bool {
         let mut grants = self.grants();
         if self.closing.is_cancelled() {

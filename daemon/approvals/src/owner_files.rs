@@ -1,7 +1,7 @@
 //! The files of one owner: the record of its waiting approvals and the journal of its calls.
 //!
-//! Invariant: there is one writer at a time, and it writes the state of that moment, so it does not matter who writes
-//! or how often. The journal is created before the record and removed after it: a record without a journal cannot be
+//! Invariant: there is one writer at a time, and it writes the current state, so it does not matter who writes or how
+//! often. The journal is created before the record and removed after it, because a record without a journal cannot be
 //! resumed, and a journal without a record is ignored.
 
 use std::{
@@ -56,7 +56,7 @@ impl OwnerFilesTable {
     }
 }
 
-/// The calls in a journal; `None` if they exceeded the log limit.
+/// The calls in a journal. `None` if they exceeded the log limit.
 pub(super) type JournaledCalls = Option<Vec<LoggedCall>>;
 
 #[derive(Debug)]
@@ -64,20 +64,20 @@ pub(super) struct OwnerFiles {
     owner: ApprovalOwner,
     record: PathBuf,
     journal: PathBuf,
-    /// Whether there may be files on disk.
+    /// Set if there may be files on disk.
     written: AtomicBool,
-    /// Whether the resumed run is about to write the files itself.
+    /// Set if the resumed run is about to write the files itself.
     awaited: AtomicBool,
     state: Mutex<OnDiskState>,
 }
 
-/// Guarded by `OwnerFiles::state`.
+/// The state that `OwnerFiles::state` guards.
 #[derive(Debug, Default)]
 struct OnDiskState {
     journal: Option<CallJournal>,
     /// The approvals in the record on disk, if known.
     approvals: Option<Vec<(u64, Option<ApprovalVerdict>)>>,
-    /// Whether the files of the resumed run were removed.
+    /// Set once the files of the resumed run were removed.
     former_gone: bool,
 }
 
@@ -154,7 +154,7 @@ impl OwnerFiles {
         }
     }
 
-    /// Updates the approvals in the record of a run that is not live; the journal stays as it is.
+    /// Updates the approvals in the record of a run that is not live. The journal stays unchanged.
     pub(super) fn amend_record(
         &self,
         approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
@@ -207,7 +207,7 @@ impl OwnerFiles {
         Ok(())
     }
 
-    /// Removes the files of the run that this one resumes: these files replace them.
+    /// Removes the files of the run that this run resumes, because these files replace them.
     fn remove_former(&self, on_disk: &mut OnDiskState, former: Option<&str>) -> io::Result<()> {
         if !on_disk.former_gone
             && let (Some(former), Some(folder)) = (former, self.record.parent())

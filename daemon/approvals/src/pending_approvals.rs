@@ -1,4 +1,4 @@
-//! All calls that wait for an answer or have an unused one, and the grants of sessions.
+//! All calls that wait for an answer or have an unused answer, and the session grants.
 //!
 //! Invariant: an answer is given once and used once. Nothing here blocks, and the memory is bounded.
 
@@ -21,7 +21,7 @@ use mux_text::random_name::random_name;
 
 /// The maximum number of approvals that are not held. The oldest are dropped first.
 const MAX_UNATTENDED_APPROVALS: usize = 1_000;
-/// The maximum size of the arguments of all held calls, and separately of all others, in bytes.
+/// The maximum size, in bytes, of the arguments of all held calls, and separately of all others.
 const MAX_HELD_ARGUMENT_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ pub(super) enum CapacityExceeded {
     Bytes(usize),
 }
 
-/// Why an answer was not accepted.
+/// The reason an answer was not accepted.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum AnswerError {
     #[error("there is no such approval")]
@@ -222,7 +222,7 @@ impl PendingApprovals {
         granted.is_some_and(|granted| granted.contains(&cover))
     }
 
-    /// Removes the grants of a session that has ended. No grant can be given for it any more.
+    /// Removes the grants of a session that has ended. No further grant can be given for that session.
     pub(super) fn end_session(&mut self, session: &GrantSession) {
         self.granted.remove(session);
         for entry in self.entries.values_mut() {
@@ -253,7 +253,7 @@ impl PendingApprovals {
         own.map(|entry| entry.view.clone()).collect()
     }
 
-    /// Ends a run: with `keep` its waiting approvals become pending, otherwise all its approvals are removed.
+    /// Ends a run. With `keep` its waiting approvals become pending. Otherwise all its approvals are removed.
     pub(super) fn end_owner(&mut self, owner: &ApprovalOwner, keep: bool) {
         let own = self.entries.values();
         let own = own.filter(|entry| entry.view.owner == *owner);
@@ -286,7 +286,7 @@ impl PendingApprovals {
         any
     }
 
-    /// Undoes [`Self::adopt`]: the run that would resume did not begin.
+    /// Undoes [`Self::adopt`] if the resuming run did not begin.
     pub(super) fn give_back(&mut self, to: &ApprovalOwner, from: &ApprovalOwner) {
         self.hand_over(from, to);
         let name = to.stem();
@@ -318,11 +318,11 @@ impl PendingApprovals {
         Some(name)
     }
 
-    /// Removes and returns the approvals that are not held and older than `keep`, and the oldest ones over the limits.
+    /// Removes and returns the approvals that are not held and older than `keep`, and the oldest beyond the limits.
     pub(super) fn expire(&mut self, keep: Option<Duration>) -> Vec<ApprovalSnapshot> {
         let old = |entry: &PendingEntry| keep.is_some_and(|keep| entry.age.now() >= keep);
         let (mut count, mut bytes, mut gone) = (0, 0, Vec::new());
-        // The latest first: those stay.
+        // Latest first, because the latest stay.
         for entry in self.entries.values().rev().filter(|entry| !entry.is_held()) {
             count += 1;
             bytes += entry.bytes();

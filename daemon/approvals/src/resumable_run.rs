@@ -23,14 +23,14 @@ use super::{
 use mux_caller::ClientOrigin;
 use mux_program::ProgramLanguage;
 
-/// A program with everything that it was started with.
+/// A program with all its start parameters.
 #[derive(Clone, Debug)]
 pub struct ProgramStart {
     pub source: Arc<str>,
     /// The client's name for the program.
     pub name: Option<Arc<str>>,
     pub language: ProgramLanguage,
-    /// JSON text.
+    /// JSON.
     pub input: Arc<str>,
     pub wall: Duration,
     pub origin: Arc<ClientOrigin>,
@@ -55,7 +55,7 @@ impl ProgramStart {
             name: program.name,
             input: program.input,
             wall: Duration::from_millis(program.wall_ms),
-            // The client process may be another one now.
+            // The client process may be another now.
             origin: Arc::new(ClientOrigin {
                 pid: None,
                 uid: None,
@@ -69,16 +69,16 @@ impl ProgramStart {
 pub struct ResumableRun {
     pub(super) owner: ApprovalOwner,
     pub(super) began: ProgramStart,
-    /// The file stem of the run that this one resumes.
+    /// The file stem of the run that this run resumes.
     pub(super) resumes: Option<String>,
     log: Mutex<CallLog>,
-    /// The files of the run, once it may have any.
+    /// The files of the run, once it may have files.
     sheet: OnceLock<Arc<OwnerFiles>>,
     over: AtomicBool,
 }
 
 impl ResumableRun {
-    /// Creates it for a run that begins. The log keeps at most `most` bytes of calls.
+    /// Creates the log for a run that begins. The log keeps at most `most` bytes of calls.
     pub fn new(run: &str, began: ProgramStart, most: usize, past: Option<FormerRun>) -> Arc<Self> {
         let (mut resumes, mut calls, mut sheet) = (None, Vec::new(), OnceLock::new());
         if let Some(past) = past {
@@ -94,7 +94,7 @@ impl ResumableRun {
         })
     }
 
-    /// Creates it for a call outside of runs, as a program that makes this call.
+    /// Creates the log for a call outside runs, as a program that makes this call.
     pub(super) fn of_call(number: u64, subject: &ApprovalSubject, raw: bool) -> Arc<Self> {
         let began = ProgramStart {
             source: subject.program(raw).into(),
@@ -124,7 +124,7 @@ impl ResumableRun {
         }
     }
 
-    /// Whether it has begun a call that the resumed run had not made.
+    /// True if the run has begun a call that the resumed run had not made.
     pub fn has_new_calls(&self) -> bool {
         self.log().has_unseen_calls()
     }
@@ -142,12 +142,12 @@ impl ResumableRun {
         self.sheet.get_or_init(find)
     }
 
-    /// Whether the run may have files on disk.
+    /// True if the run may have files on disk.
     pub(super) fn has_files(&self) -> bool {
         self.sheet.get().is_some_and(|sheet| sheet.is_written())
     }
 
-    /// Marks the run as ended. To be called, like [`Self::has_ended`], under the lock of `Approvals::book`.
+    /// Marks the run as ended. Must be called, like [`Self::has_ended`], under the lock of `Approvals::book`.
     pub(super) fn set_ended(&self) {
         self.over.store(true, Ordering::Release);
     }

@@ -1,6 +1,6 @@
 //! Resumes a run that ended as pending.
 //!
-//! Invariant: a run is resumed by one run at a time, whose record replaces the former one before its program runs.
+//! Invariant: a run is resumed by one run at a time, whose record replaces the former record before its program runs.
 
 use std::{io, sync::Arc};
 
@@ -23,18 +23,18 @@ pub struct ResumedRun {
     owner: ApprovalOwner,
 }
 
-/// What an ID to resume refers to.
+/// The target of an ID to resume.
 #[derive(Debug)]
 pub enum ResumeTarget {
     /// A program to run again with its log.
     Anew(Box<ResumedRun>),
-    /// No record is kept: the run with this ID, if there is one.
+    /// No record is kept. The run with this ID, if there is one.
     As(String),
 }
 
 impl Approvals {
-    /// Finds what to resume by the ID of a run or an approval that `access` allows. `lives` returns whether a run has
-    /// not ended.
+    /// Finds the run to resume by the ID of a run or an approval that `access` allows. `lives` returns true for a run
+    /// that has not ended.
     pub async fn find_resumable(
         self: &Arc<Self>,
         id: &str,
@@ -80,7 +80,7 @@ impl Approvals {
         })))
     }
 
-    /// The owner that an ID refers to; `None` if none of its calls waits.
+    /// The owner to which an ID refers. `None` if none of its calls waits.
     fn find_owner(
         &self,
         id: &str,
@@ -113,11 +113,11 @@ impl Approvals {
         })
     }
 
-    /// Makes `run` the one that resumes. Fails if another run does so already.
+    /// Makes `run` the resuming run. Fails if another run already is.
     pub fn adopt(&self, resumed: &ResumedRun, run: &str) -> Result<(), Fault> {
         let to = ApprovalOwner::Run(run.to_owned());
         let sheet = self.sheets.owner_files_of(&to);
-        // Before its approvals can be answered under this name.
+        // Before the run's approvals can be answered under this name.
         sheet.set_awaited();
         if self.book().adopt(&resumed.owner, &to) {
             // The cell is empty: a `ResumedRun` is adopted once.
@@ -132,7 +132,7 @@ impl Approvals {
         ))
     }
 
-    /// Replaces the record of the former run by that of this one. On failure the former state is restored.
+    /// Replaces the record of the former run with this run's record. On failure the former state is restored.
     pub async fn take_over_record(
         self: &Arc<Self>,
         resumable: &Arc<ResumableRun>,

@@ -1,4 +1,4 @@
-//! Saves waiting calls and their runs, and removes the expired ones.
+//! Saves waiting calls and their runs, and removes expired ones.
 //!
 //! Invariant: a call of a run that has files is on disk before it is sent. Approvals older than `keep` are never used,
 //! and are removed within a minute.
@@ -20,7 +20,7 @@ const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Approvals {
     /// Ends a run. If it ended as pending, its waiting approvals become pending, and its files are on disk when this
-    /// returns; otherwise both are removed.
+    /// returns. Otherwise both are removed.
     pub async fn end_run(self: &Arc<Self>, resumable: &Arc<ResumableRun>, is_pending: bool) {
         {
             let mut book = self.book();
@@ -37,7 +37,7 @@ impl Approvals {
         self.expire_old().await;
     }
 
-    /// Records a call in the run's journal, if there is one. To be called before the call is sent.
+    /// Records a call in the run's journal, if there is one. Must be called before the call is sent.
     pub async fn record_begun_call(
         self: &Arc<Self>,
         resumable: &Arc<ResumableRun>,
@@ -50,7 +50,7 @@ impl Approvals {
         Err(Fault::new(FaultKind::Unavailable, message).user_hint("see `mux logs`"))
     }
 
-    /// Records the outcome of a call without a sync. If it is lost in a crash, the outcome counts as unknown.
+    /// Records the outcome of a call without a sync. If the record is lost in a crash, the outcome counts as unknown.
     pub async fn record_ended_call(self: &Arc<Self>, resumable: &Arc<ResumableRun>) {
         if resumable.has_files() {
             self.write_files(resumable, false).await;

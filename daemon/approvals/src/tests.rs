@@ -86,7 +86,7 @@ async fn until(approvals: &Arc<Approvals>, count: usize) {
     }
 }
 
-/// Waits until the client has this question, since an answer before that is ignored.
+/// Waits until the client has this question, because an earlier answer is ignored.
 async fn posed(mailbox: &Mailbox, question: u64) {
     let (mut after, kinds) = (0, || vec![QuestionKind::Elicitation]);
     loop {
@@ -338,7 +338,7 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
         assert_eq!(records(&home), usize::from(is_pending));
         assert_eq!(approvals.list().await.len(), usize::from(is_pending));
     }
-    // It is resumed after a restart, under another name.
+    // The run is resumed after a restart, under another name.
     let approvals = open(&home);
     let live = |_: &str| false;
     let ResumeTarget::Anew(resumed) = approvals.find_resumable("1", &ALL, live).await.unwrap()
@@ -366,7 +366,7 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
         .await
         .unwrap();
     assert_eq!(ask(&approvals, 1, &caller, Some(&again)).await, Ok(()));
-    // The record is removed before the call is sent, so that it cannot be sent again.
+    // The record is removed before the call is sent, so the call cannot be sent again.
     assert_eq!(records(&home), 0);
     let ResumeTarget::As(run) = approvals.find_resumable("r-1", &ALL, live).await.unwrap() else {
         panic!("nothing is kept");
@@ -434,7 +434,7 @@ async fn invalid_or_writable_by_others_file_grants_nothing() {
         );
     }
     std::fs::write(&file, &good).unwrap();
-    // Elsewhere the directory decides who may write.
+    // On other systems the directory decides who may write.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -465,7 +465,7 @@ fn grant_is_matched_by_cover_and_agent_whatever_its_name() {
         .map(|(name, it)| (name.clone(), it.clone()))
         .unwrap();
     assert_eq!(name.len(), 33, "{name}");
-    // A short name by an earlier version, and the full name.
+    // A short name from an earlier version, and the full name.
     for name in [name[..9].to_owned(), name] {
         grants.clear();
         grants.insert(name.clone(), grant.clone());

@@ -87,7 +87,7 @@ fn in_flight_call_is_unknown_and_waiting_call_is_asked_again() {
         Err(FaultKind::Denied)
     );
     assert_eq!(made(&mut again, "asked", "{}", Some("done")), asked);
-    // A third run makes none of them again.
+    // A third run makes none of these calls again.
     let mut third = CallLog::new(1 << 20, all(&again));
     assert_eq!(
         known(third.begin(&named("asked"), &"{}".into())),
@@ -136,7 +136,7 @@ fn log_that_exceeds_its_limit_during_replay_still_answers_earlier_calls() {
     let mut again = CallLog::new(1_000, all(&log));
     let first = again.begin(&named("a"), &r#"{"n":0}"#.into());
     assert_eq!(known(first), Ok("done".into()));
-    // It makes a call that it did not make before, which exceeds the limit.
+    // The run makes a call that it did not make before, which exceeds the limit.
     let place = made(&mut again, "new", "{}", None);
     again.end(place, &Ok("x".repeat(2_000)));
     assert!(again.full);
@@ -149,7 +149,7 @@ fn log_that_exceeds_its_limit_during_replay_still_answers_earlier_calls() {
     // A replayed call is made again only if the program repeats it.
     let more = again.begin(&named("a"), &r#"{"n":0}"#.into());
     assert!(matches!(more, BegunCall::New(None)));
-    // A third run cannot be answered from this log any more, and the journal says so.
+    // A third run can no longer be answered from this log, and the journal says so.
     assert!(matches!(again.all_lines()[..], [JournalLine::Full]));
 }
 

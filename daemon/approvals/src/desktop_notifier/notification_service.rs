@@ -4,7 +4,7 @@ use notify_rust::{Notification, Timeout};
 
 use super::NotificationText;
 
-/// Blocks until the service answers, which may be never.
+/// Blocks until the service answers, which may never happen.
 pub(super) fn show(text: &NotificationText) -> Result<(), String> {
     let mut note = Notification::new();
     note.appname("mux").summary(&text.summary).body(&text.body);

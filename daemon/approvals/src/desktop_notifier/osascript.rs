@@ -1,7 +1,7 @@
 //! Notifications through `osascript`, which every Mac has. Apple's own interface takes notifications only from programs
 //! in an application bundle.
 //!
-//! Invariant: the texts are arguments of the script and never part of it.
+//! Invariant: the texts are arguments of the script, never part of it.
 
 use std::{
     path::Path,
@@ -17,7 +17,7 @@ const SCRIPT: &str = "on run {title, summary, body}
 display notification body with title title subtitle summary
 end run";
 
-/// Blocks until the script ends, which may be never.
+/// Blocks until the script ends, which may never happen.
 #[cfg(target_os = "macos")]
 pub(super) fn show(text: &NotificationText) -> Result<(), String> {
     show_with(Path::new(PROGRAM), text)

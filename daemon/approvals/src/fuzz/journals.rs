@@ -1,5 +1,6 @@
-//! Journals of waiting runs that were cut or damaged. A journal is one record of what was sent: of a cut one the whole
-//! lines are read, and a damaged one is an error and never a shorter list, because its calls would be sent again.
+//! Journals of waiting runs that were cut or damaged. A journal is a single record of the calls that were sent: of a
+//! cut journal the complete lines are read, and a damaged journal is an error, never a shorter list, because its calls
+//! would be sent again.
 
 use std::fs;
 
@@ -84,7 +85,7 @@ fn written(path: &std::path::Path, events: &[Event]) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// The calls in these bytes; `None` if they are no journal.
+/// The calls in these bytes. `None` if they are not a journal.
 fn calls(path: &std::path::Path, bytes: &[u8]) -> Option<Vec<LoggedCall>> {
     fs::write(path, bytes).unwrap();
     let (_, calls) = read_journal(path).ok()??;
@@ -130,7 +131,7 @@ fn fuzz_cut_journal_has_its_whole_lines_and_a_damaged_one_loses_no_call_silently
                     expected.clone()
                 );
             }
-            // Any other damage: what was written in whole lines before it stays.
+            // Any other damage. Complete lines before it stay.
             let mut damaged = bytes.clone();
             damages.iter().for_each(|damage| damage.apply(&mut damaged));
             let same = bytes
