@@ -1,7 +1,7 @@
 //! The user's login at one server: the token for the next request, and the handling of a refused token.
 //!
 //! Invariant: at most one exchange of a refresh token is in flight, and its token is on disk before it is used. A
-//! refresh continues if its callers are dropped, since the old token may be invalid already.
+//! refresh continues if its callers are dropped, because the old token may already be invalid.
 
 mod shared_sign_in;
 mod token_refresh;
@@ -40,7 +40,7 @@ const JUST_ISSUED_SECS: u64 = 60;
 
 type SharedRefresh = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
 
-/// Whether the user is signed in.
+/// The login status of the user.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoginStatus {
     /// The user must sign in.
@@ -56,9 +56,9 @@ pub struct Account {
     client: HttpClientFactory,
     entry: Mutex<EntryOptions>,
     issuers: Arc<IssuerBindings>,
-    /// The secret of a client that the user registered; not stored with the tokens.
+    /// The secret of a client that the user registered. Not stored with the tokens.
     client_secret: Option<Secret>,
-    /// The issuer in the entry, if any: tokens of others are not used.
+    /// The issuer in the entry, if any. Tokens of other issuers are not used.
     issuer: Option<String>,
     shared: Arc<SharedState>,
     accounts: Weak<AccountsInUse>,
@@ -68,22 +68,22 @@ pub struct Account {
 #[derive(Clone)]
 pub(super) struct EntryOptions {
     pub(super) network: Arc<mux_settings::NetworkSettings>,
-    /// How the client of the user authenticates, if the entry says it.
+    /// The authentication method of the user's own client, if the entry names one.
     pub(super) client_auth: Option<ClientAuthMethod>,
     /// Allows the server to use the sign-in of another server.
     pub(super) share: bool,
 }
 
-/// What the accounts of one login have in common: entries of one server, of which some may name the issuer.
+/// The state that the accounts of one login share: entries of one server, some of which may name the issuer.
 pub(super) struct SharedState {
     held: Mutex<AccountState>,
-    /// The turn of those who exchange the refresh token, which each exchange may replace.
+    /// The turn to exchange the refresh token, which each exchange may replace.
     exchanging: Semaphore,
 }
 
 #[derive(Default)]
 struct AccountState {
-    /// Whether the store was read.
+    /// Set once the store was read.
     looked: bool,
     login: Option<Arc<LoginCredentials>>,
     /// The refresh in flight, with the login that it refreshes.
@@ -92,15 +92,15 @@ struct AccountState {
     joining: Option<Shared<BoxFuture<'static, Option<Secret>>>>,
     /// The logins with which the last such attempt failed.
     unshared_with: Vec<LoginRecord>,
-    /// Why the user must sign in.
+    /// The reason the user must sign in.
     required: Option<AuthError>,
-    /// No session was opened since the user has signed in to this server.
+    /// Set if no session was opened since the user signed in to this server.
     is_unproven: bool,
-    /// The `WWW-Authenticate` of the last answer that asked for a login.
+    /// The `WWW-Authenticate` of the last answer that required a login.
     challenge: Option<String>,
-    /// The last login ended without a redirect, or with a refusal of its request.
+    /// Set if the last login ended without a redirect, or with a refusal of its request.
     lacked_answer: bool,
-    /// A login is being saved.
+    /// Set while a login is being saved.
     is_saving: bool,
 }
 
@@ -147,7 +147,7 @@ impl Account {
         &self.shared
     }
 
-    /// Whether a login of this issuer is, or can become, the login of this account.
+    /// True if a login of this issuer is, or can become, the login of this account.
     pub(super) fn allows_issuer(&self, issuer: &str) -> bool {
         let is_same = |known: &str| is_same_issuer(known, issuer);
         let login = self.known_record();
@@ -186,7 +186,7 @@ impl Account {
         }
     }
 
-    /// A client for what a server in this network names.
+    /// A client for the endpoints that a server in this network names.
     pub(super) async fn endpoints(&self, party: PartyNetwork) -> Result<AuthServerClient, String> {
         let network = self.entry_options().network;
         AuthServerClient::of(&self.server, &network, self.client, party).await
@@ -210,7 +210,7 @@ impl Account {
         Ok(endpoints)
     }
 
-    /// The token for the next request; `None` if the user has not signed in, which the server may not require.
+    /// The token for the next request. `None` if the user has not signed in, which the server may not require.
     pub async fn token(self: &Arc<Self>) -> Result<Option<Secret>, AuthError> {
         let Some(login) = self.login().await else {
             return Ok(None);
@@ -237,7 +237,7 @@ impl Account {
         }
     }
 
-    /// The current access token, which may have expired: it is not refreshed.
+    /// The current access token, which may have expired. Does not refresh it.
     pub fn held_token(&self) -> Option<Secret> {
         let held = self.lock_state();
         held.login.as_ref()?.secrets.access.clone()
@@ -259,7 +259,7 @@ impl Account {
         }
     }
 
-    /// Handles a 401 response to a request with this token, or without one. Returns the token to retry with.
+    /// Handles a 401 response to a request with this token, or without one. Returns the token for the retry.
     pub async fn handle_unauthorized(
         self: &Arc<Self>,
         token: Option<&Secret>,
@@ -276,7 +276,7 @@ impl Account {
             return Err(self.require_login(unread.as_deref().unwrap_or("not signed in")));
         };
         match &login.secrets.access {
-            // Another request has refreshed it already.
+            // Another request has already refreshed the token.
             Some(access) if Some(access) != token && !login.record.is_over() => Ok(access.clone()),
             Some(_)
                 if !login.record.refreshable
@@ -339,7 +339,7 @@ impl Account {
         }))
     }
 
-    /// Whether the user is signed in; `None` if the server has not required a login so far.
+    /// The login status of the user. `None` if the server has not required a login so far.
     pub fn login_status(&self) -> Option<LoginStatus> {
         {
             let held = self.lock_state();
@@ -354,7 +354,7 @@ impl Account {
         self.find_record().map(|record| record.status())
     }
 
-    /// A warning if the login lacks scopes that the server has asked for.
+    /// A warning if the login lacks scopes that the server has requested.
     pub fn scope_warning(&self) -> Option<String> {
         let record = self.known_record()?;
         let lacking: Vec<&str> = record
@@ -367,17 +367,17 @@ impl Account {
         lacks.then(|| format!("the login lacks the scope {}", lacking.join(" ")))
     }
 
-    /// Who has signed in, if the authorization server says so.
+    /// The user who has signed in, if the authorization server says so.
     pub fn who(&self) -> Option<String> {
         self.known_record()?.who
     }
 
-    /// Why the login has ended, if it has.
+    /// The reason the login has ended, if it has.
     pub fn ended_reason(&self) -> Option<String> {
         self.known_record()?.ended
     }
 
-    /// Whether both use one sign-in: they have one login, or one shares the login of the other.
+    /// True if both use one sign-in: they have the same login, or one shares the other's login.
     pub fn shares_sign_in_with(&self, other: &Self) -> bool {
         let sign_in = |account: &Self| {
             let record = account.known_record()?;
@@ -436,7 +436,7 @@ impl Account {
         login.filter(|login| self.accepts(login))
     }
 
-    /// Whether the login is of the issuer in the entry: an entry without one has the same state.
+    /// True if the login is of the issuer in the entry. An entry without an issuer has the same state.
     fn accepts(&self, login: &LoginCredentials) -> bool {
         let issuer = self.issuer.as_deref();
         issuer.is_none_or(|issuer| is_same_issuer(issuer, &login.record.issuer))
@@ -446,7 +446,7 @@ impl Account {
         self.store.find(&self.key, self.issuer.as_deref())
     }
 
-    /// The issuer of the user's own client: that of its first login, or of a login that an earlier version saved.
+    /// The issuer of the user's own client: the issuer of its first login, or of a login that an earlier version saved.
     pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
         let (issuers, key) = (Arc::clone(&self.issuers), self.key.of_client());
         let found = spawn_blocking(move || issuers.find(&key)).await;
@@ -470,7 +470,7 @@ impl Account {
         kept.map_err(AuthError::Store)
     }
 
-    /// Returns true if this issuer has refused to share a sign-in, or if that cannot be read.
+    /// Returns true if this issuer has refused to share a sign-in, or if the record of that cannot be read.
     pub(super) async fn is_unshareable(&self, issuer: &str) -> bool {
         let (issuers, issuer) = (Arc::clone(&self.issuers), issuer.to_owned());
         let known = spawn_blocking(move || issuers.is_unshareable(&issuer)).await;
@@ -497,8 +497,8 @@ impl Account {
         self.lock_state().lacked_answer
     }
 
-    /// Notes that a login with this client got no usable answer: the next one registers anew and is looked at. Saving
-    /// that may wait for a refresh.
+    /// Notes that a login with this client got no usable answer. The next login registers a new client and checks the
+    /// page. Saving this may wait for a refresh.
     pub(super) fn give_up_registration(self: &Arc<Self>, client_id: &str) {
         self.lock_state().lacked_answer = true;
         let (account, client_id) = (Arc::clone(self), client_id.to_owned());
@@ -521,7 +521,7 @@ impl Account {
             }
         };
         if let Err(error) = kept.await {
-            // The former login is still in the store.
+            // The previous login is still in the store.
             self.forget_cached();
             return Err(error);
         }
@@ -548,7 +548,7 @@ impl Account {
         };
     }
 
-    /// Reads the login from the store again when it is needed next.
+    /// Reads the login from the store again when it is next needed.
     pub(super) fn forget_cached(&self) {
         *self.lock_state() = AccountState::default();
     }
@@ -558,7 +558,7 @@ impl Account {
         self.client_secret.clone()
     }
 
-    /// The client of a login, with the secret and method of the entry.
+    /// The client of a login, with the entry's secret and method.
     pub(super) fn credentials(&self, login: &LoginCredentials) -> ClientCredentials {
         let LoginCredentials { record, secrets } = login;
         match &self.client_secret {
@@ -567,7 +567,7 @@ impl Account {
         }
     }
 
-    /// Saves the scopes that the server has asked for, for the next login.
+    /// Saves the scopes that the server has requested, for the next login.
     async fn remember_wanted_scopes(&self, scopes: &[String]) {
         let _turn = self.shared.exchanging.acquire().await;
         self.change_login("the scopes that a server requires", |login| {
@@ -576,7 +576,8 @@ impl Account {
         .await;
     }
 
-    /// Drops the registration of a client that the authorization server no longer knows: the next login registers anew.
+    /// Drops the registration of a client that the authorization server no longer knows: the next login registers a new
+    /// client.
     async fn unregister(&self, client_id: &str) {
         let _turn = self.shared.exchanging.acquire().await;
         self.change_login("that a client is no longer registered", |login| {
@@ -587,9 +588,9 @@ impl Account {
         .await;
     }
 
-    /// Changes the login and saves it. The caller has the turn to exchange the refresh token, or the change could bring
-    /// back the tokens before a refresh; a refresh that waits for its turn goes on with the changed login. `what` is for
-    /// the log.
+    /// Changes the login and saves it. The caller must have the turn to exchange the refresh token. Otherwise the
+    /// change could bring back the tokens before a refresh. A refresh that waits for its turn continues with the
+    /// changed login. `what` is for the log.
     async fn change_login(&self, what: &str, change: impl FnOnce(&mut LoginCredentials)) {
         let kept = {
             let mut held = self.lock_state();
@@ -671,7 +672,7 @@ impl Default for SharedState {
 }
 
 impl AccountState {
-    /// Why there is no login.
+    /// The reason there is no login.
     fn absent_login(&self) -> AuthError {
         if self.is_saving {
             AuthError::Unavailable("a login is being saved".into())

@@ -1,7 +1,7 @@
 //! The accounts in use.
 //!
-//! Invariant: all accounts of a login share one state, so that its tokens are refreshed in one place, and a logout or a
-//! new login reaches each of them.
+//! Invariant: all accounts of a login share one state, so tokens are refreshed in one place, and a logout or a new
+//! login reaches each account.
 
 use std::{
     collections::HashMap,
@@ -47,7 +47,7 @@ impl AccountsInUse {
         account
     }
 
-    /// The account that uses this login. Without one, it is made from the record, with the client and network of
+    /// The account that uses this login. If there is none, creates one from the record, with the client and network of
     /// `other`, which has the same client.
     pub(super) fn of_record(&self, record: &LoginRecord, other: &Account) -> Arc<Account> {
         let known = self.users_of(record).into_iter().next();

@@ -46,7 +46,8 @@ pub(super) struct AuthServerResponse {
 }
 
 impl AuthServerClient {
-    /// Creates a client with the network settings of the MCP server, for what the server, in this network, names.
+    /// Creates a client with the network settings of the MCP server, for the endpoints that the server, in this
+    /// network, names.
     pub(super) async fn of(
         server: &Url,
         network: &NetworkSettings,
@@ -180,7 +181,7 @@ impl AuthServerClient {
         let url = response.url();
         let peer = response.remote_addr().map(|address| address.ip());
         let peer = peer.filter(|_| used_proxy(&self.network, url).is_none());
-        // Before anything that it says is read.
+        // Checked before any of its content is read.
         self.policy.note_answer(url, peer);
         let (status, headers) = (response.status(), response.headers().clone());
         let body = read_body(response, MAX_RESPONSE_BYTES).await;
@@ -194,7 +195,7 @@ impl AuthServerClient {
         })
     }
 
-    /// Describes a request without a response, with the proxy that it went through.
+    /// Describes a request without a response, with the proxy through which it went.
     fn describe(&self, error: reqwest::Error) -> String {
         let proxy = error.url().and_then(|url| used_proxy(&self.network, url));
         let why = chain(&error.without_url());
@@ -211,7 +212,7 @@ impl AuthServerResponse {
         issuer_words::json_members(&self.body)
     }
 
-    /// The response with `***` for these secrets. A secret that is hidden after a text was cut may be left in part.
+    /// The response with `***` for these secrets. If a text was cut before, part of a secret may remain.
     pub(super) fn without<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let mut text = String::from_utf8_lossy(&self.body).into_owned();
         for secret in secrets {
@@ -253,7 +254,7 @@ impl AuthServerResponse {
     }
 }
 
-/// The message of an error with those of its sources.
+/// The message of an error, with the messages of its sources.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,11 +1,11 @@
-//! Looks at the page that an authorization request leads to.
+//! Checks the page to which an authorization request leads.
 //!
 //! An issuer that does not know a client or a parameter shows an error page and must not redirect (RFC 6749, 4.1.2.1), so
-//! that muxd would wait for its answer in vain. Only an answer that is certain counts: a page that wants a browser, such
-//! as one behind a bot check, is left to the browser.
+//! muxd would wait for its answer in vain. Only a certain answer counts: a page that needs a browser, such as a page
+//! behind a bot check, is left to the browser.
 //!
-//! Invariant: the request has another `state` and another challenge than the browser's, so that its answer cannot
-//! complete a login.
+//! Invariant: the request has another `state` and another challenge than the browser's, so its answer cannot complete a
+//! login.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use mux_http::address_policy::url_without_secrets;
 const PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The statuses of a page that refuses the request.
 const REFUSING_STATUSES: [u16; 5] = [400, 401, 404, 410, 422];
-/// Errors that a user without a session gets, and that the browser of the user may not get.
+/// Errors that a user without a session gets, but the user's browser may not get.
 const ERRORS_WITHOUT_A_USER: [&str; 7] = [
     "access_denied",
     "account_selection_required",
@@ -37,7 +37,7 @@ const ERRORS_WITHOUT_A_USER: [&str; 7] = [
 ];
 
 /// The issuer's refusal of an authorization request, without the secrets in `hidden`; `None` if the request may be shown
-/// to the user. An error says why the page cannot be looked at.
+/// to the user. An error says why the page cannot be checked.
 pub(super) async fn find_refusal(
     client: &AuthServerClient,
     request: &Url,
@@ -47,7 +47,7 @@ pub(super) async fn find_refusal(
     let unused = [("state", random_text()), ("code_challenge", random_text())];
     let url = same_but(request, &unused);
     let what = "authorization endpoint";
-    // If the request accepts JSON, better-auth answers with JSON in place of a redirect.
+    // If the request accepts JSON, better-auth answers with JSON instead of a redirect.
     let asked = client.get(what, &url, "text/html, */*;q=0.8");
     let at = url_without_secrets(&url);
     let at = at.split('?').next().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) async fn find_refusal(
     })))
 }
 
-/// The error that a redirect brings.
+/// The error in a redirect.
 fn error_in_query(url: &Url, hidden: &[Secret]) -> Option<IssuerError> {
     let value = |name: &str| {
         let found = url.query_pairs().find(|(key, _)| key == name)?;

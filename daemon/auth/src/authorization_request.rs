@@ -1,8 +1,8 @@
 //! Creates the authorization request for the user: the client, scopes, prompts and resources that the issuer accepts.
 //!
 //! A request that the issuer refuses is changed in one way at a time, and each change is made once: without a prompt, for
-//! this server alone, or with a new registration.
-//! Invariant: a client of the user goes to its issuer only, and the redirect is for this request and from this issuer.
+//! this server alone, or with a new registration. Invariant: the user's own client goes only to its issuer, and the
+//! redirect is for this request and from this issuer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use super::{
     token_endpoint::{ClientAuthMethod, ClientCredentials, TokenRequestError},
 };
 
-/// How long the browser may take before the page is looked at. Most users take longer, and an error page keeps them.
+/// How long the browser may take before the page is checked. Most users take longer, and an error page keeps them.
 const LOOK_DELAY: Duration = Duration::from_secs(5);
 
 /// The `oauth` settings of a server's entry.
@@ -36,7 +36,7 @@ const LOOK_DELAY: Duration = Duration::from_secs(5);
 pub(super) struct LoginOptions {
     pub(super) client_id: Option<String>,
     pub(super) client_secret: Option<Secret>,
-    /// How the secret is sent.
+    /// The way in which the secret is sent.
     pub(super) auth: Option<ClientAuthentication>,
     /// The issuer of the client.
     pub(super) issuer: Option<String>,
@@ -56,9 +56,9 @@ pub(super) struct AuthorizationRequest {
     verifier: Secret,
     record: LoginRecord,
     credentials: ClientCredentials,
-    /// The client is from the entry, and its secret is not stored.
+    /// Set if the client is from the entry, and its secret is not stored.
     is_own_client: bool,
-    /// The issuer has accepted the request.
+    /// Set if the issuer has accepted the request.
     is_accepted: bool,
     hidden: Vec<Secret>,
     scopes: Vec<String>,
@@ -80,9 +80,9 @@ struct Draft<'a> {
     prompts: Vec<&'static str>,
     /// The secrets that the issuer may repeat in a refusal.
     hidden: Vec<Secret>,
-    /// The resource of this server, and those of other servers that may share the sign-in.
+    /// The resource of this server, and the resources of other servers that may share the sign-in.
     resources: Vec<String>,
-    /// Why the resources of other servers were dropped.
+    /// The reason the resources of other servers were dropped.
     refused_resources: Option<String>,
     notes: Vec<String>,
 }
@@ -147,7 +147,7 @@ pub(super) async fn create_request(
     };
     let state = Secret::new(random_text());
     let verifier = Secret::new(random_text());
-    // A request that was changed is looked at again.
+    // A changed request is checked again.
     let may_be_refused = draft.may_be_refused();
     loop {
         let url = draft.url(&state, &verifier)?;
@@ -167,7 +167,7 @@ pub(super) async fn create_request(
                     ..request
                 });
             }
-            // The browser may reach what the daemon does not.
+            // The browser may reach pages that the daemon does not.
             Err(why) => {
                 draft
                     .notes
@@ -209,8 +209,8 @@ impl Draft<'_> {
         Ok(url)
     }
 
-    /// Returns true if a part of the request is known to be refused by some issuers. Other requests are looked at only
-    /// if the browser does not come back soon.
+    /// Returns true if a part of the request is known to be refused by some issuers. Other requests are checked only if
+    /// the browser does not come back soon.
     fn may_be_refused(&self) -> bool {
         // Some issuers list a prompt that they refuse.
         let is_refused_by_some = |prompt: &&str| *prompt == SELECT_ACCOUNT;
@@ -236,7 +236,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Changes what the issuer has refused, or returns its refusal.
+    /// Changes the part that the issuer has refused, or returns its refusal.
     async fn adapt_to(&mut self, refusal: IssuerError) -> Result<(), AuthError> {
         let words = refusal.words.to_lowercase();
         let names = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
@@ -275,7 +275,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Drops the first prompt: fewer issuers know the choice of the user than the consent.
+    /// Drops the first prompt: fewer issuers know the prompt for the user's choice than the prompt for consent.
     fn drop_prompt(&mut self) {
         if self.prompts.remove(0) == SELECT_ACCOUNT {
             self.notes.push(
@@ -294,7 +294,7 @@ impl Draft<'_> {
     }
 
     fn into_request(mut self, url: Url, state: Secret, verifier: Secret) -> AuthorizationRequest {
-        // The one time that the user is asked whether a server may use the sign-in of another.
+        // The only time that the user is asked if a server may use another server's sign-in.
         if let Some((_, others)) = self.resources.split_first()
             && !others.is_empty()
         {
@@ -389,7 +389,8 @@ impl AuthorizationRequest {
         &self.record.issuer
     }
 
-    /// Looks at the page of a request that was not looked at yet. Never ends if the issuer does not refuse it.
+    /// Checks the page of a request that has not been checked yet. Never resolves if the issuer does not refuse the
+    /// request.
     pub(super) fn refusal(&self) -> impl Future<Output = AuthError> + use<> {
         let (client, url) = (self.client.clone(), self.url.clone());
         let (redirect, hidden) = (self.record.redirect.clone(), self.hidden.clone());
@@ -462,7 +463,7 @@ impl AuthorizationRequest {
     fn check_redirect_issuer(&self, issuer: Option<&str>) -> Result<(), AuthError> {
         let expected = one_line_excerpt(&self.record.issuer);
         match issuer {
-            // RFC 9207 compares the strings as they are.
+            // RFC 9207 compares the strings without normalization.
             Some(issuer) if issuer != self.record.issuer => Err(AuthError::Unfit(format!(
                 "issuer mismatch: the redirect is from {}, and the metadata is of {expected}; the authorization \
                      server must write the same issuer into both (RFC 9207)",
@@ -478,8 +479,8 @@ impl AuthorizationRequest {
 
 const SELECT_ACCOUNT: &str = "select_account";
 
-/// The prompts to ask for: a choice of the user for an entry with an account, since a browser is often signed in as
-/// another one already, and consent for a refresh token (OpenID Connect Core, 11).
+/// The prompts to request: the user's choice for an entry with an account, because a browser is often already signed in
+/// to another, and consent for a refresh token (OpenID Connect Core, 11).
 fn select_prompts(
     account: &Account,
     found: &DiscoveredIssuer,
@@ -497,7 +498,7 @@ fn select_prompts(
     prompts
 }
 
-/// Selects the scopes of the entry or else of the server, and adds those that the former login had or lacked.
+/// Selects the scopes of the entry or else of the server, and adds the scopes that the former login had or lacked.
 fn select_scopes(
     options: &LoginOptions,
     found: &DiscoveredIssuer,
@@ -516,9 +517,9 @@ fn select_scopes(
     scopes
 }
 
-/// The scopes for a refresh token, and those with which an authorization server says who signs in, where it knows them.
-/// Without other scopes they would take the place of the server's default ones, and a client that the user registered
-/// may not have those of the identity.
+/// The scopes for a refresh token, and the scopes with which an authorization server identifies the user, if it knows
+/// them. Without other scopes they would replace the server's default scopes, and a client that the user registered may
+/// lack the identity scopes.
 fn additional_scopes(options: &LoginOptions, found: &DiscoveredIssuer) -> Vec<String> {
     let metadata = &found.metadata;
     if found.scopes.is_empty() {
@@ -532,7 +533,7 @@ fn additional_scopes(options: &LoginOptions, found: &DiscoveredIssuer) -> Vec<St
     scopes.into_iter().map(str::to_owned).collect()
 }
 
-/// The client of the entry, the registered one, or a new one.
+/// The client of the entry, the registered client, or a new client.
 async fn select_client(
     account: &Account,
     options: &LoginOptions,
@@ -543,7 +544,7 @@ async fn select_client(
     notes: &mut Vec<String>,
 ) -> Result<ClientOfRequest, AuthError> {
     let metadata = &found.metadata;
-    // The URL of a client metadata document requires support of the authorization server.
+    // The URL of a client metadata document requires the authorization server's support.
     let is_usable = |id: &&String| {
         metadata.reads_client_documents
             || metadata.registration_endpoint.is_none()
@@ -588,7 +589,7 @@ async fn select_client(
     })
 }
 
-/// Checks that a client that the user registered is only used with the issuer where it is registered. Otherwise a
+/// Checks that a client that the user registered is used only with the issuer where it is registered. Otherwise a
 /// server could name another issuer and get the client's ID and secret, or show the user its own login page.
 async fn check_issuer(
     account: &Account,
@@ -624,8 +625,8 @@ async fn check_issuer(
 }
 
 impl Account {
-    /// The resources of other servers that the sign-in is also for: those whose entries share sign-ins, and whose
-    /// metadata names this issuer.
+    /// The resources of other servers for which the sign-in is also valid: servers whose entries share sign-ins, and
+    /// whose metadata names this issuer.
     async fn resources_to_share(
         &self,
         found: &DiscoveredIssuer,
@@ -660,7 +661,7 @@ impl Account {
     }
 }
 
-/// A text that cannot be guessed: 256 bits.
+/// A string that cannot be guessed: 256 bits.
 pub(super) fn random_text() -> String {
     let mut bytes = [0; 32];
     // The system has random numbers, or nothing here can be secure.

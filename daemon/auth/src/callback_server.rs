@@ -1,7 +1,7 @@
 //! The OAuth redirect endpoint: an HTTP server on the loopback interface for the time of one login.
 //!
-//! Invariant: it reads one short request per connection, reveals only the outcome of the login, and ignores requests
-//! without the login's state.
+//! Invariant: the server reads one short request per connection, reveals only the outcome of the login, and ignores
+//! requests without the login's state.
 
 use std::{convert::Infallible, io, net::Ipv4Addr, time::Duration};
 
@@ -104,7 +104,7 @@ async fn read_request_head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-/// The query of a request to the callback path, or the status to answer with.
+/// The query of a request to the callback path, or the status for the answer.
 fn query(head: &str, port: u16) -> Result<&str, &'static str> {
     let mut lines = head.split("\r\n");
     let mut request = lines.next().unwrap_or_default().split(' ');

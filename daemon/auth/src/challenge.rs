@@ -14,7 +14,7 @@ pub(super) struct BearerChallenge {
 }
 
 impl BearerChallenge {
-    /// Reads the header, which may have several challenges; a relative URL belongs to `server`.
+    /// Reads the header, which may have several challenges. A relative URL is resolved against `server`.
     pub(super) fn parse(header: &str, server: &Url) -> Self {
         let mut challenge = Self::default();
         for (name, value) in parameters(header) {
@@ -68,7 +68,7 @@ fn parameters(header: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The text up to the closing quote, and what follows.
+/// The text up to the closing quote, and the rest.
 fn quoted_string(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,7 +1,7 @@
 //! The registration of muxd as a client of an authorization server (RFC 7591).
 //!
-//! The answer decides about the client's authentication, secret and scopes, also where it differs from the request. A
-//! registration may end: the issuer forgets the client, or the scopes that are needed are not among the registered ones.
+//! The answer decides about the client's authentication, secret and scopes, even if it differs from the request. A
+//! registration may end: the issuer forgets the client, or the registered scopes no longer include all needed scopes.
 
 use mux_secrets::Secret;
 use serde_json::{Map, Value, json};
@@ -22,11 +22,11 @@ const CLIENT_NAME: &str = "muxd";
 #[derive(Clone, Debug)]
 pub(super) struct RegisteredClient {
     pub(super) credentials: ClientCredentials,
-    /// The scopes that the client may request; `None` if the registration does not say.
+    /// The scopes that the client may request. `None` if the registration does not say.
     pub(super) scopes: Option<Vec<String>>,
-    /// The scopes that it was registered for: an issuer that registered fewer would do so again.
+    /// The scopes for which the registration was requested. An issuer that registered fewer would do so again.
     pub(super) asked: Vec<String>,
-    /// When its secret expires, in seconds since 1970.
+    /// The expiry of its secret, in seconds since 1970.
     pub(super) expires_at: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn register(
     Ok(client)
 }
 
-/// An error that asks for a client that the user registers.
+/// An error that tells the user to register a client.
 fn needs_own_client(why: &str) -> AuthError {
     AuthError::Unfit(format!(
         "{why}: register muxd there, with the redirect http://127.0.0.1:PORT/callback, and put \
@@ -113,8 +113,8 @@ fn request(redirect: &str, method: ClientAuthMethod, scopes: &[String]) -> Value
     request
 }
 
-/// The methods to register with, the best first: none where the issuer offers that or does not say what it offers. The
-/// Python SDK's token endpoint wants the client ID in the body even beside HTTP Basic, and others refuse both.
+/// The methods for the registration, the best first: `none` if the issuer offers it or does not list its methods. The
+/// Python SDK's token endpoint requires the client ID in the body even beside HTTP Basic, and others refuse both.
 pub(super) fn offered_methods(
     metadata: &IssuerMetadata,
 ) -> Result<Vec<ClientAuthMethod>, AuthError> {
@@ -187,7 +187,7 @@ fn read(
     }
     let scopes = members.get("scope").and_then(list_of_words);
     let scopes = scopes.filter(|scopes| !scopes.is_empty());
-    // RFC 7591, 2: the scopes of the request restrict the client unless the answer has others.
+    // RFC 7591, 2: the scopes of the request restrict the client unless the answer has other scopes.
     let asked_scopes = Some(asked_scopes.to_vec()).filter(|scopes| !scopes.is_empty());
     Ok(RegisteredClient {
         credentials: ClientCredentials {
@@ -197,13 +197,13 @@ fn read(
         },
         scopes: scopes.or(asked_scopes),
         asked: Vec::new(),
-        // 0 stands for never.
+        // 0 means never.
         expires_at: seconds(members, "client_secret_expires_at").filter(|at| *at > 0),
     })
 }
 
 impl RegisteredClient {
-    /// Returns true if another registration for these scopes would be for no more than this one.
+    /// Returns true if another registration for these scopes would not allow more than this registration.
     pub(super) fn allows(&self, scopes: &[String]) -> bool {
         self.scopes.as_ref().is_none_or(|registered| {
             let is_covered = |scope| registered.contains(scope) || self.asked.contains(scope);

@@ -1,7 +1,7 @@
-//! `credentials.json` in the state directory: the records of all logins and named secrets, and their secrets if they
+//! `credentials.json` in the state directory: the records of all logins and named secrets, and their secrets if those
 //! are not in the keyring.
 //!
-//! Invariant: it is read only if no other user could have read or written it, and it is replaced atomically.
+//! Invariant: the file is read only if no other user could have read or written it, and it is replaced atomically.
 
 use std::{
     fs, io,
@@ -22,7 +22,7 @@ const MAX_CREDENTIAL_FILE_BYTES: u64 = 16 << 20;
 pub(super) struct LoginEntry {
     #[serde(flatten)]
     pub(super) record: LoginRecord,
-    /// `None`: the keyring holds them.
+    /// `None` if they are in the keyring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) secrets: Option<LoginSecrets>,
 }
@@ -33,7 +33,7 @@ pub(super) struct SecretEntry {
     pub(super) name: String,
     /// Seconds since 1970.
     pub(super) since: u64,
-    /// `None`: the keyring holds it.
+    /// `None` if it is in the keyring.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -49,7 +49,7 @@ pub(super) struct CredentialContents {
     pub(super) logins: Vec<LoginEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<SecretEntry>,
-    /// From which servers the user has signed out: they share no sign-in.
+    /// The servers from which the user has signed out. These share no sign-in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) signed_out: Vec<LoginKey>,
 }
@@ -69,7 +69,7 @@ const LEGACY_FILE_NAME: &str = "tokens.json";
 #[derive(Clone, Debug)]
 pub(super) struct CredentialFile(PathBuf);
 
-/// Why the file is not used, with a remedy.
+/// The reason the file is not used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CredentialFileError {
     #[error("cannot read {path:?}: {source}")]
@@ -144,7 +144,7 @@ impl CredentialFile {
         Ok(document.contents)
     }
 
-    /// Writes the file. It is on disk when this returns.
+    /// Writes the file, which is on disk when this returns.
     pub(super) fn write(&self, contents: CredentialContents) -> Result<(), CredentialFileError> {
         let mut logins = contents.logins.iter();
         let version = match logins.any(|login| login.record.key.account.is_some()) {

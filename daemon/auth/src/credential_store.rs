@@ -1,5 +1,5 @@
-//! The persistent store of credentials: secrets are in the keyring if there is one, the rest is in the file. Logins are
-//! handled here, named secrets in `stored_secrets`.
+//! The persistent store of credentials: secrets are in the keyring if there is one, and the rest is in the file. Logins
+//! are handled here, and named secrets in `stored_secrets`.
 //!
 //! Invariant: a saved credential survives a crash of the daemon. A single task writes, so no change is lost to a
 //! concurrent one.
@@ -50,7 +50,7 @@ struct CredentialBackend {
     contents: ArcSwap<CredentialContents>,
     /// Named secrets that were read from the keyring.
     remembered: Mutex<HashMap<String, Secret>>,
-    /// Why the file is not used.
+    /// The reason the file is not used.
     problem: Mutex<Option<String>>,
     /// The version of the file that was read last.
     read: Mutex<Option<FileVersion>>,
@@ -72,7 +72,7 @@ enum StoreJob {
 type JobReply<T = ()> = oneshot::Sender<Result<T, AuthError>>;
 
 impl CredentialStore {
-    /// Reads the file. The keyring is only read when a secret is needed, since it may prompt the user.
+    /// Reads the file. The keyring is read only when a secret is needed, because it may prompt the user.
     pub(super) fn open(path: PathBuf, uses_keyring: bool) -> Self {
         let scope = path.parent().unwrap_or(&path).display().to_string();
         let disk = Arc::new(CredentialBackend {
@@ -121,13 +121,13 @@ impl CredentialStore {
         found.pop()
     }
 
-    /// The logins that share this one.
+    /// The logins that share this login.
     pub(super) fn borrowers(&self, id: &str) -> Vec<LoginRecord> {
         self.records_where(|record| record.shares.as_deref() == Some(id))
     }
 
-    /// The logins of other servers that a server without a login may share: those of the same client and account, and of
-    /// this issuer if one is given. None if the user has signed out of the server.
+    /// The logins of other servers that a server without a login may share: the logins with the same client and
+    /// account, and of this issuer if one is given. Empty if the user has signed out of the server.
     pub(super) fn lenders(&self, key: &LoginKey, issuer: Option<&str>) -> Vec<LoginRecord> {
         if self.current_contents().signed_out.contains(key) {
             return Vec::new();
@@ -158,7 +158,7 @@ impl CredentialStore {
             .collect()
     }
 
-    /// The secrets of a login. `None` if they are gone; an error if the keyring that has them fails.
+    /// The secrets of a login. `None` if they are gone. An error if the keyring that has them fails.
     pub(super) async fn secrets(
         &self,
         record: &LoginRecord,
@@ -177,8 +177,8 @@ impl CredentialStore {
         }
     }
 
-    /// Saves a login that the user has made, which ends an earlier sign-out of its server. Resolves when it is on disk.
-    /// Calls take effect in order, even if their futures are dropped.
+    /// Saves a login that the user has made, which ends an earlier sign-out of its server. Resolves when the login is
+    /// on disk. Calls take effect in order, even if their futures are dropped.
     pub(super) fn save(
         &self,
         record: LoginRecord,
@@ -188,8 +188,8 @@ impl CredentialStore {
         self.ask(|done| StoreJob::Save(what, done))
     }
 
-    /// Saves what changed without the user: a refreshed token, or a login that shares another. Fails if the user has
-    /// signed out of the server meanwhile.
+    /// Saves a change that the user did not make: a refreshed token, or a login that shares another. Fails if the user
+    /// has signed out of the server meanwhile.
     pub(super) fn update(
         &self,
         record: LoginRecord,
@@ -207,7 +207,7 @@ impl CredentialStore {
         self.ask(|done| StoreJob::Forget(id, done))
     }
 
-    /// Keeps this server from sharing a sign-in, until it has a login of its own.
+    /// Keeps this server from sharing a sign-in until it has its own login.
     pub(super) fn sign_out(
         &self,
         key: &LoginKey,
@@ -216,13 +216,13 @@ impl CredentialStore {
         self.ask(|done| StoreJob::SignOut(key, done))
     }
 
-    /// Why the file is not used, with a remedy.
+    /// The reason the file is not used, with a remedy.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = self.disk.problem.lock();
         problem.clone()
     }
 
-    /// Whether secrets are stored in the keyring, and why not if that is enabled.
+    /// Whether secrets are stored in the keyring, and the reason if they are not although it is enabled.
     pub(super) fn keyring(&self) -> (bool, Option<String>) {
         let wanted = self.disk.uses_keyring.load(Ordering::Relaxed);
         let absence = self.disk.keyring.unavailable_reason().filter(|_| wanted);
@@ -263,7 +263,7 @@ impl CredentialBackend {
     }
 
     fn read(&self) {
-        // Taken before the content, so that a concurrent write is read again.
+        // Taken before the content, because a concurrent write must be read again.
         let version = self.version();
         *self.read.lock() = version;
         let read = self.file.read();
@@ -341,7 +341,7 @@ impl CredentialBackend {
     ) -> Result<(), AuthError> {
         let disk = Arc::clone(self);
         let written = spawn_blocking(move || {
-            // A refused file is not overwritten, unless it was fixed since.
+            // A refused file is not overwritten, unless it has been fixed since.
             disk.read();
             let problem = disk.problem.lock();
             if let Some(problem) = &*problem {

@@ -29,7 +29,7 @@ pub(super) struct DiscoveredIssuer {
     pub(super) client: AuthServerClient,
     pub(super) issuer: String,
     pub(super) metadata: IssuerMetadata,
-    /// The `resource` that tokens are requested for (RFC 8707), as the server writes it.
+    /// The `resource` for which tokens are requested (RFC 8707), as the server writes it.
     pub(super) resource: String,
     /// True if the server has resource metadata (RFC 9728).
     pub(super) has_resource_metadata: bool,
@@ -50,15 +50,15 @@ pub(super) struct IssuerMetadata {
     pub(super) auth_methods: Option<Vec<String>>,
     /// `prompt_values_supported`.
     pub(super) prompts: Option<Vec<String>>,
-    /// `protected_resources`: the resources that tokens may be requested for.
+    /// `protected_resources`: the resources for which tokens may be requested.
     pub(super) resources: Option<Vec<String>>,
-    /// Redirects name the issuer (RFC 9207).
+    /// Set if redirects name the issuer (RFC 9207).
     pub(super) sends_issuer: bool,
-    /// A client ID may be the URL of a client metadata document.
+    /// Set if a client ID may be the URL of a client metadata document.
     pub(super) reads_client_documents: bool,
     pub(super) issuer: Option<String>,
     pub(super) challenge_methods: Option<Vec<String>>,
-    /// These are the default endpoints: the server has no metadata.
+    /// Set if these are the default endpoints because the server has no metadata.
     pub(super) is_assumed: bool,
 }
 
@@ -181,7 +181,7 @@ async fn find_resource_metadata(
     }
 }
 
-/// The metadata of the first usable of the authorization servers that an MCP server names.
+/// The metadata of the first usable authorization server that an MCP server names.
 async fn find_named_issuer(
     client: &AuthServerClient,
     server: &Url,
@@ -196,7 +196,7 @@ async fn find_named_issuer(
             problem = Some(AuthError::Unfit(why));
             continue;
         }
-        // Some servers name the document in place of the issuer.
+        // Some servers name the document instead of the issuer.
         let documents = match url.path().contains("/.well-known/") {
             true => vec![url.clone()],
             false => well_known(&url, &[ISSUER_PATH, OPENID_PATH]),
@@ -259,7 +259,7 @@ async fn find_issuer_at(
     }
 }
 
-/// The members of a document; `None` if there is none. A server error becomes the `failure`.
+/// The members of a document. `None` if there is no document. A server error becomes the `failure`.
 async fn fetch_document(
     client: &AuthServerClient,
     what: &str,
@@ -344,7 +344,7 @@ fn check_metadata(metadata: &IssuerMetadata, client: &AuthServerClient) -> Resul
             .map_err(AuthError::Unfit)?;
     }
     let methods = metadata.challenge_methods.as_deref().unwrap_or_default();
-    // Servers of the first revision of MCP have default endpoints in place of metadata.
+    // Servers of MCP's first revision have default endpoints instead of metadata.
     if metadata.is_assumed || methods.iter().any(|method| method == "S256") {
         return Ok(());
     }

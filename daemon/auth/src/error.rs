@@ -1,6 +1,6 @@
 //! Errors of logins and tokens, with hints for the user.
 //!
-//! Invariant: texts from an authorization server are cut to one line, and no error contains a secret.
+//! Invariant: strings from an authorization server are cut to one line, and no error contains a secret.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub enum AuthError {
     /// The user must sign in, for the first time or again.
     #[error("{0}")]
     Required(String),
-    /// The server refuses a token that was just issued: another login would bring the same.
+    /// The server refuses a token that was just issued: another login would have the same result.
     #[error("{0}")]
     TokenRefused(String),
     /// A request to the authorization server failed. A retry may help.

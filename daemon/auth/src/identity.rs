@@ -1,4 +1,5 @@
-//! Who has signed in, as the authorization server says it: the claims of an ID token, or of its userinfo endpoint.
+//! The user who has signed in, according to the authorization server: the claims of an ID token, or of its userinfo
+//! endpoint.
 //!
 //! An ID token comes from the token endpoint itself, over TLS, so its signature need not be checked (OpenID Connect
 //! Core, 3.1.3.7). The answer is only shown to the user, and decides nothing.
@@ -40,7 +41,7 @@ pub(super) fn of_claims(claims: &Value) -> Option<String> {
     })
 }
 
-/// The claims of a JSON web token; `None` for any other token.
+/// The claims of a JSON web token. `None` for any other token.
 pub(super) fn claims(token: &str) -> Option<Value> {
     let mut parts = token.split('.');
     let (_, payload, _) = (parts.next()?, parts.next()?, parts.next()?);
@@ -49,7 +50,7 @@ pub(super) fn claims(token: &str) -> Option<Value> {
     claims.is_object().then_some(claims)
 }
 
-/// The `aud` of the claims: one text, or a list.
+/// The `aud` of the claims: a string or a list.
 pub(super) fn audiences(claims: &Value) -> impl Iterator<Item = &str> {
     let all = match &claims["aud"] {
         Value::Array(all) => all.as_slice(),

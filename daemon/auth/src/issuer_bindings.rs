@@ -1,10 +1,10 @@
 //! The issuers of clients that the user registered, and the issuers that refused to share a sign-in.
 //!
-//! An MCP server names its authorization server, and may name another one later. A client ID and secret from the
-//! configuration are for one issuer only: the one in the entry (`oauth.issuer`), or the one of the first login, which
-//! is saved in `issuers.json` in the state directory and survives a logout.
+//! An MCP server names its authorization server, and may name another later. A client ID and secret from the
+//! configuration are for one issuer only: the issuer in the entry (`oauth.issuer`), or the issuer of the first login,
+//! which is saved in `issuers.json` in the state directory and survives a logout.
 //!
-//! Invariant: a file that cannot be read does not count as empty: such clients cannot be used until it is fixed.
+//! Invariant: an unreadable file does not count as empty: such clients cannot be used until it is fixed.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ impl IssuerBindings {
         Ok(bound.next().map(|bound| bound.issuer))
     }
 
-    /// Saves the issuer of a client, replacing an earlier one. It is on disk when this returns.
+    /// Saves the issuer of a client, replacing any earlier issuer. The issuer is on disk when this returns.
     pub(super) fn remember(&self, key: &LoginKey, issuer: &str) -> Result<(), String> {
         let _writing = self.writing.lock();
         let mut document = self.read()?;
@@ -82,7 +82,7 @@ impl IssuerBindings {
             .any(|known| is_same_issuer(known, issuer)))
     }
 
-    /// Saves that this issuer has refused to share a sign-in. It is on disk when this returns.
+    /// Saves that this issuer has refused to share a sign-in. The fact is on disk when this returns.
     pub(super) fn remember_unshareable(&self, issuer: &str) -> Result<(), String> {
         let _writing = self.writing.lock();
         let mut document = self.read()?;
@@ -122,7 +122,7 @@ impl IssuerBindings {
     }
 }
 
-/// Whether both are the same issuer. Trailing slashes are ignored.
+/// True if both are the same issuer. Trailing slashes are ignored.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     let spelled = |text: &str| {
         let url = Url::parse(text).map_or_else(|_| text.to_owned(), String::from);

@@ -24,12 +24,12 @@ const MAX_PAGE_CHARS: usize = 20_000;
 /// An error of OAuth.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct IssuerError {
-    /// The `error` code; empty if there is only a description.
+    /// The `error` code. Empty if there is only a description.
     pub(super) code: String,
     pub(super) words: String,
 }
 
-/// Replaces these secrets by `***` in all strings. In the body they may be escaped.
+/// Replaces these secrets with `***` in all strings. In the body they may be escaped.
 pub(super) fn hide_in(value: &mut Value, secrets: &[&Secret]) {
     match value {
         Value::String(text) => {
@@ -102,7 +102,7 @@ pub(super) fn error(code: &str, description: Option<&str>) -> IssuerError {
     }
 }
 
-/// The words of any error response; `None` if it says nothing.
+/// The words of any error response. `None` if it says nothing.
 pub(super) fn words_of(body: &[u8]) -> Option<String> {
     let words = match members_or_fields(body) {
         Some(members) => match error_in(&members) {

@@ -1,4 +1,4 @@
-//! The system's keyring: the Secret Service, the macOS keychain, or another one.
+//! The system's keyring: the Secret Service, the macOS keychain, or another keyring.
 //!
 //! Invariant: every request has a timeout. A keyring that did not respond once, or that cannot be opened, counts as
 //! unavailable until `mux reload`, with a reason for `mux doctor`. Other failures concern one request.
@@ -16,7 +16,7 @@ use super::login_record::LoginSecrets;
 const KEYRING_TIMEOUT: Duration = Duration::from_secs(5);
 const KEYRING_SERVICE: &str = "muxd";
 
-/// Finds the entry of a name, whether or not it has a secret. It may block.
+/// Finds the entry of a name, whether or not it has a secret. May block.
 type FindEntry = dyn Fn(&str) -> Result<Entry, RequestFailure> + Send + Sync;
 
 #[derive(Clone)]
@@ -24,13 +24,13 @@ pub(super) struct Keyring {
     /// The state directory, which distinguishes the entries of different daemons.
     scope: Arc<str>,
     find_entry: Arc<FindEntry>,
-    /// Why it counts as unavailable.
+    /// The reason the keyring counts as unavailable.
     absent: Arc<Mutex<Option<String>>>,
 }
 
-/// Why a request to the keyring failed.
+/// The reason a request to the keyring failed.
 struct RequestFailure {
-    /// The keyring cannot be opened, as opposed to a failure of this request alone.
+    /// Set if the keyring cannot be opened, as opposed to a failure of only this request.
     is_unavailable: bool,
     message: String,
 }
@@ -73,12 +73,12 @@ impl Keyring {
         }
     }
 
-    /// Why it counts as unavailable.
+    /// The reason the keyring counts as unavailable.
     pub(super) fn unavailable_reason(&self) -> Option<String> {
         self.lock_unavailable_reason().clone()
     }
 
-    /// Makes the next request try the keyring again: it may have been unlocked or started.
+    /// Makes the next request try the keyring again: the keyring may have been unlocked or started.
     pub(super) fn reset_availability(&self) {
         *self.lock_unavailable_reason() = None;
     }
@@ -98,7 +98,7 @@ impl Keyring {
         text.await.ok_or(KeyringUnavailable)
     }
 
-    /// Writes the secrets of a login. Returns whether that succeeded.
+    /// Writes the secrets of a login. Returns true if that succeeded.
     pub(super) async fn write(&self, id: &str, secrets: &LoginSecrets) -> bool {
         let Ok(text) = serde_json::to_vec(secrets) else {
             return false;
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// A keyring in the memory of the test, as every system's has to behave.
+    /// A keyring in the test's memory, which behaves as every system's keyring has to.
     fn fake(scope: &str, store: &Arc<Store>) -> Keyring {
         let store = Arc::clone(store);
         Keyring::with(scope, move |name| {

@@ -1,27 +1,28 @@
 //! OAuth 2.1 logins for MCP servers, and the store of credentials.
 //!
-//! This crate depends on `mux-http`, `mux-settings`, `mux-secrets`, files and text. It does not depend on sessions:
-//! `mux-upstream` requests a token for each request.
+//! This crate depends on `mux-http`, `mux-settings`, `mux-secrets`, files and text. The crate does not depend on
+//! sessions: `mux-upstream` requests a token for each request.
 //!
 //! - `login_attempt`: one login, which sends the user to the authorization server with an `authorization_request` and
-//!   waits for the redirect of the browser (`callback_server`). Before the browser opens, `discovery` finds the issuer by
-//!   the server's `challenge` and metadata, `client_registration` registers muxd there, and `authorization_page` checks
-//!   that the issuer accepts the request.
+//!   waits for the redirect of the browser (`callback_server`). Before the browser opens, `discovery` finds the issuer
+//!   by the server's `challenge` and metadata, `client_registration` registers muxd there, and `authorization_page`
+//!   checks that the issuer accepts the request.
 //! - `account`: the token for every request to a server, and whether the user must sign in. `account/token_refresh`
 //!   refreshes a stale token in one task, and saves the new one before it is used. `account/shared_sign_in` gets the token
-//!   with the refresh token of another server's login. `accounts` are those in use. `error`: why there is no token.
-//! - `auth_server_client` sends the requests to an issuer, `token_endpoint` those for tokens; `issuer_words` reads the
-//!   errors in its answers.
+//!   with the refresh token of another server's login. `accounts` are the accounts in use. `error`: the reasons there
+//!   is no token.
+//! - `auth_server_client` sends the requests to an issuer, and `token_endpoint` the requests for tokens. `issuer_words`
+//!   reads the errors in its answers.
 //! - `credential_store` saves credentials in the `keyring` or a `credential_file`, each login as a `login_record`.
 //!   `credential_store/stored_secrets` and `named_secrets`: the secrets that the configuration names.
 //!   `issuer_bindings`: the issuer of a client that the user registered, and issuers that do not share sign-ins.
-//!   `identity`: who has signed in.
+//!   `identity`: the user who has signed in.
 //!
 //! A login belongs to a server's URL, client, client secret and `account`, never to the server's name. The environment
 //! of `mux-config` puts the value of a named secret into an entry. No error repeats a secret of an entry.
 //!
-//! Invariant: a token is sent only to the server that it is for and to the authorization server that issued it. It
-//! appears in no log, no error, no answer and no worker.
+//! Invariant: a token is sent only to its server and to the authorization server that issued it. No token appears in a
+//! log, an error, an answer or a worker.
 
 mod account;
 mod accounts;
@@ -89,14 +90,14 @@ pub struct Auth {
     last: AtomicU64,
 }
 
-/// Where credentials are stored.
+/// The storage of credentials.
 #[derive(Clone, Debug)]
 pub struct CredentialLocation<'a> {
     pub keyring: bool,
     pub file: &'a Path,
-    /// Why the keyring is not used although it is enabled.
+    /// The reason the keyring is not used although it is enabled.
     pub note: Option<String>,
-    /// Why the file is not used.
+    /// The reason the file is not used.
     pub problem: Option<String>,
 }
 
@@ -109,8 +110,8 @@ pub struct LogoutOutcome {
 }
 
 impl Auth {
-    /// `file` has the credentials, or the records of those in the keyring. `keyring` is whether to use the keyring by
-    /// default.
+    /// `file` has the credentials, or the records of credentials in the keyring. `keyring` is true to use the keyring
+    /// by default.
     pub fn open(file: PathBuf, keyring: bool, client: HttpClientFactory) -> Arc<Self> {
         Arc::new(Self {
             issuers: Arc::new(IssuerBindings::new(file.with_file_name("issuers.json"))),
@@ -123,17 +124,17 @@ impl Auth {
         })
     }
 
-    /// Whether the keyring is used if the configuration does not say so.
+    /// True if the keyring is used when the configuration does not set this.
     pub fn uses_keyring_by_default(&self) -> bool {
         self.keyring
     }
 
-    /// Sets whether the configuration enables the keyring; `None` for the default.
+    /// Sets whether the configuration enables the keyring. `None` for the default.
     pub fn use_keyring(&self, uses: Option<bool>) {
         self.store.use_keyring(uses.unwrap_or(self.keyring));
     }
 
-    /// The account for this server; `None` if it does not use OAuth.
+    /// The account for this server. `None` if the server does not use OAuth.
     pub fn account(&self, remote: &RemoteServer) -> Option<Arc<Account>> {
         let (options, key, server) = self.login_options(remote)?;
         Some(self.accounts.of_entry(account::AccountParts {
@@ -152,7 +153,7 @@ impl Auth {
         }))
     }
 
-    /// Starts a login. `sharing` are the servers whose entries share sign-ins; `opening` opens the server's session
+    /// Starts a login. `sharing` are the servers whose entries share sign-ins. `opening` opens the server's session
     /// afterwards.
     pub async fn login(
         &self,
@@ -196,13 +197,13 @@ impl Auth {
         let before =
             lock_ignoring_poison(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
         if let Some(before) = before {
-            // Two logins were started at once: the later one counts.
+            // Two logins were started at the same time. The later one counts.
             before.cancel_attempt().await;
         }
         Ok(attempt)
     }
 
-    /// Names the login that holds the port of the entry, if muxd itself listens there.
+    /// Names the login that uses the entry's port, if muxd itself listens there.
     fn name_port_holder(&self, error: AuthError, port: Option<u16>) -> AuthError {
         let attempts = lock_ignoring_poison(&self.attempts);
         let is_holder = |attempt: &&Arc<LoginAttempt>| {
@@ -218,8 +219,8 @@ impl Auth {
         }
     }
 
-    /// Waits until no refresh token is being exchanged: one that the issuer has replaced must be saved before the daemon
-    /// ends.
+    /// Waits until no refresh token is being exchanged: a token that the issuer has replaced must be saved before the
+    /// daemon ends.
     pub async fn finish_exchanges(&self, within: Duration) {
         let exchanges = self.accounts.finish_exchanges();
         if tokio::time::timeout(within, exchanges).await.is_err() {
@@ -248,7 +249,8 @@ impl Auth {
     }
 
     /// Signs out of this server: forgets the tokens, and revokes them if the authorization server supports it. A shared
-    /// sign-in ends for all of its servers, and this one shares none until the user signs in to it, signed in or not.
+    /// sign-in ends for all of its servers. This server shares none until the user signs in to it, whether or not the
+    /// user was signed in.
     pub async fn logout(&self, remote: &RemoteServer) -> Result<LogoutOutcome, AuthError> {
         let Some(account) = self.account(remote) else {
             return Ok(LogoutOutcome::default());
@@ -258,7 +260,7 @@ impl Auth {
         }
         let record = account.known_record();
         let own_login = account.login().await;
-        // Forget it first: a refresh in flight is then dropped.
+        // Forget the login first: a refresh in flight is then dropped.
         account.forget();
         if let Err(error) = self.store.sign_out(&account.key).await {
             account.forget_cached();
@@ -278,7 +280,7 @@ impl Auth {
         };
         self.accounts.forget(&record);
         account.remember_issuer(&record.issuer).await?;
-        // Forget it before the revocation: a token that was deleted is as good as revoked.
+        // Forget the login before the revocation: a deleted token is as good as revoked.
         self.store.forget(&record).await?;
         account.end_borrowers(&record.id()).await?;
         let revoked = match (&record.revocation_endpoint, login) {
@@ -309,7 +311,7 @@ impl Auth {
         }
     }
 
-    /// The login options of the entry; `None` if it does not use OAuth.
+    /// The login options of the entry. `None` if it does not use OAuth.
     fn login_options(&self, remote: &RemoteServer) -> Option<(LoginOptions, LoginKey, url::Url)> {
         let OauthSetting::On {
             client_id,
@@ -531,7 +533,7 @@ mod tests {
         assert_eq!(account.challenge().as_deref(), Some(named));
     }
 
-    /// An issuer with one MCP server, whose token endpoint answers each request with the next of these statuses; 200 is
+    /// An issuer with one MCP server, whose token endpoint answers each request with the next of these statuses. 200 is
     /// a token for the server.
     async fn issuer_that_answers(statuses: &'static [u16]) -> (String, Secret, Arc<AtomicUsize>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -617,7 +619,7 @@ mod tests {
             (SHARED, &[one], 0),
             (SHARED, &[one, "http://127.0.0.1:2/mcp"], 0),
             (SHARED, &[one, &server], 1),
-            // The issuer has refused: it is not asked again.
+            // The issuer has refused and is not asked again.
             (SHARED, &[one, &server], 1),
         ] {
             let lender = lender(&issuer, granted);
@@ -635,7 +637,7 @@ mod tests {
                 "{keys} {granted:?}"
             );
         }
-        // Neither after a restart.
+        // Nor after a restart.
         let later = Auth::open(file, false, client);
         let account = later.account(&remote_at(&server, SHARED)).unwrap();
         assert!(account.handle_unauthorized(None, None).await.is_err());

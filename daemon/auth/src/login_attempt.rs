@@ -1,6 +1,6 @@
 //! A login attempt: from the authorization request until its response, a timeout or a cancellation.
 //!
-//! Invariant: only a redirect with the state of this request is a response, and the first one counts.
+//! Invariant: only a redirect with the state of this request is a response, and the first response counts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 pub struct LoginAttempt {
     pub id: String,
     pub server: String,
-    /// The authorization URL for the browser; empty if the sign-in of another server is used.
+    /// The authorization URL for the browser. Empty if another server's sign-in is used.
     pub url: String,
     /// The address of the server whose sign-in is used.
     pub covered_by: Option<String>,
@@ -46,7 +46,7 @@ pub struct LoginAttempt {
     given_up: CancellationToken,
     /// Cancelled when the client that started it has ended.
     abandoned: CancellationToken,
-    /// Resolves when its port is free. Taken by [`Self::cancel_attempt`].
+    /// Resolves when the login's port is free. Taken by [`Self::cancel_attempt`].
     over: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
@@ -54,10 +54,10 @@ pub struct LoginAttempt {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletedLogin {
     pub issuer: String,
-    /// Who has signed in, if the authorization server says so.
+    /// The user who has signed in, if the authorization server says so.
     pub who: Option<String>,
     pub scopes: Vec<String>,
-    /// The number of tools of the server, or why its session could not be opened.
+    /// The number of the server's tools, or the reason its session could not be opened.
     pub opened: Result<usize, Fault>,
 }
 
@@ -186,7 +186,7 @@ impl LoginAttempt {
         }
     }
 
-    /// Submits the URL that a browser was redirected to. On an error the login stays open.
+    /// Submits the URL to which a browser was redirected. On an error the login stays open.
     pub async fn submit_redirect_url(&self, redirect_url: &str) -> Result<(), AuthError> {
         let no_answer = |why: &str| AuthError::NoAnswer(why.to_owned());
         let url = Url::parse(redirect_url.trim()).map_err(|_| no_answer("this is not a URL"))?;
@@ -206,12 +206,12 @@ impl LoginAttempt {
         }
     }
 
-    /// Returns true while it waits for the browser.
+    /// Returns true while the login waits for the browser.
     pub(super) fn is_pending(&self) -> bool {
         self.outcome.borrow().is_none()
     }
 
-    /// Cancels the login, if it still waits for its browser: the client that started it has ended.
+    /// Cancels the login if it still waits for its browser, because the client that started it has ended.
     pub fn abandon(&self) {
         self.abandoned.cancel();
     }
@@ -268,7 +268,7 @@ async fn answer(
         };
         let CallbackRequest { query, answer } = next.ok_or(AuthError::Superseded)?;
         let Some(found) = read(&query, &request.state) else {
-            // Not from this login, or from an abandoned page: the right one may still come. Dropping `answer`
+            // Not from this login, or from an abandoned page: the right response may still come. Dropping `answer`
             // reports that.
             continue;
         };

@@ -1,7 +1,7 @@
 //! The record of a login: its server, client, issuer and endpoints.
 //!
-//! Invariant: tokens are looked up by resource and client, never by the name of a server. Tokens of an issuer are only
-//! sent back to that issuer.
+//! Invariant: tokens are looked up by resource and client, never by server name. Tokens of an issuer are sent back only
+//! to that issuer.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ use super::{
     token_endpoint::{ClientAuthMethod, ClientCredentials, TokenGrant},
 };
 
-/// A token that expires within this time counts as expired, or within a quarter of its lifetime if that is shorter.
+/// A token that expires within this time, or within a quarter of its lifetime if that is shorter, counts as expired.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
 /// The key by which a login is looked up.
@@ -29,17 +29,17 @@ pub(super) struct LoginKey {
     pub(super) client: Option<String>,
     /// A hash of the client secret, which distinguishes entries with different secrets.
     pub(super) proof: Option<String>,
-    /// The `account` of the entry, which tells logins at one server apart.
+    /// The `account` of the entry, which distinguishes logins at one server.
     pub(super) account: Option<String>,
 }
 
 impl LoginKey {
-    /// Whether the user registered this client, so that it belongs to one issuer.
+    /// True if the user registered this client, which then belongs to one issuer.
     pub(super) fn is_own_client(&self) -> bool {
         self.client.is_some() || self.proof.is_some()
     }
 
-    /// The key of the client that the user registered; accounts of several users share it.
+    /// The key of the client that the user registered. Accounts of several users share it.
     pub(super) fn of_client(&self) -> Self {
         Self {
             account: None,
@@ -63,46 +63,47 @@ pub(super) struct LoginRecord {
     #[serde(flatten)]
     pub(super) key: LoginKey,
     pub(super) client_id: String,
-    /// Who has signed in, as the authorization server says it.
+    /// The user who has signed in, according to the authorization server.
     pub(super) who: Option<String>,
-    /// The ID of the login whose refresh token this one uses, if it has none of its own.
+    /// The ID of the login whose refresh token this login uses, if it has none itself.
     pub(super) shares: Option<String>,
-    /// The redirect URL, which a registration is bound to.
+    /// The redirect URL, to which a registration is bound.
     pub(super) redirect: String,
-    /// The `resource` that tokens are requested for (RFC 8707).
+    /// The `resource` for which tokens are requested (RFC 8707).
     pub(super) audience: String,
-    /// The resources that the sign-in was granted for.
+    /// The resources for which the sign-in was granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) resources: Vec<String>,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
-    /// True if a server in a private network named these endpoints. Versions that did not store it left it out.
+    /// True if a server in a private network named these endpoints. Absent in records of versions that did not store
+    /// this.
     pub(super) private: Option<bool>,
-    /// How the client authenticates.
+    /// The client's authentication method.
     pub(super) client_auth: Option<ClientAuthMethod>,
-    /// Earlier versions wrote this in place of `client_auth`: the secret is sent in the body.
+    /// Earlier versions wrote this instead of `client_auth`: the secret is sent in the body.
     #[serde(default, skip_serializing)]
     pub(super) secret_in_body: bool,
     /// The scopes that the client of muxd's registration may request.
     pub(super) registered_scopes: Option<Vec<String>>,
-    /// The scopes that the registration was requested for.
+    /// The scopes for which the registration was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) registration_scopes: Vec<String>,
-    /// When the registration expires, in seconds since 1970.
+    /// The expiry of the registration, in seconds since 1970.
     pub(super) client_expires_at: Option<u64>,
     /// The granted scopes.
     #[serde(default)]
     pub(super) scopes: Vec<String>,
-    /// Further scopes that the server has asked for since.
+    /// Further scopes that the server has requested since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) wanted: Vec<String>,
     /// Seconds since 1970.
     pub(super) received_at: u64,
     pub(super) expires_in: Option<u64>,
-    /// Whether there is a refresh token.
+    /// Set if there is a refresh token.
     #[serde(default)]
     pub(super) refreshable: bool,
-    /// Why it has ended.
+    /// The reason the login has ended.
     pub(super) ended: Option<String>,
     /// The resource of another server for which its refresh token was presented in vain.
     pub(super) presented_for: Option<String>,
@@ -144,12 +145,13 @@ impl LoginRecord {
         blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned()
     }
 
-    /// Returns true if the client is the one of the entry.
+    /// Returns true if the client is the entry's own.
     pub(super) fn is_of_own_client(&self) -> bool {
         self.key.client.as_ref() == Some(&self.client_id)
     }
 
-    /// Drops the registration of a client that muxd registered: without a redirect URL, the next login registers anew.
+    /// Drops the registration of a client that muxd registered: without a redirect URL, the next login registers a new
+    /// client.
     pub(super) fn unregister(&mut self) {
         if !self.is_of_own_client() {
             self.redirect.clear();
@@ -166,7 +168,7 @@ impl LoginRecord {
         }
     }
 
-    /// The client at the token endpoint, with its secret and the method that its entry has.
+    /// The client at the token endpoint, with its secret and its entry's method.
     pub(super) fn credentials(
         &self,
         secret: Option<Secret>,
@@ -205,14 +207,14 @@ impl LoginRecord {
         now().saturating_sub(self.received_at)
     }
 
-    /// The remaining lifetime of the access token; `None` if unknown.
+    /// The remaining lifetime of the access token. `None` if unknown.
     pub(super) fn remaining(&self) -> Option<Duration> {
         let lifetime = self.expires_in?;
         // A clock that was set back must not extend the lifetime.
         Some(Duration::from_secs(lifetime.saturating_sub(self.age())))
     }
 
-    /// Whether the access token should be refreshed.
+    /// True if the access token should be refreshed.
     pub(super) fn is_stale(&self) -> bool {
         let margin =
             TOKEN_EXPIRY_MARGIN.min(Duration::from_secs(self.expires_in.unwrap_or_default()) / 4);
@@ -225,8 +227,8 @@ impl LoginRecord {
             .is_some_and(|remaining| remaining.is_zero())
     }
 
-    /// Takes over granted tokens. If the grant has no scopes, the requested scopes count as granted; if it has no refresh
-    /// token, the old one stays.
+    /// Takes over granted tokens. If the grant has no scopes, the requested scopes count as granted. If it has no
+    /// refresh token, the old one stays.
     pub(super) fn take(&mut self, secrets: &mut LoginSecrets, grant: TokenGrant, asked: &[String]) {
         self.scopes = grant.scopes.unwrap_or_else(|| asked.to_vec());
         let token = grant.id_token.as_ref();
@@ -319,7 +321,7 @@ pub(super) mod tests {
             (Some(3600), 10, false, false),
             (Some(3600), 3575, true, false),
             (Some(3600), 3600, true, true),
-            // A short lifetime has a short margin, or the token would be stale at once.
+            // A short lifetime has a short margin, or the token would be stale immediately.
             (Some(20), 5, false, false),
             (Some(20), 16, true, false),
             (Some(0), 0, true, true),

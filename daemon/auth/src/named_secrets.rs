@@ -1,6 +1,6 @@
 //! Named secrets: their values for the configuration, and their management by the user.
 //!
-//! Invariant: a value is only given to entries that name it; a list of secrets contains no values.
+//! Invariant: a value is given only to entries that name it, and a list of secrets contains no values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,9 +18,9 @@ pub const MAX_SECRET_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoredSecretInfo {
     pub name: String,
-    /// Whether it is in the keyring rather than in the file.
+    /// Set if the secret is in the keyring rather than in the file.
     pub in_keyring: bool,
-    /// When it was set, in seconds since 1970.
+    /// The time when it was set, in seconds since 1970.
     pub since: u64,
 }
 
@@ -56,12 +56,12 @@ impl Auth {
         all.map(kept).collect()
     }
 
-    /// Saves a secret. The caller has to resolve the entries that name it again.
+    /// Saves a secret. The caller must then resolve again the entries that name it.
     pub async fn set_secret(&self, name: &str, value: Secret) -> Result<(), AuthError> {
         self.store.set(name, value).await
     }
 
-    /// Removes a secret. Returns whether there was one.
+    /// Removes a secret. Returns false if there was none.
     pub async fn remove_secret(&self, name: &str) -> Result<bool, AuthError> {
         self.store.remove(name).await
     }

@@ -1,6 +1,6 @@
 //! Requests to the token and revocation endpoints: the exchange of a code, refresh, revocation, and the user's claims.
 //!
-//! Answers are read leniently, since issuers write numbers as strings, scopes as lists, and errors with status 200.
+//! Answers are read leniently, because issuers write numbers as strings, scopes as lists, and errors with status 200.
 //! Invariant: no error repeats a token, a code or a secret.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::{
 
 /// The timeout of the userinfo request, which delays the end of a login.
 const USERINFO_TIMEOUT: Duration = Duration::from_secs(10);
-/// The error codes with which a retry is in vain: those of RFC 6749, 5.2, and what GitHub and Slack write for
+/// The error codes for which a retry is useless: the codes of RFC 6749, 5.2, and GitHub's and Slack's codes for
 /// `invalid_grant`.
 const DEFINITIVE_ERRORS: [&str; 6] = [
     "invalid_grant",
@@ -32,7 +32,7 @@ const DEFINITIVE_ERRORS: [&str; 6] = [
     "bad_verification_code",
 ];
 
-/// How a client authenticates at the token endpoint (RFC 7591, 2: `token_endpoint_auth_method`).
+/// The authentication method of a client at the token endpoint (RFC 7591, 2: `token_endpoint_auth_method`).
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) enum ClientAuthMethod {
     #[default]
@@ -52,16 +52,16 @@ pub(super) struct ClientCredentials {
     pub(super) method: ClientAuthMethod,
 }
 
-/// Why a request to the token or revocation endpoint failed.
+/// The reason a request to the token or revocation endpoint failed.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum TokenRequestError {
-    /// The token or client was rejected: a retry is in vain.
+    /// The token or client was rejected. A retry is useless.
     Rejected(String),
     /// The issuer has no token for the named resource (RFC 8707).
     WrongTarget(String),
     /// The issuer refused with another error of OAuth.
     Refused(String),
-    /// The answer is not one of OAuth.
+    /// The answer is not a valid OAuth answer.
     Malformed(String),
     /// The request failed.
     Failed(String),
@@ -76,7 +76,7 @@ pub(super) struct TokenGrant {
     /// `None` if the grant equals the request.
     pub(super) scopes: Option<Vec<String>>,
     pub(super) id_token: Option<Secret>,
-    /// Who has signed in, for a token that was requested with the refresh token of another login.
+    /// The user who has signed in, for a token that was requested with the refresh token of another login.
     pub(super) who: Option<String>,
 }
 
@@ -110,8 +110,8 @@ impl From<ClientAuthentication> for ClientAuthMethod {
 }
 
 impl TokenRequestError {
-    /// Returns true if the login cannot get tokens any more. A login that shares the sign-in of another server has no
-    /// refresh token to try again with.
+    /// Returns true if the login can no longer get tokens. A login that shares the sign-in of another server has no
+    /// refresh token for another attempt.
     pub(super) fn ends_login(&self, is_shared: bool) -> bool {
         match self {
             Self::Rejected(_) => true,
@@ -163,7 +163,7 @@ impl AuthServerClient {
             .await
     }
 
-    /// Revokes the refresh token, or else the access token. `Err` is why it may still be valid.
+    /// Revokes the refresh token, or else the access token. `Err` says why it may still be valid.
     pub(super) async fn revoke(
         &self,
         endpoint: &str,
@@ -242,7 +242,7 @@ fn read_grant(
         return Err(read_error(response, secrets));
     }
     let access = text("access_token").ok_or_else(|| malformed("its answer has no access token"))?;
-    // An answer without a type is taken for a bearer token, as the official SDKs do.
+    // An answer without a type is treated as a bearer token, as the official SDKs do.
     let kind = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer"));
     if let Some(kind) = kind {
         let kind = one_line_excerpt(kind);
@@ -300,7 +300,7 @@ fn read_error(response: &AuthServerResponse, secrets: &[&Secret]) -> TokenReques
         return TokenRequestError::Failed(response.describe());
     };
     let words = error.words;
-    // An issuer that is overloaded may not know what it says.
+    // The answer of an overloaded issuer may be wrong.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         return TokenRequestError::Failed(format!("it answered {status}: {words}"));
     }

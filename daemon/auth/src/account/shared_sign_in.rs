@@ -1,12 +1,13 @@
-//! One sign-in for several servers: a login without a refresh token of its own uses that of another login of the same
-//! issuer, client and account, and gets tokens with its server as their audience (RFC 8707).
+//! One sign-in for several servers: a login without its own refresh token uses the refresh token of another login with
+//! the same issuer, client and account, and gets tokens with its server as their audience (RFC 8707).
 //!
-//! An issuer may use up a refresh token before it refuses an exchange, and then end the login that it belongs to (RFC 9700,
-//! 4.14). So a server shares only if its entry says so, and only a sign-in that was granted for it; an issuer that refused
-//! once is not asked again.
+//! An issuer may use up a refresh token before it refuses an exchange, and then end the login to which it belongs (RFC
+//! 9700, 4.14). So a server shares only if its entry says so, and only a sign-in that was granted for it. An issuer
+//! that refused once is not asked again.
 //!
-//! Invariant: such a token is used only if it is a JSON web token whose audiences include its own server and not the
-//! other one, nor a third server with a login. Any other token is dropped unused: each server could use it at another.
+//! Invariant: such a token is used only if it is a JSON web token whose audiences include its own server, but neither
+//! the other server nor a third server with a login. Any other token is dropped unused, because each server could use
+//! it at another.
 
 use std::sync::Arc;
 
@@ -26,13 +27,14 @@ use super::{
     Account, LoginCredentials,
 };
 
-/// The age in seconds up to which a refused refresh token was refused for the other server that it was presented for.
+/// The age in seconds up to which a refusal of a refresh token is attributed to the other server for which it was
+/// presented.
 const NEW_SIGN_IN_SECS: u64 = 60 * 60;
 
 impl Account {
-    /// The token of a shared sign-in, for a server without a login; `None` if there is no sign-in that it may share.
-    /// Concurrent callers share one attempt. A refused one is not repeated until another login or a refresh could change
-    /// its outcome; one that failed for another reason is repeated by the next caller.
+    /// The token of a shared sign-in, for a server without a login. `None` if there is no sign-in that it may share.
+    /// Concurrent callers share one attempt. A refused attempt is not repeated until another login or a refresh could
+    /// change its outcome. An attempt that failed for another reason is repeated by the next caller.
     pub(crate) async fn shared_sign_in(self: &Arc<Self>) -> Option<Secret> {
         let lenders = self.lenders();
         let joining = {
@@ -138,7 +140,7 @@ impl Account {
         }
     }
 
-    /// The logins of other servers that this one may share.
+    /// The logins of other servers that this server may share.
     fn lenders(&self) -> Vec<LoginRecord> {
         if !self.entry_options().share {
             return Vec::new();
@@ -171,7 +173,7 @@ impl Account {
             Err(error) => {
                 let why = match &error {
                     TokenRequestError::WrongTarget(why) | TokenRequestError::Refused(why) => why,
-                    // A refresh token does not die of itself so soon.
+                    // A refresh token does not expire by itself so soon.
                     TokenRequestError::Rejected(why) if lender.age() < NEW_SIGN_IN_SECS => why,
                     _ => return Err(error),
                 };
@@ -189,7 +191,7 @@ impl Account {
         }
     }
 
-    /// Exchanges the refresh token of this login for a token of the borrower. A new refresh token is on disk before the
+    /// Exchanges this login's refresh token for a token for the borrower. A new refresh token is on disk before the
     /// token is used.
     async fn lend_token(&self, borrower: &LoginRecord) -> Result<TokenGrant, TokenRequestError> {
         let failed = |why: &str| TokenRequestError::Failed(why.into());
@@ -217,7 +219,7 @@ impl Account {
                 return Err(error);
             }
             Err(refusal) => {
-                // The issuer may have used the token up before it refused.
+                // The issuer may have used up the token before it refused.
                 self.change_login("that a refresh token was refused", |login| {
                     login.record.presented_for = Some(borrower.audience.clone());
                 })
@@ -237,7 +239,7 @@ impl Account {
         Ok(grant)
     }
 
-    /// Ends the logins that share this one: after another sign-in they belong to its user, and join it anew.
+    /// Ends the logins that share this login. After another sign-in they belong to its user, and join it again.
     pub(crate) async fn end_borrowers(&self, id: &str) -> Result<(), AuthError> {
         for record in self.store.borrowers(id) {
             if let Some(accounts) = self.accounts() {
@@ -249,7 +251,7 @@ impl Account {
     }
 }
 
-/// Whether a token is for the borrower, and of no use at the lender's server and the servers of the known logins.
+/// True if a token is for the borrower, and useless at the lender's server and the servers of the known logins.
 fn is_for_borrower(
     token: &Secret,
     borrower: &LoginRecord,

@@ -1,6 +1,6 @@
 //! Refreshes a token.
 //!
-//! Invariant: the result of a refresh replaces the login that it was made with, or is dropped.
+//! Invariant: the result of a refresh replaces the login with which it was made, or is dropped.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Account {
             if let Some(kept) = current
                 && let Err(error) = kept.await
             {
-                // The old token may be invalid: use the new one although it is not saved.
+                // The old token may be invalid: use the new token even though it is not saved.
                 warn!(%error, "failed to save a refreshed token");
             }
         }
@@ -86,8 +86,8 @@ impl Account {
     }
 
     /// The login with its present refresh token: while a refresh waits for its turn, the token may be exchanged for the
-    /// token of another server. The outcome of the refresh if the user has signed in or out meanwhile: the refresh token
-    /// of a login that was replaced may be used up, and presenting it could end the new one.
+    /// token of another server. If the user has signed in or out meanwhile, the outcome of the refresh: the refresh
+    /// token of a replaced login may be used up, and presenting it could end the new login.
     fn latest(
         &self,
         login: &Arc<LoginCredentials>,

@@ -1,7 +1,7 @@
 //! The store of named secrets: `${keyring:NAME}`.
 //!
-//! Invariant: every named secret has an entry in the file; its value is either in the keyring or in the file. Values
-//! from the keyring are cached until [`CredentialStore::ask_again`].
+//! Invariant: every named secret has an entry in the file, and its value is either in the keyring or in the file.
+//! Values from the keyring are cached until [`CredentialStore::ask_again`].
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -16,12 +16,12 @@ use crate::{
 
 use super::{CredentialBackend, CredentialStore, HashMap, MutexGuard, StoreJob};
 
-/// Why a named secret has no value.
+/// The reason a named secret has no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum SecretUnavailable {
-    /// It was never set.
+    /// The secret was never set.
     Unset,
-    /// The keyring that has it failed, or has it no more.
+    /// The keyring that has it failed, or no longer has it.
     Silent(String),
     /// The file is not used.
     Unread(String),
@@ -51,7 +51,7 @@ impl CredentialStore {
         }
     }
 
-    /// All named secrets in the file. Those in the keyring have no value.
+    /// All named secrets in the file. Secrets in the keyring have no value.
     pub(crate) fn all_named(&self) -> Vec<SecretEntry> {
         let contents = self.disk.contents.load();
         contents.secrets.clone()
@@ -72,7 +72,7 @@ impl CredentialStore {
         self.ask(|done| StoreJob::Set(name, value, done))
     }
 
-    /// Removes a secret. Resolves to whether there was one.
+    /// Removes a secret. Resolves to false if there was none.
     pub(crate) fn remove(
         &self,
         name: &str,
@@ -154,7 +154,7 @@ impl CredentialBackend {
         Ok(known)
     }
 
-    /// Whether the value of a secret is in the keyring.
+    /// True if the value of a secret is in the keyring.
     fn holds(&self, name: &str) -> bool {
         let contents = self.contents.load();
         let mut all = contents.secrets.iter();
