@@ -1,8 +1,8 @@
-//! How a client starts this process, and what it leaves behind: the client's session, its terminal, and both files that
-//! it has inherited as standard input and output.
+//! How this process detaches from the client that starts it: from the client's session and terminal, and from both
+//! files that it has inherited as standard input and output.
 //!
-//! Invariant: after [`take_files`] the returned files are the only handles to the lock and to the channel, whose end
-//! the client waits for.
+//! Invariant: after [`take_files`] the returned files are the only handles to the lock and to the channel. The client
+//! waits for the channel's end.
 
 #[cfg(unix)]
 mod unix;

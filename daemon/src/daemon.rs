@@ -1,7 +1,7 @@
 //! The state of one daemon, shared by all connections.
 //!
-//! Invariant: every field is either immutable or synchronizes itself, and no two locks are held at once. The one lock
-//! that spans an await is that of `loading`, so that two loads never overlap.
+//! Invariant: every field is either immutable or synchronizes itself, and no two locks are held at once. The only lock
+//! that spans an await is `loading`, because two loads must never overlap.
 
 mod config_files;
 mod config_inspection;
@@ -91,14 +91,14 @@ pub struct Daemon {
     pub environment: watch::Receiver<Option<Environment>>,
     /// Exhausted resources of the host.
     pub host_conditions: HostConditions,
-    /// Servers that are observed, by what ends that before its time.
+    /// Servers that are observed, each with the token that ends its observation early.
     pub(crate) observations: Mutex<HashMap<String, CancellationToken>>,
     launcher: ProcessLauncher,
     loading: sync::Mutex<LoadState>,
     projects: Mutex<Projects>,
-    /// Which project a directory belongs to.
+    /// Scans for the project of a directory.
     project_scans: SharedReads<WorkspaceScan>,
-    /// The files of a project.
+    /// Reads of a project's files.
     project_reads: SharedReads<Option<ProjectFiles>>,
     config_status: Mutex<ConfigStatus>,
     configured: watch::Sender<bool>,
@@ -106,17 +106,17 @@ pub struct Daemon {
     moved: Notify,
 }
 
-/// The state of the configuration in force.
+/// The state of the active configuration.
 #[derive(Debug, Default)]
 struct ConfigStatus {
-    /// What is wrong with it, or with the one that was refused.
+    /// Its problems, or those of the refused configuration.
     problems: Vec<DaemonProblem>,
-    /// The files could not be read.
+    /// Set if the files could not be read.
     unread: bool,
-    /// Why directories cannot be watched.
+    /// The reasons directories cannot be watched.
     unwatched: Vec<String>,
     in_force: Option<Arc<Settings>>,
-    /// Named secrets, each with the entries that name it.
+    /// Secret names, each with the entries that use it.
     secrets: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -164,7 +164,7 @@ impl Daemon {
         })
     }
 
-    /// What is wrong and concerns everybody.
+    /// The problems that concern every client.
     pub fn problems(&self) -> Vec<DaemonProblem> {
         let mut problems = self.config_status().problems.clone();
         let mut add = |code: ProblemCode, message| problems.push(code.with(message));
@@ -180,7 +180,7 @@ impl Daemon {
         problems
     }
 
-    /// The condition that some files are polled, because the system cannot watch them.
+    /// The host condition for files that are polled because the system cannot watch them.
     pub fn unwatched(&self) -> Option<HostCondition> {
         let why = self.config_status().unwatched.join("; ");
         let message = format!(
@@ -198,12 +198,12 @@ impl Daemon {
             .unwrap_or_default()
     }
 
-    /// The secrets that the configuration names, each with the entries that do.
+    /// The secrets that the configuration names, each with the entries that use it.
     pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
         self.config_status().secrets.clone()
     }
 
-    /// Whether `name` is that of a configured source, and of no server.
+    /// True if `name` names a configured source and no server.
     pub fn is_source(&self, name: &str) -> bool {
         let in_force = self.config_status().in_force.clone();
         in_force.is_some_and(|settings| settings.sources.contains(name))
@@ -227,7 +227,7 @@ impl Daemon {
         );
     }
 
-    /// Starts servers in the background that were called lately.
+    /// Starts recently called servers in the background.
     pub fn prestart_servers(&self) {
         let in_force = self.config_status().in_force.clone();
         if let Some(within) = in_force.and_then(|settings| settings.prestart) {
@@ -256,7 +256,7 @@ impl Daemon {
         }
     }
 
-    /// Whether files cannot be read or watched, so that no event tells when they can.
+    /// True if files cannot be read or watched. No event tells when they can be again.
     fn sees_badly(&self) -> bool {
         let status = self.config_status();
         status.unread || !status.unwatched.is_empty()

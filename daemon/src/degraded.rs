@@ -1,6 +1,6 @@
 //! Host resources that are exhausted or unusual, with a remedy for each.
 //!
-//! Invariant: conditions are re-evaluated, not stored. A condition is reported while it lasts, and no longer.
+//! Invariant: conditions are re-evaluated, not stored. A condition is reported only while it lasts.
 
 mod clock_jump;
 mod disk_space;
@@ -22,7 +22,7 @@ const MIN_SPARE_DESCRIPTORS: u64 = 12;
 /// A condition of the host that restricts the daemon.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostCondition {
-    /// The stable name of the condition, as `mux_proto` lists them.
+    /// The condition's stable name, from the list in `mux_proto`.
     pub mode: &'static str,
     pub message: String,
     pub fix: String,
@@ -64,7 +64,7 @@ impl HostConditions {
         self.pauses.follow().await
     }
 
-    /// All conditions at this moment. `environment` is that of servers, once it is known.
+    /// All conditions at this moment. `environment` is the servers' environment, once it is known.
     pub fn look(&self, environment: Option<&Environment>) -> Vec<HostCondition> {
         let mut found = Vec::new();
         found.extend(descriptors());

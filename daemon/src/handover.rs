@@ -1,13 +1,13 @@
 //! Handover from one daemon to the next without a gap: the listening socket, the instance lock, the keeper, and the
-//! pipes of sessions are sent over a socket between the two. Runs stay where they are.
+//! pipes of sessions are sent over a socket between the two daemons. Runs stay where they are.
 //!
 //! The predecessor (`start_successor`) starts the new program as `muxd successor` and talks to it in `frames` over a
 //! `channel`. The successor (`take_over`) reads its configuration, starts its workers and opens the cache while the
-//! predecessor still serves. Both accept for a moment; then the predecessor stops accepting, hands over each session
-//! once it is idle (`session_transfer`), and exits with its last run. `error` has the reasons for a failure, and
+//! predecessor still serves. Both accept for a moment. Then the predecessor stops accepting, hands over each session
+//! once it is idle (`session_transfer`), and exits with its last run. `error` has the reasons for a failure.
 //! `elsewhere` replaces all of this on systems without a keeper.
 //!
-//! Invariant: until the successor has sent `Serving`, the predecessor gives nothing up that it could not take back, and
+//! Invariant: until the successor has sent `Serving`, the predecessor gives up nothing that it could not take back, and
 //! after any failure it continues as if nothing had happened.
 
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The `muxd` program: what must happen before the first thread starts, and then [`mux_daemon::serve`].
+//! The `muxd` program: everything that must happen before the first thread starts, and then [`mux_daemon::serve`].
 
 mod client_start;
 #[cfg(feature = "otel")]
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         // Started by the keeper, to become a server in a sandbox.
         #[cfg(target_os = "linux")]
         Some("confine") => mux_confine::run_confined(args),
-        // Started by the keeper, as the parent of a server that is observed.
+        // Started by the keeper, as the parent of an observed server.
         #[cfg(target_os = "linux")]
         Some("observe") => mux_confine::run_observed(args),
         // Started by `mux doctor`.
@@ -163,7 +163,7 @@ fn start_for_client() -> ExitCode {
     }
 }
 
-/// How a daemon's life ended.
+/// The outcome of a daemon's life.
 enum DaemonOutcome {
     Served,
     /// Another daemon serves already.
@@ -183,7 +183,7 @@ fn start_daemon(
         Some(lock) => lock,
         None => StartupLock::take(&dirs.startup_lock())?,
     };
-    // No other process is starting a daemon now: a held lock belongs to a daemon that serves or ends.
+    // No other process is starting a daemon now: a held lock belongs to a daemon that is serving or ending.
     let passed = service.passed();
     let lock = InstanceLock::try_take(&dirs.instance_lock())?;
     let elsewhere = match &lock {
@@ -236,7 +236,7 @@ fn start_daemon(
         let shutdown = Shutdown::default();
         shutdown.listen_for_signals();
         let ready = move || {
-            // Report before the lock is released: a client that gets the lock may connect at once.
+            // Report before the lock is released: a client that gets the lock may connect immediately.
             drop(reporter.report(&Report::Ready {
                 pid: std::process::id(),
             }));
@@ -250,8 +250,8 @@ fn start_daemon(
     served
 }
 
-/// Asks a daemon that serves at another socket to drain, in favor of the one that the service manager starts. A daemon
-/// that served at this daemon's own path has lost its socket, and shuts down by itself.
+/// Asks a daemon that serves at another socket to drain, in favor of the daemon that the service manager starts. A
+/// daemon that served at this daemon's own path has lost its socket, and shuts down by itself.
 fn retire_other_daemon(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
     let mut sockets = dirs.sockets();
     sockets.retain(|socket| socket != ours);

@@ -1,10 +1,10 @@
 //! Exports spans to a collector: OTLP over HTTP, as protobuf. Built with the feature `otel` only.
 //!
-//! OpenTelemetry's own SDK is not used: it assigns ids itself, while muxd's are sent to servers long before the export;
-//! it has a thread of its own; and it reads the environment of this process, which is that of the client that started
+//! OpenTelemetry's own SDK is not used: it assigns ids itself, while muxd's are sent to servers long before the export.
+//! The SDK also has its own thread, and reads the environment of this process, which comes from the client that started
 //! it.
 //!
-//! Invariant: nothing waits for a collector. Spans that it does not take in time are dropped, and counted.
+//! Invariant: nothing waits for a collector. Spans that the collector does not take in time are dropped and counted.
 
 mod batch_sender;
 mod otlp_message;
@@ -37,7 +37,7 @@ struct OtlpCollector {
     queue: mpsc::Sender<EndedSpan>,
     counts: Arc<Mutex<SpanCounts>>,
     closing: CancellationToken,
-    /// The sender's task; taken by the first `close`.
+    /// The sender's task. The first `close` takes it.
     sending: Mutex<Option<JoinHandle<()>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with this daemon and goes on being wrong, as `mux status` and `mux doctor` show it.
+//! Persistent problems of this daemon, as `mux status` and `mux doctor` show them.
 
 /// One problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -9,7 +9,7 @@ pub struct DaemonProblem {
     pub message: String,
 }
 
-/// What it is about. Clients decide by this and never by the message.
+/// The subject of a problem. Clients decide by the subject, never by the message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ProblemCode {
@@ -17,7 +17,7 @@ pub enum ProblemCode {
     Config,
     /// A server or source whose entry cannot be used.
     Server,
-    /// The file of approved projects, or that of approvals.
+    /// The file of approved projects, or the file of approvals.
     Approvals,
     Metrics,
     Client,
@@ -30,7 +30,7 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
-    /// As it is named in JSON.
+    /// The subject's name in JSON.
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -1,4 +1,4 @@
-//! Serves connections on the local socket, each with a `hello` first and limits of its own.
+//! Serves connections on the local socket, each with a `hello` first and its own limits.
 //!
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
@@ -76,7 +76,7 @@ use mux_process::{descriptor_limits::are_used_up, malloc_trim};
 
 /// How long a client may take to send `hello` after it has connected.
 const CLIENT_HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a second accept may take, once a descriptor was lent: a waiting client is accepted at once.
+/// How long a second accept may take, once a descriptor was lent: a waiting client is accepted immediately.
 const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
 /// The longest time that a long poll waits.
 const MAX_LONG_POLL: Duration = Duration::from_secs(30);
@@ -92,9 +92,9 @@ const MEMORY_TRIM_CONNECTIONS: usize = 64;
 pub(crate) struct ClientConnections {
     tasks: TaskTracker,
     closing: CancellationToken,
-    /// How often no client could be accepted.
+    /// How often accepting a client failed.
     failures: Arc<watch::Sender<u64>>,
-    /// The most connections that were open at once since memory was last returned.
+    /// The maximum number of connections open at the same time since memory was last returned.
     most: Arc<AtomicUsize>,
 }
 
@@ -244,7 +244,7 @@ async fn accept_next(
     }
 }
 
-/// Whether no connection can be accepted; logged once, not at each attempt.
+/// Whether no connection can be accepted, which is logged once, not at each attempt.
 #[derive(Default)]
 struct DescriptorShortage(bool);
 
@@ -278,8 +278,8 @@ async fn serve_connection<S>(
         let connection = Arc::clone(&connection);
         async move {
             closing.cancelled().await;
-            // A client that has just said hello is about to send a request: an error tells it more than a closed
-            // connection.
+            // A client that has just said hello is about to send a request: an error tells the client more than a
+            // closed connection.
             if connection.is_greeted() {
                 connection.wait_for_request().await;
             }
@@ -291,7 +291,7 @@ async fn serve_connection<S>(
     let handler = RequestHandler::new(Arc::clone(&connection));
     let requests = channel
         .execute(CatchPanics(handler.serve()))
-        // Boxed: the set of futures keeps space for one more than it has, and the largest takes 15 KiB.
+        // Boxed: the set of futures keeps space for one more future than it has, and the largest takes 15 KiB.
         .for_each_concurrent(None, Box::pin);
     let greeted = connection.wait_for_hello();
     tokio::pin!(requests, greeted);
@@ -320,7 +320,7 @@ async fn serve_connection<S>(
     debug!("client disconnected");
 }
 
-/// The pid and uid of a peer that runs as this user. The socket's mode keeps other users out; this check holds even if
+/// The pid and uid of a peer that runs as this user. The socket's mode keeps other users out; this check works even if
 /// the mode was loosened.
 #[cfg(unix)]
 fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {

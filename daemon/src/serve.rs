@@ -41,7 +41,7 @@ use mux_upstream::{IncomingSessions, ProcessLauncher};
 const CLIENT_LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a daemon that takes over waits for its workers, and for the login shell, before it continues without them.
 const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum size of the environment of the user's shell, with all that its startup files print.
+/// The maximum size of the environment of the user's shell, including all output of its startup files.
 const MAX_SHELL_OUTPUT_BYTES: usize = 16 << 20;
 /// How long the last answers, files and spans may take to be written at the end.
 const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ const LAST_TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which the daemon checks that its socket file is still its own.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why a daemon could not serve.
+/// The reason a daemon could not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("cannot start the pool of workers: {0}")]
@@ -62,7 +62,7 @@ pub enum ServeError {
 }
 
 /// Serves until shutdown is requested, the idle timeout is reached, or another daemon has taken over. `ready` is called
-/// when clients are being served. With a `predecessor`, it takes over from that one.
+/// when clients are being served. If there is a `predecessor`, takes over from it.
 pub async fn serve(
     lock: InstanceLock,
     listener: Listener,
@@ -141,7 +141,7 @@ pub async fn serve(
         drop(timeout(WARMUP_TIMEOUT, pool.wait_until_ready()).await);
         predecessor.warm().await?;
     }
-    // The sessions of a predecessor are handed over.
+    // A predecessor hands over its sessions.
     let prestarts = predecessor.is_none();
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
@@ -149,7 +149,7 @@ pub async fn serve(
         async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
-                // A daemon also starts with a configuration that cannot be read, and reports the problem.
+                // A daemon starts even if the configuration cannot be read, and reports the problem.
                 daemon.configured().await;
                 launcher.warm_up().await;
                 if prestarts {
@@ -162,7 +162,7 @@ pub async fn serve(
             let tended = Arc::clone(daemon.gateway.approvals()).expire_periodically();
             let served = rpc::serve_metrics(&daemon);
             let followed = daemon.follow_files(FileWatcher::start());
-            // After a handover the successor does this: both would write the same files.
+            // After a handover the successor does this: both daemons would write the same files.
             let until_we_leave = async {
                 tokio::select! {
                     () = daemon.leaving.cancelled() => {}
@@ -176,7 +176,7 @@ pub async fn serve(
     if let Some(predecessor) = &mut predecessor {
         daemon.configured().await;
         if let Err(error) = predecessor.ready(&awaited).await {
-            // Nothing of the predecessor's was transferred yet.
+            // The predecessor has not handed over anything yet.
             launcher.close().await;
             pool.close();
             return Err(error.into());
@@ -245,7 +245,7 @@ pub async fn serve(
         exit_sequence::open(&successor, &daemon, &connections).await;
         service.succeeded_by(successor.pid).await;
         drop(listener);
-        // The successor holds the lock through a descriptor of its own.
+        // The successor holds the lock through its own descriptor.
         drop(lock);
         upstreams.disable_eager_start();
         daemon.leaving.cancel();
@@ -282,8 +282,8 @@ pub async fn serve(
     launcher.close().await;
     pool.close();
     let lock = held.map(|(lock, turning_away)| {
-        // A client that connects from now on finds no socket, or one at which the next daemon is started, and then a
-        // free lock.
+        // A client that connects from now on finds no socket, or a socket at which the next daemon is started, which
+        // then finds a free lock.
         drop(turning_away);
         lock
     });
@@ -315,7 +315,7 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
     }
 }
 
-/// The status text for the service manager: how many clients and runs there are.
+/// The status text for the service manager: the numbers of clients and runs.
 fn status_text(daemon: &Daemon) -> String {
     let number = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
@@ -326,7 +326,7 @@ fn status_text(daemon: &Daemon) -> String {
     format!("{clients}, {runs}")
 }
 
-/// Resolves when the path is no longer the socket that was bound: clients could not connect any more.
+/// Resolves when the path is no longer the socket that was bound: clients could no longer connect.
 async fn socket_lost(socket: &Path, ours: Option<(u64, u64)>) {
     let mut ticks = tokio::time::interval(SOCKET_CHECK_INTERVAL);
     loop {

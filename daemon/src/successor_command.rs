@@ -28,7 +28,7 @@ use super::{
 pub(super) fn run() -> ExitCode {
     let inherit = || -> io::Result<_> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        // Standard input is no socket if a user has typed this command.
+        // If a user has typed this command, standard input is not a socket.
         stream.peer_addr()?;
         detach()?;
         Ok(stream)

@@ -1,4 +1,4 @@
-//! A session of its own, and `/dev/null` in place of the standard streams.
+//! A separate session, and `/dev/null` in place of the standard streams.
 
 use std::{fs::File, io, os::fd::AsFd as _, os::unix::net::UnixStream, path::Path};
 
@@ -12,7 +12,7 @@ pub(crate) fn take_files() -> io::Result<(File, File)> {
 
 /// Detaches from the client's session and terminal, and from its standard streams.
 pub(crate) fn detach() -> io::Result<()> {
-    // It fails for the leader of a process group, which a child of `mux` or `muxd` never is.
+    // `setsid` fails for the leader of a process group, which a child of `mux` or `muxd` never is.
     _ = nix::unistd::setsid();
     let null = File::options().read(true).write(true).open("/dev/null")?;
     nix::unistd::dup2_stdin(&null)?;
@@ -20,7 +20,7 @@ pub(crate) fn detach() -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
-/// Whether a daemon accepts connections at `socket`.
+/// True if a daemon accepts connections at `socket`.
 pub(crate) fn is_accepting(socket: &Path) -> bool {
     UnixStream::connect(socket).is_ok()
 }

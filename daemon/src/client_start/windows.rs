@@ -1,8 +1,8 @@
 //! The client has started this process without a console. Its standard handles become files, and the streams are empty
 //! from then on.
 //!
-//! Invariant: no process that this one starts inherits the files. A handle that was inherited is inheritable itself, and
-//! a worker that has one keeps the startup lock until it ends, however early the daemon closes its own.
+//! Invariant: no process that this process starts inherits the files. An inherited handle is itself inheritable, and a
+//! worker with such a handle keeps the startup lock until it ends, however early the daemon closes its own.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ pub(crate) fn take_files() -> io::Result<(File, File)> {
     Ok((lock, channel))
 }
 
-/// Makes a standard handle a file. The stream has no handle after that, which std takes for an empty stream.
+/// Makes a standard handle a file. The stream then has no handle, which std treats as an empty stream.
 #[expect(
     unsafe_code,
     reason = "the standard library lends its standard handles only"
@@ -36,7 +36,7 @@ fn take_handle(handle: RawHandle, which: STD_HANDLE) -> io::Result<File> {
         return Err(io::Error::other("a standard handle is missing"));
     }
     // SAFETY: this is the first code of the process to use its standard handles, and after the call no one else has
-    // this one, so that the file is its owner.
+    // this handle, so the file is its owner.
     unsafe {
         if SetStdHandle(which, ptr::null_mut()) == 0
             || SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) == 0
@@ -53,7 +53,7 @@ fn root_of_drive() -> io::Result<PathBuf> {
     root.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Whether a daemon accepts connections at `socket`.
+/// True if a daemon accepts connections at `socket`.
 pub(crate) fn is_accepting(socket: &Path) -> bool {
     match File::options().read(true).write(true).open(socket) {
         Ok(_) => true,

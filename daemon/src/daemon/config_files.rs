@@ -1,6 +1,6 @@
-//! The configuration files as they are on the disk, and the last good content of each.
+//! The configuration files on the disk, and the last good content of each.
 //!
-//! Invariant: a file that cannot be read or parsed replaces nothing.
+//! Invariant: an unreadable or invalid file replaces nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use tracing::warn;
 use super::DaemonPaths;
 use mux_config::{Config, ConfigError};
 
-/// The last good content of the configuration files, and what is wrong with them now.
+/// The last good content of the configuration files, and their present problems.
 #[derive(Debug, Default)]
 pub(super) struct LastGoodConfig {
     /// The last configuration that could be parsed.
     pub(super) good: Option<GoodConfig>,
-    /// Why the file's present text is not the good one.
+    /// Why the file's present text was not accepted.
     pub(super) trouble: Option<String>,
     pub(super) env: String,
     pub(super) env_trouble: Option<String>,
-    /// Whether the files could not be read at all, which may be temporary.
+    /// Set if the files could not be read at all, which may be temporary.
     pub(super) unread: bool,
     /// The fingerprint of the files when they were read last.
     pub(super) fingerprint: Option<blake3::Hash>,
@@ -29,11 +29,11 @@ pub(super) struct LastGoodConfig {
 pub(super) struct GoodConfig {
     pub(super) config: Config,
     pub(super) is_blank: bool,
-    /// It stood in a file, whose absence is then no empty one.
+    /// The config came from a file. If the file disappears later, that is an error, not an empty config.
     written: bool,
 }
 
-/// The configuration files as they are on the disk now.
+/// The present content of the configuration files.
 pub(super) struct ConfigFiles {
     config: Result<Option<String>, ConfigError>,
     env: Result<String, String>,

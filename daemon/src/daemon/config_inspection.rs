@@ -1,4 +1,4 @@
-//! Reports the configuration in force, and checks a configuration without applying it.
+//! Reports the active configuration, and checks a configuration without applying it.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -10,16 +10,16 @@ use mux_config::{Config, ConfigProblem};
 use mux_policy::PolicySet;
 use mux_settings::{HostDefaults, SettingRow, Settings};
 
-/// Something that is wrong, and where.
+/// A problem, and where it is.
 #[derive(Debug)]
 pub struct ConfigMistake {
     pub line: Option<usize>,
     pub message: String,
-    /// The text may be right, but something that it names does not exist now.
+    /// The text may be right, but names something that does not exist now.
     pub advisory: bool,
 }
 
-/// The settings in force for an agent.
+/// An agent's active settings.
 #[derive(Debug, Default)]
 pub struct ConfigView {
     pub rows: Vec<SettingRow>,
@@ -55,12 +55,12 @@ impl Daemon {
         }
     }
 
-    /// The rules of a configuration that is not in force.
+    /// The rules of a configuration that has not been applied.
     pub async fn policies_of(&self, text: String) -> Result<PolicySet, String> {
         let home = self.paths.home.clone();
         let compile = spawn_blocking(move || {
             let config = Config::parse(&text, "the file").map_err(|error| error.to_string())?;
-            // A rule with a mistake keeps it.
+            // An invalid rule keeps its error.
             let (policy, agents) = (&config.policy, &config.agents);
             Ok(PolicySet::resolve(policy, agents, &home, &mut Vec::new()))
         });
@@ -142,7 +142,7 @@ impl Daemon {
         })
     }
 
-    /// The overrides that do not fit the tools which their server listed when it was last connected.
+    /// The overrides that do not match the tools that their server last listed.
     async fn override_problems(&self, settings: &Settings) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         for server in settings.servers.values() {
@@ -162,7 +162,7 @@ impl Daemon {
             });
             let mistakes = found.await.ok().flatten().into_iter().flatten();
             let (section, name) = (settings.section_of(&server.name), &server.name);
-            // What is wrong with an entry alone is known already.
+            // The errors of an entry itself are already known.
             let new = mistakes.filter(|mistake| !mistake.is_of_entry);
             problems.extend(new.map(|mistake| {
                 let tool = &mistake.written;

@@ -1,8 +1,8 @@
-//! Loads the configuration files and puts them in force.
+//! Loads the configuration files and applies them.
 //!
-//! Invariant: a file that cannot be read or parsed changes nothing but what `status` reports, until it is good again. A
-//! missing file counts as one that cannot be read; an empty file means that there are no servers. After a handover the
-//! predecessor applies policies, scopes and servers only, and nothing that the successor does in its place.
+//! Invariant: an unreadable or invalid file changes nothing but the report of `status`, until the file is valid again.
+//! A missing file counts as unreadable. An empty file means that there are no servers. After a handover the predecessor
+//! applies only policies, scopes and servers. The successor does the rest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,25 +37,25 @@ const EMPTY_FILE_DELAY: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadTrigger {
     Start,
-    /// A client asked for it: commands in the configuration are run again, too.
+    /// A client requested it: commands in the configuration are run again, too.
     Asked,
     /// The configuration files may have changed.
     Watched,
-    /// The files of a project or an approval changed; the configuration files are not read.
+    /// The files of a project or an approval changed. The configuration files are not read.
     Projects,
 }
 
 /// The result of a load, as `mux reload` reports it.
 #[derive(Debug)]
 pub struct LoadReport {
-    /// What this load has changed.
+    /// The changes of this load.
     pub differences: ConfigChanges,
-    /// What the last load that was not a `reload` had changed, unless it was reported before.
+    /// The changes of the last load that was not a `reload`, unless they were reported before.
     pub earlier: Option<EarlierLoad>,
     pub problems: Vec<String>,
 }
 
-/// The changes of a load, such as that of a file that was saved.
+/// The changes of a load, such as after a file was saved.
 #[derive(Debug)]
 pub struct EarlierLoad {
     pub at: Instant,
@@ -74,14 +74,14 @@ pub(super) struct LoadState {
     earlier: Option<EarlierLoad>,
 }
 
-/// The inputs from which scopes are computed: what each agent sees in each project.
+/// The inputs from which scopes are computed: each agent's view of each project.
 type ScopeInputs = (
     AgentViews,
     BTreeMap<Arc<Path>, Arc<ProjectView>>,
     ProjectDenials,
 );
 
-/// What is wrong with the files, with values of the configuration, and with entries of servers.
+/// The problems of the files, of values in the configuration, and of server entries.
 fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<DaemonProblem> {
     let of_files = of_files.into_iter();
     let of_files = of_files.map(|message| ProblemCode::Config.with(message));
@@ -97,8 +97,8 @@ fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<DaemonProblem>
 }
 
 impl Daemon {
-    /// Puts the present configuration in force. Fails if a file is refused as a whole; its last good text stays in
-    /// force then.
+    /// Applies the present configuration. Fails if a file is refused as a whole, and then its last good text stays
+    /// active.
     pub async fn load(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
         self.load_files(trigger, None).await
     }
@@ -110,7 +110,7 @@ impl Daemon {
         files: Option<ConfigFiles>,
     ) -> Result<LoadReport, String> {
         let daemon = Arc::clone(self);
-        // A spawned task, so that a client that disconnects does not leave it half done.
+        // A spawned task, because a client that disconnects must not leave the load half done.
         let load = tokio::spawn(async move {
             let outcome = daemon.load_in_turn(trigger, files).await;
             daemon.configured.send_replace(true);
@@ -154,7 +154,7 @@ impl Daemon {
     ) -> Result<LoadReport, String> {
         let good = loading.files.good.as_ref();
         let config = good.map(|good| good.config.clone());
-        // Without the user's own rules, nothing of a project is in force either.
+        // Without the user's own rules, nothing of a project applies either.
         let (mut projects, number) = self.projects().snapshot();
         if config.is_none() {
             projects.clear();
@@ -298,8 +298,7 @@ impl Daemon {
         }
     }
 
-    /// Applies the settings that concern no single server. `is_said` is false before a configuration could be read for
-    /// the first time.
+    /// Applies the settings that concern no single server. `is_said` is false until a configuration has been read.
     fn apply(&self, settings: &Settings, is_said: bool) {
         let allowed = &settings.limits;
         self.gateway
@@ -311,7 +310,7 @@ impl Daemon {
         let upstreams = self.gateway.upstreams();
         upstreams.metrics().port.listen(settings.metrics);
         upstreams.set_start_limit(allowed.starts);
-        // Pending approvals are not dropped because of a default.
+        // Pending approvals must not be dropped because of a default.
         let approvals = is_said.then(|| self.gateway.approvals());
         approvals.inspect(|of| of.set_terms(settings.approvals.clone()));
         self.runs.set_limits(settings.runs.clone());
@@ -349,7 +348,7 @@ impl Daemon {
         } else {
             return;
         };
-        // Whatever is wrong stands in `status`.
+        // `status` reports all problems.
         drop(self.load_files(trigger, Some(written)).await);
     }
 }

@@ -46,7 +46,7 @@ impl Daemon {
         self.moved.notify_one();
     }
 
-    /// Resolves when the projects as last read are in force.
+    /// Resolves when the projects, as last read, are applied.
     pub async fn projects_in_force(self: &Arc<Self>) {
         if self.projects().is_stale() {
             // Problems are reported by `status`.
@@ -79,7 +79,7 @@ impl Daemon {
         self.projects().workplace_at(dir, &place)
     }
 
-    /// Reads the project to which a directory belongs. If its files are gone, an approved project above it.
+    /// Reads the project to which a directory belongs. If its files are gone, returns an approved project above it.
     pub async fn project(self: &Arc<Self>, dir: &Path) -> Option<Project> {
         let place = self.found(dir).await;
         let root = {
@@ -134,13 +134,13 @@ impl Daemon {
         let files = files.ok_or("the disk on which it lies does not answer")?;
         self.read_again(root, files).await;
         let (daemon, place) = (Arc::clone(self), root.to_owned());
-        // It writes to the disk.
+        // Approving writes to the disk.
         let approved = spawn_blocking(move || daemon.projects().approve(&place, &seen));
         approved.await.map_err(|error| error.to_string())??;
         self.load(LoadTrigger::Projects).await.map(drop)
     }
 
-    /// Revokes an approval. Returns whether there was one.
+    /// Revokes an approval. Returns false if there was none.
     pub async fn revoke(self: &Arc<Self>, root: &Path) -> Result<bool, String> {
         let (daemon, place) = (Arc::clone(self), root.to_owned());
         let revoked = spawn_blocking(move || daemon.projects().revoke(&place));
@@ -148,7 +148,7 @@ impl Daemon {
         self.load(LoadTrigger::Projects).await.map(|_| revoked)
     }
 
-    /// Reads every known project and every client's directory again. Returns whether any changed.
+    /// Reads every known project and every client's directory again. Returns true if any changed.
     pub(super) async fn look_at_projects(self: &Arc<Self>) -> bool {
         self.look_at_approvals().await;
         let (workspaces, roots) = {
@@ -168,7 +168,7 @@ impl Daemon {
         self.projects().is_stale()
     }
 
-    /// Resolves when the set of watched directories is to change, after a short delay for clients that come and go.
+    /// Resolves when the set of watched directories has to change, after a short delay for clients that come and go.
     pub(super) async fn settled(&self) {
         self.moved.notified().await;
         tokio::time::sleep(CLIENT_SETTLE_DELAY).await;
@@ -189,7 +189,7 @@ impl Daemon {
         self.project_scans.read(workspace, scan).await
     }
 
-    /// The project's files now; `None` if the disk does not respond, and what is known stays as it is.
+    /// The project's files now; `None` if the disk does not respond, and then the known files stay.
     async fn files(&self, root: PathBuf) -> Option<Option<ProjectFiles>> {
         let dir = root.clone();
         let read = move || ProjectFiles::read(&dir);

@@ -1,4 +1,4 @@
-//! Checks that the paths which sandboxes grant exist, and that no server may lead them elsewhere.
+//! Checks that the paths granted by sandboxes exist, and that no server can redirect them.
 //!
 //! Invariant: a file system that does not answer, such as a network mount, delays a load for [`GRANT_CHECK_TIMEOUT`] and
 //! blocks no thread of the runtime.
@@ -25,9 +25,9 @@ const GRANT_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(super) struct CheckedGrants {
-    /// Granted paths that do not exist, whose file system does not answer, or that a server may lead elsewhere.
+    /// Granted paths that do not exist, whose file system does not answer, or that a server can redirect.
     pub(super) problems: Vec<ConfigProblem>,
-    /// What the servers of the configuration may change.
+    /// The write access of the configured servers.
     pub(super) write: Vec<WriteGrant>,
 }
 

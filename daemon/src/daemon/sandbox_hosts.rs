@@ -1,6 +1,7 @@
-//! Checks that the hosts which sandboxes list exist.
+//! Checks that the hosts listed by sandboxes exist.
 //!
-//! Invariant: a name is reported only if the resolver says that it does not exist. Without a network no name is.
+//! Invariant: a name is reported only if the resolver says that it does not exist. Without a network no name is
+//! reported.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::{
 use mux_config::ConfigProblem;
 use mux_settings::Settings;
 
-/// How long the resolver may take; what it does not answer until then is not reported.
+/// How long the resolver may take. Names without an answer by then are not reported.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 /// Further hosts are not looked up.
 const MAX_LOOKED_UP_HOSTS: usize = 64;
@@ -23,7 +24,7 @@ pub(super) async fn host_problems(settings: &Settings) -> Vec<ConfigProblem> {
     check_hosts(settings.sandbox_hosts(), is_unknown_host, LOOKUP_TIMEOUT).await
 }
 
-/// Whether the resolver says that no such name exists. Blocks while it does not answer.
+/// Returns true if the resolver says that no such name exists. Blocks until it answers.
 fn is_unknown_host(host: &str) -> bool {
     let found = dns_lookup::getaddrinfo(Some(host), None, None);
     found.is_err_and(|error| matches!(error.kind(), LookupErrorKind::NoName))

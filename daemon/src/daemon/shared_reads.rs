@@ -1,6 +1,6 @@
 //! Reads of directories that may never return, such as those of a network file system that does not respond.
 //!
-//! Invariant: a read that does not return holds one thread, however often its directory is asked for, and at most
+//! Invariant: a read that does not return holds one thread, however often its directory is requested, and at most
 //! [`MAX_STUCK_READS`] threads are held.
 
 use std::{
@@ -22,7 +22,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum number of directories that are read at the same time. Further reads wait for one of them.
 const MAX_STUCK_READS: usize = 32;
 
-/// What is being read of directories. Callers that ask for the same directory share one read.
+/// The pending directory reads. Callers that ask for the same directory share one read.
 #[derive(Debug)]
 pub(super) struct SharedReads<T> {
     running: Arc<Mutex<HashMap<PathBuf, watch::Receiver<Option<T>>>>>,

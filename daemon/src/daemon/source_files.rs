@@ -4,8 +4,8 @@ use super::Daemon;
 use mux_upstream::{CallerIdentity, UpstreamState};
 
 impl Daemon {
-    /// Called after any watched file has changed. An open source reads its description again; one that could not be
-    /// opened is tried again, since the description may have been the reason.
+    /// Called after any watched file has changed. An open source reads its description again. A source that could not
+    /// be opened is tried again, because the description may have been the reason.
     pub(super) async fn look_at_descriptions(&self) {
         let upstreams = self.gateway.upstreams();
         for (_, server) in upstreams.description_files() {

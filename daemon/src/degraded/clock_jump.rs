@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use super::HostCondition;
 
-/// A smaller difference is an ordinary correction, and not reported.
+/// Smaller differences are ordinary corrections and are not reported.
 const MIN_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
 /// How long a jump is reported before the new time is accepted.
 const JUMP_REPORT_DURATION: Duration = Duration::from_secs(60 * 60);

@@ -1,4 +1,4 @@
-//! Whether the daemon's directories exist, are writable and have free space.
+//! Checks that the daemon's directories exist, are writable and have free space.
 
 #[cfg(unix)]
 mod unix;
@@ -18,18 +18,18 @@ use std::{
 
 use super::HostCondition;
 
-/// With less free space, a file may be written in part only.
+/// With less free space, a file may be written only in part.
 const MIN_FREE_BYTES: u64 = 1 << 20;
 
 /// The disk of a file or directory.
 struct DiskState {
     /// Free bytes; `None` for a file system that does not count its blocks.
     free: Option<u64>,
-    /// The file system takes no more files, however short they are.
+    /// The file system accepts no more files, however short they are.
     is_out_of_files: bool,
     /// The file or directory cannot be written.
     is_protected: bool,
-    /// Tells disks apart.
+    /// Distinguishes disks.
     device: u64,
 }
 
@@ -39,7 +39,7 @@ impl DiskState {
     }
 }
 
-/// The directories that the daemon writes to.
+/// The directories to which the daemon writes.
 #[derive(Clone, Debug)]
 pub struct DaemonDirs {
     pub state: PathBuf,
@@ -101,7 +101,7 @@ impl DaemonDirs {
     }
 }
 
-/// Whether a file could probably be written again, without writing to it.
+/// Returns true if a file could probably be written again. Does not write to it.
 pub(super) fn takes(file: &Path) -> bool {
     let opens = OpenOptions::new()
         .append(true)

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::HostCondition;
 
-/// The interval at which the process checks that it runs.
+/// The interval at which the process checks that it is running.
 const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// A shorter pause is attributed to load.
 const MIN_PAUSE: Duration = Duration::from_secs(8);

@@ -89,7 +89,7 @@ pub(crate) struct HandoverSource<'a> {
 impl HandoverSource<'_> {
     pub(crate) async fn fulfil(&self, wishes: &mut mpsc::Receiver<PendingUpgrade>) -> Successor {
         while let Some((_, answer)) = wishes.recv().await {
-            // The client may have disconnected.
+            // Fails if the client has disconnected.
             drop(answer.send(Err(HandoverError::NotHere)));
         }
         std::future::pending().await

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-/// Why a handover failed. The predecessor continues to serve.
+/// The reason a handover failed. The predecessor continues to serve.
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
     #[error("{binary:?} cannot be started: {source}")]

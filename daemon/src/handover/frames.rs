@@ -1,12 +1,12 @@
 //! The frames between the two daemons of a handover: u32 length (little-endian), then JSON.
 //!
 //! The successor sends the first frame (`Hello`). Then, in turns: `Offer`, `Warm`; `CacheFree`, `Ready`; `Go`,
-//! `Serving`. From there on only the predecessor sends: sessions, one after the other, and finally `Left`, or the end
-//! of the stream.
+//! `Serving`. From then on only the predecessor sends: one session after the other, and finally `Left` or the end of
+//! the stream.
 //!
-//! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it has a `keeper`;
-//! a `Door` carries the connection, a `Session` the process's standard input, output and error. No other frame carries
-//! descriptors.
+//! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it has a `keeper`.
+//! A `Door` carries the connection, and a `Session` the process's standard input, output and error. No other frame
+//! carries descriptors.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub(super) enum PredecessorFrame {
     /// Carries a connection to the predecessor, on which its runs can be read.
     Door {},
     Session(Box<HandoverState>),
-    /// The session is busy, and may be handed over later.
+    /// The session is busy and may be handed over later.
     Withheld(HandoverKey),
     /// The pending approvals have been written to the disk.
     Records {
@@ -55,7 +55,7 @@ pub(super) enum SuccessorFrame {
         build: String,
         contract: u32,
     },
-    /// The successor could serve but for the cache.
+    /// The successor could serve, except for the cache.
     Warm {},
     Ready {},
     Serving {

@@ -13,7 +13,7 @@ use super::{frames::PredecessorFrame, start_successor::Successor};
 use mux_keeper::KeptChild;
 use mux_upstream::{OutgoingSession, Upstreams};
 
-/// How long the successor's callers wait for a busy session before they get another one.
+/// How long the successor's callers wait for a busy session before they get another session.
 const BUSY_SESSION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Resolves when all sessions were handed over, or the successor has exited. `recorded` resolves when the pending
@@ -43,7 +43,7 @@ pub(crate) async fn hand_over(
     let all: Vec<_> = going.iter().map(|going| go(going, &words)).collect();
     let recorded = async {
         let going_on = recorded.await;
-        // If it is not sent, the successor reads the approvals once this daemon has exited.
+        // If this frame is not sent, the successor reads the approvals once this daemon has exited.
         drop(words.send((PredecessorFrame::Records { going_on }, None)));
     };
     let saying = async {

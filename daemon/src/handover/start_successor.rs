@@ -1,6 +1,6 @@
 //! The predecessor's part of a handover: starts the successor, and waits until it serves.
 //!
-//! Invariant: a failed attempt leaves no process and changes nothing; this daemon accepts connections until the
+//! Invariant: a failed attempt leaves no process and changes nothing. This daemon accepts connections until the
 //! successor has sent `Serving`.
 
 use std::{
@@ -36,15 +36,15 @@ use mux_process::{core_dumps, descriptor_limits};
 use mux_runs::Runs;
 use mux_upstream::{HandoverKey, ProcessLauncher, Upstreams};
 
-/// From the start of the successor to its `Hello`.
+/// How long the successor may take from its start to its `Hello`.
 const SUCCESSOR_HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// Until the successor has read its configuration and started its workers.
+/// How long the successor may take to read its configuration and start its workers.
 const SUCCESSOR_WARM_TIMEOUT: Duration = Duration::from_secs(30);
-/// Until the successor has opened the cache, and then until it accepts.
+/// How long the successor may take to open the cache, and again to accept connections.
 const SUCCESSOR_READY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long another process may hold the startup lock: while this daemon serves, it is held briefly.
+/// How long another process may hold the startup lock: while this daemon serves, others hold it only briefly.
 const STARTUP_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Until this daemon's own use of the cache has ended.
+/// How long this daemon may take to stop using the cache.
 const CACHE_RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A request to hand over to another program.
@@ -95,7 +95,7 @@ impl Successor {
 pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
 pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
 
-/// What is handed over, and what must be released first.
+/// Everything that is handed over or must be released first.
 pub(crate) struct HandoverSource<'a> {
     pub(crate) listener: &'a Listener,
     pub(crate) lock: &'a InstanceLock,
@@ -124,8 +124,8 @@ impl HandoverSource<'_> {
                         ..
                     } = &successor;
                     info!(pid, build, ?took, "successor is serving");
-                    // A client that hears of the successor finds it with its next request, and not this daemon, whose
-                    // sessions are about to go over. It may have disconnected.
+                    // A client that is told of the successor must reach it with its next request, not this daemon,
+                    // whose sessions are about to be handed over. The client may have disconnected.
                     self.runs.stop_admission();
                     drop(answer.send(Ok((*pid, build.clone(), *contract, *took))));
                     return successor;
@@ -248,7 +248,7 @@ impl HandoverSource<'_> {
         going.into_iter().map(|going| going.place).collect()
     }
 
-    /// Takes the startup lock, so that no other daemon is started meanwhile.
+    /// Takes the startup lock, to keep other daemons from starting meanwhile.
     async fn startup(&self) -> Result<StartupLock, HandoverError> {
         let path = self.startup_lock.to_owned();
         let taken = tokio::task::spawn_blocking(move || StartupLock::take(&path));
@@ -284,7 +284,7 @@ fn launch(binary: &Path, far: UnixStream) -> Result<Child, HandoverError> {
 
 /// Kills the process of a failed attempt.
 async fn end(child: &mut Child) {
-    // It may have exited already.
+    // The process may have exited already.
     if let Err(error) = child.kill().await {
         warn!(%error, "cannot kill the muxd of a failed upgrade");
     }

@@ -1,6 +1,7 @@
 //! The successor's part of a handover, from its start to the predecessor's last frame.
 //!
-//! Invariant: nothing is served, written into the lock or started in the predecessor's place before it has sent `Go`.
+//! Invariant: until the predecessor has sent `Go`, this daemon serves nothing, does not write into the lock, and starts
+//! nothing in the predecessor's place.
 
 use std::{
     io,
@@ -26,7 +27,7 @@ use mux_upstream::{HandedSession, HandoverKey, IncomingSessions, Upstreams};
 /// How long the predecessor may take to send its next frame. Its own limits are shorter.
 const PREDECESSOR_FRAME_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The daemon from which this one takes over.
+/// The daemon from which this daemon takes over.
 #[derive(Debug)]
 pub struct Predecessor {
     channel: HandoverChannel,
@@ -34,7 +35,7 @@ pub struct Predecessor {
     awaited: Vec<HandoverKey>,
 }
 
-/// What the predecessor has handed over at the start.
+/// The parts that the predecessor hands over at the start.
 #[derive(Debug)]
 pub struct TakenOver {
     pub predecessor: Predecessor,
@@ -44,7 +45,7 @@ pub struct TakenOver {
 }
 
 impl Predecessor {
-    /// Sends `Hello` to the predecessor, and takes what it offers.
+    /// Sends `Hello` to the predecessor, and takes its offer.
     pub async fn greet(
         stream: UnixStream,
         build: &str,
@@ -96,7 +97,7 @@ impl Predecessor {
         self.awaited.clone()
     }
 
-    /// Reports that this daemon could serve but for the cache; returns when it can open the cache.
+    /// Reports that this daemon could serve, except for the cache. Returns when it can open the cache.
     pub(crate) async fn warm(&mut self) -> Result<(), HandoverError> {
         self.channel.send(&SuccessorFrame::Warm {}, &[]).await?;
         match hear(&mut self.channel).await? {
@@ -105,7 +106,7 @@ impl Predecessor {
         }
     }
 
-    /// Reports that this daemon could serve; returns when it may.
+    /// Reports that this daemon could serve. Returns when it may.
     pub(crate) async fn ready(&mut self, awaited: &IncomingSessions) -> Result<(), HandoverError> {
         self.channel.send(&SuccessorFrame::Ready {}, &[]).await?;
         match hear(&mut self.channel).await? {
@@ -203,7 +204,8 @@ impl Predecessor {
     }
 }
 
-/// Takes over the keeper; `None` if it speaks another protocol or does not answer, and this daemon starts its own.
+/// Takes over the keeper. Returns `None` if the keeper speaks another protocol or does not answer, and then this daemon
+/// starts its own.
 async fn take_keeper(wire: u32, pid: u32, [socket]: [OwnedFd; 1]) -> Option<Keeper> {
     if wire != KEEPER_WIRE {
         info!(wire, "the predecessor's keeper is of another version");

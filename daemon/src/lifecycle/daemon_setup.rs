@@ -19,7 +19,7 @@ const MAX_CHECKER_BYTES: u64 = 1 << 30;
 /// The type checker is stopped after this time without a check.
 const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// What [`serve`](crate::serve) needs to build a daemon.
+/// The inputs from which [`serve`](crate::serve) builds a daemon.
 pub struct DaemonSetup {
     /// The `muxd` program itself, for the keeper.
     pub program: PathBuf,
@@ -27,28 +27,28 @@ pub struct DaemonSetup {
     pub worker: PathBuf,
     pub paths: DaemonPaths,
     pub server_logs: PathBuf,
-    /// Where values that are too long for a message are stored.
+    /// The directory for values that are too long for a message.
     pub results: PathBuf,
     /// The file with the secret of the names of stored values.
     pub results_key: PathBuf,
     pub keeper_lock: PathBuf,
-    /// What concerns the sandboxes of servers.
+    /// The directories for servers' sandboxes.
     pub sandboxes: SandboxDirs,
     /// The lock that is held while a daemon is being started.
     pub startup_lock: PathBuf,
-    /// Where the workers' V8 snapshots are stored.
+    /// The directory of the workers' V8 snapshots.
     pub snapshots: PathBuf,
-    /// Where credentials are stored, or the list of those in the keyring.
+    /// The file for credentials, or for the list of credentials in the keyring.
     pub credentials: PathBuf,
-    /// Whether credentials go into the keyring, unless the configuration says otherwise.
+    /// Whether credentials go into the keyring by default.
     pub keyring: bool,
-    /// Where the tool lists of servers and the learned types of their results are cached.
+    /// The cache of servers' tool lists and of the learned types of their results.
     pub knowledge: PathBuf,
-    /// Where the pins are stored: what tools were when they were first trusted.
+    /// The store of pins: the tools' definitions when they were first trusted.
     pub pins: PathBuf,
     /// The directory of the audit log.
     pub audit: PathBuf,
-    /// Where fetched descriptions of sources are cached.
+    /// The cache of fetched source descriptions.
     pub descriptions: PathBuf,
     /// The file with the addresses at which each source was first called.
     pub addresses: PathBuf,
@@ -58,7 +58,7 @@ pub struct DaemonSetup {
     pub checker: CheckSettings,
     /// The exporter of spans, if it is built in.
     pub telemetry: Option<trace::CollectorFactory>,
-    /// The service manager that started this process, if any. The listener is its own, if it passed one.
+    /// The service manager that started this process, if any. If it passed a listener, the daemon uses that.
     pub service: ServiceManager,
     /// This process's environment, in case the login shell's cannot be captured.
     pub environment: Environment,
@@ -131,7 +131,7 @@ impl DaemonSetup {
     }
 }
 
-/// What no sandbox contains. With a `MUX_HOME`, the directory of the configuration may be the user's home.
+/// The paths that no sandbox contains. With a `MUX_HOME`, the directory of the configuration may be the user's home.
 fn protected_paths(dirs: &Dirs) -> Vec<PathBuf> {
     let mut paths = vec![dirs.state.clone(), dirs.cache.clone(), dirs.runtime.clone()];
     match dirs.home() {

@@ -1,5 +1,6 @@
-//! macOS's service manager. launchd's protocol: the listening socket that an agent with `Sockets` gets, as that of
-//! `mux service install` has one. Without one, muxd binds its socket itself. Type-checked, but never run so far.
+//! macOS's service manager. launchd's protocol: the listening socket that an agent with `Sockets` gets, such as the
+//! agent that `mux service install` writes. Without a listening socket, muxd binds its own. Type-checked, but never run
+//! so far.
 
 use std::{
     ffi::{CStr, c_char, c_int},

@@ -1,7 +1,7 @@
 //! The two locks of a start.
 //!
-//! The startup lock is held by the process that starts a daemon, from before the attempt until the daemon serves; the
-//! instance lock by the daemon, as long as it serves. Both are `flock`s, which the kernel releases however their holder
+//! The process that starts a daemon holds the startup lock from before the attempt until the daemon serves. The daemon
+//! holds the instance lock as long as it serves. Both are `flock`s, which the kernel releases however their holder
 //! ends.
 
 use std::{
@@ -18,7 +18,7 @@ use mux_proto::{
     lock_file::{open, separate_record},
 };
 
-/// Why a lock could not be taken.
+/// The reason a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error(
@@ -37,7 +37,7 @@ pub enum LockError {
 #[derive(Debug)]
 pub struct InstanceLock {
     file: File,
-    /// Where the holder describes itself, if not in the lock's file.
+    /// The file in which the holder describes itself, if not the lock's file.
     record: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ impl InstanceLock {
         // A blocking flock cannot be cancelled: at a timeout, the thread ends with the process.
         thread::spawn(move || {
             let outcome = file.lock().map(|()| file);
-            // At a timeout there is no receiver; the file is then closed, which frees the lock.
+            // At a timeout there is no receiver. The file is then closed, which frees the lock.
             drop(sender.send(outcome));
         });
         match locked.recv_timeout(patience) {
@@ -106,8 +106,8 @@ impl InstanceLock {
         if let Some(record) = &self.record {
             return std::fs::write(record, word);
         }
-        // Overwrites in place, which needs no space on a full disk, and keeps the first line complete at every moment:
-        // a daemon that takes over overwrites its predecessor's line.
+        // Overwrites in place, which needs no space on a full disk, and keeps the first line complete at all times: a
+        // daemon that takes over overwrites its predecessor's line.
         let mut file = &self.file;
         file.rewind()?;
         file.write_all(&word)?;
@@ -131,8 +131,8 @@ impl StartupLock {
         Ok(Self(file))
     }
 
-    /// The lock's file from the client that started this process. It may be locked already; if not, it is locked now,
-    /// since some languages cannot.
+    /// The lock's file from the client that started this process. If the client has not locked the file, this locks it,
+    /// because some languages cannot lock files.
     pub fn inherited(file: File) -> io::Result<Self> {
         file.lock()?;
         Ok(Self(file))

@@ -1,4 +1,4 @@
-//! Systems without a service manager that muxd knows.
+//! Systems without a service manager that muxd supports.
 
 use super::{
     passed_socket::{PassedSocket, PassedSocketError},

@@ -15,7 +15,7 @@ pub use self::unix::{PassedSocket, is_kept};
 #[cfg(windows)]
 pub use self::windows::{PassedSocket, is_kept};
 
-/// Why a passed socket cannot be used.
+/// The reason a passed socket cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PassedSocketError {
     #[error("cannot read the variables that name the passed sockets: {0}")]

@@ -1,9 +1,9 @@
-//! The runs that continue in the daemon from which this one has taken over.
+//! The runs that continue in the daemon from which this daemon has taken over.
 //!
-//! Clients read such a run from a copy of its events, which is kept as this daemon's own runs are. Requests to stop a
+//! Clients read such a run from a copy of its events, which is kept like this daemon's own runs. Requests to stop a
 //! run, or that daemon, are forwarded.
 //!
-//! Invariant: events and results are those of the daemon in which the run executes; if that daemon dies, the run's last
+//! Invariant: events and results come from the daemon in which the run executes. If that daemon dies, the run's last
 //! event says so. The same clients find the run as if it ran here.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -38,10 +38,10 @@ const RUNS_ARRIVAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of running runs that are copied.
 const MAX_RUNNING_RUNS: usize = 10_000;
 
-/// The runs of the predecessor; empty in a daemon without one.
+/// The runs of the predecessor. Empty in a daemon without one.
 #[derive(Debug, Default)]
 pub struct PredecessorRuns {
-    /// Whether the predecessor has yet to list its runs: requests wait a moment for it.
+    /// True until the predecessor has listed its runs. Requests wait a moment for the list.
     expected: watch::Sender<bool>,
     client: Mutex<Option<MuxClient>>,
     runs: Mutex<BTreeMap<String, Arc<FollowedRun>>>,
@@ -151,7 +151,7 @@ impl PredecessorRuns {
             );
             let page = match page.await {
                 Ok(Ok(page)) => page,
-                // The predecessor is busy; the run continues.
+                // The predecessor is busy, and the run continues.
                 Err(RpcError::DeadlineExceeded | RpcError::Server(_)) => continue,
                 Ok(Err(error)) if error.kind != Kind::NotFound => {
                     sleep(PREDECESSOR_REQUEST_TIMEOUT).await;
@@ -200,7 +200,7 @@ impl PredecessorRuns {
         !*self.expected.borrow() && all.all(|followed| followed.copy.borrow().ended.is_some())
     }
 
-    /// All known runs that `access` permits, the latest first.
+    /// All known runs that `access` permits, latest first.
     pub async fn list(&self, running: bool, access: &RunAccess) -> Vec<RunInfo> {
         self.arrived().await;
         self.forget();
@@ -211,7 +211,7 @@ impl PredecessorRuns {
                 running: true,
                 limit: Some(MAX_RUNNING_RUNS),
             };
-            // Their present state; without an answer, the last known one.
+            // The runs' present state or, without an answer, the last known state.
             let answer = client.runs(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request);
             if let Ok(Ok(Ok(list))) = timeout(PREDECESSOR_REQUEST_TIMEOUT, answer).await {
                 let runs = list.runs.into_iter();
@@ -277,7 +277,7 @@ impl PredecessorRuns {
         })
     }
 
-    /// Cancels a run. Returns whether the predecessor has such a run.
+    /// Cancels a run. Returns false if the predecessor has no such run.
     pub async fn cancel(&self, run: &str, access: &RunAccess) -> bool {
         self.arrived().await;
         let Some(followed) = self.find(run, access) else {
@@ -296,8 +296,8 @@ impl PredecessorRuns {
         true
     }
 
-    /// Has the predecessor load its configuration, which applies to the runs that continue there. Returns the problems,
-    /// or why it could not; nothing if no run continues.
+    /// Makes the predecessor load its configuration, which applies to the runs that continue there. Returns the
+    /// problems, or the reason for a failure. Returns nothing if no run continues.
     pub async fn reload(&self) -> Vec<String> {
         self.arrived().await;
         let is_awaited = *self.expected.borrow();
@@ -396,7 +396,7 @@ impl FollowedRun {
         });
     }
 
-    /// Ends the copy with an error, because the outcome cannot be known any more.
+    /// Ends the copy with an error, because the outcome can no longer be known.
     fn lose(&self) {
         let message = "the muxd that executed this run exited before it reported the outcome";
         let error = Error::new(Kind::UnknownOutcome, message).hint("see `mux logs`");

@@ -1,4 +1,4 @@
-//! Asks a running daemon to retire, when a service manager starts another one.
+//! Asks a running daemon to retire, when a service manager starts another daemon.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -24,7 +24,7 @@ pub async fn ask_to_go(sockets: &[PathBuf]) {
         let greeted = client.hello(transport::within(RETIRE_TIMEOUT), hello.clone());
         if matches!(greeted.await, Ok(Ok(_))) {
             let reason = "a service manager has started another muxd".to_owned();
-            // If it does not exit, this daemon's wait for the instance lock fails with an error.
+            // If the other daemon does not exit, this daemon's wait for the instance lock fails with an error.
             drop(
                 client
                     .retire(transport::within(RETIRE_TIMEOUT), reason)

@@ -1,7 +1,7 @@
 //! The service manager above this daemon, if one started it: systemd, or launchd.
 //!
-//! Invariant: its environment variables are used only if they name this very process. A client that runs in a unit of
-//! its own passes its environment on.
+//! Invariant: its environment variables are used only if they name this very process, because a client that runs in its
+//! own unit passes its environment on.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,18 +35,18 @@ pub struct ServiceManager(Arc<ServiceManagerInner>);
 #[derive(Debug)]
 struct ServiceManagerInner {
     service: DetectedService,
-    /// The last status text, which is not sent twice.
+    /// The last status text, to avoid sending it twice.
     said: Mutex<String>,
 }
 
-/// What is known of the service manager that started this process.
+/// Facts about the service manager that started this process.
 #[derive(Debug)]
 pub(super) struct DetectedService {
     pub(super) starter: StartOrigin,
     pub(super) name: Option<String>,
     pub(super) passed: Option<PassedSocket>,
     pub(super) watchdog: Option<Duration>,
-    /// What sends notifications, if the service manager receives them.
+    /// The sender of notifications, if the service manager receives them.
     pub(super) notifier: Option<system::Notifier>,
 }
 
@@ -62,12 +62,12 @@ impl DetectedService {
     }
 }
 
-/// What a successor needs to know of the service manager.
+/// The facts about the service manager that a successor needs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct InheritedService {
     starter: StartOrigin,
     name: Option<String>,
-    /// Whether the listening socket is the service manager's.
+    /// Set if the service manager owns the listening socket.
     listens: bool,
     watchdog: Option<Duration>,
     heard: bool,
@@ -151,7 +151,7 @@ impl ServiceManager {
         self.0.service.watchdog
     }
 
-    /// Whether the service manager receives notifications.
+    /// True if the service manager receives notifications.
     pub fn is_heard(&self) -> bool {
         self.0.service.notifier.is_some()
     }
@@ -171,8 +171,8 @@ impl ServiceManager {
         self.tell(ServiceState::Stopping, words);
     }
 
-    /// Notifies the watchdog. Repeats the status text, since the one of a daemon that has just taken over may have been
-    /// ignored.
+    /// Notifies the watchdog. Repeats the status text, because the text of a daemon that has just taken over may have
+    /// been ignored.
     pub fn alive(&self) {
         let said = self.0.said.lock().clone();
         self.send(ServiceState::Alive, &said);
@@ -214,7 +214,8 @@ pub(super) enum ServiceState {
     Stopping,
 }
 
-/// Whether a label is that of muxd's agent: terminals pass on the label of the program that started them.
+/// True if the label belongs to muxd's agent. Checked because terminals pass on the label of the program that started
+/// them.
 fn is_label(label: &str) -> bool {
     label
         .strip_prefix(LAUNCHD_LABEL)

@@ -1,4 +1,4 @@
-//! The request to shut down, after a drain or at once.
+//! The request to shut down, after a drain or immediately.
 
 #[cfg(unix)]
 mod unix;
@@ -44,8 +44,8 @@ impl Shutdown {
         self.drain.clone()
     }
 
-    /// Handles the system's requests to end, SIGTERM and SIGINT or those of a console: the first one requests a drain,
-    /// the second an exit at once.
+    /// Handles the system's requests to end, SIGTERM and SIGINT or the events of a console: the first requests a drain,
+    /// the second an immediate exit.
     pub fn listen_for_signals(&self) {
         system::listen(self);
     }

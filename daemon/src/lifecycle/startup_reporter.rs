@@ -12,7 +12,7 @@ impl StartupReporter {
         Self(Some(Box::new(channel)))
     }
 
-    /// For a daemon without a parent that waits.
+    /// For a daemon that no parent waits for.
     pub fn nobody() -> Self {
         Self(None)
     }

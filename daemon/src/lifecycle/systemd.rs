@@ -19,7 +19,7 @@ use super::{
 
 /// How long systemd may take to read the pid of the main process.
 const MAIN_PID_NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
-/// The maximum number of notifications that systemd has not read yet; further ones are dropped.
+/// The maximum number of notifications that systemd has not read yet. Further ones are dropped.
 const MAX_UNREAD_NOTIFICATIONS: usize = 64;
 
 /// systemd, if it started this process.
@@ -65,8 +65,8 @@ fn passed_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
 
 #[expect(unsafe_code, reason = "a descriptor that is passed is only a number")]
 fn owned_fd(number: i32) -> OwnedFd {
-    // SAFETY: systemd has opened it for this process, which LISTEN_PID names, and this is called once, before anything
-    // else could have taken or closed it.
+    // SAFETY: systemd has opened the descriptor for this process, which LISTEN_PID names, and this function is called
+    // once, before anything else could have taken or closed it.
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
@@ -85,8 +85,8 @@ fn unit_of_cgroups(groups: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The queue to a thread that sends each text to systemd: its socket buffers only a few, and then blocks until systemd
-/// has read them.
+/// The queue to a thread that sends each message to systemd. The socket buffers only a few messages, and then blocks
+/// until systemd has read them.
 #[derive(Debug)]
 pub(super) struct Notifier(SyncSender<String>);
 
@@ -95,7 +95,7 @@ impl Notifier {
         let (sender, texts) = sync_channel::<String>(MAX_UNREAD_NOTIFICATIONS);
         let speak = move || {
             for text in texts {
-                // If systemd does not receive them, its watchdog ends this daemon.
+                // If systemd does not receive the notifications, its watchdog ends this daemon.
                 if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&text)]) {
                     debug!(%error, "cannot notify systemd");
                 }
@@ -110,12 +110,12 @@ impl Notifier {
         drop(self.0.try_send(notification_text(word, words)));
     }
 
-    /// Tells systemd the unit's new main process: it accepts notifications from that process only.
+    /// Tells systemd the unit's new main process: systemd accepts notifications from that process only.
     pub(super) async fn set_main_pid(&self, pid: u32) {
         let say = move || sd_notify::notify(&[NotifyState::MainPid(pid)]);
         match timeout(MAIN_PID_NOTIFY_TIMEOUT, tokio::task::spawn_blocking(say)).await {
             Ok(Ok(Ok(()))) => {}
-            // systemd considers the unit ended with this process, and starts it again; the successor then retires.
+            // systemd considers the unit ended with this process, and starts it again. The successor then retires.
             other => warn!(?other, "cannot tell systemd which process serves"),
         }
     }

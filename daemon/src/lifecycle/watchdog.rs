@@ -1,4 +1,4 @@
-//! Reports to a service manager that this daemon serves, and what it does.
+//! Reports to a service manager that this daemon serves, with a status text.
 //!
 //! Invariant: the watchdog is notified only after a client's request was answered.
 
@@ -9,10 +9,10 @@ use tracing::warn;
 
 use super::ServiceManager;
 
-/// The interval of status texts, at most.
+/// The minimum interval between status texts.
 const MIN_STATUS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Sends status texts and watchdog notifications; never returns. `words` is the status text, `lives` tests whether a
+/// Sends status texts and watchdog notifications. Never returns. `words` is the status text, and `lives` checks that a
 /// client would be answered.
 pub async fn run_watchdog(
     service: &ServiceManager,
@@ -20,7 +20,7 @@ pub async fn run_watchdog(
     lives: impl AsyncFn() -> bool,
 ) -> std::convert::Infallible {
     let patience = service.watchdog();
-    // One probe may be lost, and another may take its whole time.
+    // Leaves time for a lost probe and a probe that takes its full timeout.
     let period = patience.map_or(MIN_STATUS_INTERVAL, |patience| {
         (patience / 4).min(MIN_STATUS_INTERVAL)
     });

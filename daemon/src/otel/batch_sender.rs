@@ -1,4 +1,4 @@
-//! Sends spans in batches, and retries where the collector may take them later.
+//! Sends spans in batches, and retries if the collector may take them later.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use super::otlp_message;
 const MAX_BATCH_SPANS: usize = 512;
 /// How long the first span of a batch waits for others.
 const BATCH_WINDOW: Duration = Duration::from_secs(1);
-/// How often one batch is sent at most.
+/// The maximum number of attempts to send one batch.
 const MAX_SEND_ATTEMPTS: u32 = 5;
 const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
@@ -41,10 +41,10 @@ pub(super) struct BatchSender {
     closing: CancellationToken,
 }
 
-/// Why the collector did not take a batch.
+/// The reason the collector did not accept a batch.
 struct ExportRefusal {
     why: String,
-    /// `Some` if the batch may be retried, with the delay that the collector asks for, if any.
+    /// `Some` if the batch may be retried, with the delay that the collector requests, if any.
     later: Option<Option<Duration>>,
 }
 
@@ -138,7 +138,7 @@ impl BatchSender {
         }
     }
 
-    /// Sends one request. Returns how many spans the collector has rejected.
+    /// Sends one request. Returns the number of spans that the collector rejected.
     async fn post(&self, body: Vec<u8>) -> Result<u64, ExportRefusal> {
         let sending = self
             .to

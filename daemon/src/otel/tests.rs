@@ -9,7 +9,7 @@ use prost::Message as _;
 
 use super::*;
 
-/// Answers each request in turn, and all later ones with the last answer; passes the requests on.
+/// Answers each request in turn, and all later ones with the last answer, and passes the requests on.
 async fn collector(answers: &'static [u16]) -> (CollectorEndpoint, mpsc::UnboundedReceiver<Bytes>) {
     let (sender, requests) = mpsc::unbounded_channel();
     let answered = Arc::new(Mutex::new(0));
@@ -106,7 +106,7 @@ async fn unreachable_collector_loses_spans_and_blocks_nothing() {
             .begin_trace(None, SpanKind::Internal, || "x".into())
             .end_with(|| None);
     }
-    // This thread alone runs the tasks, so what did not fit was lost at once.
+    // This thread alone runs the tasks, so spans that did not fit were lost immediately.
     assert_eq!(tracer.report().counts.lost, 2 * MAX_QUEUED_SPANS as u64);
     tracer.close().await;
     let counts = tracer.report().counts;

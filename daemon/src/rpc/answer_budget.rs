@@ -1,7 +1,7 @@
 //! The length limit of one answer.
 //!
-//! Invariant: an answer that is composed of parts is shorter than a frame, whatever servers list. A longer one would
-//! end the connection, and with it everything that it had started.
+//! Invariant: an answer that is composed of parts is shorter than a frame, however long the servers' lists are. A
+//! longer answer would end the connection, and with it everything that it had started.
 
 use mux_proto as wire;
 use mux_wire::{Fault, FaultKind};
@@ -13,7 +13,7 @@ use mux_text::json_length;
 /// The maximum length of all parts. The rest of a frame is for the errors of the parts that did not fit.
 const MAX_ANSWER_BYTES: usize = 12 << 20;
 
-/// The bytes that are left of one answer.
+/// The bytes left for one answer.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerBudget(usize);
 
@@ -22,7 +22,7 @@ impl AnswerBudget {
         Self(MAX_ANSWER_BYTES)
     }
 
-    /// Subtracts the length of a part; fails if it does not fit.
+    /// Subtracts the length of a part. Fails if the part does not fit.
     pub(super) fn take(&mut self, part: &impl Serialize) -> Result<(), Fault> {
         // And the comma after it.
         let length = json_length::of(part, self.0.saturating_sub(1));

@@ -1,6 +1,6 @@
-//! Calls that wait for approval: listed, decided, resumed.
+//! Lists, decides and resumes calls that wait for approval.
 //!
-//! Invariant: a client finds the calls of the runs that it may access ([`RunAccess`]); only the user's own clients see
+//! Invariant: a client finds the calls of the runs that it may access ([`RunAccess`]). Only the user's own clients see
 //! grants.
 
 use std::{
@@ -23,7 +23,7 @@ use mux_runs::RunSpec;
 use mux_settings::projects::WorkspaceContext;
 use mux_text::json_depth;
 
-/// The maximum length of a call's arguments in a list, in bytes; a single approval has all of them.
+/// The maximum length of a call's arguments in a list, in bytes. A single approval has all arguments.
 const MAX_LISTED_ARGUMENT_BYTES: usize = 16 << 10;
 const ARGUMENT_PREVIEW_BYTES: usize = 1_000;
 /// The approximate maximum length of a list, in bytes.
@@ -112,8 +112,8 @@ pub(super) async fn revoke(
     Ok(grant_info((name, revoked)))
 }
 
-/// Resumes a run with the rights of the client that started it. Questions go to the client that resumes it, if it may
-/// answer for the one that started it, and to no client otherwise.
+/// Resumes a run with the rights of the client that started it. Questions go to the client that resumes it, if that
+/// client may answer for the client that started it, and to no client otherwise.
 pub(super) async fn resume(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
@@ -129,7 +129,7 @@ pub(super) async fn resume(
         ResumeTarget::As(run) => {
             let run = match daemon.runs.find(&run, &access) {
                 Ok(run) => run.id.clone(),
-                // The error names the id that was requested, and not the run that it stands for.
+                // The error names the id that was requested, not the run that it stands for.
                 Err(_) => match daemon.former.info(&run, &access).await {
                     Some(info) => info.run,
                     None => {

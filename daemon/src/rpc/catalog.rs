@@ -1,4 +1,4 @@
-//! Tools and types of all servers, as clients see them.
+//! Tools and types of all servers, as shown to clients.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +23,8 @@ const MEMORY_TRIM_TOOLS: usize = 100;
 /// The tools of each server, or why it has none. Servers are started concurrently.
 type ServerToolSets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
 
-/// The tools of each server. A server whose tools are known from its last session is not waited for, but started all
-/// the same, so that a changed list is noticed.
+/// The tools of each server. A server whose tools are known from its last session is not waited for. The server is
+/// still started, because its list may have changed.
 async fn list_tool_sets(
     servers: Vec<Arc<Server>>,
     whose: &CallerIdentity,
@@ -107,14 +107,14 @@ pub(super) async fn tools(
     let detail = ToolDetail {
         schemas: request.schemas,
         definitions: request.definitions,
-        // A client without `describe` gets all of a description at once.
+        // A client without `describe` gets the whole description.
         whole: !request.direct,
     };
     let mut budget = AnswerBudget::new();
     let sets = list_tool_sets(servers, whose, wait).await;
     let imitated = imitations(&upstreams.known_visible(scope));
     for (server, tools) in sets {
-        // A server that refuses to list its tools has instructions all the same.
+        // A server that refuses to list its tools may still have instructions.
         if request.server.is_some()
             && let Some(known) = server.tools()
             && let Some(text) = known.instructions()
@@ -171,7 +171,7 @@ pub(super) async fn tools(
     Ok(list)
 }
 
-/// For which servers the user wants results to be marked as data.
+/// The servers whose results the user wants marked as data.
 fn fence_info(servers: &[Arc<Server>]) -> wire::FenceInfo {
     let fences = |server: &Server| {
         let definition = server.definition().as_ref();
@@ -214,7 +214,7 @@ fn tool_matches(tool: &Tool, words: &[String]) -> bool {
 pub(super) struct ToolDetail {
     pub(super) schemas: bool,
     pub(super) definitions: bool,
-    /// Whether descriptions in definitions are complete.
+    /// Set if descriptions in definitions are complete.
     pub(super) whole: bool,
 }
 
@@ -253,7 +253,7 @@ pub(super) fn tool_info(
     }
 }
 
-/// The `.d.ts` of everything, of some servers, or of single tools and groups of them.
+/// The `.d.ts` of everything, of some servers, or of single tools and tool groups.
 pub(super) async fn types(
     upstreams: &Upstreams,
     viewer: ToolViewer<'_>,
@@ -285,7 +285,7 @@ pub(super) async fn types(
             .map(|name| upstreams.find_visible(name, scope))
             .collect::<Result<_, _>>()?;
         let sets = list_tool_sets(servers, whose, None).await;
-        // The client asked for these servers only, so one that cannot be reached is an error.
+        // The client asked for these servers only, so an unreachable server is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
                 return Err(fault.clone());
@@ -315,7 +315,7 @@ pub(super) async fn types(
     check_types_length(&out)
 }
 
-/// Fails if the types do not fit into an answer. Programs are checked against longer ones all the same.
+/// Fails if the types do not fit into an answer. Programs are still checked against longer types.
 fn check_types_length(text: &str) -> Result<String, Fault> {
     if AnswerBudget::new().take(&text).is_ok() {
         return Ok(text.to_owned());
@@ -343,7 +343,7 @@ fn known_servers(sets: ServerToolSets) -> Vec<KnownServer> {
         .collect()
 }
 
-/// Waits until the declarations of all tools differ from those that the client has, or until `wait` has passed.
+/// Waits until the declarations of all tools differ from the client's, or until `wait` has passed.
 pub(super) async fn watch_types(
     upstreams: &Upstreams,
     connection: &ConnectionState,

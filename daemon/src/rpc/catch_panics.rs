@@ -1,9 +1,9 @@
 //! Confines panics to their request, and keeps idle connections small.
 //!
 //! All requests of a connection are polled by its one task: a panic that propagated would end the connection, and with
-//! it the runs that it owns. tarpc reserves space in each connection for several requests and for 32 answers: they are
-//! boxed, since the largest would take 25 KiB of every idle client. The future of a request is boxed, too: it is as large
-//! as that of the largest request, and tarpc moves it several times.
+//! it the runs that it owns. tarpc reserves space in each connection for several requests and for 32 answers. Requests
+//! and answers are boxed, because the largest would take 25 KiB for every idle client. The future of a request is
+//! boxed, too: each is as large as the largest request's future, and tarpc moves it several times.
 
 use std::{io, panic::AssertUnwindSafe};
 

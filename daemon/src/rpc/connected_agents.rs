@@ -1,7 +1,7 @@
 //! The agents that are connected now, as they describe themselves.
 //!
-//! Invariant: a process is listed once, by its latest connection: a client whose identity changes opens another one, and
-//! closes the former when its requests there are answered.
+//! Invariant: a process is listed once, by its latest connection: a client whose identity changes opens another
+//! connection, and closes the old one when its requests there are answered.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! The state that all requests of one connection share: the client, and what it started.
 //!
-//! Invariant: the runs of a connection end with it, unless they are detached or the client has read their end; so do
-//! its subscriptions, the logins that wait for a browser, and the questions that it was asked.
+//! Invariant: the runs of a connection end with it, unless they are detached or the client has read their end. The same
+//! holds for its subscriptions, for logins that wait for a browser, and for questions to the client.
 
 use std::{
     convert::Infallible,
@@ -28,10 +28,10 @@ use mux_settings::projects::WorkspaceContext;
 use mux_telemetry::trace::TraceScope;
 use mux_upstream::{CallerIdentity, Server};
 
-/// The maximum number of concurrent calls of one connection outside of runs. Further ones wait.
+/// The maximum number of concurrent calls of one connection outside runs. Further calls wait.
 const MAX_CALLS_PER_CONNECTION: usize = 32;
 
-/// The number of the successor's connection; those of clients are counted from 1.
+/// The number of the successor's connection. Clients' connections are counted from 1.
 pub(super) const SUCCESSOR_CONNECTION: u64 = 0;
 
 /// The pid and uid of a peer, where the system provides them.
@@ -42,8 +42,8 @@ pub(super) struct ConnectionState {
     number: u64,
     /// The process and user at the other end.
     peer: PeerIds,
-    /// The connection uses a reserved descriptor: it may ask for the status and stop the daemon, and every other
-    /// request fails.
+    /// Set if the connection uses a reserved descriptor. The client may ask for the status and stop the daemon, and
+    /// every other request fails.
     cramped: bool,
     /// The client's hello, without its features.
     hello: OnceLock<Hello>,
@@ -60,7 +60,7 @@ pub(super) struct ConnectionState {
     runs: Mutex<Vec<Weak<Run>>>,
     /// Logins that end with this connection, unless they have an outcome.
     logins: Mutex<Vec<Weak<LoginAttempt>>>,
-    /// Permits for calls outside of runs.
+    /// Permits for calls outside runs.
     calls: Semaphore,
     /// The client's mailbox, created when first needed.
     mailbox: OnceLock<Arc<Mailbox>>,
@@ -90,7 +90,7 @@ impl ConnectionState {
         })
     }
 
-    /// Accepts the client's hello; false if the daemon is ending. A second hello changes nothing.
+    /// Accepts the client's hello. Returns false if the daemon is ending. A second hello changes nothing.
     pub(super) fn greet(&self, mut hello: Hello) -> bool {
         if !self.is_probe(&hello) {
             let Some(present) = self.daemon.activity.admit_client() else {
@@ -115,13 +115,13 @@ impl ConnectionState {
         self.cramped
     }
 
-    /// Whether the client listed `feature` in its hello.
+    /// True if the client listed `feature` in its hello.
     pub(super) fn knows(&self, feature: &str) -> bool {
         let features = self.features.get();
         features.is_some_and(|features| features.contains(&feature))
     }
 
-    /// Whether this is the watchdog probe's connection, which is not counted as a client.
+    /// True for the watchdog probe's connection, which is not counted as a client.
     pub(super) fn is_probe(&self, hello: &Hello) -> bool {
         watchdog_probe::is_probe(hello, self.peer)
     }
@@ -155,14 +155,14 @@ impl ConnectionState {
         self.asked.cancelled().await;
     }
 
-    /// The queue key of this connection. Connections of the same client program, agent and workspace are one owner:
-    /// their runs may use the same worker process one after the other, and they share one turn in the queue.
+    /// The queue key of this connection. Connections of the same client program, agent and workspace count as one
+    /// owner: their runs may use the same worker process in sequence, and they share one turn in the queue.
     pub(super) fn turn(&self) -> QueueKey {
         let turn = self.turn.get_or_init(|| self.turn_for(&self.origin()));
         turn.clone()
     }
 
-    /// The queue key of this connection for a run of another owner, with a worker of that owner.
+    /// The queue key of this connection for a run of another owner, on that owner's worker.
     pub(super) fn turn_for(&self, owner: &ClientOrigin) -> QueueKey {
         let ClientOrigin {
             client,
@@ -210,12 +210,12 @@ impl ConnectionState {
         self.daemon.gateway.scope(self.agent(), &self.workplace())
     }
 
-    /// What the client may see of what others did.
+    /// The client's view of others' activity.
     pub(super) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
         self.daemon.gateway.reader(&self.origin(), scope)
     }
 
-    /// All servers and tools of the client's directory, whatever its agent may use.
+    /// All servers and tools of the client's directory, regardless of what its agent may use.
     pub(super) fn sight(&self) -> Arc<Scope> {
         self.daemon.gateway.scope(None, &self.workplace())
     }
@@ -294,7 +294,7 @@ impl ConnectionState {
         })
     }
 
-    /// The identity under which servers are asked, outside of runs.
+    /// The identity under which servers are called outside runs.
     pub(super) fn whose(&self) -> CallerIdentity {
         CallerIdentity::of(&self.caller(None))
     }
@@ -309,7 +309,7 @@ impl ConnectionState {
         }
     }
 
-    /// Makes the login end with this connection, if it still waits for its browser then: its port is free at once.
+    /// Makes the login end with this connection, if it still waits for its browser then. Its port is freed immediately.
     pub(super) fn owns_login(&self, login: &Arc<LoginAttempt>) {
         let mut logins = self.logins.lock();
         // Attempts that were dropped ended long ago.
@@ -317,7 +317,7 @@ impl ConnectionState {
         logins.push(Arc::downgrade(login));
     }
 
-    /// Notes that the client has read the end of a run that it owns, so that shutdown need not wait for that.
+    /// Notes that the client has read the end of a run that it owns, for which shutdown then need not wait.
     pub(super) fn mark_end_read(&self, run: &Arc<Run>) {
         self.runs().retain(|own| {
             let ended = std::ptr::eq(own.as_ptr(), Arc::as_ptr(run));

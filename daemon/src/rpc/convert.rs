@@ -50,7 +50,7 @@ pub(super) fn error(fault: Fault) -> wire::Error {
     }
 }
 
-/// Details are auxiliary: if they are too long, only their length is sent.
+/// Details are auxiliary: only their length is sent if they are too long.
 fn error_details(text: String) -> Value {
     const MAX_DETAIL_BYTES: usize = 4 << 20;
     let readable = || serde_json::from_str(&text).ok();
@@ -150,14 +150,14 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
 /// Checks text that a worker or a server has produced.
 fn json_text(text: String) -> Result<wire::JsonText, String> {
     let text = wire::JsonText::new(text).map_err(|error| error.to_string())?;
-    // Well-formed, but it would fail at the client.
+    // Well-formed, but the client would fail to parse it.
     match has_lone_surrogate(text.as_str()) {
         true => Err("a string has half of a surrogate pair".into()),
         false => Ok(text),
     }
 }
 
-/// Whether an escape in JSON text is half of a surrogate pair. Such text is well-formed, but no string can hold it.
+/// True if an escape in JSON text is half of a surrogate pair. Such text is well-formed, but no string can hold it.
 fn has_lone_surrogate(json: &str) -> bool {
     let utf16_unit =
         |escape: &str| u16::from_str_radix(escape.strip_prefix('u')?.get(..4)?, 16).ok();
@@ -288,8 +288,8 @@ fn warning_code(code: ServerWarningCode) -> wire::ServerWarningCode {
     }
 }
 
-/// What a client may know of a server. Its output and the files that its errors named, which are about the calls of
-/// others, are for the user.
+/// The facts about a server that a client may know. The server's output and the files that its errors named concern
+/// others' calls, and are only for the user.
 pub(super) async fn server_info(
     upstreams: &Upstreams,
     server: &Server,
@@ -409,7 +409,7 @@ fn sandbox_info(
         1 => format!("a connection to {}", refused.target),
         count => format!("{count} connections to {}", refused.target),
     });
-    // The sandbox itself is silent about files.
+    // The sandbox itself reports nothing about files.
     let files = denied_files.iter().map(|file| match file.count {
         1 => format!("{}, which an error names", file.path.display()),
         count => format!("{}, which {count} errors name", file.path.display()),
@@ -450,7 +450,7 @@ fn auth_state(standing: LoginStatus) -> wire::AuthState {
     }
 }
 
-/// The part of a report that concerns the servers of one project, or of none.
+/// The part of a report that concerns the servers of one project, or of no project.
 pub(super) fn reload_report(report: LoadReport, project: Option<&Path>) -> wire::ReloadReport {
     let earlier = report.earlier.map(|earlier| {
         let report = config_changes(earlier.differences, project);

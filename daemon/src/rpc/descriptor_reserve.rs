@@ -1,16 +1,16 @@
 //! Reserved descriptors, with which a client can be accepted and get an error when no others are free.
 //!
 //! Invariant: a lent descriptor is reserved again when its connection has ended, as soon as the system provides one. A
-//! connection that has had one for [`MIN_LOAN_TIME`] ends when another client may need it.
+//! connection that has used a lent descriptor for [`MIN_LOAN_TIME`] ends when another client may need it.
 
 use std::{fs::File, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::sleep};
 
-/// The number of reserved descriptors, and so of connections that can use one.
+/// The number of reserved descriptors, which bounds the connections that can use one.
 const RESERVED_DESCRIPTORS: usize = 2;
-/// How long a connection can at least use a descriptor: enough for an answer to its first request.
+/// How long a connection may use a lent descriptor at least: enough for an answer to its first request.
 const MIN_LOAN_TIME: Duration = Duration::from_secs(1);
 /// A file that can always be opened.
 const NULL_DEVICE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
@@ -39,7 +39,7 @@ impl DescriptorReserve {
         reserve
     }
 
-    /// Closes one reserved descriptor, so that accept can use it. If none is left, recalls the lent ones and returns
+    /// Closes one reserved descriptor, which accept can then use. If none is left, recalls the lent ones and returns
     /// `None`.
     pub(super) fn lend(&self) -> Option<DescriptorPermit> {
         let mut state = self.state();

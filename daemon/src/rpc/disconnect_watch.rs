@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) struct DisconnectWatch<T> {
     frames: T,
-    /// Cancelled at the end of what the other side sends.
+    /// Cancelled when the other side has closed its sending direction.
     gone: CancellationToken,
 }
 

@@ -73,7 +73,7 @@ pub(super) async fn describe(
         reader: &reader,
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
-    // Servers that had never been connected are connected by now.
+    // Servers that had never been connected are connected now.
     let named = (!request.all_instructions).then_some(request.paths.as_slice());
     let instructions = discovery.instructions(named).into_iter();
     let catalog = discovery.catalog();

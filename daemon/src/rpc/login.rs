@@ -1,4 +1,4 @@
-//! Signing in to servers and out of them.
+//! Signing in to servers and signing out.
 //!
 //! Invariant: the socket carries the address to open and the outcome, and no token.
 
@@ -14,7 +14,7 @@ use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_settings::{OauthSetting, RemoteServer, ServerEndpoint};
 use mux_upstream::{CallerIdentity, Server};
 
-/// The account for a server, if it is one to sign in to.
+/// The account for a server, if it is a server with a sign-in.
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
     match &server.definition().as_ref().ok()?.link {
         ServerEndpoint::Remote(remote) => auth.account(remote),
@@ -102,7 +102,7 @@ pub(super) async fn logout(
         audit.record_admin_event(AdminEvent::Logout, server.name(), &connection.origin());
     }
     if ended.was_signed_in && server.is_open() {
-        // It continues without a login, or fails with `auth_required`.
+        // The session continues without a login, or fails with `auth_required`.
         drop(server.restart(&connection.whose()).await);
     }
     if ended.was_signed_in {
@@ -130,15 +130,15 @@ fn servers_of_sign_in(daemon: &Daemon, server: &Arc<Server>) -> Vec<Arc<Server>>
     others
 }
 
-/// Opens the sessions of these servers anew, for another user or without one.
+/// Reopens the sessions of these servers, for another user or without one.
 async fn restart_open(servers: &[Arc<Server>], whose: &CallerIdentity) {
     for server in servers.iter().filter(|server| server.is_open()) {
-        // The next call reports why it cannot be opened.
+        // The next call reports why the session cannot be opened.
         drop(server.restart(whose).await);
     }
 }
 
-/// The servers whose entries allow them to use the sign-in of another one.
+/// The servers whose entries allow them to use another server's sign-in.
 fn remotes_that_share(daemon: &Daemon) -> Vec<RemoteServer> {
     let servers = daemon.gateway.upstreams().all();
     let remotes =

@@ -39,9 +39,9 @@ pub(crate) async fn serve(daemon: &Arc<Daemon>) {
 async fn text(daemon: &Arc<Daemon>, format: TextFormat) -> String {
     let mut moment = current_moment(daemon);
     let slots = slots(daemon);
-    // It reads files of `/proc`, one or more for each process.
+    // This reads one or more files in `/proc` for each process.
     let looked = spawn_blocking(move || (ProcessStats::now(), server_moments(&slots))).await;
-    // They are absent if the daemon is shutting down.
+    // The figures are absent if the daemon is shutting down.
     (moment.process, moment.servers) = looked.unwrap_or_default();
     daemon.gateway.upstreams().metrics().text(moment, format)
 }

@@ -2,7 +2,7 @@
 
 use interprocess::local_socket::{PeerCreds, tokio::Stream};
 
-/// macOS has an option of its own for the pid, `LOCAL_PEERPID`.
+/// macOS has a separate option for the pid, `LOCAL_PEERPID`.
 #[cfg(target_os = "macos")]
 pub(super) fn peer_pid(stream: &Stream, _: &PeerCreds) -> Option<u32> {
     use std::os::fd::AsFd as _;

@@ -1,4 +1,4 @@
-//! A server's tools with their pins, and the acceptance of changed ones.
+//! A server's tools with their pins, and the acceptance of changed tools.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) async fn list(
     };
     let key = server.pin_key()?;
     let pinned = upstreams.pins().of(&key, &tools);
-    // Changed definitions are searched for instructions to a model.
+    // Changed definitions are scanned for instructions to a model.
     let infos = blocking_pool::run(move || {
         let mut budget = AnswerBudget::new();
         let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {

@@ -1,4 +1,4 @@
-//! The rules in force, and which of them would decide a call.
+//! The active rules, and the rule that would decide a call.
 
 use std::sync::Arc;
 

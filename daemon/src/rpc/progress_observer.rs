@@ -1,4 +1,4 @@
-//! Reports the progress of a call outside of runs to its client.
+//! Reports the progress of a call outside runs to its client.
 
 use std::{sync::Arc, time::Duration};
 

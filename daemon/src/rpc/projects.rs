@@ -1,6 +1,6 @@
 //! Projects and their approval, for the command line.
 //!
-//! Invariant: an approval names, by digest, what the user saw. Nothing is approved because of its location.
+//! Invariant: an approval names, by digest, the files that the user saw. Nothing is approved because of its location.
 
 use std::{path::Path, sync::Arc};
 
@@ -108,7 +108,7 @@ fn rule_matches(rules: &[PolicyEntry]) -> Vec<String> {
     rules.iter().flat_map(PolicyEntry::path_globs).collect()
 }
 
-/// The project's present files, and those that it had when it was approved.
+/// The project's present files, and its files when it was approved.
 fn project_files(project: &Project) -> Vec<wire::ProjectFile> {
     let before: &[(String, String)] = match &project.approved {
         Some(approval) => &approval.files,

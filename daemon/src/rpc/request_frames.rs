@@ -1,8 +1,8 @@
-//! Parses the requests of one connection from their frames; a long one on another thread, so that no other connection
-//! waits.
+//! Parses the requests of one connection from their frames. A long request is parsed on another thread, because no
+//! other connection may wait for it.
 //!
-//! Invariant: requests keep the order of their frames, and while a long one is parsed no further frame is read. One
-//! that would take too much memory is refused before it is parsed.
+//! Invariant: requests keep the order of their frames, and while a long request is parsed no further frame is read. A
+//! request that would take too much memory is refused before it is parsed.
 
 use std::{
     io,

@@ -31,7 +31,7 @@ impl RequestHandler {
         Self(connection)
     }
 
-    /// The daemon, once its configuration and the client's project were read.
+    /// The daemon, once its configuration and the client's project have been read.
     async fn configured(&self) -> wire::Result<&Arc<Daemon>> {
         let daemon = self.daemon()?;
         daemon.configured().await;
@@ -62,7 +62,7 @@ impl RequestHandler {
         }
     }
 
-    /// The daemon, also for a client that was accepted with a reserved descriptor.
+    /// The daemon, even for a client that was accepted with a reserved descriptor.
     fn anyway(&self) -> wire::Result<&Arc<Daemon>> {
         self.0.open().ok_or_else(|| {
             let message = "`hello` comes first on every connection";
@@ -96,7 +96,7 @@ impl wire::Mux for RequestHandler {
 
     async fn status(self, _: Context) -> wire::Result<wire::Status> {
         let daemon = self.anyway()?;
-        // Bounded, so that `status` always answers soon.
+        // Bounded, because `status` must always answer soon.
         drop(timeout(CONFIG_WAIT_TIMEOUT, self.configured()).await);
         Ok(status::daemon_status(daemon, &self.0).await)
     }
@@ -130,7 +130,7 @@ impl wire::Mux for RequestHandler {
     }
 
     async fn call(self, _: Context, request: wire::CallRequest) -> wire::Result<wire::Held> {
-        // The configuration determines what the agent may call.
+        // The configuration determines which tools the agent may call.
         let daemon = self.configured().await?;
         tool_call::make(daemon, &self.0, request).await
     }
@@ -298,7 +298,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::NoticesRequest,
     ) -> wire::Result<wire::NoticePage> {
-        // So that the first load of the configuration is not reported as a change.
+        // Otherwise the first load of the configuration would be reported as a change.
         self.configured().await?;
         Ok(notices::read(&self.0, request).await)
     }

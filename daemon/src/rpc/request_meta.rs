@@ -1,7 +1,7 @@
-//! `_meta` of a client's request, as far as the server gets it.
+//! The part of a client request's `_meta` that the server gets.
 //!
-//! Invariant: a client cannot set what muxd says about a request, and what an agent says about itself to muxd in reserved
-//! keys does not reach a server.
+//! Invariant: a client cannot set muxd's own statements about a request, and an agent's statements about itself to
+//! muxd, in reserved keys, do not reach a server.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use mux_text::json_length;
 
-/// The maximum length as JSON text, in bytes.
+/// The maximum length as JSON, in bytes.
 const MAX_META_BYTES: usize = 64 << 10;
 /// Keys that muxd sets itself.
 const OWN_KEYS: &[&str] = &["progressToken", "traceparent", "tracestate"];
-/// The beginnings of keys that muxd, or MCP of a single connection, uses.
+/// The prefixes of keys that muxd, or MCP within a single connection, uses.
 const OWN_PREFIXES: &[&str] = &["muxd/", "io.modelcontextprotocol/"];
 
 /// The members that the server gets; `None` if there are none.

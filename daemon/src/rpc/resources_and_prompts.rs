@@ -1,4 +1,4 @@
-//! Resources, prompts and completions of servers, as clients see them.
+//! Resources, prompts and completions of servers, as shown to clients.
 
 use std::{sync::Arc, time::Duration};
 
@@ -142,14 +142,14 @@ pub(super) async fn subscribe(
         .await
 }
 
-/// What a client asks a server for, besides tool calls.
+/// Content that a client requests from a server, besides tool calls.
 struct AskedContent {
     wanted: ContentRequest,
     token: Option<String>,
     meta: Map<String, Value>,
 }
 
-/// As [`ask`], with an answer that is stored if it is long.
+/// Like [`ask`], but a long answer is stored.
 async fn ask_held(
     daemon: &Daemon,
     connection: &ConnectionState,

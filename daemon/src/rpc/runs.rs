@@ -1,6 +1,6 @@
-//! Runs: started for a client, followed by it, listed; and programs that are only checked.
+//! Starts, follows and lists runs for clients, and checks programs without running them.
 //!
-//! Invariant: an answer fits into a frame, whatever the clients call themselves. Only clients with access to a run find
+//! Invariant: an answer fits into a frame, however long the clients' names are. Only clients with access to a run find
 //! it ([`RunAccess`]).
 
 use std::{sync::Arc, time::Duration};
@@ -18,11 +18,11 @@ use mux_runs::{
 use mux_telemetry::trace::TraceContext;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
-/// The approximate length of one page of events, in bytes; a frame has room for much more.
+/// The approximate length of one page of events, in bytes. A frame has room for much more.
 const EVENT_PAGE_BYTES: usize = 1 << 20;
-/// The number of runs that are listed if a request does not name one.
+/// The number of runs that are listed if a request does not name a number.
 const DEFAULT_LISTED_RUNS: usize = 20;
-/// The approximate maximum length of a list, in bytes; a frame has room for more.
+/// The approximate maximum length of a list, in bytes. A frame has room for more.
 const MAX_RUN_LIST_BYTES: usize = 4 << 20;
 
 pub(super) async fn start(
@@ -65,7 +65,7 @@ pub(super) async fn start(
         input,
         wall: timeout_ms.map(Duration::from_millis),
         record: request.record,
-        // A replayed program is not checked: the types of that time are not known.
+        // A replayed program is not checked: the types at that time are not known.
         check: !request.no_check && recording.is_none(),
         replay: recording,
         turn: connection.turn(),
@@ -173,7 +173,7 @@ pub(super) async fn list(
         access.allows(run.origin()) && !(request.running && run.has_ended())
     });
     let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.snapshot())).collect();
-    // They were accepted before this daemon's own runs.
+    // The predecessor's runs were accepted before this daemon's own.
     all.extend(daemon.former.list(request.running, access).await);
     let total = all.len();
     let mut room = MAX_RUN_LIST_BYTES;

@@ -1,6 +1,6 @@
-//! Sandboxes of servers: what they grant, and observed sessions from which one is suggested.
+//! Server sandboxes: their grants, and observed sessions from which a sandbox is suggested.
 //!
-//! Invariant: an observed session has no sandbox, and none of them outlives the request that began the observation.
+//! Invariant: an observed session has no sandbox, and does not outlive the request that began the observation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -94,7 +94,7 @@ pub(super) async fn suggest(
         server.name(),
         &connection.origin(),
     );
-    // The tools are listed with the start, and the caller's session is one of those that are observed.
+    // The tools are listed with the start, and the caller's session is among the observed ones.
     server
         .restart(&connection.whose())
         .await
@@ -129,7 +129,7 @@ fn key(server: &Server) -> String {
     format!("{} {}", server.name(), project.display())
 }
 
-/// A server is observed while this exists.
+/// Observes a server while it exists.
 struct RunningObservation {
     daemon: Arc<Daemon>,
     server: Arc<Server>,
@@ -151,7 +151,7 @@ impl RunningObservation {
         self.server.end_observation()
     }
 
-    /// Its sessions start again, as the entry says. The definition may have been replaced meanwhile.
+    /// Restarts the server's sessions as the entry says. The definition may have been replaced meanwhile.
     fn replaced_sessions(&self) -> impl Future<Output = ()> + use<> {
         let upstreams = self.daemon.gateway.upstreams();
         let now = upstreams.find_visible(self.server.name(), &self.sight).ok();

@@ -1,6 +1,6 @@
-//! The secrets that the configuration names: set, listed, removed.
+//! Sets, lists and removes the secrets that the configuration names.
 //!
-//! Invariant: values are stored and never sent; no answer contains one.
+//! Invariant: values are stored and never sent. No answer contains a value.
 
 use std::{collections::BTreeSet, sync::Arc};
 

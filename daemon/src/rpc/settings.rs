@@ -1,4 +1,4 @@
-//! The settings in force for an agent, and the problems of a configuration.
+//! An agent's active settings, and the problems of a configuration.
 
 use std::path::Path;
 
@@ -92,7 +92,7 @@ fn setting_of_row(row: SettingRow) -> wire::Setting {
     }
 }
 
-/// One row for each server, with its command line or address as it was written.
+/// One row for each server, with its command line or address as written.
 fn server_rows(daemon: &Daemon, connection: &ConnectionState) -> Vec<wire::Setting> {
     let all = daemon
         .gateway

@@ -40,7 +40,7 @@ pub(super) async fn refresh(
         .map_err(convert::error)?;
     match upstreams.sources().refresh(name).await {
         Some(Ok(found)) => {
-            // The next list of its functions contains the changes.
+            // The next list of the source's functions contains the changes.
             if !found.is_same() {
                 held.session.request_tools_refresh();
                 drop(held.session.current_tools().await);

@@ -128,7 +128,7 @@ fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
     conditions.collect()
 }
 
-/// The error for requests that need more descriptors than there are.
+/// The error for requests that need more descriptors than are available.
 pub(super) fn descriptors_exhausted() -> wire::Error {
     let allowed = descriptor_limits::allowed().unwrap_or_default();
     let message =
@@ -153,7 +153,7 @@ fn started_by(service: &ServiceManager) -> wire::Started {
     }
 }
 
-/// The user's servers and those of the client's project.
+/// The user's servers and the servers of the client's project.
 pub(super) async fn servers(
     daemon: &Daemon,
     connection: &ConnectionState,

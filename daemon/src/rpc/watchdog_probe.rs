@@ -1,4 +1,4 @@
-//! Connects to the daemon as a client, to find out whether new clients are answered.
+//! Connects to the daemon as a client, to check that new clients are answered.
 //!
 //! Invariant: the probe is not counted as a client, so it does not keep an idle daemon alive.
 
@@ -14,13 +14,13 @@ use super::{CLIENT_HELLO_TIMEOUT, ClientConnections, connection::PeerIds};
 
 const PROBE_CLIENT_NAME: &str = "muxd watchdog";
 
-/// Whether a connection is that of the probe.
+/// True if a connection belongs to the probe.
 pub(super) fn is_probe(hello: &Hello, peer: PeerIds) -> bool {
     hello.client.name == PROBE_CLIENT_NAME && peer.0 == Some(std::process::id())
 }
 
 /// Sends `hello` and `status`, as every client does. A daemon that refuses the connection, or has no descriptor left,
-/// is full but alive; if it does not answer at all, this waits for ever.
+/// is full but alive. If it does not answer at all, this waits forever.
 pub(crate) async fn lives(socket: &Path, connections: &ClientConnections) -> bool {
     let failures = connections.failures();
     tokio::select! {

@@ -1,4 +1,4 @@
-//! Builds a daemon: every part, and what each of them is given of the others.
+//! Builds a daemon: creates every part and connects the parts.
 
 use std::sync::{Arc, Weak};
 
@@ -30,7 +30,7 @@ use mux_upstream::{
     StartLimiter, Upstreams,
 };
 
-/// What a daemon is built in.
+/// The surroundings in which a daemon is built.
 pub(super) struct DaemonSurroundings {
     /// Starts the servers that are configured as a command.
     pub(super) servers: Arc<dyn ServerLauncher>,
@@ -39,14 +39,14 @@ pub(super) struct DaemonSurroundings {
     /// The environment of the user, once it is known.
     pub(super) environment: watch::Receiver<Option<Environment>>,
     pub(super) awaited: IncomingSessions,
-    /// Whether no predecessor still writes the files of approvals.
+    /// Set if no predecessor still writes the approval files.
     pub(super) is_alone: bool,
     pub(super) workers: PoolSettings,
     pub(super) shutdown: Shutdown,
     pub(super) upgrades: mpsc::Sender<PendingUpgrade>,
 }
 
-/// A daemon, and the parts of it that have to be ended one after the other.
+/// A daemon, and its parts that must be ended in sequence.
 pub(super) struct DaemonParts {
     pub(super) daemon: Arc<Daemon>,
     pub(super) upstreams: Arc<Upstreams>,

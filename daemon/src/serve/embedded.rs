@@ -1,8 +1,8 @@
-//! A daemon inside another program: it serves the streams that the program opens, and its servers are started by the
-//! program's launcher.
+//! A daemon inside another program: it serves the streams that the program opens, and the program's launcher starts its
+//! servers.
 //!
-//! It has no socket, no locks and no keeper, starts no process by itself, and has no workers: of programs, it runs those
-//! that consist of steps.
+//! An embedded daemon has no socket, no locks and no keeper, and starts no process by itself. Without workers, it runs
+//! only programs that consist of steps.
 
 use std::sync::{
     Arc,
@@ -39,7 +39,7 @@ pub struct EmbeddedDaemon {
 }
 
 impl EmbeddedDaemon {
-    /// Starts a daemon and applies its configuration, or reports what is wrong with it in its status.
+    /// Starts a daemon and applies its configuration, or reports its problems in the status.
     pub async fn start(
         setup: DaemonSetup,
         servers: Arc<dyn ServerLauncher>,
@@ -71,7 +71,7 @@ impl EmbeddedDaemon {
         };
         let parts = DaemonParts::build(setup, surroundings)?;
         parts.catalog.load(Cache::open(knowledge).await).await;
-        // Its problems stand in the status.
+        // The status reports the configuration's problems.
         drop(parts.daemon.load(LoadTrigger::Start).await);
         parts.daemon.prestart_servers();
         let background = tokio::spawn({

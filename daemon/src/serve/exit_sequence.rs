@@ -1,6 +1,6 @@
 //! The end of a daemon: its runs finish, with or without a successor that already serves.
 //!
-//! Invariant: a client that connects meanwhile gets an error that says so, or reaches the successor.
+//! Invariant: a client that connects meanwhile gets an error that says so or reaches the successor.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use mux_upstream::Upstreams;
 
 /// How long runs may take to finish.
 const RUN_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long runs may take to finish if a successor serves already: longer than any run may take.
+/// How long runs may take to finish if a successor already serves: longer than any run may take.
 const HANDOVER_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long admitted calls may take to reach their session, before sessions are handed over.
 const CALL_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
@@ -70,7 +70,7 @@ pub(super) async fn leave(
     let runs = &daemon.runs;
     let own = Arc::clone(runs);
     let handing = tokio::spawn(async move {
-        // An admitted call that has not reached its session yet would find none.
+        // An admitted call that has not yet reached its session would find none.
         drop(timeout(CALL_DRAIN_TIMEOUT, own.close_to_calls()).await);
         let recorded = async {
             drop(timeout(LAST_FLUSH_TIMEOUT, approvals.wait_until_none_held()).await);
@@ -107,8 +107,8 @@ pub(super) async fn open(
     successor.let_in(serve).await;
 }
 
-/// Where a service manager keeps listening, clients that connect meanwhile would wait without a reason: until the
-/// returned handle is dropped, they get an error that says that the daemon is ending. Elsewhere the socket is closed.
+/// If a service manager keeps listening, clients that connect meanwhile would wait for nothing. Until the returned
+/// handle is dropped, they get an error that says that the daemon is ending. Otherwise the socket is closed.
 pub(super) fn turn_away(
     listener: Listener,
     service: &ServiceManager,

@@ -1,4 +1,4 @@
-//! The count of milliseconds that Windows keeps from its start, with those in suspend.
+//! The milliseconds since the start of Windows, including time in suspend.
 
 use std::time::Duration;
 

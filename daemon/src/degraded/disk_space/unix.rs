@@ -1,4 +1,4 @@
-//! The figures of `statvfs`.
+//! The disk state from `statvfs`.
 
 use std::{os::unix::fs::MetadataExt as _, path::Path};
 

@@ -1,5 +1,5 @@
-//! The free space that the user may take. Whether a directory can be written shows only when it is: the attribute
-//! "read-only" of a directory means something else.
+//! The free space that the user may take. Only a write shows that a directory is writable: the attribute "read-only" of
+//! a directory means something else.
 
 use std::{
     os::windows::ffi::OsStrExt as _,
@@ -30,7 +30,7 @@ pub(super) fn look(path: &Path) -> Option<DiskState> {
 fn free(dir: &Path) -> Option<u64> {
     let dir: Vec<u16> = dir.as_os_str().encode_wide().chain([0]).collect();
     let mut free = 0;
-    // SAFETY: the text ends with a zero, and the other pointers are to a live local or null where they may be.
+    // SAFETY: the string ends with a zero, and the other pointers are to a live local or null where they may be.
     let done = unsafe {
         GetDiskFreeSpaceExW(
             dir.as_ptr(),

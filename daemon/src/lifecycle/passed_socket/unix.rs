@@ -42,8 +42,8 @@ impl PassedSocket {
         transport::adopt(self.listener.try_clone()?.into())
     }
 
-    /// Accepts and drops all waiting clients, so that none of them starts the next daemon: they see that this daemon
-    /// ends, and some do not want another one.
+    /// Accepts and drops all waiting clients, which would otherwise start the next daemon: they see that this daemon
+    /// ends, and some do not want another.
     pub fn turn_away(&self) {
         while let Ok((stream, _)) = self.listener.accept() {
             drop(stream);
@@ -62,9 +62,8 @@ fn listens(socket: &OwnedFd) -> bool {
     is_unix && is_stream && accepts
 }
 
-/// Whether a living process other than this one listens at `socket`, although the instance lock is free: a service
-/// manager, which this connection tells that a daemon is wanted. After its daemon has died, no process listens at a
-/// socket.
+/// True if another living process listens at `socket` although the instance lock is free: a service manager, which this
+/// connection tells to start a daemon. A dead daemon's socket has no listener.
 #[cfg(target_os = "linux")]
 pub fn is_kept(socket: &Path) -> bool {
     use std::os::unix::net::UnixStream;

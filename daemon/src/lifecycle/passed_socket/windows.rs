@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use interprocess::local_socket::tokio::Listener;
 
-/// Cannot be had.
+/// Has no values.
 #[derive(Debug)]
 pub enum PassedSocket {}
 

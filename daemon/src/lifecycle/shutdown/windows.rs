@@ -1,5 +1,5 @@
-//! The events of a console, and those that the end of a session brings. A daemon that a client started has no console,
-//! and ends by `mux stop`.
+//! The events of a console and of the end of a session. A daemon that a client started has no console, and ends by `mux
+//! stop`.
 
 use std::io;
 
