@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// The number of tools of a large API.
 const TOOLS: usize = 100;
-/// The memory of a tool besides its text: its own fields, its names, its index in a set.
+/// The memory of a tool besides its text: its own fields, its names and its index in a set.
 const BESIDE: usize = 2 << 10;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);

@@ -308,7 +308,7 @@ async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
         tokio::task::yield_now().await;
     }
     assert_eq!(records(&home), 0);
-    // A run that has ended asks nothing more.
+    // A run that has ended asks no more questions.
     let late = ask(&approvals, 1, &caller(None), Some(&run)).await;
     assert_eq!(late, Err(FaultKind::Cancelled));
     assert!(approvals.list().await.is_empty());

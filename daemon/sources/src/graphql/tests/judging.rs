@@ -1,4 +1,4 @@
-//! Which functions documents amount to, and the limits of that check.
+//! The functions to which documents amount, and the limits of that check.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -22,7 +22,7 @@ fn schema(text: &str) -> GraphqlSchema {
     parse_schema(text, "s").unwrap().0
 }
 
-/// The functions that a document amounts to, each with its arguments.
+/// The functions to which a document amounts, each with its arguments.
 fn reached(
     schema: Option<&GraphqlSchema>,
     query: &str,
@@ -143,7 +143,7 @@ fn exceeded_limit_is_named_in_the_error() {
     );
     let fields = many(20_001, &|_| "a ".into());
     refused(&format!("{{ {fields} }}"), json!({}), "max_visits", "20000");
-    // Each operation has another default, so the fragment is walked for each.
+    // Each operation has another default, so the fragment is walked for each operation.
     let operations = many(100, &|n| format!("query q{n}($v: Int = {n}) {{ ...F }} "));
     let fields = many(900, &|n| format!("b{n} "));
     let query = format!("{operations} fragment F on Query {{ a {{ {fields} }} }}");
@@ -336,7 +336,7 @@ fn interfaces_of_root_types_are_read_from_introspection() {
     for (possible, expected) in [
         (json!([{ "name": "Root" }]), 2),
         (json!([{ "name": "Other" }]), 1),
-        // Without `possibleTypes` it may be one.
+        // Without `possibleTypes` the type may be a root type.
         (Value::Null, 2),
     ] {
         let schema = answer(possible);

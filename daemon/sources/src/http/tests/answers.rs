@@ -246,7 +246,7 @@ async fn encoded_response_is_decoded_or_refused_by_name() {
             "/bomb" => ("gzip", bomb.clone()),
             "/x-bomb" => ("x-gzip", bomb.clone()),
             "/none" => ("identity", b"{\"ok\":true}".to_vec()),
-            // A character set is no encoding.
+            // A character set is not an encoding.
             "/utf-8" => ("UTF-8", b"{\"ok\":true}".to_vec()),
             "/compress" => ("compress", vec![0x1f, 0x9d, 0xff]),
             other => panic!("{other}"),

@@ -228,7 +228,7 @@ async fn client_secret_goes_only_to_known_or_listed_token_origins() {
         assert_eq!(api.notes(), []);
     }
     assert_eq!(asked.lock().unwrap().len(), 2);
-    // An origin for tokens is not one for calls.
+    // An origin for tokens is not an origin for calls.
     let there = behind_tokens(&base, &url, &[&login], &[]).at(&login);
     assert!(there.call(&request, &telling()).await.is_err());
     assert_eq!(asked.lock().unwrap().len(), 2);

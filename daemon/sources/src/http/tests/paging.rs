@@ -1,4 +1,4 @@
-//! Pages of every style: each item once, in order, whatever the API does at the end.
+//! Pages of every style: each item once, in order, regardless of the API's behavior at the end.
 
 mod paged_api;
 
@@ -108,7 +108,7 @@ async fn pages_begin_at_the_requested_one() {
     }
 }
 
-/// Pages of three items, with numbers from 0. The path chooses what goes wrong on the third one.
+/// Pages of three items, with numbers from 0. The path chooses the failure on the third page.
 fn respond_badly(seen: &RecordedRequest, _: usize) -> Response {
     let body = |value: Value| axum::Json(value).into_response();
     let page = number(seen, "page").unwrap_or(0);
@@ -186,7 +186,7 @@ async fn pages_before_a_failure_are_kept_with_a_warning() {
         assert!(warning.contains(part), "{path}: {warning}");
         assert_eq!(joined.get("isError"), None, "{path}");
     }
-    // A page that names one which was read is the last one.
+    // A page that names an already read page is the last.
     let (base, log) = serve(respond_badly).await;
     let joined = api(&base)
         .pages(&get("/circle"), &plan, 9, &telling())
@@ -329,7 +329,7 @@ fn by_cursor() -> PaginationPlan {
     }
 }
 
-/// Joins the pages that `respond` makes of the page parameter, or of the number of the request if there is none.
+/// Joins the pages that `respond` makes from the page parameter, or of the number of the request if there is none.
 async fn joined(
     plan: &PaginationPlan,
     request: &ApiRequest,
@@ -365,7 +365,7 @@ async fn first_page_is_found_whatever_the_description_and_the_response_say() {
             )
             .await;
             assert_eq!(ids(&all), [0, 1, 2], "{first:?} {shift}");
-            // Pages count from 1, whatever is said.
+            // Pages count from 1, despite the description.
             let all = joined(&plan(described), &get("/"), move |page, _| {
                 let page = page.unwrap_or(1).max(1) - 1;
                 match page {
@@ -460,14 +460,14 @@ async fn more_pages_count_more_than_totals() {
 
 #[tokio::test]
 async fn page_that_was_read_ends_the_list() {
-    // An unknown page is the first one again.
+    // An unknown page is the first page again.
     let respond = |page: Option<u64>, _| {
         let page = page.filter(|page| *page <= 2).unwrap_or(1);
         json!([{ "id": page }])
     };
     let all = joined(&plan(Some(1)), &get("/"), respond).await;
     assert_eq!((ids(&all), warning(&all)), (vec![1, 2], None));
-    // Equal items of pages that responses name are no repetition.
+    // Equal items on pages that responses name do not count as repetition.
     let respond = |_, count: usize| {
         let next = (count < 3).then(|| format!("c={count}"));
         json!({ "items": [{ "id": 0 }], "next_cursor": next })

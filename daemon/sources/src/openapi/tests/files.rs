@@ -23,7 +23,7 @@ fn read(version: &str, media: &str, schema: &Value, encoding: &Value) -> OpenApi
     OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap()
 }
 
-/// The parts that are sent, or why the arguments are refused.
+/// The parts that are sent, or the reason the arguments are refused.
 async fn sent(description: &OpenApiDescription, arguments: Value) -> String {
     let schema = CompiledSchema::compile(&description.tools()[0]["inputSchema"]);
     let schema = Arc::new(schema.unwrap());
@@ -196,7 +196,7 @@ fn other_multipart_types_are_sent_as_they_are_described() {
     }
 }
 
-/// Each reference has as many alternatives, so that there are more ways than there is time for.
+/// Each reference has as many alternatives, which makes more paths than there is time to follow.
 #[test]
 fn schemas_that_refer_to_each_other_are_searched_for_files_in_limited_time() {
     let to = json!({ "$ref": "#/components/schemas/A" });

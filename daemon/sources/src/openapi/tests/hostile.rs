@@ -13,7 +13,7 @@ use super::{
 
 /// The limit of all functions, small enough to be reached soon.
 const TEST_LIST_BYTES: usize = 1 << 20;
-/// Detects a hang; it does not measure speed.
+/// Detects a hang. Does not measure speed.
 const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 
 fn read(paths: Value, components: Value) -> OpenApiDescription {

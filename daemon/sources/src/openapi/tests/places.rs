@@ -1,4 +1,4 @@
-//! Where a call goes, and that neither a description nor an argument can redirect it.
+//! The destination of a call, which neither a description nor an argument can redirect.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn cookie_value_cannot_add_another_cookie() {
     );
 }
 
-/// Pins and users see where a call goes, and with which credentials.
+/// Pins and users see a call's destination and its credentials.
 #[test]
 fn tool_meta_names_the_address_and_credentials() {
     let flow =
@@ -259,7 +259,7 @@ fn member_of_an_exploded_object_takes_no_other_name() {
     );
 }
 
-/// Its name ends at a `=`, and for some servers at a `;`.
+/// A member's name ends at a `=`, and for some servers at a `;`.
 #[test]
 fn name_of_a_member_does_not_end_early() {
     let mut filter = query_object("filter");
@@ -357,7 +357,7 @@ fn member_names() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Texts by which a value may try to leave its place.
+/// Strings with which a value may try to leave its position.
 fn place_texts() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "1", "a/b", "1?b=2", "1&b=2", "1#b", "..", "%2f", "b=2", "1;b=2", "[b]",
@@ -368,7 +368,7 @@ fn place_texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each pair of a request is an argument of that name, or one that rules see as such; no two arguments share a
+    /// Each pair of a request is an argument of that name, or an argument as rules see it. No two arguments share a
     /// name, and the path has the segments of its template.
     #[test]
     fn every_pair_that_is_sent_is_an_argument_that_rules_see(

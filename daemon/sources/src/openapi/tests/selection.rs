@@ -1,4 +1,4 @@
-//! Which operations become functions: `max_functions` and `tools.exclude`.
+//! The operations that become functions: `max_functions` and `tools.exclude`.
 
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ fn excluded_operations_do_not_count() {
         ["few.few0", "few.few1", "few.few2", "few.few3", "few.few4"]
     );
     assert_eq!(few.left_out(), []);
-    // Other spellings of a name are names of it, too.
+    // Other forms of a name work, too.
     let spelled = select(&text, &["much_*"], 30);
     assert_eq!(names(&spelled), names(&few));
     assert_eq!(select(&text, &[], 65).operations.len(), 65);

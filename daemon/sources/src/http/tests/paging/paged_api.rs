@@ -13,7 +13,7 @@ pub(super) struct Pages {
     pub(super) size: u64,
 }
 
-/// How an API pages a list. The comments name APIs that do so.
+/// The way in which an API pages a list. The comments name APIs that use it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Style {
     /// GitHub: no `Link` header on a single page, other links on the last page.
@@ -22,30 +22,30 @@ pub(super) enum Style {
     LinkOnlyNext,
     /// Okta: a cursor in the `Link` header only.
     LinkCursor,
-    /// Pages are numbered from 1, and one beyond the end is empty.
+    /// Pages are numbered from 1, and a page beyond the end is empty.
     PageFromOne,
-    /// The same, and the page before the first one is the first one, too.
+    /// The same, and the page before the first is the first page, too.
     PageFromZero,
     /// A page beyond the end is the last page again.
     PageClamped,
     /// A page beyond the end is 404.
     PageNotFound,
-    /// Django REST framework: `next` is a URL or null, a page beyond the end is 404.
+    /// Django REST framework: `next` is a URL or null, and a page beyond the end is 404.
     NextUrl,
     /// Spring: `number` from 0, `last`, `totalPages`.
     Spring,
     /// Laravel: `current_page` from 1, `last_page`.
     Laravel,
-    /// `page`, `total_pages`; a page beyond the end is 500.
+    /// `page`, `total_pages`, and a page beyond the end is 500.
     TotalPages,
     /// GitLab: `X-Next-Page`, empty on the last page.
     NextPageHeader,
-    /// WordPress: `X-WP-TotalPages`; a page beyond the end is 400.
+    /// WordPress: `X-WP-TotalPages`, and a page beyond the end is 400.
     TotalPagesHeader,
     /// A number in `next_page`, which is 0 on the last page.
     NextPageNumber,
     Offset,
-    /// The API returns at most two items, whatever `limit` says.
+    /// The API returns at most two items, regardless of `limit`.
     OffsetClamped,
     /// Jira: `startAt`, `total`.
     OffsetTotal,
@@ -67,7 +67,7 @@ pub(super) enum Style {
     Google,
     /// AWS: `NextToken` in the body of a POST.
     Aws,
-    /// The API always returns a cursor; `has_more` says when to stop.
+    /// The API always returns a cursor, and `has_more` says when to stop.
     EndlessCursor,
     /// Stripe: `starting_after` and `has_more`.
     After,
