@@ -123,7 +123,7 @@ struct ConfigStatus {
 impl Daemon {
     #[expect(
         clippy::too_many_arguments,
-        reason = "called in one place, by names that say all"
+        reason = "called in one place, with self-explanatory names"
     )]
     pub(crate) fn new(
         paths: DaemonPaths,

@@ -92,9 +92,7 @@ fn descriptors() -> Option<HostCondition> {
             "{used} of {allowed} file descriptors are in use: the next server, run or client may get none"
         ),
         _ if allowed < MIN_DESCRIPTORS => {
-            format!(
-                "muxd may open only {allowed} files, and needs {MIN_DESCRIPTORS} or more of them"
-            )
+            format!("muxd may open only {allowed} files, and needs at least {MIN_DESCRIPTORS}")
         }
         _ => return None,
     };

@@ -38,13 +38,13 @@ const INSTANCE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 const HELP: &str = "\
 muxd owns the sessions to your MCP servers and runs programs on them. The first `mux` command that
-needs it starts it: there is no need to start it by hand.
+needs muxd starts it, so you need not start it yourself.
 
 Usage: muxd [--version [--json] | --help]
 
-Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until it was idle
-for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Under systemd it listens on the socket
-that it is passed, and reports its status; `mux service install` sets that up.";
+Without arguments, muxd serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until it has
+been idle for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Under systemd, muxd listens on
+the passed socket and reports its status; `mux service install` sets this up.";
 
 /// How long blocking tasks, such as writes to the disk, may take after the daemon has ended.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -123,7 +123,7 @@ fn start_in_foreground() -> ExitCode {
     match service.and_then(|service| start_daemon(None, StartupReporter::nobody(), service)) {
         Ok(DaemonOutcome::Served) => ExitCode::SUCCESS,
         Ok(DaemonOutcome::NotNeeded) => {
-            print_and_exit("muxd is running already; `mux status` shows it")
+            print_and_exit("muxd is already running; `mux status` shows it")
         }
         Ok(DaemonOutcome::Kept) => print_and_exit(
             "a service manager listens for muxd, and starts it; `mux service status` shows it",
@@ -323,7 +323,7 @@ fn env_variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-#[expect(clippy::print_stdout, reason = "asked for on the command line")]
+#[expect(clippy::print_stdout, reason = "requested on the command line")]
 fn print_and_exit(text: &str) -> ExitCode {
     println!("{text}");
     ExitCode::SUCCESS

@@ -63,7 +63,7 @@ impl Home {
         self.echo().fails(
             5,
             &[
-                "fix.echo is not what it was when you first trusted it",
+                "fix.echo has changed since you first trusted it",
                 "\"denied\"",
                 "mux servers accept fix",
             ],

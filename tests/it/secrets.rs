@@ -116,8 +116,8 @@ fn secrets_are_listed_with_their_place_and_the_entries_that_use_them() {
 fn invalid_secret_is_refused_and_its_value_not_shown() {
     let env = TestEnv::with_config("");
     for (name, value, part) in [
-        ("2ND", "some-value", "cannot be called"),
-        ("a b", "some-value", "cannot be called"),
+        ("2ND", "some-value", "is not a valid secret name"),
+        ("a b", "some-value", "is not a valid secret name"),
         ("EMPTY", "\n", "is empty"),
         ("NUL", "some-value\0", "NUL"),
         ("LONG", &"some-value".repeat(8000), "80000 bytes"),

@@ -159,7 +159,7 @@ def start_race(home):
         subprocess.run(second, env=home.environment, stdin=null, stdout=out, timeout=HANG, check=True)
         out.seek(0)
         said = out.read().decode(errors="replace")
-    expect("is running already" in said, f"a second muxd says: {said}")
+    expect("is already running" in said, f"a second muxd says: {said}")
     step("a second daemon finds the first")
     home.still_works()
     step("a program")

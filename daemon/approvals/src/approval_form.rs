@@ -91,10 +91,10 @@ struct PlainAnswer {
 /// Checks that an answer in plain data is well-formed.
 pub(super) fn check_plain(value: &Value) -> Result<(), String> {
     let plain = PlainAnswer::deserialize(value)
-        .map_err(|_| "it is not of the shape {decision, reason?, shown?}".to_owned())?;
+        .map_err(|_| "it does not have the shape {decision, reason?, shown?}".to_owned())?;
     match plain.decision.parse::<UserDecision>() {
         Ok(_) => Ok(()),
-        Err(_) => Err("`decision` is none of once, session, always, deny".into()),
+        Err(_) => Err("`decision` must be once, session, always or deny".into()),
     }
 }
 

@@ -219,7 +219,7 @@ impl Account {
             return Err(error);
         }
         let Some(access) = &login.secrets.access else {
-            return Err(self.require_login("not signed in any more"));
+            return Err(self.require_login("no longer signed in"));
         };
         let record = &login.record;
         if !record.is_stale() || (!record.refreshable && !record.is_over()) {

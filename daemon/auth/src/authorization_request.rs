@@ -171,7 +171,7 @@ pub(super) async fn create_request(
             Err(why) => {
                 draft
                     .notes
-                    .push(format!("the page to sign in could not be looked at: {why}"));
+                    .push(format!("the sign-in page could not be checked: {why}"));
                 return Ok(draft.into_request(url, state, verifier));
             }
         }
@@ -250,7 +250,7 @@ impl Draft<'_> {
             let scopes = &self.scopes;
             let client = client_registration::register(self.found, self.redirect, scopes).await?;
             self.notes.push(format!(
-                "muxd was registered anew: the authorization server refused its former client ({})",
+                "muxd was registered again: the authorization server refused its former client ({})",
                 refusal.words
             ));
             self.client = ClientOfRequest::Registered {
@@ -289,7 +289,7 @@ impl Draft<'_> {
         self.resources.truncate(1);
         self.refused_resources = Some(why.to_owned());
         self.notes.push(format!(
-            "the sign-in is for this server alone: the authorization server does not share sign-ins ({why})"
+            "the sign-in is only for this server: the authorization server does not share sign-ins ({why})"
         ));
     }
 
@@ -568,7 +568,7 @@ async fn select_client(
         let ended = if account.lacked_answer() || before.record.redirect.is_empty() {
             Some("its last login or refresh with it failed")
         } else if !client.allows(scopes) {
-            Some("its registration lacks scopes that the server wants")
+            Some("its registration lacks scopes that the server requires")
         } else if client.has_expired() {
             Some("its registration has expired")
         } else if before.record.redirect != redirect {
@@ -580,7 +580,7 @@ async fn select_client(
                 is_reused: true,
             });
         };
-        notes.extend(ended.map(|why| format!("muxd was registered anew: {why}")));
+        notes.extend(ended.map(|why| format!("muxd was registered again: {why}")));
     }
     let client = client_registration::register(found, redirect, scopes).await?;
     Ok(ClientOfRequest::Registered {

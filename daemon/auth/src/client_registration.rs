@@ -71,7 +71,7 @@ pub(super) async fn register(
     if !response.status.is_success() {
         return Err(match response.status.as_u16() {
             401 => needs_own_client(&format!(
-                "its registration endpoint wants an initial access token ({}), which muxd does not offer",
+                "its registration endpoint requires an initial access token ({}), which muxd does not offer",
                 refusal(&response)
             )),
             404 if found.metadata.is_assumed => AuthError::Unfit(
@@ -129,7 +129,7 @@ pub(super) fn offered_methods(
     methods.retain(|method| offered.iter().any(|name| name == method.as_str()));
     if methods.is_empty() {
         return Err(AuthError::Unfit(format!(
-            "its authorization server only accepts clients that authenticate with {}, which muxd does not offer",
+            "its authorization server accepts only clients that authenticate with {}, which muxd does not offer",
             offered.join(" or ")
         )));
     }

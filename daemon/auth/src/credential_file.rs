@@ -77,14 +77,14 @@ pub(super) enum CredentialFileError {
     #[error("cannot write {path:?}: {source}")]
     Write { path: PathBuf, source: io::Error },
     #[cfg(unix)]
-    #[error("{path:?} holds credentials and belongs to user {owner}, not to you; remove it")]
+    #[error("{path:?} contains credentials but belongs to user {owner}, not to you; remove it")]
     Foreign { path: PathBuf, owner: u32 },
     #[cfg(unix)]
     #[error(
-        "{path:?} holds credentials and others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
+        "{path:?} contains credentials but others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
     )]
     Open { path: PathBuf, mode: u32 },
-    #[error("{0:?} holds credentials and is not an ordinary file; remove it")]
+    #[error("{0:?} contains credentials but is not a regular file; remove it")]
     NoFile(PathBuf),
     #[error(
         "{path:?} is not a valid credential file ({problem}); remove it, sign in again, and set its secrets again"

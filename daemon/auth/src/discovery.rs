@@ -175,7 +175,7 @@ async fn find_resource_metadata(
     match (failure, unreadable) {
         (Some(failure), Some(_)) => Err(AuthError::Unavailable(failure)),
         (None, Some(url)) => Err(AuthError::Unfit(format!(
-            "its metadata at {url} has no metadata of OAuth (RFC 9728); is it another service, or a web page?"
+            "its metadata at {url} has no OAuth metadata (RFC 9728); is it another service, or a web page?"
         ))),
         (_, None) => Ok(None),
     }

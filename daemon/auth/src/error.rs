@@ -33,11 +33,11 @@ pub enum AuthError {
     NoAnswer(String),
     #[error("the login was not completed within {} minutes", .0.as_secs() / 60)]
     TimedOut(Duration),
-    #[error("another login of the same server took its place")]
+    #[error("another login to the same server replaced it")]
     Superseded,
     #[error("the login was cancelled, because its client has ended")]
     Abandoned,
-    #[error("there is no login `{0}` any more")]
+    #[error("there is no longer a login `{0}`")]
     Unknown(String),
     #[error("{0}")]
     PortTaken(String),
@@ -59,7 +59,7 @@ impl AuthError {
                 FaultKind::AuthRequired,
                 "tell the operator of the server".into(),
             ),
-            Self::Unavailable(_) => (FaultKind::Unavailable, "try again in a while".into()),
+            Self::Unavailable(_) => (FaultKind::Unavailable, "try again later".into()),
             Self::Unfit(_) => (
                 FaultKind::Unavailable,
                 "report it to the operator of the server; if you have a token, put \

@@ -327,7 +327,7 @@ async fn take(
             let next = if is_own_client {
                 ""
             } else {
-                "; the next login registers muxd anew"
+                "; the next login registers muxd again"
             };
             return Err(AuthError::Denied(format!("{why}{next}")));
         }

@@ -68,7 +68,7 @@ impl Tool {
                 Some(only) if takes_list => {
                     *only = Value::Array(vec![only.take(), item()]);
                 }
-                Some(_) => return Err(self.refuse(&[format!("{name}: it is given twice")])),
+                Some(_) => return Err(self.refuse(&[format!("{name} is given twice")])),
             }
         }
         Ok(grouped)

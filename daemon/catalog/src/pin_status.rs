@@ -66,9 +66,9 @@ impl PinStatus {
     /// Why the trusted definition is offered although the current one differs.
     pub fn note(&self) -> Option<&'static str> {
         match self {
-            Self::Reordered => Some("its lists are in another order, which is no change"),
+            Self::Reordered => Some("its lists are in another order, which is not a change"),
             Self::Changed(change) if change.reaction == ChangeReaction::KeepTrusted => Some(
-                "only stricter hints or an added output schema differ: its calls go on with the trusted definition",
+                "only stricter hints or an added output schema differ: its calls continue with the trusted definition",
             ),
             _ => None,
         }
@@ -108,7 +108,7 @@ impl Tool {
         };
         let path = self.path();
         let message = match change.before {
-            Some(_) => format!("{path} is not what it was when you first trusted it"),
+            Some(_) => format!("{path} has changed since you first trusted it"),
             None if change.unpinned => {
                 format!("{path} is not pinned: its server has more tools than can be pinned")
             }

@@ -117,7 +117,7 @@ impl OverrideMistake {
     pub fn message(&self) -> String {
         match self.tool {
             Some(_) => format!(
-                "{}; the tool is not offered until this is mended",
+                "{}; the tool is not offered until this is fixed",
                 self.problem
             ),
             None => self.problem.clone(),
@@ -250,7 +250,7 @@ fn check_value(schema: &Value, name: &str, value: &Value) -> Result<(), String> 
         let near = nearest(name, declared.into_iter());
         let near = near.map(|near| format!(" (did you mean {near:?}?)"));
         return Err(format!(
-            "is no argument of the tool{}",
+            "is not an argument of the tool{}",
             near.unwrap_or_default()
         ));
     }
@@ -265,7 +265,7 @@ fn check_value(schema: &Value, name: &str, value: &Value) -> Result<(), String> 
     }
     let listed = view.listed_values(&member);
     if !listed.is_empty() && types == listed_types(&listed) && !listed.contains(&value) {
-        return Err("is none of the values that the tool takes".into());
+        return Err("is not one of the values that the tool accepts".into());
     }
     Ok(())
 }

@@ -135,7 +135,7 @@ impl Tool {
         let path = self.path();
         let (structured, mistakes) = match structured {
             None => {
-                let missing = "it declares a schema of its result and gave no structured content";
+                let missing = "it declares an output schema but returned no structured content";
                 (None, vec![missing.to_owned()])
             }
             Some(value) => {
@@ -164,7 +164,7 @@ impl Tool {
             return Ok(structured);
         }
         let hint = format!(
-            "it is the server's mistake; the call has happened. `mux.call.raw` gives the whole result, and \
+            "this is an error of the server, and the call has happened. `mux.call.raw` returns the whole result, and \
              check_results = \"warn\" in [servers.{}] lets such results pass",
             self.server
         );
@@ -419,7 +419,7 @@ mod tests {
             (structured(Value::Null), Err("expected object, got null")),
             (
                 json!({ "content": text }),
-                Err("gave no structured content"),
+                Err("returned no structured content"),
             ),
             (structured(json!({ "n": 1 })), Ok(json!({ "n": 1 }))),
         ] {

@@ -171,7 +171,7 @@ fn enter_namespaces(
     let (program_of_start, words) = start
         .command
         .split_first()
-        .ok_or("the plan names no bubblewrap")?;
+        .ok_or("the plan does not name bubblewrap")?;
     let options: String = start.args.iter().map(|word| format!("{word}\0")).collect();
     let options = inherited_data(options.as_bytes())?;
     let inner_plan = serde_json::to_vec(plan).map_err(|error| error.to_string())?;
@@ -230,14 +230,14 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
         tcp: internet || plan.own_namespaces,
     };
     if landlock_rules::restrict(&allowed).is_none() && !plan.own_namespaces {
-        return Err("Landlock is not in force, and there are no namespaces".into());
+        return Err("Landlock is not active, and there are no namespaces".into());
     }
     let terms = FilterTerms {
         internet: internet || plan.own_namespaces,
         unix: plan.unix_sockets,
         own_namespaces: plan.own_namespaces,
     };
-    let programs = filter_programs(terms).ok_or("no system call filter for this processor")?;
+    let programs = filter_programs(terms).ok_or("no system call filter for this architecture")?;
     for program in programs {
         apply_filter(&program).map_err(|error| format!("cannot filter system calls: {error}"))?;
     }
@@ -318,7 +318,7 @@ fn open_granted(granted: &[GrantedPath]) -> Result<Vec<File>, String> {
 
 fn changed_meanwhile(path: &Path) -> String {
     format!(
-        "{} was changed while the server started, so it is not what was granted; start the server again",
+        "{} changed while the server started, and is no longer the object that was granted; start the server again",
         path.display()
     )
 }
@@ -332,7 +332,7 @@ pub(super) fn set_termination(handler: SigHandler) -> Result<(), String> {
 }
 
 /// Root's capabilities, which an exec does not restore after `no_new_privs`. Other users have none.
-#[expect(unsafe_code, reason = "no safe wrapper of capset is at hand")]
+#[expect(unsafe_code, reason = "there is no safe wrapper for capset")]
 fn drop_capabilities() -> Result<(), String> {
     const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
     // The version and the thread, then effective, permitted and inheritable, in two halves.
@@ -350,7 +350,7 @@ fn drop_capabilities() -> Result<(), String> {
 }
 
 /// Makes an exec close all descriptors except the standard ones.
-#[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
+#[expect(unsafe_code, reason = "there is no safe wrapper for close_range")]
 pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
     // SAFETY: the call takes three integers, and closes nothing now.
     let done = unsafe {
@@ -390,10 +390,7 @@ fn set_close_on_exec(number: RawFd) -> io::Result<()> {
 }
 
 /// Listens before the server starts, because its first request must not be refused.
-#[expect(
-    unsafe_code,
-    reason = "a fork may only be made where there are no threads"
-)]
+#[expect(unsafe_code, reason = "a fork is allowed only without threads")]
 fn start_forwarder(socket: &Path) -> Result<(), String> {
     let listener = TcpListener::bind(("127.0.0.1", FORWARDER_PORT))
         .map_err(|error| format!("cannot listen for its connections: {error}"))?;

@@ -375,7 +375,8 @@ impl EgressRules {
         if !is_tunnel && let Some(scheme) = scheme.filter(|scheme| *scheme != "http") {
             // The request would leave in clear text, while the program believes that it is encrypted.
             let text = format!(
-                "muxd: this proxy forwards http:// only; for {scheme}:// open a tunnel with CONNECT, as HTTPS_PROXY means it"
+                "muxd: this proxy forwards only http://; for {scheme}://, open a tunnel with CONNECT, as clients with \
+                 HTTPS_PROXY do"
             );
             return reply(StatusCode::BAD_REQUEST, text);
         }
@@ -398,7 +399,7 @@ impl EgressRules {
                 return self.refuse(
                     &host,
                     port,
-                    "its name leads to this machine; list the address",
+                    "its name resolves to this machine; list the address",
                 );
             }
             Err(error) => {

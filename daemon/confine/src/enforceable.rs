@@ -12,7 +12,7 @@ use super::{
 
 /// The first version of Landlock that covers signals and abstract sockets (Linux 6.12).
 pub(super) const LANDLOCK_WITH_SCOPES: u32 = 6;
-const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
+const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
 
 /// Refuses a server that a container engine runs outside this process tree.
 pub(super) fn refuse_container_engine(program: &Path) -> Result<(), ConfineError> {

@@ -94,7 +94,7 @@ impl GrantRecord {
 
     fn read_or_begin(&self) -> RecordedGrants {
         self.read().unwrap_or_else(|error| {
-            warn!(file = %self.file.display(), %error, "the record of sandbox grants cannot be read; it begins anew");
+            warn!(file = %self.file.display(), %error, "the record of sandbox grants is unreadable; starting a new one");
             RecordedGrants::default()
         })
     }

@@ -116,7 +116,7 @@ impl GrantedPath {
         match changeable_link(links, real, write) {
             Some(ChangeableLink { link, grant }) if !leads_inside(real) => {
                 Err(ConfineError::BadPath(format!(
-                    "{} leads to {} by the link {}, which the server `{}` may change; grant {} instead",
+                    "{} leads to {} through the link {}, which the server `{}` may change; grant {} instead",
                     at.display(),
                     real.display(),
                     link.at.display(),

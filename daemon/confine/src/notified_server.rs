@@ -40,10 +40,10 @@ pub(super) struct ListenerHandover(UnixStream);
 impl ListenerHandover {
     /// Makes the calling thread, and everything that it starts, notify of these calls.
     pub(super) fn notify_of(self, calls: &[i64]) -> Result<(), String> {
-        let filter =
-            notifying_filter(calls).ok_or("there is no system call filter for this processor")?;
+        let filter = notifying_filter(calls)
+            .ok_or("there is no system call filter for this architecture")?;
         let listener = apply_notifying_filter(&filter).map_err(|error| {
-            format!("the kernel does not notify of system calls (Linux 5.5 does): {error}")
+            format!("the kernel cannot report system calls (needs Linux 5.5): {error}")
         })?;
         let rights = [listener.as_raw_fd()];
         let rights = [ControlMessage::ScmRights(&rights)];
@@ -58,10 +58,7 @@ impl ListenerHandover {
 /// Returns the server's exit code.
 ///
 /// Must be called before any thread exists.
-#[expect(
-    unsafe_code,
-    reason = "a fork may only be made where there are no threads"
-)]
+#[expect(unsafe_code, reason = "a fork is allowed only without threads")]
 pub(super) fn run_notified(
     become_server: impl FnOnce(ListenerHandover) -> Result<Infallible, String>,
     serve: impl FnOnce(OwnedFd) + Send + 'static,
@@ -155,7 +152,7 @@ pub(super) fn argument(call: &CallNotification, index: usize) -> u64 {
 }
 
 /// A copy of a descriptor of the calling process.
-#[expect(unsafe_code, reason = "no safe wrapper of pidfd_getfd is at hand")]
+#[expect(unsafe_code, reason = "there is no safe wrapper for pidfd_getfd")]
 pub(super) fn copy_descriptor(call: &CallNotification, fd: i32) -> Option<OwnedFd> {
     let process = i32::try_from(process_of(call)?).ok()?;
     let made = |fd: libc::c_long| {

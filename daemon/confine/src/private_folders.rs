@@ -47,9 +47,9 @@ pub fn delete_unused_private_folders(dirs: &SandboxDirs) {
     {
         let _lock = CHANGES.lock();
         if is_unused(&command) {
-            debug!(folder = %command.display(), "deletes what a server's former command has fetched");
+            debug!(folder = %command.display(), "deleting packages of a server's former command");
             if let Err(error) = set_aside(&command, &deleted) {
-                warn!(folder = %command.display(), %error, "cannot delete what a server's former command has fetched");
+                warn!(folder = %command.display(), %error, "cannot delete packages of a server's former command");
             }
         }
     }
@@ -59,7 +59,7 @@ pub fn delete_unused_private_folders(dirs: &SandboxDirs) {
     }
     match fs::remove_dir_all(&deleted) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            warn!(folder = %deleted.display(), %error, "cannot delete what a server's former command has fetched");
+            warn!(folder = %deleted.display(), %error, "cannot delete packages of a server's former command");
         }
         _ => {}
     }

@@ -140,8 +140,9 @@ pub(super) fn suggest(
     read.retain(|path| !write.iter().any(|above| path.starts_with(above)));
     let read = reduce(read, server);
     if observations.contains(&ObservedAction::Unreadable) {
-        remarks
-            .insert("some of its calls could not be read, so that this may lack something".into());
+        remarks.insert(
+            "some system calls could not be decoded; the suggestion may be incomplete".into(),
+        );
     }
     for observation in observations {
         if let ObservedAction::Socket(path) = observation {
@@ -185,7 +186,7 @@ fn relevant_files(
         if let Some(place) = server.secret_place(path) {
             if *access > FileAccess::Look {
                 remarks.insert(format!(
-                    "it {} {}, where secrets are, so it is not granted: add it only if the server needs it",
+                    "it {} {}, where secrets are stored, so it is not granted: add it only if the server needs it",
                     verb(*access),
                     place.display()
                 ));
@@ -213,10 +214,10 @@ fn remark_of_ungrantable(path: &Path, access: FileAccess, server: &ObservedServe
     let (verb, shown) = (verb(access), path.display());
     if path == server.home || server.home.starts_with(path) {
         return format!(
-            "it {verb} {shown}, which contains the home directory and is not granted: it sees an empty one"
+            "it {verb} {shown}, which contains the home directory and is not granted: the server sees an empty home"
         );
     }
-    format!("it {verb} {shown}, which is not granted: the folder that it is in would be too much")
+    format!("it {verb} {shown}, which is not granted: granting its folder would be too much")
 }
 
 impl ObservedServer {
@@ -384,7 +385,7 @@ fn network(
             count => format!(" and {} more addresses", count - 1),
         };
         remarks.insert(format!(
-            "it connects to {first}{more} and not through a proxy, so that a list of hosts would not let it through"
+            "it connects to {first}{more} directly, not through a proxy, so a host list would block it"
         ));
         return SuggestedNetwork::Any;
     }

@@ -86,7 +86,7 @@ impl SystemFacts {
                 "allow user namespaces: an AppArmor profile with `userns` for bwrap, or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root"
             }
             (_, NamespaceSetting::Unknown) if self.is_container => {
-                "allow namespaces in this container (Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined), or run muxd outside of it"
+                "allow namespaces in this container (Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined), or run muxd outside it"
             }
             (_, NamespaceSetting::Unknown) => "allow unprivileged user namespaces for bubblewrap",
         }

@@ -17,18 +17,19 @@ fn era_remedy_hint(path: &str, remedy: BackChannelRemedy) -> String {
     match remedy {
         BackChannelRemedy::Reopened => format!(
             "{asks}; from now on its sessions are opened in 2025-11-25: call it again. era = \"2025-11-25\" in \
-             [servers.{server}] of config.toml has them opened so from the start"
+             [servers.{server}] of config.toml opens them this way from the start"
         ),
         BackChannelRemedy::WhenIdle => format!(
             "{asks}; a session of 2025-11-25 is opened as soon as the other calls on this one have ended: call it \
-             again then. era = \"2025-11-25\" in [servers.{server}] of config.toml has them opened so from the start"
+             again then. era = \"2025-11-25\" in [servers.{server}] of config.toml opens them this way from the start"
         ),
         BackChannelRemedy::Configured => format!(
             "{asks}, and era = \"2026-07-28\" in [servers.{server}] of config.toml allows no other; \"auto\" or \
              \"2025-11-25\" would let it ask"
         ),
         BackChannelRemedy::NoOther => format!(
-            "{asks}, and it does not speak 2025-11-25: only a version of it that returns what it asks for can work"
+            "{asks}, and it does not speak 2025-11-25: only a server version that returns its questions as \
+             results can work"
         ),
     }
 }
@@ -59,8 +60,8 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
             new_fault(format!("{path} was not called: {error}")).hint("try again")
         }
         CallError::Unknown(cause) => {
-            new_fault(format!("{path} was sent, and no answer came: {cause}"))
-                .hint("it may or may not have happened; look before you call it again")
+            new_fault(format!("{path} was sent, but no answer came: {cause}"))
+                .hint("it may or may not have happened; check before you call it again")
         }
         CallError::TimedOut(within) => new_fault(format!(
             "{path} did not answer within {within:?} and was cancelled"

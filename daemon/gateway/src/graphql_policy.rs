@@ -261,7 +261,7 @@ impl DocumentJudges {
                  and none was done within {JUDGE_QUEUE_TIMEOUT:?}"
             );
             return Err(Fault::new(FaultKind::Busy, message)
-                .hint("call it again, and fewer at once")
+                .hint("call it again, with fewer calls at the same time")
                 .path(path));
         };
         blocking_pool::run(move || {
@@ -482,7 +482,7 @@ fn policy_timeout_fault(what: &str) -> Fault {
         "the rules of [[policy]] did not finish with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
     );
     Fault::new(FaultKind::Limit, message).hints(
-        "this limit is fixed: have fewer rules look at arguments, or send less with each call",
+        "this limit is fixed: use fewer rules that inspect arguments, or send less with each call",
         "this limit is fixed: send less with each call",
     )
 }

@@ -360,7 +360,7 @@ impl Gateway {
                 let lets = server.serves(&slot, &whose) && attempts.allows_send(tool);
                 if let (true, Some(cause)) = (lets, attempts.take_retry_cause()) {
                     let cause = cause.lines().next().unwrap_or_default();
-                    let warning = format!("is sent again, since it changes nothing: {cause}");
+                    let warning = format!("is sent again, because it changes nothing: {cause}");
                     observer.call_warned(&path, &warning);
                 }
                 lets

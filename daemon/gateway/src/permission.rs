@@ -26,7 +26,7 @@ use mux_sources::Source;
 use mux_upstream::{DENIED_BY_DEFAULT, Server};
 
 /// The reason for an approval request without a rule.
-const DEFAULT_ASK_REASON: &str = "the default, since it calls itself destructive";
+const DEFAULT_ASK_REASON: &str = "the default, because it calls itself destructive";
 
 /// The request of the caller.
 pub(super) struct PermissionRequest<'a> {

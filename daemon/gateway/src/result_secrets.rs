@@ -60,10 +60,7 @@ pub(super) async fn search_answer(
 fn report_secret(server: &Server, path: &str, search: SecretSearch) {
     if server.record_secret_result(path) {
         let masked = search == SecretSearch::Mask;
-        warn!(
-            tool = path,
-            masked, "a result held what looks like a secret"
-        );
+        warn!(tool = path, masked, "a result seems to contain a secret");
     }
 }
 

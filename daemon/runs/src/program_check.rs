@@ -25,7 +25,7 @@ use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 /// How long a server that a program names may take to list its tools, if they are not known yet.
 const PROGRAM_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
-const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml switches it on";
+const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml turns it on";
 
 /// The caller whose program is checked.
 #[derive(Clone, Copy)]

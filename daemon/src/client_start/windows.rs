@@ -29,7 +29,7 @@ pub(crate) fn take_files() -> io::Result<(File, File)> {
 /// Makes a standard handle a file. The stream then has no handle, which std treats as an empty stream.
 #[expect(
     unsafe_code,
-    reason = "the standard library lends its standard handles only"
+    reason = "the standard library only lends its standard handles"
 )]
 fn take_handle(handle: RawHandle, which: STD_HANDLE) -> io::Result<File> {
     if handle.is_null() {

@@ -81,7 +81,7 @@ impl LastGoodConfig {
                 })
                 .map_err(|error| error.to_string()),
             Ok(None) if self.good.as_ref().is_some_and(|good| good.written) => Err(format!(
-                "{shown} is gone, and its last content stays in force; restore it, or leave an empty \
+                "{shown} is gone, and its last content stays active; restore it, or leave an empty \
                  file to have no servers"
             )),
             Ok(None) => Ok(GoodConfig {

@@ -131,7 +131,7 @@ impl Daemon {
     /// Approves the files that the user has `seen`, by their digest.
     pub async fn approve(self: &Arc<Self>, root: &Path, seen: String) -> Result<(), String> {
         let files = self.files(root.to_owned()).await;
-        let files = files.ok_or("the disk on which it lies does not answer")?;
+        let files = files.ok_or("its disk does not respond")?;
         self.read_again(root, files).await;
         let (daemon, place) = (Arc::clone(self), root.to_owned());
         // Approving writes to the disk.

@@ -64,10 +64,7 @@ impl DaemonDirs {
             let Some(disk) = system::look(dir) else {
                 found.push(HostCondition::new(
                     "missing",
-                    format!(
-                        "{} does not exist any more: {what} cannot be kept",
-                        dir.display()
-                    ),
+                    format!("{} no longer exists: {what} cannot be kept", dir.display()),
                     "`mux restart` creates it again",
                 ));
                 continue;

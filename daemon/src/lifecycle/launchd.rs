@@ -19,7 +19,10 @@ use super::{
 /// The name of the socket in the agent's `Sockets`.
 const SOCKET_NAME: &CStr = c"Listeners";
 
-#[expect(unsafe_code, reason = "launchd passes sockets by a C function only")]
+#[expect(
+    unsafe_code,
+    reason = "launchd passes sockets only through a C function"
+)]
 unsafe extern "C" {
     fn launch_activate_socket(
         name: *const c_char,
@@ -44,7 +47,10 @@ pub(super) fn launchd_listener() -> Result<Option<PassedSocket>, PassedSocketErr
         .transpose()
 }
 
-#[expect(unsafe_code, reason = "launchd passes sockets by a C function only")]
+#[expect(
+    unsafe_code,
+    reason = "launchd passes sockets only through a C function"
+)]
 fn passed_descriptors() -> io::Result<Vec<OwnedFd>> {
     let (mut descriptors, mut count) = (ptr::null_mut::<c_int>(), 0);
     // SAFETY: the name is a static C string, and both pointers are to live locals.

@@ -20,7 +20,7 @@ pub use self::windows::{PassedSocket, is_kept};
 pub enum PassedSocketError {
     #[error("cannot read the variables that name the passed sockets: {0}")]
     Variables(io::Error),
-    #[error("the passed socket is no listening Unix stream socket: set ListenStream= to a path")]
+    #[error("the passed socket is not a listening Unix stream socket: set ListenStream= to a path")]
     NoListener,
     #[error("the passed socket has no absolute path: set ListenStream= to one")]
     NoPath,

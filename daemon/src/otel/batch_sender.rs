@@ -57,7 +57,7 @@ impl BatchSender {
         let mut headers = HeaderMap::new();
         for (name, value) in &to.headers {
             let key = HeaderName::try_from(name)
-                .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+                .map_err(|_| format!("headers: {name:?} is not a valid header name"))?;
             let mut value = HeaderValue::try_from(value)
                 .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
             value.set_sensitive(true);

@@ -84,7 +84,7 @@ async fn listed_tools(server: &Server, whose: &CallerIdentity) -> Result<Arc<Too
 }
 
 fn accept_fault(server: &str, error: &AcceptError) -> Fault {
-    let message = format!("nothing was accepted of `{server}`: {error}");
+    let message = format!("no tool of `{server}` was accepted: {error}");
     match error {
         AcceptError::Unknown(_) => Fault::new(FaultKind::NotFound, message)
             .hint(format!("`mux servers pins {server}` lists its tools")),

@@ -45,7 +45,7 @@ impl RequestHandler {
         let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
         let mut report = report.map_err(|problem| {
             wire::Error::new(Kind::Validation, problem)
-                .hint("the last good configuration stays in force")
+                .hint("the last good configuration stays active")
         })?;
         let others = others.into_iter();
         let others: Vec<_> = others

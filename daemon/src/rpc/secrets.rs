@@ -113,8 +113,8 @@ fn check_secret(name: &str, value: &str) -> wire::Result<()> {
         Err(wire::Error::new(wire::Kind::Validation, message).hint(hint))
     };
     if !is_secret_name(name) {
-        let hint = "a name begins with a letter or `_`, and has letters, digits, `_`, `-` and `.`";
-        return wrong(format!("a secret cannot be called {name:?}"), hint);
+        let hint = "a name begins with a letter or `_`, and contains only letters, digits, `_`, `-` and `.`";
+        return wrong(format!("{name:?} is not a valid secret name"), hint);
     }
     match value {
         "" => wrong(

@@ -19,7 +19,7 @@ pub(super) async fn upgrade(
     let (answer, answered) = oneshot::channel();
     let wish = (UpgradeTarget { binary, contract }, answer);
     let ending = || {
-        let mut error = wire::Error::new(Kind::Unavailable, "another muxd is taking over already");
+        let mut error = wire::Error::new(Kind::Unavailable, "another muxd is already taking over");
         error.details = Some(json!({ "ending": true }));
         error
     };

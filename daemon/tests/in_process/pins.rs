@@ -65,7 +65,7 @@ impl PinnedServer {
     async fn echo_is_refused(&self) {
         let error = self.client.fails("echo", json!({ "text": "hello" })).await;
         assert_eq!(error.kind, Kind::Denied, "{error:?}");
-        let said = "fix.echo is not what it was when you first trusted it";
+        let said = "fix.echo has changed since you first trusted it";
         assert!(error.message.contains(said), "{error:?}");
         assert!(error.hint.unwrap().contains("mux servers accept fix"));
     }

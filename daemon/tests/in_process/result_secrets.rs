@@ -49,7 +49,7 @@ async fn error_is_masked_before_it_is_truncated_and_counted() {
             _ => assert!(error.message.contains(begin) && details.contains(&token)),
         }
         let warnings = client.server("fix").await.warnings.join("\n");
-        let expected = "1 result held what looks like a secret, of fix.";
+        let expected = "1 result seemed to contain a secret, of fix.";
         assert!(warnings.contains(expected), "{secrets}: {warnings}");
     }
     let (_home, client) = client_with("off").await;

@@ -131,7 +131,7 @@ fn commands_call_shows_the_signature_for_invalid_arguments() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: the arguments of fix.add do not fit: a: it is given twice
+    error[validation]: the arguments of fix.add do not fit: a is given twice
       hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
 
     $ mux call fix.add {"a": -1, "b": 0}

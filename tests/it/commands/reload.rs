@@ -118,7 +118,7 @@ fn commands_reload_keeps_the_last_good_configuration() {
     ----- stdout -----
     ----- stderr -----
     error[validation]: [HOME]/config.toml is not valid TOML: line 1, column 13: unclosed table, expected `]`
-      hint: the last good configuration stays in force
+      hint: the last good configuration stays active
     ");
     env.mux(["call", "fix.pid"]).ok();
     assert_eq!(env.starts("fix").len(), 1);

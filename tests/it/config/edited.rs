@@ -139,7 +139,7 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
     web is added in [HOME]/config.toml
     ----- stderr -----
     error[unavailable]: `web` is added, but it does not start: the variable NOT_SET_ANYWHERE is not set; set it in the `env` file next to config.toml
-      hint: correct that; a saved change takes effect at once, or run `mux reload`
+      hint: correct it; a saved change takes effect immediately, or run `mux reload`
     "#);
     let doctor = env
         .mux(["doctor"])

@@ -66,14 +66,14 @@ fn config_broken_or_removed_keeps_the_last_valid_one_in_force() {
     env.write_config("[servers.fix\n");
     until_warned("not valid TOML");
     fs::remove_file(env.dirs.config_file()).unwrap();
-    until_warned("is gone, and its last content stays in force");
+    until_warned("is gone, and its last content stays active");
     mux_snapshot!(env.mux(["reload"]), @"
     success: false
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: [HOME]/config.toml is gone, and its last content stays in force; restore it, or leave an empty file to have no servers
-      hint: the last good configuration stays in force
+    error[validation]: [HOME]/config.toml is gone, and its last content stays active; restore it, or leave an empty file to have no servers
+      hint: the last good configuration stays active
     ");
     env.write_config(&good);
     until("no problem", || problems(&env), Vec::is_empty);

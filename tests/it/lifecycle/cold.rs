@@ -95,7 +95,7 @@ fn second_daemon_started_by_hand_reports_that_one_is_running() {
     drop(writer);
     let mut line = String::new();
     BufReader::new(reader).read_line(&mut line).unwrap();
-    assert!(line.contains("running already"), "{line:?}");
+    assert!(line.contains("already running"), "{line:?}");
 
     let serving = env.mux(["--json", "status"]).ok().json()["pid"].clone();
     let serving = u32::try_from(serving.as_u64().unwrap()).unwrap();

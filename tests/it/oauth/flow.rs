@@ -160,7 +160,7 @@ async fn oauth_second_login_replaces_the_first() {
     let second = begin(&session).await.unwrap();
     assert_ne!(first.login, second.login);
     let error = outcome(&session, &first.login).await.unwrap_err();
-    assert!(error.message.contains("took its place"), "{error:?}");
+    assert!(error.message.contains("replaced it"), "{error:?}");
     assert_ne!(follow(&first.url).await.1.status, 200);
     follow(&second.url).await;
     let state = outcome(&session, &second.login).await.unwrap();

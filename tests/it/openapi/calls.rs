@@ -166,7 +166,7 @@ fn arguments_that_cannot_form_a_request_are_refused_before_sending() {
         (
             "others",
             json!({ "id": "p", "id_header": "a\r\nb: c" }),
-            "`id_header` holds a line break",
+            "`id_header` contains a line break",
         ),
         (
             "bytes",

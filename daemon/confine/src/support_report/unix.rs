@@ -81,13 +81,13 @@ impl LayerFindings {
             Bubblewrap::Works(_) => return None,
             Bubblewrap::NotInstalled => "bubblewrap is not installed".to_owned(),
             Bubblewrap::Forbidden => format!(
-                "bubblewrap is installed and cannot create namespaces ({})",
+                "bubblewrap is installed but cannot create namespaces ({})",
                 self.refusal
             ),
         };
         Some(SupportNote {
             message: format!(
-                "{why}: servers in a sandbox have no file system and network of their own, and lists of hosts, `memory` and `processes` are refused"
+                "{why}: sandboxed servers do not get their own file system and network, and host lists, `memory` and `processes` are refused"
             ),
             fix: match &self.support.bubblewrap {
                 Bubblewrap::NotInstalled => "install bubblewrap (apt install bubblewrap)".into(),
@@ -102,7 +102,7 @@ impl LayerFindings {
             Ok(LANDLOCK_WITH_SCOPES..) => return None,
             Ok(version) => {
                 let effect = match self.support.bubblewrap.works() {
-                    true => "servers with network = \"any\" open no Unix sockets",
+                    true => "servers with network = \"any\" cannot open Unix sockets",
                     false => "servers in a sandbox do not start without bubblewrap",
                 };
                 return Some(SupportNote {
@@ -170,11 +170,11 @@ impl LayerFindings {
                 "nothing to do in a container; elsewhere mount cgroup2 on /sys/fs/cgroup",
             ),
             CgroupVersion::One => (
-                "control groups have version 1, whose controllers systemd gives to no user",
+                "control groups have version 1, whose controllers systemd does not delegate to users",
                 "boot with systemd.unified_cgroup_hierarchy=1",
             ),
             CgroupVersion::Two => (
-                "no user manager of systemd with the controllers `memory` and `pids` runs here",
+                "no systemd user manager with the controllers `memory` and `pids` runs here",
                 "log in through systemd, or `loginctl enable-linger`",
             ),
         };
@@ -189,7 +189,7 @@ impl LayerFindings {
 
     fn root(&self) -> Option<SupportNote> {
         (!self.support.counts_processes).then(|| SupportNote {
-            message: "muxd has the rights of root: a server without a sandbox may change the whole system, and the kernel does not count the processes of a sandbox".into(),
+            message: "muxd runs as root: a server without a sandbox may change the whole system, and the kernel does not count the processes of a sandbox".into(),
             fix: "run mux as another user (in a container: `USER` of its image)".into(),
             is_weaker: false,
         })
@@ -250,7 +250,7 @@ mod tests {
         let notes = SupportReport::of(&findings).notes.into_iter();
         // A usual session has the user's systemd, which a test cannot fake.
         notes
-            .filter(|note| !note.message.contains("user manager of systemd"))
+            .filter(|note| !note.message.contains("systemd user manager"))
             .map(|note| format!("{} ({})", note.message, note.fix))
             .collect()
     }

@@ -67,7 +67,7 @@ impl ToolAdvice {
     fn words(self, with_path: bool) -> String {
         match self {
             Self::Found { path, signature } if with_path => {
-                format!("the call works under this spelling, too; write `mux.{path}`\n{signature}")
+                format!("the call works under this name, too; write `mux.{path}`\n{signature}")
             }
             Self::Found { signature, .. } => signature,
             Self::Missing(hint) => hint,

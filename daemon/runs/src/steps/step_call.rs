@@ -62,7 +62,7 @@ impl StepCall {
                 FaultKind::Cancelled,
                 "the step was cancelled while running, because an earlier step failed",
             )
-            .hint("it may or may not have happened; look before you call it again")),
+            .hint("it may or may not have happened; check before you call it again")),
             outcome = self.call() => outcome,
         };
         EndedStep {
@@ -132,7 +132,7 @@ pub(super) fn missing_value_fault(
     values: &TemplateInputs,
 ) -> Fault {
     let message = format!(
-        "{who} refers to {{{{{}}}}}, and there is no such value: {}",
+        "{who} refers to {{{{{}}}}}, but there is no such value: {}",
         reference.text, missing.message
     );
     let mut hints: Vec<String> = Vec::new();

@@ -42,7 +42,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<String, String> {
         let line = start.iter().filter(|byte| **byte == b'\n').count() + 1;
         let before = start.iter().rev().take_while(|byte| **byte != b'\n');
         let column = before.count() + 1;
-        format!("is not UTF-8 text: the byte at line {line}, column {column} is none of UTF-8; save it as UTF-8")
+        format!("is not UTF-8 text: the byte at line {line}, column {column} is not valid UTF-8; save it as UTF-8")
     })
 }
 

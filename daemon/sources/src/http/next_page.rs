@@ -194,7 +194,7 @@ impl PagePosition {
             }
             Some(target) => NextStep::To(target, NextReason::Guessed),
             None if says_more || lacks_pages => NextStep::Stuck(
-                "the response says that there are more pages, and not how to request them",
+                "the response says that there are more pages, but not how to request them",
             ),
             None => NextStep::End,
         }

@@ -107,8 +107,8 @@ impl CredentialSet {
             None if known.is_empty() => Some(SourceNote::with_fix(
                 format!("auth.{name} is not used: the API describes no security scheme"),
                 format!(
-                    "write the header that it wants into [sources.{}] of config.toml, such as headers = {{ Authorization = \
-                     \"Bearer ${{{}}}\" }}",
+                    "write the header that it requires into [sources.{}] of config.toml, such as \
+                     headers = {{ Authorization = \"Bearer ${{{}}}\" }}",
                     self.source,
                     self.variable(name)
                 ),

@@ -217,7 +217,7 @@ fn json(text: &str) -> Result<ParsedText, String> {
             error.to_string().replace(&position, "")
         };
         format!(
-            "the description is not JSON: there is a mistake at line {line}, column {column}: {why}"
+            "the description is not JSON: there is an error at line {line}, column {column}: {why}"
         )
     })
 }

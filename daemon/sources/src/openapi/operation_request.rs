@@ -44,7 +44,9 @@ pub(super) enum ArgumentError {
         "`{argument}` has the member {member:?}, which would be sent as a credential: leave it out of `{argument}`"
     )]
     TakesCredential { argument: String, member: String },
-    #[error("`{0}` holds a line break or another control character, which no header can")]
+    #[error(
+        "`{0}` contains a line break or another control character, which headers cannot contain"
+    )]
     Control(String),
     #[error("`{0}` is not base64")]
     NotBase64(String),

@@ -41,7 +41,7 @@ impl SecurityRequirements {
             match read(scheme, &scopes(root, name)) {
                 Some(scheme) => drop(schemes.insert(name.clone(), scheme)),
                 None => notes.push(format!(
-                    "the security scheme `{name}` has a type that is not supported: set what it needs in `headers`"
+                    "the security scheme `{name}` has an unsupported type: set its credentials in `headers`"
                 )),
             }
         }

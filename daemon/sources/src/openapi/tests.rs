@@ -154,7 +154,7 @@ fn arguments_become_requests() {
         (
             "way.others",
             json!({ "id": "p", "id_header": "a\r\nb: c" }),
-            "`id_header` holds a line break or another control character, which no header can",
+            "`id_header` contains a line break or another control character, which headers cannot contain",
         ),
         (
             "way.merged",

@@ -25,7 +25,7 @@ pub(super) fn look(path: &Path) -> Option<DiskState> {
 
 #[expect(
     unsafe_code,
-    reason = "no safe wrapper of GetDiskFreeSpaceExW is at hand"
+    reason = "there is no safe wrapper for GetDiskFreeSpaceExW"
 )]
 fn free(dir: &Path) -> Option<u64> {
     let dir: Vec<u16> = dir.as_os_str().encode_wide().chain([0]).collect();

@@ -67,7 +67,7 @@ async fn repeatedly_failing_server_backs_off_until_it_has_recovered() {
     // From now on calls fail at once, and the server is not started.
     let errors = join_all((0..20).map(|_| echo())).await;
     let error = errors.last().unwrap();
-    for part in ["failed 5 times", "tried again in"] {
+    for part in ["failed 5 times", "retrying in"] {
         assert!(error.message.contains(part), "{error:?}");
     }
     let hint = error.hint.as_deref().unwrap();

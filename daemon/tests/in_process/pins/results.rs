@@ -27,7 +27,7 @@ async fn result_that_does_not_match_its_schema_is_an_error_without_the_value() {
             json!({ "total": "secret" }),
             "/: the property \"sum\" is missing",
         ),
-        (Value::Null, "gave no structured content"),
+        (Value::Null, "returned no structured content"),
     ] {
         pinned.change(&answering(&structured)).await;
         let error = client.fails("add", arguments.clone()).await;

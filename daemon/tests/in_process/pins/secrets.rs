@@ -54,7 +54,7 @@ async fn secrets_are_reported_masked_or_ignored() {
             "{warnings:?}"
         );
         if let Some(warning) = warning {
-            let begins = "2 results held what looks like a secret, of fix.add; ";
+            let begins = "2 results seemed to contain a secret, of fix.add; ";
             assert!(warnings[0].starts_with(begins), "{warnings:?}");
             assert!(warnings[0].contains(warning), "{warnings:?}");
             assert!(!warnings[0].contains(&token()));

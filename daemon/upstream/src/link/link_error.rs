@@ -98,7 +98,7 @@ impl AuthChallenge {
     /// The fix for the user.
     pub fn fix(&self, server: &str) -> String {
         if self.refuses_new_token {
-            "another login would bring the same: tell the operator of the server, or give a token in its `headers`"
+            "another login would have the same result: tell the server's operator, or give a token in its `headers`"
                 .into()
         } else {
             format!("`mux servers login {server}`, or give a token in its `headers`")
@@ -136,8 +136,8 @@ impl fmt::Display for AuthChallenge {
             return write!(f, "{why} (HTTP {})", self.status);
         }
         match self.status {
-            403 => f.write_str("it asks for more rights than were given (HTTP 403)"),
-            status => write!(f, "it wants its users to sign in (HTTP {status})"),
+            403 => f.write_str("it requires more permissions than were granted (HTTP 403)"),
+            status => write!(f, "it requires its users to sign in (HTTP {status})"),
         }
     }
 }

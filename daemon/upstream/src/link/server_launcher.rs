@@ -113,7 +113,7 @@ pub struct SandboxReport {
 /// The reason a server cannot be observed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ObservationError {
-    #[error("it is observed already; end that first")]
+    #[error("it is already being observed; end that observation first")]
     AlreadyObserved,
     #[error("{0}")]
     Impossible(String),

@@ -206,7 +206,7 @@ async fn fetch_tools_pages(
             Some((length, describe_tools(page.items, &repairs), hasher))
         });
         let (length, described, hashed) = (read.await)
-            .ok_or_else(|| format!("its list of tools is longer than {} bytes", limits.bytes))?;
+            .ok_or_else(|| format!("its tool list is longer than {} bytes", limits.bytes))?;
         remaining -= length;
         hasher = hashed;
         listed.digest = hasher.finalize();
@@ -215,7 +215,7 @@ async fn fetch_tools_pages(
             return Ok(listed);
         }
     }
-    warn!("its list of tools has more than {MAX_TOOL_PAGES} pages; the rest is left out");
+    warn!("its tool list has more than {MAX_TOOL_PAGES} pages; the rest is left out");
     Ok(listed)
 }
 

@@ -55,7 +55,7 @@ impl SecretResults {
         };
         let named = named.join(", ");
         Some(format!(
-            "{results} held what looks like a secret, of {named}{more}; {then}"
+            "{results} seemed to contain a secret, of {named}{more}; {then}"
         ))
     }
 }

@@ -179,8 +179,8 @@ impl Server {
                 let (launcher, log) = shared.launcher();
                 launcher.begin_observation(log)
             }
-            (_, None) => refused("its entry has a mistake; `mux servers` names it"),
-            _ => refused("muxd does not start it, so that it has no sandbox"),
+            (_, None) => refused("its entry has an error; `mux servers` shows it"),
+            _ => refused("muxd does not start it, so it has no sandbox"),
         }
     }
 

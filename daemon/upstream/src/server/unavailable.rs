@@ -77,7 +77,7 @@ pub(super) fn start_failed_fault(
 pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
     let message = format!("the server `{name}` cannot be used: {reason}");
     Fault::new(FaultKind::Unavailable, message).hints(
-        format!("`mux servers {name}` says more, and `mux servers restart {name}` starts it now"),
+        format!("`mux servers {name}` shows more, and `mux servers restart {name}` starts it now"),
         "it is being started again; try again later",
     )
 }
@@ -97,8 +97,8 @@ fn more_time_hint(server_shared: &ServerShared, link: &ServerEndpoint) -> String
     );
     match link {
         ServerEndpoint::Process(_) => format!(
-            "{more_time}; if it was installing, as npx and uvx do at a first start, the next call goes on with what is \
-             downloaded{}",
+            "{more_time}; if it was installing, as npx and uvx do at a first start, the next call continues with the \
+             files downloaded so far{}",
             match server_shared.existing_log() {
                 Some(log) => format!("; its log: {log}"),
                 None => String::new(),
@@ -138,8 +138,8 @@ pub(super) fn breaker_open_text() -> String {
 
 fn next_try(remaining: Duration) -> String {
     match remaining.is_zero() {
-        true => "it is being tried again now".into(),
-        false => format!("it is tried again in {:.1} s", remaining.as_secs_f64()),
+        true => "retrying now".into(),
+        false => format!("retrying in {:.1} s", remaining.as_secs_f64()),
     }
 }
 
@@ -147,7 +147,7 @@ fn next_try(remaining: Duration) -> String {
 pub(super) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
     Fault::new(FaultKind::Unavailable, message)
-        .user_hint("correct that; a saved change takes effect at once, or run `mux reload`")
+        .user_hint("correct it; a saved change takes effect immediately, or run `mux reload`")
 }
 
 /// The entry uses `${workspace}`, and the caller has no workspace.

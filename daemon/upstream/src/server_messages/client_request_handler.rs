@@ -1,7 +1,7 @@
 //! The client side of the protocol toward a server: the requests that the server may send. The server's notifications
 //! go to [`super::notification_router`] before rmcp sees them.
 
-#[expect(deprecated, reason = "servers of today ask for them")]
+#[expect(deprecated, reason = "current servers ask for them")]
 use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult};
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl ClientHandler for ClientRequestHandler {
             .await)
     }
 
-    #[expect(deprecated, reason = "servers of today ask for it")]
+    #[expect(deprecated, reason = "current servers ask for it")]
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
@@ -82,7 +82,7 @@ impl ClientHandler for ClientRequestHandler {
             .await
     }
 
-    #[expect(deprecated, reason = "servers of today ask for them")]
+    #[expect(deprecated, reason = "current servers ask for them")]
     async fn list_roots(
         &self,
         context: RequestContext<RoleClient>,

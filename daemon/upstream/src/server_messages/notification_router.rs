@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 #[expect(
     deprecated,
-    reason = "servers of today log this way; the next era's do not"
+    reason = "current servers log this way; servers of the next era do not"
 )]
 use rmcp::model::LoggingMessageNotificationParam;
 use rmcp::model::{ProgressNotificationParam, RequestId, SubscriptionFilter};
@@ -80,7 +80,7 @@ impl NotificationRouter {
 
     #[expect(
         deprecated,
-        reason = "servers of today log this way; the next era's do not"
+        reason = "current servers log this way; servers of the next era do not"
     )]
     pub(super) fn route_log_message(&self, notification: &LoggingMessageNotificationParam) {
         let text = match &notification.data {

@@ -13,7 +13,7 @@ use std::{
 use futures::future::{BoxFuture, join_all};
 use mux_wire::{Fault, FaultKind};
 use reqwest::Url;
-#[expect(deprecated, reason = "servers of today ask for them")]
+#[expect(deprecated, reason = "current servers ask for them")]
 use rmcp::model::{CreateMessageResult, ListRootsResult, Root};
 use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode, ErrorData, MetaObject};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -220,7 +220,7 @@ impl ServerRequests {
         })
     }
 
-    #[expect(deprecated, reason = "servers of today ask for it")]
+    #[expect(deprecated, reason = "current servers ask for it")]
     pub(crate) async fn sample(
         &self,
         recipient: RequestRecipient,
@@ -238,7 +238,7 @@ impl ServerRequests {
 
     /// The roots, as configured in the entry. Otherwise the client's own roots, or its working directory, or the
     /// workspace of the session.
-    #[expect(deprecated, reason = "servers of today ask for them")]
+    #[expect(deprecated, reason = "current servers ask for them")]
     pub(crate) async fn roots(
         &self,
         recipient: RequestRecipient,
@@ -446,7 +446,7 @@ fn check_elicitation(value: &Value) -> Result<(), String> {
     }
 }
 
-#[expect(deprecated, reason = "servers of today ask for them")]
+#[expect(deprecated, reason = "current servers ask for them")]
 fn root_of(folder: &Path) -> Option<Root> {
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
     let root = Root::new(Url::from_file_path(folder).ok()?);
@@ -460,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(deprecated, reason = "servers of today ask for them")]
+    #[expect(deprecated, reason = "current servers ask for them")]
     fn path_of_a_root_is_encoded_as_file_uri() {
         let folder = std::env::temp_dir().join("my notes").join("ä");
         let root = root_of(&folder).unwrap();

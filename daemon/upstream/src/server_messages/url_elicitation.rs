@@ -27,7 +27,7 @@ pub enum PageRefusal {
     #[error("the address of its page begins with `{0}:`; only http and https are opened")]
     Scheme(String),
     #[error(
-        "the address of its page has a user name before the host, as addresses have that look like those of others"
+        "the address of its page has a user name before the host, like addresses that imitate others"
     )]
     UserInfo,
 }

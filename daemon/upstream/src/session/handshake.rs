@@ -411,7 +411,7 @@ fn handshake_problem(error: &ClientInitializeError) -> String {
         ClientInitializeError::ExpectedInitResult(Some(answer)) => {
             let answer = serde_json::to_string(answer).unwrap_or_default();
             format!(
-                "its answer to `initialize` is not one: {}",
+                "its answer to `initialize` is not valid: {}",
                 excerpt(&answer)
             )
         }

@@ -10,7 +10,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::try_join_all;
-#[expect(deprecated, reason = "servers of today ask for it")]
+#[expect(deprecated, reason = "current servers ask for it")]
 use rmcp::model::CreateMessageRequestParams;
 use rmcp::model::{ClientRequest, ElicitRequestParams, InputResponses};
 use serde::Deserialize;
@@ -219,7 +219,7 @@ impl Session {
                 )?)
             }
             "sampling/createMessage" => {
-                #[expect(deprecated, reason = "servers of today ask for it")]
+                #[expect(deprecated, reason = "current servers ask for it")]
                 CreateMessageRequestParams::deserialize(&params)
                     .map_err(|_| malformed_question(&params))?;
                 let sampled = self.server_requests.sample(recipient, params, &never).await;
@@ -279,7 +279,5 @@ pub(crate) struct InputQuestion {
 /// The error for a question that lacks members that MCP requires.
 fn malformed_question(question: &Value) -> CallError {
     let shown = excerpt(&question.to_string());
-    CallError::Protocol(format!(
-        "its request for input is not one that MCP defines: {shown}"
-    ))
+    CallError::Protocol(format!("its request for input is not valid MCP: {shown}"))
 }

@@ -14,7 +14,7 @@ use rmcp::model::{
 };
 #[expect(
     deprecated,
-    reason = "sessions of today have it; the next era's listen"
+    reason = "current sessions have it; sessions of the next era use subscriptions/listen"
 )]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
 use serde_json::{Map, Value, json};
@@ -245,7 +245,7 @@ impl Session {
 
     #[expect(
         deprecated,
-        reason = "sessions of today have it; the next era's listen"
+        reason = "current sessions have it; sessions of the next era use subscriptions/listen"
     )]
     async fn subscribe_legacy(
         &self,
@@ -258,7 +258,7 @@ impl Session {
 
     #[expect(
         deprecated,
-        reason = "sessions of today have it; the next era's listen"
+        reason = "current sessions have it; sessions of the next era use subscriptions/listen"
     )]
     async fn unsubscribe_legacy(
         &self,

@@ -236,7 +236,7 @@ impl Session {
 fn parse_task(task: &Value) -> Result<TaskState, CallError> {
     TaskState::deserialize(task).map_err(|_| {
         let shown = excerpt(&task.to_string());
-        CallError::Protocol(format!("its task is not one that MCP defines: {shown}"))
+        CallError::Protocol(format!("its task is not valid MCP: {shown}"))
     })
 }
 

@@ -29,8 +29,7 @@ const SINGLE_PROJECT_SERVERS: &[(&str, &str)] = &[
     ("mcr.microsoft.com/playwright/mcp", SINGLE_BROWSER_REASON),
     ("chrome-devtools-mcp", SINGLE_BROWSER_REASON),
 ];
-const SINGLE_BROWSER_REASON: &str =
-    "it drives one browser, which workspaces would take from each other";
+const SINGLE_BROWSER_REASON: &str = "it drives one browser, for which workspaces would compete";
 const WORKSPACE_ENTRY_REASON: &str = "its entry uses ${workspace}";
 const ROOTS_REASON: &str = "it asks for roots";
 const NO_DEPENDENCY_REASON: &str = "nothing shows that it depends on a workspace";

@@ -57,10 +57,7 @@ fn changed_tool_is_refused_and_shows_its_trusted_definition() {
     assert_eq!((standing(&set, "x"), pinned), ("refused", false));
     let shown = set.find("x").unwrap();
     let fault = shown.check_standing().unwrap_err();
-    assert_eq!(
-        fault.message,
-        "s.x is not what it was when you first trusted it"
-    );
+    assert_eq!(fault.message, "s.x has changed since you first trusted it");
     let seen = format!(
         "{} {:?} {} {:?} {fault:?}",
         shown.definition(),

@@ -283,7 +283,7 @@ impl HttpExchange {
         let late = |_| {
             let shown = &self.0.shown;
             LinkError::Lost(format!(
-                "{shown} did not take a message within {NOTIFICATION_TIMEOUT:?}"
+                "{shown} did not accept a message within {NOTIFICATION_TIMEOUT:?}"
             ))
         };
         timeout(NOTIFICATION_TIMEOUT, posted).await.map_err(late)?
@@ -323,8 +323,10 @@ impl HttpExchange {
             300..400 => return self.redirect_link_error(status, headers),
             403 => "its headers or its token do not allow this",
             404 => "check the path of `url`",
-            405 => "this address does not take messages: check `url`, or its `transport`",
-            407 => "the proxy wants a user and a password: HTTPS_PROXY=http://user:password@host",
+            405 => "this address does not accept messages: check `url`, or its `transport`",
+            407 => {
+                "the proxy requires a user and a password: HTTPS_PROXY=http://user:password@host"
+            }
             408 | 429 => "try again later",
             500..600 => "the problem is on the server's side",
             _ => "check `url` and `headers`",

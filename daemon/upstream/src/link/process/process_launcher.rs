@@ -538,7 +538,7 @@ impl ServerLauncher for ProcessLauncher {
             match adopted.await {
                 Ok((_, sandbox)) => sandbox.egress,
                 Err(error) => {
-                    warn!(server = name, %error, "a running server has lost the way out of its sandbox");
+                    warn!(server = name, %error, "a running server has lost the network of its sandbox");
                     None
                 }
             }
@@ -604,7 +604,7 @@ impl ServerLauncher for ProcessLauncher {
         };
         fs::remove_dir_all(&observed.folder).ok();
         suggested.map_err(|error| {
-            ObservationError::Impossible(format!("cannot read what was observed: {error}"))
+            ObservationError::Impossible(format!("cannot read the observations: {error}"))
         })
     }
 
