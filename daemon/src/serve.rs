@@ -270,7 +270,7 @@ pub async fn serve(
     connections.close(LAST_FLUSH_TIMEOUT).await;
     tokio::select! {
         () = upstreams.close() => {}
-        // The keeper kills all remaining processes at once.
+        // The keeper kills all remaining processes immediately.
         () = shutdown.requested_now() => {}
     }
     upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;

@@ -1,6 +1,6 @@
 //! The registration of muxd as a client of an authorization server (RFC 7591).
 //!
-//! The answer decides about the client's authentication, secret and scopes, even if it differs from the request. A
+//! The answer determines the client's authentication, secret and scopes, even if it differs from the request. A
 //! registration may end: the issuer forgets the client, or the registered scopes no longer include all needed scopes.
 
 use mux_secrets::Secret;

@@ -30,8 +30,9 @@
 //! connected or not. Across restarts the text is found in the cache under the hash of its inputs.
 //!
 //! The gateway passes each result of a tool without an output schema to `shape_learning`, without waiting.
-//! `mux-typegen`'s `observe` joins it into a shape, which holds names of fields and kinds of values. Names reach other
-//! callers once two callers, or results of three different arguments, had them. Learned types are marked `Seen<…>`: compiler errors about them become warnings.
+//! `mux-typegen`'s `observe` joins it into a shape, which contains field names and kinds of values. Names reach other
+//! callers once two callers, or results of three different arguments, had them. Learned types are marked `Seen<…>`:
+//! compiler errors about them become warnings.
 //!
 //! # Large APIs
 //!

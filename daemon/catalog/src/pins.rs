@@ -1,6 +1,6 @@
 //! Pins: the definitions of tools when they were first trusted, and the detection of changes.
 //!
-//! A server can change a tool's definition after the user has looked at it. So the complete definition of each tool is
+//! A server can change a tool's definition after the user has reviewed it. So the complete definition of each tool is
 //! pinned by its hash when its server is first seen. A tool that differs later is described by its pinned definition
 //! and, depending on the configuration, refused until the user has seen and accepted the difference. Pins belong to a
 //! server's name and to its command or URL: a server with another command or URL starts with new pins.

@@ -346,7 +346,7 @@ fn matches(patterns: &[String], tool: &Tool) -> bool {
             && is_path_hidden(patterns, &tool.server, tool.server_name())
 }
 
-/// True if a pattern matches the path in any of its spellings.
+/// True if a pattern matches the path in any of its forms.
 fn is_path_hidden(patterns: &[String], server: &str, name: &str) -> bool {
     if patterns.is_empty() {
         return false;

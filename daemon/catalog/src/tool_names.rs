@@ -1,4 +1,4 @@
-//! The names of one server's tools: the server's own, the names for programs, and former spellings.
+//! The names of one server's tools: the server's own, the names for programs, and former program names.
 //!
 //! Invariant: a name resolves to one tool. An ambiguous name resolves to none, unless it is the exact name of a tool.
 
@@ -62,7 +62,7 @@ impl ToolNames {
     }
 }
 
-/// Former spellings such as `repos_get` for `repos.get`, if they are unambiguous.
+/// Former program names such as `repos_get` for `repos.get`, if they are unambiguous.
 fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, usize)> {
     if !names.clone().any(is_path) {
         return Vec::new();

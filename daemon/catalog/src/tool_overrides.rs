@@ -275,7 +275,7 @@ fn listed_types(listed: &[&Value]) -> JsonTypes {
     types.fold(JsonTypes::NONE, |one, other| one | other)
 }
 
-/// The schemas that describe the same object as this one.
+/// The schemas that describe the same object as this schema.
 const SAME_OBJECT_KEYWORDS: [&str; 5] = ["allOf", "anyOf", "oneOf", "then", "else"];
 
 fn each_schema_of_object(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {

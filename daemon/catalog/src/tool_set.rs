@@ -54,7 +54,7 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// `exclude` holds globs of tool names in any spelling, the server's and those of overrides.
+    /// `exclude` holds globs of tool names in any form, the server's or an override's.
     pub fn new(
         server: &str,
         described: Vec<ToolDescription>,

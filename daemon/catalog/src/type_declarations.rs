@@ -61,7 +61,7 @@ pub(super) struct TypeTexts {
     /// The latest texts for the checker, newest first: agents that see different tools take turns.
     last: Mutex<Vec<RecentTypeText>>,
     /// One text is generated at a time: generating takes several times the text's length in memory, and waiting callers
-    /// often want the same one.
+    /// often want the same text.
     making: Semaphore,
 }
 
@@ -72,7 +72,7 @@ struct RecentTypeText {
     /// The version of the learned shapes. A newer version makes the text obsolete.
     lessons: u64,
     types: TypeDeclarations,
-    /// The key under which the text is to be stored, unless it is stored already.
+    /// The key for storing the text, unless it is already stored.
     unwritten: Option<DigestKey>,
 }
 

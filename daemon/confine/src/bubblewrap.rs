@@ -66,7 +66,7 @@ pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
             }
         }
     }
-    // After the mounts, one of which may be of the whole file system.
+    // After the mounts, one of which may cover the whole file system.
     add(&[
         "--proc".as_ref(),
         "/proc".as_ref(),

@@ -1,5 +1,5 @@
-//! Files that a server's sandbox has denied it, as far as the server's errors name them: the kernel does not
-//! report such accesses.
+//! Files that a server's sandbox has denied it, known only from the server's errors: the kernel does not report such
+//! accesses.
 //!
 //! A program chooses the paths that a server's error names. If the error said which of them exist, a program could find
 //! out what files the user has.

@@ -66,7 +66,7 @@ mod linux {
 
     /// The maximum number of directory entries that are read.
     const MAX_ENTRIES: usize = 2_000;
-    /// The maximum number of processes of one server to look at.
+    /// The maximum number of processes of one server that are inspected.
     const MAX_PROCESSES: usize = 64;
 
     /// The files in the home directory of the first process below `pid` whose mounts differ from this process's.

@@ -1,7 +1,7 @@
 //! Carries connections from inside a sandbox to the socket of its egress proxy: programs expect an address and a port
 //! of a proxy, and the sandbox's network has no way out.
 //!
-//! Invariant: it looks at no byte. The proxy in the daemon decides which hosts a server may reach.
+//! Invariant: it inspects no byte. The proxy in the daemon decides which hosts a server may reach.
 
 use std::{
     io,

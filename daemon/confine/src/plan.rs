@@ -28,7 +28,7 @@ use super::{
     user_scope::RUNTIME_DIR_VARIABLE,
 };
 
-/// Files in /etc that programs need and that hold no secret.
+/// Files in /etc that programs need and that contain no secret.
 pub(super) const SYSTEM_FILES: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -225,7 +225,7 @@ pub(super) struct VisibleFiles {
     /// The server's home, if it is an empty folder.
     pub(super) empty_home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
-    /// muxd's folders that lie in a granted folder, hidden again.
+    /// muxd's folders inside a granted folder, hidden again.
     pub(super) hidden: Vec<PathBuf>,
     /// The folder of the egress proxy, and its path inside the sandbox.
     pub(super) egress: Option<(PathBuf, PathBuf)>,

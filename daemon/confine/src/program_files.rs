@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //!
-//! - The home directory itself, and what lies above it, is never part of a program, by whichever path it is reached.
+//! - The home directory itself and its parents are never part of a program, whichever path leads to them.
 //! - A file that a server could have written, such as a link or the first line of a script, does not lead to files that
 //!   it was not granted.
 
@@ -135,7 +135,7 @@ impl ProgramGrants<'_> {
     }
 }
 
-/// The facts that decide about a program's files, besides its command.
+/// The facts that determine a program's files, besides its command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProgramPlace<'a> {
     pub(super) home: &'a Path,

@@ -3,7 +3,7 @@
 //! A server is a program that we do not know, so everything else is allowed. Refused calls fail with EPERM, or with
 //! ENOSYS if programs then do without them.
 //!
-//! Invariant: no namespace, no mount, no look at other processes, no set-user-id file, and no socket of an unlisted
+//! Invariant: no namespace, no mount, no view of other processes, no set-user-id file, and no socket of an unlisted
 //! family.
 
 use mux_lockdown::syscall_filters::{
@@ -97,7 +97,7 @@ fn absent_calls(terms: FilterTerms) -> SyscallRules {
     absent.map(|call| (*call, Vec::new())).collect()
 }
 
-/// Calls that set a mode, each with the argument that holds it, and the argument with the flags that say whether it
+/// Calls that set a mode, each with the argument that contains it, and the argument with the flags that say whether it
 /// counts. Calls that change a mode may set the group's bit, which folders shared by a group have.
 const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
     (libc::SYS_fchmod, 1, None),

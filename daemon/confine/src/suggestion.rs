@@ -1,7 +1,7 @@
 //! The sandbox in which an observed session would have worked. Pure, except that it checks which files exist now.
 //!
-//! Invariant: the home directory, what lies above it, a top-level folder, muxd's own directories and a path where
-//! secrets usually are is never suggested. A remark names it instead.
+//! Invariant: the home directory, its parents, top-level folders, muxd's own directories and paths that usually contain
+//! secrets are never suggested. A remark names them instead.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use super::{
 /// If a sandbox has more paths of one kind, folders above them replace them where possible.
 const MAX_SUGGESTED_PATHS: usize = 16;
 
-/// Files and folders of the home that hold credentials or the data of other programs.
+/// Files and folders of the home that contain credentials or other programs' data.
 const SECRET_PLACES: &[&str] = &[
     ".1password",
     ".aws",
@@ -115,7 +115,7 @@ pub(super) fn suggest(
     let accessed = relevant_files(observations, server, &mut remarks);
     let mut grants = Vec::new();
     for (path, (access, is_folder)) in &accessed {
-        // The folders on the way to a file are looked at, too.
+        // The folders on the way to a file are accessed, too.
         let is_on_the_way = *access == FileAccess::Look
             && accessed
                 .range((
@@ -335,7 +335,7 @@ fn paths_of(grants: &[SuggestedGrant], is_write: bool) -> Vec<PathBuf> {
     own.map(|grant| grant.path.clone()).collect()
 }
 
-/// Removes paths that lie in another path, and replaces many paths in one folder with the folder.
+/// Removes paths inside another path, and replaces many paths in one folder with the folder.
 fn reduce(paths: Vec<PathBuf>, server: &ObservedServer) -> Vec<PathBuf> {
     let without_inner = |paths: BTreeSet<PathBuf>| {
         let mut kept: Vec<PathBuf> = Vec::new();

@@ -27,7 +27,7 @@ pub(super) enum WslVersion {
 pub(super) enum CgroupVersion {
     #[default]
     None,
-    /// Alone or beside the second version.
+    /// Alone or together with version 2.
     One,
     Two,
 }

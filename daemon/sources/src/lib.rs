@@ -15,8 +15,8 @@
 //!   time limits of a call in flight. `tool_pages` holds a long list of functions.
 //! - `first_seen_origins` records the origins at which each source was called, and its tokens fetched, when its
 //!   description was first read.
-//! - `openapi` makes a function of each operation. `openapi_document` parses the text, with `repeated_keys` and
-//!   `foreign_formats`, and resolves references; `openapi_description` reads all operations, and `operation` a single
+//! - `openapi` makes a function from each operation. `openapi_document` parses the text, with `repeated_keys` and
+//!   `foreign_formats`, and resolves references. `openapi_description` reads all operations, and `operation` a single
 //!   one. `function_names`, `parameters`, `operation_body` with `media_types`, `operation_responses`,
 //!   `paging_detection`, `security_requirements` and `server_address` each read a part of it. `schema_dialect`,
 //!   `schema_keywords`, `object_members`, `schema_closure` and `schema_walk` translate schemas to JSON Schema.
@@ -34,9 +34,9 @@
 //!   description.
 //!
 //! Descriptions are read as JSON values, because schemas must stay JSON Schema and a broken operation must not affect
-//! the others. A tool carries the schemas that it refers to: arguments as far as they fit, results up to a fixed size.
-//! Reading has a limited number of steps, because a thread that reads cannot be stopped. JSON is weighed before it is
-//! parsed, and is moved, never copied.
+//! the others. A tool carries the schemas to which it refers: argument schemas as far as they fit, result schemas up to
+//! a fixed size. Reading has a limited number of steps, because a thread that reads cannot be stopped. JSON is weighed
+//! before it is parsed, and is moved, never copied.
 //!
 //! Invariants:
 //!

@@ -1,4 +1,4 @@
-//! A separate session, and `/dev/null` in place of the standard streams.
+//! A separate session, and `/dev/null` instead of the standard streams.
 
 use std::{fs::File, io, os::fd::AsFd as _, os::unix::net::UnixStream, path::Path};
 

@@ -10,7 +10,7 @@ use mux_config::{Config, ConfigProblem};
 use mux_policy::PolicySet;
 use mux_settings::{HostDefaults, SettingRow, Settings};
 
-/// A problem, and where it is.
+/// A problem and its location.
 #[derive(Debug)]
 pub struct ConfigMistake {
     pub line: Option<usize>,

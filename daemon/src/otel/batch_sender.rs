@@ -1,4 +1,4 @@
-//! Sends spans in batches, and retries if the collector may take them later.
+//! Sends spans in batches, and retries if the collector may accept them later.
 
 use std::{sync::Arc, time::Duration};
 

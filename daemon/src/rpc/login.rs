@@ -116,7 +116,7 @@ pub(super) async fn logout(
     })
 }
 
-/// The other servers whose sessions belong to the user who has signed in to this one.
+/// The other servers whose sessions belong to the user who has signed in to this server.
 fn servers_of_sign_in(daemon: &Daemon, server: &Arc<Server>) -> Vec<Arc<Server>> {
     let Some(own) = account(auth(daemon), server) else {
         return Vec::new();

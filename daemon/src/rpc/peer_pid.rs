@@ -1,4 +1,4 @@
-//! The pid of a client, where its credentials contain none.
+//! The pid of a client whose credentials contain none.
 
 use interprocess::local_socket::{PeerCreds, tokio::Stream};
 

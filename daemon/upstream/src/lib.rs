@@ -110,7 +110,7 @@
 //! # `link`: the link to a server
 //!
 //! `process` starts a server through the keeper, one keeper at a time (`process_launcher`), and speaks JSON-RPC over its
-//! pipes (`stdio_transport`, in place of rmcp's own: a line that is too long ends the session instead of leaving a call
+//! pipes (`stdio_transport`, instead of rmcp's own: a line that is too long ends the session instead of leaving a call
 //! waiting forever, and lines that are not JSON-RPC go to the server's log). `stderr` writes its standard error to the
 //! `server_log`.
 //!

@@ -61,7 +61,7 @@ const MAX_INDEXED_ARGUMENTS: usize = 64;
 #[derive(Debug)]
 pub(super) struct IndexSegment {
     pub(super) server: Arc<str>,
-    /// The server's spelled name with the dot.
+    /// The server's program name with the dot.
     pub(super) prefix: String,
     pub(super) tools: Arc<ToolSet>,
     /// The tools, sorted by path.
@@ -147,7 +147,7 @@ impl IndexSegment {
         &self.terms[word.term as usize]
     }
 
-    /// The words that start with this one.
+    /// The words that start with this word.
     pub(super) fn words_with_prefix<'a>(
         &'a self,
         prefix: &'a str,

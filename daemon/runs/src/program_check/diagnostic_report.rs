@@ -48,7 +48,7 @@ pub(super) fn add(
         Severity::Error if is_found => inspection.warnings.push(fault),
         Severity::Error => inspection.errors.push(fault),
         Severity::Warning => inspection.warnings.push(fault),
-        // The sandbox's parser decides about syntax.
+        // The sandbox's parser decides syntax questions.
         Severity::Syntax => {}
     }
 }

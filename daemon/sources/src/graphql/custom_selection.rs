@@ -4,7 +4,7 @@
 //! Both are checked against the schema, names as well as required arguments and members of input objects, which lets an
 //! error suggest known names. Nothing is sent that the API would certainly refuse for these reasons.
 //!
-//! Invariant: the query holds one selection of one field, written here from the parsed input. The caller's text is
+//! Invariant: the query contains one selection of one field, written here from the parsed input. The caller's text is
 //! never copied into it.
 
 use std::collections::HashMap;

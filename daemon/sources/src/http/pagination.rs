@@ -28,7 +28,7 @@ pub(crate) const MAX_PAGES: usize = 100;
 const MAX_PROBLEM_BYTES: usize = 2 << 10;
 /// The number of members on one level that are searched for the list.
 const MAX_LIST_CANDIDATES: usize = 10_000;
-/// Statuses with which APIs answer a request for a page beyond the last one.
+/// Statuses with which APIs answer a request for a page beyond the last.
 const BEYOND_THE_END: [StatusCode; 5] = [
     StatusCode::BAD_REQUEST,
     StatusCode::NOT_FOUND,

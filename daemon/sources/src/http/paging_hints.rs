@@ -1,7 +1,7 @@
 //! Paging hints of a response: the next page, the end of the list, totals and the current position.
 //!
-//! APIs put them into `Link` and other headers, and into members of the body beside the list. [`hint_of`] is the one
-//! table of their names; `openapi/paging_detection` looks up the members of a described response in it.
+//! APIs put them into `Link` and other headers, and into members of the body beside the list. [`hint_of`] is the only
+//! table of their names. `openapi/paging_detection` looks up the members of a described response in it.
 //!
 //! Invariant: a hint is read only where its name and its kind of value agree. A member that only resembles a hint is
 //! ignored.

@@ -280,7 +280,7 @@ fn leads_elsewhere(path: &str) -> bool {
     (!path.is_empty() && !path.starts_with('/')) || path.contains(ends) || has_steps(path)
 }
 
-/// Appends credentials to a query, in place of pairs with the same names.
+/// Appends credentials to a query, replacing pairs with the same names.
 fn with_credentials(query: Option<&str>, credentials: &[(String, String)]) -> String {
     let is_one = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();

@@ -1,8 +1,7 @@
 //! Members of arguments that are sent under their own names: the members of an object with `explode` in a query, a
 //! form, a cookie or a path.
 //!
-//! The caller chooses these names, so a member could take the place of another argument, of a fixed argument or of a
-//! credential.
+//! The caller chooses these names, so a member could replace another argument, of a fixed argument or of a credential.
 //!
 //! Invariant: an argument gives a value only under names that no other argument and no credential has, however
 //! leniently the server compares names.

@@ -25,7 +25,7 @@ pub struct ServerOverrides {
 pub(super) struct ServerAddress {
     /// Without a trailing slash.
     pub(super) url: String,
-    /// The address in the description, with variable names in braces in place of values from the entry, which may be
+    /// The address in the description, with variable names in braces instead of values from the entry, which may be
     /// secrets. `None` if the entry gives the whole address.
     pub(super) template: Option<String>,
 }

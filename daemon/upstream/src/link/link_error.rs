@@ -106,7 +106,7 @@ impl AuthChallenge {
     }
 
     /// Packs the challenge into the single string that rmcp carries: the reason follows a line feed, which no header
-    /// holds, or two if a new token was refused.
+    /// contains, or two line feeds if a new token was refused.
     fn encode_for_rmcp(&self) -> String {
         match (&self.why, self.refuses_new_token) {
             (Some(why), true) => format!("{}\n\n{why}", self.header),

@@ -410,7 +410,7 @@ impl MessageReader {
         ErrorData::new(code, message, data.cloned())
     }
 
-    /// The error in place of an unreadable answer. Without it the caller would wait forever.
+    /// The error that replaces an unreadable answer. Without it the caller would wait forever.
     fn unreadable_answer(&self, text: &[u8], why: &str) -> Option<IncomingMessage> {
         #[derive(Deserialize)]
         struct AnswerHead {
@@ -446,7 +446,7 @@ fn is_answer(message: &Map<String, Value>) -> bool {
     result.is_some() || error.is_some()
 }
 
-/// True if a result is a question or a task in place of the requested result.
+/// True if a result is a question or a task instead of the requested result.
 fn is_other_kind(result: &Value) -> bool {
     let kind = result.get("resultType").and_then(Value::as_str);
     kind.is_some_and(|kind| kind != "complete") || result.get("task").is_some_and(Value::is_object)

@@ -32,7 +32,7 @@ impl ListPages {
     ) -> Option<String> {
         let is_first = self.cursors.is_empty();
         let listed = items.len();
-        // Within one page the receiver decides about equal names.
+        // Within one page the receiver handles equal names.
         let mut names = Vec::new();
         items.retain(|item| {
             let Some(name) = item[self.key].as_str() else {

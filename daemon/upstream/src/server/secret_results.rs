@@ -1,4 +1,4 @@
-//! Results of a server that seemed to hold a secret, for its status.
+//! Results of a server that seemed to contain a secret, for its status.
 //!
 //! Invariant: nothing of a secret is kept.
 

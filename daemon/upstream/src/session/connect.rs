@@ -546,7 +546,7 @@ fn time_of_end(after: Duration) -> String {
     }
 }
 
-/// Starts a session and lists its tools. A server that refuses only the list has a session, and the reason in place of
+/// Starts a session and lists its tools. A server that refuses only the list has a session, and the reason instead of
 /// the list.
 async fn handshake_and_list_tools(
     handler: ClientRequestHandler,

@@ -175,7 +175,7 @@ impl PlaceholderStream {
     }
 }
 
-/// Takes the messages out of an event. Events of another name hold no messages.
+/// Takes the messages out of an event. Events of another name contain no messages.
 pub(super) async fn read_event(
     reader: &MessageReader,
     event: &mut Sse,

@@ -72,7 +72,7 @@ pub(crate) struct StdioTransport<R, W> {
     has_answered: bool,
     noise_lines: usize,
     log: (PathBuf, LogStamp),
-    /// Shown when the server fails: its output in place of messages is often the reason.
+    /// Shown when the server fails: output instead of messages is often the reason.
     last_lines: LastLines,
 }
 
