@@ -78,7 +78,7 @@ pub struct ResumableRun {
 }
 
 impl ResumableRun {
-    /// Creates the log for a run that begins. The log keeps at most `most` bytes of calls.
+    /// Creates the state of a run that begins. The log keeps at most `most` bytes of calls.
     pub fn new(run: &str, began: ProgramStart, most: usize, past: Option<FormerRun>) -> Arc<Self> {
         let (mut resumes, mut calls, mut sheet) = (None, Vec::new(), OnceLock::new());
         if let Some(past) = past {
@@ -94,7 +94,7 @@ impl ResumableRun {
         })
     }
 
-    /// Creates the log for a call outside runs, as a program that makes this call.
+    /// Creates the state of a call outside runs, as a program that makes this call.
     pub(super) fn of_call(number: u64, subject: &ApprovalSubject, raw: bool) -> Arc<Self> {
         let began = ProgramStart {
             source: subject.program(raw).into(),
