@@ -53,7 +53,7 @@ mod unlisted_server;
 mod upgrade;
 mod version_report;
 
-use std::{env, path::PathBuf, process::ExitCode, sync::OnceLock};
+use std::{env, io, path::PathBuf, process::ExitCode, sync::OnceLock};
 
 use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
@@ -99,9 +99,18 @@ impl From<Error> for CommandFailure {
 
 impl From<AgentFileError> for CommandFailure {
     fn from(error: AgentFileError) -> Self {
+        let mut shown = exit::unavailable_error(error.to_string());
+        if let AgentFileError::Write(path, source) = &error
+            && source.kind() == io::ErrorKind::PermissionDenied
+        {
+            let path = path.display();
+            shown = shown.hint(format!(
+                "check the owner, the mode and the attributes of {path} and its directory: `ls -ld`, `lsattr`"
+            ));
+        }
         Self {
             is_edit_conflict: matches!(error, AgentFileError::Changed(_)),
-            ..exit::unavailable_error(error.to_string()).into()
+            ..shown.into()
         }
     }
 }

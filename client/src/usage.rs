@@ -22,9 +22,11 @@ pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        if let Some(shown) = entry_named_in(&error, &words) {
-            return Ok(shown);
-        }
+        let error = match entry_named_in(&error, &words) {
+            Some(Ok(shown)) => return Ok(shown),
+            Some(Err(error)) => error,
+            None => error,
+        };
         render::set_color(color_in(&words));
         Err(answer(error, &words))
     })
@@ -32,7 +34,7 @@ pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
 
 /// `mux servers NAME` is `mux servers list NAME`, and `mux runs 3` is `mux runs show 3`, if the word does not stand for
 /// another command.
-fn entry_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
+fn entry_named_in(error: &clap::Error, words: &[String]) -> Option<Result<MuxCli, clap::Error>> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
@@ -56,7 +58,7 @@ fn entry_named_in(error: &clap::Error, words: &[String]) -> Option<MuxCli> {
         &words[at..],
     ]
     .concat();
-    MuxCli::parse_words(line).ok()
+    Some(MuxCli::parse_words(line))
 }
 
 /// Prints the help of a command, which these words name.

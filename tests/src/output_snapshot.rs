@@ -34,7 +34,7 @@ const FILTERS: &[(&str, &str)] = &[
         "[TIME]",
     ),
     (r"\b\d{4}-\d\d-\d\d\b", "[DATE]"),
-    (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "[TIME]"),
+    (r"\b\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?", "[TIME]"),
     (r"\.mux-backup-[0-9A-Za-z-]+", ".mux-backup-[DATE]"),
     (r"\bh_[0-9a-f]{32}\b", "[HANDLE]"),
     (r"\b[0-9a-f]{32,64}\b", "[DIGEST]"),

@@ -87,9 +87,19 @@ pub(super) async fn call(path: String, args: args::CallArgs, json: bool) -> Comm
     waiting.end();
     let (took, path) = (started.elapsed(), &request.path);
     render::detail(&format!("{path} took {} ms", took.as_millis()));
-    let (session, value) = answer??;
+    let (session, value) = answer?.map_err(|error| with_tools_command(error, path))?;
     call_result::print_call_result(&session, value, args.save_parts.as_deref(), args.raw, json)
         .await
+}
+
+/// A path without a tool may be the name of a server.
+fn with_tools_command(error: Error, path: &str) -> Error {
+    match error.kind == Kind::NotFound && !path.contains('.') {
+        true => error.hint(format!(
+            "a path is SERVER.TOOL: `mux tools --server {path}` lists the tools of a server"
+        )),
+        false => error,
+    }
 }
 
 /// Reads the arguments of a call, which are an object.

@@ -40,9 +40,10 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
     };
     let waiting = render::SpinnerGuard::begin(&format!("reading {}", request.uri), json);
     let within = transport::within(SERVER_START_TIMEOUT);
+    let server = request.server.clone();
     let answer = session.client.read_resource(within, request).await;
     waiting.end();
-    let held = answer??;
+    let held = answer?.map_err(|error| with_list_command(error, "resources", &server))?;
     let contents = load_held_value(&session, &held).await?;
     let contents = contents["contents"].as_array().cloned().unwrap_or_default();
     let block = |content: Value| json!({ "type": "resource", "resource": content });
@@ -78,14 +79,23 @@ pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResul
     };
     let waiting = render::SpinnerGuard::begin(&format!("getting {}", request.name), json);
     let within = transport::within(SERVER_START_TIMEOUT);
+    let server = request.server.clone();
     let answer = session.client.get_prompt(within, request).await;
     waiting.end();
-    let held = answer??;
+    let held = answer?.map_err(|error| with_list_command(error, "prompts", &server))?;
     if json {
         return Ok(render::call_document(&held, None));
     }
     let prompt = load_held_value(&session, &held).await?;
     Ok(render::prompt(&prompt))
+}
+
+/// Servers word it differently that they do not have something.
+fn with_list_command(error: Error, command: &str, server: &str) -> Error {
+    match error.hint {
+        None => error.hint(format!("`mux {command} {server}` lists what it has")),
+        Some(_) => error,
+    }
 }
 
 /// MCP's arguments of prompts are strings.

@@ -11,7 +11,7 @@ use mux_proto::{
 };
 
 use super::{
-    CommandFailure, CommandResult, connect_if_running, connect_or_start, resolve_dirs,
+    CommandFailure, CommandResult, audit, connect_if_running, connect_or_start, resolve_dirs,
     run::{RunEndActions, finish_run},
     stored_value, wait_for_ctrl_c,
 };
@@ -37,6 +37,7 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
                 }
                 _ => {
                     render::not_running(&resolve_dirs()?.socket(), json);
+                    note_audit_log()?;
                     return Ok(ExitCode::from(3));
                 }
             },
@@ -57,7 +58,19 @@ async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> 
         limit: args.limit,
     };
     let list = session.client.runs(within_seconds(10), request).await??;
-    Ok(render::runs(&list, args.running, json))
+    let code = render::runs(&list, args.running, json);
+    if list.runs.is_empty() && !args.running && !json {
+        note_audit_log()?;
+    }
+    Ok(code)
+}
+
+/// Says where the calls of earlier daemons are.
+fn note_audit_log() -> Result<(), CommandFailure> {
+    if audit::has_audit_log(&resolve_dirs()?) {
+        render::note("runs are kept until muxd ends; `mux audit` lists the calls of earlier ones");
+    }
+    Ok(())
 }
 
 async fn fetch_run_info(session: &Session, run: String) -> Result<RunInfo, CommandFailure> {

@@ -62,6 +62,9 @@ pub(super) fn check_scheme(url: &str) -> Result<(), UsageMistake> {
         Some(_) => {
             "a local server is given by its command: `mux servers add NAME -- COMMAND ARG…`".into()
         }
+        None if url.starts_with("localhost") || url.starts_with("127.") => {
+            format!("write the scheme: --url http://{url}")
+        }
         None => format!("write the scheme: --url https://{url}"),
     };
     Err(UsageMistake::new(message, hint))

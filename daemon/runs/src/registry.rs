@@ -76,7 +76,7 @@ impl RunRegistry {
         let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
         let kept = humantime::format_duration(RUN_RETENTION);
         let kept = format!(
-            "at most {MAX_KEPT_RUNS}, for {kept} after their end, and not across a restart"
+            "at most {MAX_KEPT_RUNS}, for {kept} after their end, and not across a restart; `mux audit` lists earlier calls"
         );
         let near = match &near[..] {
             [] => String::new(),

@@ -141,7 +141,8 @@ fn init_moves_servers_if_asked_and_each_step_can_be_undone() {
     assert_eq!(done["program"]["result"]["server"], "fix");
     assert_eq!(cursor_servers(&env), ["mux"]);
     let next = done["next"].to_string();
-    assert!(next.contains("`mux import --undo`"), "{next}");
+    assert!(next.contains("`mux init --undo`"), "{next}");
+    assert_eq!(done["servers"][0]["state"], "ready", "{done:#}");
     assert!(!next.contains("runs twice"), "{next}");
     mux_snapshot!(env.mux(["init", "--move"]), @"
     success: true
@@ -154,6 +155,77 @@ fn init_moves_servers_if_asked_and_each_step_can_be_undone() {
     env.mux(["import", "--undo"]).ok();
     env.mux(["install", "cursor", "--undo"]).ok();
     assert_eq!(fs::read(env.path(CURSOR)).unwrap(), before);
+}
+
+/// Cursor with a server of each kind of need.
+fn with_needs() -> TestEnv {
+    let env = without_agents();
+    env.write_config("[check]\nmode = \"off\"\n");
+    let fixture = binary("mux-fixture-server");
+    let servers = json!({
+        "fix": { "command": fixture },
+        "gone": { "command": "no-such-program" },
+        "needs": { "command": fixture, "env": { "TOKEN_OF_MINE": "${env:NOT_SET_HERE}" } },
+        "unreachable": { "url": "http://127.0.0.1:9/mcp" },
+    });
+    write(&env, CURSOR, json!({ "mcpServers": servers }).to_string());
+    env
+}
+
+#[test]
+fn init_ends_with_the_needs_of_all_servers_and_undo_restores_everything() {
+    let env = with_needs();
+    let file = env.path(CURSOR);
+    let (before, config) = (
+        fs::read(&file).unwrap(),
+        fs::read(env.path("config.toml")).unwrap(),
+    );
+    mux_snapshot!(env.mux(["init", "--yes"]), @"");
+    // Nothing is left to do, and the servers still need the same.
+    env.mux(["init"]).fails(3, &["1 of 4 servers ready"]);
+    let planned = env.mux(["init", "--undo", "--dry-run"]).ok();
+    assert_eq!(cursor_servers(&env).len(), 5, "{planned:#?}");
+    mux_snapshot!(env.mux(["init", "--undo"]), @"");
+    assert_eq!(fs::read(&file).unwrap(), before);
+    assert_eq!(fs::read(env.path("config.toml")).unwrap(), config);
+    env.mux(["init", "--undo"]).fails(1, &["nothing to undo"]);
+}
+
+#[test]
+fn init_undo_keeps_servers_that_were_changed_and_puts_moved_ones_back() {
+    let env = with_needs();
+    let before = fs::read(env.path(CURSOR)).unwrap();
+    env.mux(["init", "--yes", "--move"]).fails(3, &[]);
+    env.mux(["config", "set", "servers.fix.call_timeout", "5s"])
+        .ok();
+    let undone = env.mux(["init", "--undo", "--json"]).ok().json();
+    assert_eq!(undone["kept"], json!(["fix"]), "{undone:#}");
+    assert_eq!(
+        undone["removed"],
+        json!(["gone", "needs", "unreachable"]),
+        "{undone:#}"
+    );
+    assert_eq!(fs::read(env.path(CURSOR)).unwrap(), before);
+    assert_eq!(env.mux(["call", "fix.echo", "text=x"]).ok().stdout, "x\n");
+}
+
+#[test]
+fn init_at_a_terminal_asks_for_values_that_only_the_user_has() {
+    let env = with_needs();
+    let mut terminal = TestTerminal::start(&env, &["init"]);
+    terminal.wait_for("Go on? [Y/n]");
+    terminal.type_line("");
+    terminal.wait_for("value of NOT_SET_HERE (not shown)");
+    terminal.type_line("s3cret-value");
+    let (code, _, shown) = terminal.end();
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("2 of 4 servers ready"), "{shown}");
+    assert!(!shown.contains("s3cret-value"), "{shown}");
+    let value = env
+        .mux(["call", "needs.env", "name=TOKEN_OF_MINE"])
+        .ok()
+        .stdout;
+    assert_eq!(value, "s3cret-value\n");
 }
 
 #[test]

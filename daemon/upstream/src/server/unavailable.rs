@@ -50,6 +50,10 @@ pub(super) fn start_failed_fault(
         (OpenError::TooSlow(_), _) => {
             fault(FaultKind::Unavailable).user_hint(more_time_hint(server_shared, link))
         }
+        (OpenError::NoProgramFile(_), ServerEndpoint::Process(_)) => fault(FaultKind::Unavailable)
+            .user_hint(format!(
+                "install the program, or correct its path in `command` in [servers.{name}]"
+            )),
         (OpenError::Failed(_) | OpenError::NoProgramFile(_), ServerEndpoint::Remote(remote)) => {
             let address = remote.redacted_url();
             fault(FaultKind::Unavailable).hint(format!("its address: {address}"))
@@ -58,7 +62,7 @@ pub(super) fn start_failed_fault(
             let description = source.shown();
             fault(FaultKind::Unavailable).hint(format!("its description: {description}"))
         }
-        (OpenError::Failed(why) | OpenError::NoProgramFile(why), ServerEndpoint::Process(_)) => {
+        (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
             let usual = || {
                 let log = server_shared
                     .existing_log()
