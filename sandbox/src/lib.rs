@@ -17,18 +17,19 @@
 //! - `snapshot_store` makes and stores (`snapshot_store/files`) the blob from which isolates are built faster. `limits`
 //!   has every limit of a run, `tool_host` the trait, `resource_remedies` the remedies for exhausted system resources.
 //!
-//! Threat model: the guest is hostile and has taken over its worker. Every frame of a worker is checked as input of an
-//! attacker, its deadline is enforced with SIGKILL, and a worker that broke a rule is never used again. A worker holds
-//! no secret, no descriptor but its own pipes, and one run at a time; losing it costs that run.
+//! Threat model: the guest is hostile and has taken over its worker. Every frame from a worker is checked as attacker
+//! input, the deadline is enforced with SIGKILL, and a worker that broke a rule is never used again. A worker has no
+//! secrets, no descriptors except its own pipes, and one run at a time. Losing it costs only that run.
 //!
 //! A worker that has run a program belongs to that program's owner (client program, agent, workspace) until it ends:
 //! after 1,000 runs, after any limit is reached, or when it was not needed for half a minute.
 //!
 //! Invariants:
 //!
-//! - Frame length, call numbers, kinds, text lengths, console, parts, result and waiting arguments of a worker are
-//!   checked and counted; a breach ends that worker and that run.
-//! - A run ends by its deadline, whatever its worker does, and the calls that it started are cancelled by then.
+//! - Frame length, call numbers, kinds, string lengths, console, parts, result and waiting arguments of a worker are
+//!   checked and counted. A breach ends that worker and that run.
+//! - A run ends by its deadline, regardless of what its worker does, and the calls that it started are cancelled by
+//!   then.
 //! - `tests/data/hostile` and `mux-rogue-worker` test both.
 
 pub mod fair_queue;

@@ -10,7 +10,7 @@ const DEFAULT_WALL_TIME: Duration = Duration::from_secs(30);
 /// fields.
 pub const MAX_ANSWER_BYTES: usize = mux_wire::MAX_FRAME_BYTES - 4096;
 
-/// What one run may use. Sizes are in bytes.
+/// The resources that one run may use. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct ProgramLimits {
     /// Wall time, from the start of the program to its result.
@@ -40,7 +40,7 @@ impl ProgramLimits {
     pub const WALL_TIME_RANGE: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(300));
 
-    /// Processor time of this run: `cpu`, scaled up for a run that requested more than the default wall time, so that
+    /// The CPU time of this run: `cpu`, scaled up for a run that requested more than the default wall time, so that
     /// clients need to request only one of them.
     pub fn processor_time_limit(&self) -> Duration {
         let more = self.wall.as_secs_f64() / DEFAULT_WALL_TIME.as_secs_f64();

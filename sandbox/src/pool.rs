@@ -1,6 +1,6 @@
 //! The pool of workers, whose isolates are built before a run needs them.
 //!
-//! Invariant: a worker returns to the pool only after a clean run, and then serves only the same owner; every other
+//! Invariant: a worker returns to the pool only after a clean run, and then serves only the same owner. Every other
 //! worker is killed and replaced in the background.
 
 mod demand_peak;
@@ -41,7 +41,7 @@ use crate::{
 /// How many ready workers may turn out to be dead before a run fails: enough that a few killed workers do not matter,
 /// and few enough that a run does not retry forever.
 const MAX_DEAD_WORKERS_PER_RUN: usize = 20;
-/// How often a program is restarted whose worker was killed before the program had any effect.
+/// How often a program is restarted if its worker was killed before the program had any effect.
 const MAX_RUN_RESTARTS: usize = 1;
 
 #[derive(Clone)]
@@ -114,7 +114,7 @@ impl Pool {
             let is_worth_keeping = ended.clean
                 && worker.runs < self.0.settings.runs_per_worker
                 && (worker.snapshot || !self.0.snapshots.is_usable());
-            // Before `place` is dropped, so that the next run in the queue gets this worker and not a new one.
+            // Done before `place` is dropped: the next run in the queue then gets this worker, not a new one.
             if is_worth_keeping {
                 self.recycle_worker(worker);
             } else {
@@ -362,8 +362,8 @@ impl PoolInner {
     }
 }
 
-/// Waits for the end of a worker and removes it. A worker that did not live long is replaced only when a run needs one,
-/// so that the pool does not start failing workers forever.
+/// Waits for the end of a worker and removes it. A worker that did not live long is replaced only when a run needs one.
+/// Otherwise the pool would start failing workers forever.
 async fn reap(pool: Weak<PoolInner>, over: CancellationToken) {
     const MIN_WORKER_LIFETIME: Duration = Duration::from_secs(1);
     let began = Instant::now();

@@ -17,7 +17,7 @@ pub fn remedy(error: &io::Error) -> Option<&'static str> {
     remedy_for_errno(error.raw_os_error()?)
 }
 
-/// The remedy for the last `(os error N)` in a text, as `std` formats system errors.
+/// The remedy for the last `(os error N)` in a string, as `std` formats system errors.
 pub fn remedy_in(text: &str) -> Option<&'static str> {
     let (_, rest) = text.rsplit_once("(os error ")?;
     let digits = rest.split(')').next()?;

@@ -1,6 +1,6 @@
 //! Runs one program on one worker: handles its frames, makes its calls, enforces its deadline.
 //!
-//! Invariant: whatever the worker does, a run ends by its deadline, and its calls are cancelled by then.
+//! Invariant: a run ends by its deadline regardless of what the worker does, and its calls are cancelled by then.
 
 mod call_queue;
 mod output_meter;
@@ -18,19 +18,19 @@ use crate::{
     worker_process::{DeathCause, ProgramFindings, Worker, WorkerError},
 };
 
-/// Texts of a fault from a worker are cut at this many bytes: one message must not fill a screen or a log.
+/// Strings in a worker's fault are cut at this many bytes: one message must not fill a screen or a log.
 const MAX_FAULT_TEXT_BYTES: usize = 16 << 10;
 /// The minimum interval between two checks whether the run is paused.
 const PAUSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Longer details of a fault are dropped: they are for programs, to which a truncated text is useless.
+/// Longer details of a fault are dropped: programs read them, and truncated details are useless to a program.
 const MAX_FAULT_DETAILS_BYTES: usize = 1 << 20;
 
 /// How a run ended, and whether its worker may serve another.
 pub(crate) struct RunEnd {
     pub(crate) outcome: Result<String, Fault>,
     pub(crate) clean: bool,
-    /// Whether the worker was killed from outside before the program had called, printed or emitted anything, so that
-    /// it can be restarted on another worker without a visible difference.
+    /// Whether the worker was killed from outside before the program had called, printed or emitted anything. It can
+    /// then be restarted on another worker without a visible difference.
     pub(crate) can_begin_again: bool,
 }
 
@@ -43,7 +43,7 @@ impl RunEnd {
         }
     }
 
-    /// The end of a run whose worker failed. `untouched`: the program had no effect so far.
+    /// The end of a run whose worker failed. `untouched` is true if the program has had no effect so far.
     fn failed(error: WorkerError, untouched: bool) -> Self {
         let killed =
             matches!(&error, WorkerError::Ended(death) if death.cause == DeathCause::Killed);

@@ -1,5 +1,5 @@
-//! Snapshots of the guest's realm, kept between starts: made once for each build of the worker, by a process that does
-//! nothing else, and used by the workers that start afterwards.
+//! Snapshots of the guest's realm, kept between daemon starts. A process that does nothing else makes one for each
+//! build of the worker; workers that start afterwards use it.
 //!
 //! Invariant: nothing ever waits for a snapshot. If one fails, workers start without it, and this daemon does not try
 //! again.
@@ -70,8 +70,8 @@ enum SnapshotError {
 }
 
 impl SnapshotStore {
-    /// `folder` is where snapshots are kept; without one there are none. Accesses two files synchronously, so it is to
-    /// be called at the start of the daemon only. Even the first workers can then use a snapshot.
+    /// `folder` is the directory for snapshots; without it, none are used. Call this only when the daemon starts,
+    /// because it accesses two files synchronously. Even the first workers can then use a snapshot.
     pub(crate) fn new(folder: Option<&Path>, spawner: ProcessSpawner, worker: PathBuf) -> Self {
         let path = folder.and_then(|folder| {
             files::snapshot_path(folder, &worker)
@@ -90,7 +90,7 @@ impl SnapshotStore {
         }))
     }
 
-    /// Starts a worker whose isolate is ready. If it does not start from the snapshot, it is started without.
+    /// Starts a worker whose isolate is ready. If it does not start from the snapshot, it is started without one.
     pub(crate) async fn start_worker(
         &self,
         memory: MemoryLimits,
@@ -129,7 +129,7 @@ impl SnapshotStore {
         }
     }
 
-    /// Whether workers that are started now use a snapshot.
+    /// Returns true if workers that are started now use a snapshot.
     pub(crate) fn is_usable(&self) -> bool {
         matches!(&*self.state(), SnapshotState::Usable(_))
     }

@@ -54,7 +54,8 @@ const MAX_INLINE_DECODE_BYTES: usize = 256 << 10;
 const MAX_STDERR_LINES: usize = 20;
 const MAX_STDERR_LINE_BYTES: usize = 4 << 10;
 const STDERR_CHUNK_BYTES: usize = 64 << 10;
-/// How many bytes of a worker's standard error are logged during its life, so that a flood does not fill the log.
+/// How many bytes of a worker's standard error are logged during its life. The limit keeps a flood from filling the
+/// log.
 const MAX_LOGGED_STDERR_BYTES: usize = 64 << 10;
 
 /// Why a worker cannot be used.
@@ -88,7 +89,7 @@ impl ProcessSpawner {
             .spawn(move || {
                 let _entered = runtime.enter();
                 for (mut command, reply) in requests {
-                    // If the requester has gone, dropping the child kills it.
+                    // If the requester no longer exists, dropping the child kills it.
                     drop(reply.send(command.spawn()));
                 }
             })?;
@@ -133,7 +134,7 @@ impl WorkerLaunch<'_> {
 pub struct ProgramFindings {
     /// Why the program cannot run: it does not parse, or nests too deep.
     pub errors: Vec<Fault>,
-    /// What will probably fail if it runs: calls that are not awaited, names that do not exist in the sandbox.
+    /// Code that will probably fail at run time: calls that are not awaited, names that do not exist in the sandbox.
     pub warnings: Vec<Fault>,
 }
 
@@ -361,8 +362,8 @@ fn frame_codec() -> LengthDelimitedCodec {
         .new_codec()
 }
 
-/// Logs the first lines of a worker's standard error and keeps its last ones. Long lines are split. Of each chunk, only
-/// the last lines are read, so that a flood costs little.
+/// Logs the first lines of a worker's standard error and keeps its last ones. Long lines are split. Only the last lines
+/// of each chunk are read, which makes a flood cheap.
 async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
     let mut pipe = BufReader::with_capacity(STDERR_CHUNK_BYTES, pipe);
     let (mut line, mut logged) = (Vec::new(), 0);
@@ -427,7 +428,7 @@ mod tests {
     async fn last_lines_of_standard_error_are_kept_whole() {
         assert_eq!(last_lines(b"").await, Vec::<String>::new());
         assert_eq!(last_lines(b"a\n\nb").await, ["a", "", "b"]);
-        // Lines of 7 bytes, so that chunks end in the middle of a line.
+        // With lines of 7 bytes, chunks end in the middle of a line.
         let flood: String = (100_000..200_000).map(|n| format!("{n}\n")).collect();
         let kept = last_lines(flood.as_bytes()).await;
         assert_eq!(kept.len(), MAX_STDERR_LINES);

@@ -1,5 +1,5 @@
-//! Landlock: which files a process can open, create or execute, and whether it can use TCP ports. It can signal no
-//! process outside of its restriction, and reach no abstract socket of one.
+//! Landlock: which files a process can open, create or execute, and whether it can use TCP ports. The process cannot
+//! signal processes outside of its restriction, nor connect to their abstract sockets.
 
 use std::{fs::File, path::PathBuf};
 
@@ -9,24 +9,24 @@ use landlock::{
 };
 use nix::{errno::Errno, libc};
 
-/// The newest version of the rights that this program knows; an older kernel enforces those that it supports.
+/// The newest version of the rights that this program knows. Older kernels enforce the rights that they support.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// What stays allowed.
+/// The accesses that stay allowed.
 #[derive(Debug, Default)]
 pub struct LandlockAllowances {
     /// Files and directories that may be read and executed. Paths that cannot be opened are skipped.
     pub read: Vec<PathBuf>,
     /// Files and directories that may be read, executed and changed.
     pub write: Vec<PathBuf>,
-    /// The same for objects that are open already, so that no path is followed again.
+    /// The same for objects that are already open. Their paths are not followed again.
     pub read_objects: Vec<File>,
     pub write_objects: Vec<File>,
     pub tcp: bool,
 }
 
-/// Restricts the calling thread and those that it starts later. Returns the name of the layer, if the kernel enforces
-/// it.
+/// Restricts the calling thread and the threads that it starts later. Returns the name of the layer, if the kernel
+/// enforces it.
 pub fn restrict(allowed: &LandlockAllowances) -> Option<String> {
     let status = restrict_self(allowed).ok()?;
     match status {
@@ -80,7 +80,7 @@ fn object_rules(
 }
 
 /// The version of Landlock that the kernel supports. Otherwise the error is ENOSYS of a kernel without Landlock,
-/// EOPNOTSUPP of one that has it switched off, or what the filter of a container answers.
+/// EOPNOTSUPP of one that has it switched off, or the error that a container's filter returns.
 #[expect(unsafe_code, reason = "the crate does not tell the version")]
 pub fn supported_version() -> Result<u32, Errno> {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;

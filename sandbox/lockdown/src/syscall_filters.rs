@@ -9,7 +9,7 @@ pub use seccompiler::{
 };
 use seccompiler::{SeccompFilter, sock_filter};
 
-/// The calls of a filter. A call without rules always matches; otherwise one rule has to.
+/// The system calls of a filter. A call without rules always matches; a call with rules matches if one of them does.
 pub type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Linux 6.6, which `libc` does not know everywhere. New calls have the same number on every processor.
@@ -61,14 +61,14 @@ pub fn compile_filter(
     filter.try_into().ok()
 }
 
-/// Whether the kernel has filters with all actions that are used here. The error is ENOSYS or EINVAL of a kernel without
-/// them, or what the filter of a container answers.
+/// Checks that the kernel has filters with all actions that are used here. The error is ENOSYS or EINVAL from a kernel
+/// without them, or the error that a container's filter returns.
 #[expect(unsafe_code, reason = "no safe wrapper of seccomp is at hand")]
 pub fn check_support() -> Result<(), Errno> {
     const GET_ACTION_AVAILABLE: libc::c_uint = 2;
     for action in [SeccompAction::Errno(0), SeccompAction::KillProcess] {
         let action = u32::from(action);
-        // SAFETY: the call reads the number behind the pointer, and changes nothing.
+        // SAFETY: the call reads the number behind the pointer and changes nothing.
         let done = unsafe {
             libc::syscall(
                 libc::SYS_seccomp,
@@ -101,7 +101,7 @@ pub fn without_x32(program: BpfProgram) -> BpfProgram {
     const X32_CALLS: u32 = 0x4000_0000;
     let refuse = u32::from(SeccompAction::Errno(libc::ENOSYS.unsigned_abs()));
     let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
-    // The number of the call is the first word of what a filter reads.
+    // A filter first reads the number of the system call.
     let mut all = vec![
         step(LOAD_WORD, 0, 0),
         step(JUMP_IF_AT_LEAST, 1, X32_CALLS),

@@ -1,7 +1,8 @@
 //! System calls that another process learns of before they are made: seccomp's user notifications.
 //!
-//! A call is continued ([`continue_call`]), which restricts nothing: a notification says what a process asks for at that
-//! moment. Or it is answered instead of being made ([`answer_call`]), by a process that has done it itself or refuses it.
+//! A call can be continued ([`continue_call`]). This restricts nothing: a notification only shows what a process
+//! requests at that moment. Or the call is answered instead of being made ([`answer_call`]), by a process that has
+//! performed it itself or refuses it.
 //!
 //! Invariant: the holder of the listener answers every notification or closes the listener: the calling thread waits
 //! until then.
@@ -30,7 +31,7 @@ pub struct CallNotification {
 pub fn notifying_filter(calls: &[i64]) -> Option<BpfProgram> {
     const RETURN: u16 = 0x06;
     let rules = calls.iter().map(|call| (*call, Vec::<SeccompRule>::new()));
-    // The library has no such action: its place is held by one that is used nowhere else.
+    // The library has no such action. A placeholder that is used nowhere else stands for it.
     let placeholder = SeccompAction::Trace(0);
     let held = u32::from(placeholder.clone());
     let mut program = compile_filter(rules.collect(), SeccompAction::Allow, placeholder)?;
@@ -45,7 +46,7 @@ pub fn notifying_filter(calls: &[i64]) -> Option<BpfProgram> {
 /// Applies such a filter to the calling thread and everything that it starts. Returns the listener.
 #[expect(unsafe_code, reason = "no safe wrapper of seccomp is at hand")]
 pub fn apply_notifying_filter(program: &BpfProgram) -> io::Result<OwnedFd> {
-    // Signals that a program handles all the time, such as those of Go's scheduler, do not interrupt what waits.
+    // Signals that a program handles all the time, such as those of Go's scheduler, do not interrupt a waiting call.
     const WAIT_KILLABLE_RECV: libc::c_ulong = 1 << 5;
     let too_long = |_| io::Error::other("the filter is too long");
     let filter = libc::sock_fprog {
@@ -92,7 +93,7 @@ pub fn receive_notification(listener: impl AsFd) -> io::Result<CallNotification>
     }
 }
 
-/// Lets the call be made. Fails if its process is gone, so that what was read of it may be another's.
+/// Lets the call be made. Fails if its process has exited: data read from that pid may then belong to another process.
 pub fn continue_call(listener: impl AsFd, notification: &CallNotification) -> io::Result<()> {
     let answer = libc::seccomp_notif_resp {
         id: notification.id,
@@ -103,7 +104,7 @@ pub fn continue_call(listener: impl AsFd, notification: &CallNotification) -> io
     send_answer(listener, answer)
 }
 
-/// Has the call return this without being made. Fails if its process is gone.
+/// Makes the call return this value without being made. Fails if its process has exited.
 pub fn answer_call(
     listener: impl AsFd,
     notification: &CallNotification,
@@ -118,7 +119,8 @@ pub fn answer_call(
     send_answer(listener, answer)
 }
 
-/// Whether the call still waits: what was opened or read of its process before is that process's.
+/// Returns true if the call still waits. In that case, anything opened or read through its process id before belongs to
+/// that process.
 #[expect(unsafe_code, reason = "the request has no safe wrapper")]
 pub fn is_waiting(listener: impl AsFd, notification: &CallNotification) -> bool {
     let listener = listener.as_fd().as_raw_fd();

@@ -19,9 +19,9 @@ pub struct PoolSettings {
     pub start_timeout: Duration,
     /// How long a run may wait for a free worker.
     pub queue_timeout: Duration,
-    /// How long a check, which runs nothing, may take.
+    /// The maximum duration of a check, which runs nothing.
     pub check_timeout: Duration,
-    /// How long idle workers are kept: as many as were recently needed at once.
+    /// How long idle workers are kept. The number kept is the number recently needed at the same time.
     pub idle: Duration,
     /// The directory of snapshots of the guest's realm. Without one, no snapshots are made.
     pub snapshots: Option<PathBuf>,
@@ -41,9 +41,9 @@ pub struct PoolLimits {
 /// A program with its input, its limits and its owner.
 pub struct RunRequest {
     pub source: String,
-    /// JSON text of `mux.input`.
+    /// `mux.input` as JSON.
     pub input: String,
-    /// The names of servers and tools that the program can list, in the format of [`mux_wire::Program::names`].
+    /// The server and tool names that the program can list, in the format of [`mux_wire::Program::names`].
     pub names: String,
     pub limits: ProgramLimits,
     /// Runs of one owner may follow each other in one worker process, never in one isolate. In the queue, owners take

@@ -66,7 +66,7 @@ pub(super) struct ProcessCounts {
     pub(super) ended: u64,
 }
 
-/// A run that waits for a worker. It counts as busy as soon as the worker is sent to it.
+/// A run that waits for a worker. The worker counts as busy as soon as it is sent to this run.
 pub(super) struct QueuedRun {
     pub(super) owner: Arc<str>,
     pub(super) hand: oneshot::Sender<Result<AssignedWorker, Fault>>,
@@ -186,8 +186,8 @@ impl PoolState {
         self.ready.push_back(worker);
     }
 
-    /// Whether this worker must end to make room for a fresh one: it is the turn of an owner that this worker cannot
-    /// serve, and the pool is at its ceiling.
+    /// Returns true if this worker must end to make room for a fresh one: an owner that this worker cannot serve has
+    /// its turn, and the pool is full.
     fn blocks_next_waiter(&self, worker: &Worker) -> bool {
         let next = self
             .line
@@ -203,9 +203,9 @@ impl PoolState {
         self.line.pop(|owner| worker.can_serve(owner) && may(owner))
     }
 
-    /// The number of processes to start now for the waiters and the floor. They count as starting from now on. If there
-    /// is a snapshot, workers that started without one do not count for the floor: [`Self::assign_or_keep`] ends them as
-    /// others become ready.
+    /// The number of processes to start now for the waiters and the floor. These processes count as starting from now
+    /// on. If there is a snapshot, workers that started without one do not count for the floor:
+    /// [`Self::assign_or_keep`] ends them as others become ready.
     pub(super) fn reserve_starts(&mut self, floor: usize, snapshot: bool) -> usize {
         if self.closed {
             return 0;
@@ -221,7 +221,7 @@ impl PoolState {
             .sum();
         let is_fresh = |w: &&Worker| w.owner.is_none() && (w.snapshot || !snapshot);
         let fresh = self.ready.iter().filter(is_fresh).count();
-        // Workers that are building their next isolate will serve a waiter, too.
+        // Workers that are building their next isolate will also serve a waiter.
         let coming = fresh + self.starting + self.rebuilding.min(waiting);
         let wanted = (waiting + floor).saturating_sub(coming);
         let mut room = self.bounds.ceiling.saturating_sub(self.process_count());
@@ -357,7 +357,7 @@ impl PoolState {
         busy < self.max_workers_per_owner()
     }
 
-    /// The maximum number of workers that one owner may have at once. A pool of less than four reserves none.
+    /// The maximum number of workers that one owner may have at a time. A pool of less than four reserves none.
     fn max_workers_per_owner(&self) -> usize {
         let ceiling = self.bounds.ceiling;
         ceiling - ceiling / RESERVED_WORKER_DIVISOR

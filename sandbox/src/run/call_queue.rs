@@ -1,6 +1,7 @@
 //! The calls of one run: starts, queues and counts them.
 //!
-//! Invariant: the memory that the daemon uses for the calls of a worker is bounded, whatever the worker sends.
+//! Invariant: the memory that the daemon uses for the calls of a worker is bounded, regardless of what the
+//! worker sends.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +13,7 @@ use crate::{limits, worker_process::WorkerError};
 
 /// Above this many bytes of arguments in queued calls, no further frames of the worker are read.
 const MAX_QUEUED_ARGUMENT_BYTES: usize = 64 << 20;
-/// Above this many finished calls whose answers the worker has not taken, no further frames of it are read.
+/// No further frames are read from a worker that has not taken the answers of more finished calls than this.
 const MAX_UNSENT_ANSWERS: usize = 1_000;
 /// A program that makes this many calls beyond its limit is ended.
 const MAX_REFUSED_CALLS: u32 = 100_000;
@@ -65,12 +66,12 @@ impl CallQueue {
         Ok(())
     }
 
-    /// Whether the program has not made any call yet.
+    /// Returns true if the program has not made any call yet.
     pub(super) fn is_unused(&self) -> bool {
         self.next == 0
     }
 
-    /// Whether the next frame of the worker may be read.
+    /// Returns true if the next frame of the worker may be read.
     pub(super) fn has_room(&self, job: &RunEnvironment<'_>) -> bool {
         let untaken = self.running.len().saturating_sub(job.limits.calls_at_once);
         self.waiting <= MAX_QUEUED_ARGUMENT_BYTES && untaken <= MAX_UNSENT_ANSWERS

@@ -28,7 +28,7 @@ use self::windows::processor_time_used;
 
 /// The minimum interval between two polls.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// A run that has used this much has its priority lowered, so that short runs and the daemon come first.
+/// A run that has used this much CPU time gets a lower priority: short runs and the daemon come first.
 const TIME_AT_FULL_PRIORITY: Duration = Duration::from_millis(50);
 
 pub(super) struct ProcessorLimit {
@@ -62,7 +62,7 @@ impl ProcessorLimit {
         }
     }
 
-    /// Whether the process has a lower priority now. That cannot be taken back without privileges.
+    /// Returns true if the process has a lower priority now. Raising it again would need privileges.
     pub(super) fn has_lowered_priority(&self) -> bool {
         self.is_lowered
     }
@@ -93,7 +93,7 @@ impl ProcessorLimit {
     }
 }
 
-/// Lowers the priority of a worker, with all its threads. Whether it worked.
+/// Lowers the priority of a worker, with all its threads. Returns true on success.
 #[cfg(unix)]
 fn lower_priority(pid: u32) -> bool {
     let group = i32::try_from(pid)

@@ -1,6 +1,6 @@
 //! The files of snapshots: their paths, writing, and cleanup.
 //!
-//! Invariant: a snapshot file is complete. It is written under a temporary name and renamed.
+//! Invariant: a snapshot file is complete. Each file is written under a temporary name and renamed.
 
 #[cfg(unix)]
 mod unix;

@@ -2,13 +2,14 @@
 
 use tokio::process::Command;
 
-/// Starts the process in a group of its own, in the root directory.
+/// Starts the process in a separate process group, in the root directory.
 #[cfg(unix)]
 pub(crate) fn isolate_process(command: &mut Command) {
     command.current_dir("/").process_group(0);
 }
 
-/// Starts the process without a window. Its directory stays that of the daemon, which is the root of a drive.
+/// Starts the process without a window. It keeps the daemon's working directory, which is the root of a
+/// drive.
 #[cfg(windows)]
 pub(crate) fn isolate_process(command: &mut Command) {
     /// The value of `CREATE_NO_WINDOW`.

@@ -1,7 +1,7 @@
 //! The link to a worker: its standard input and output, two pipes.
 //!
-//! A socket for both directions would cost a wake-up for each message: a thread that waits in `read` on a socket is
-//! woken when the other side has read, too.
+//! A socket for both directions would cost an extra wake-up for each message: a thread that waits in `read` on a
+//! socket also wakes when the other side has read.
 
 use std::{io, process::Stdio};
 

@@ -1,7 +1,7 @@
 //! The format of a string in a signature, such as `YYYY-MM-DD`: from the schema's `format` or a short `pattern`, and from
 //! a description that names one plainly.
 //!
-//! Invariant: a note is short, and cannot end the comment in which it stands.
+//! Invariant: a note is short, and cannot end the comment that contains it.
 
 use super::ir::{Member, Type};
 use super::one_line::resolve_inline;
@@ -36,7 +36,7 @@ const NAMED_FORMATS: &[&str] = &[
     "E.164",
 ];
 
-/// Formats of JSON Schema whose name says less than their form.
+/// JSON Schema formats whose name says less than an example of the form.
 const TOLD_FORMATS: &[(&str, &str)] = &[
     ("date", "YYYY-MM-DD"),
     ("date-time", "ISO 8601"),
@@ -64,7 +64,7 @@ pub(super) fn format_note(definitions: &[SchemaDefinition], member: &Member) -> 
     Some(format!(" /* {note} */"))
 }
 
-/// True for a string, a list of strings, and null in their place.
+/// True for a string, a list of strings, and null instead of either.
 fn is_text(definitions: &[SchemaDefinition], ty: &Type) -> bool {
     match resolve_inline(definitions, ty) {
         Type::String => true,

@@ -1,4 +1,4 @@
-//! Decides which definitions keep a name of their own, and which are written inline where they are mentioned.
+//! Decides which definitions keep their name, and which are written inline where they are mentioned.
 //!
 //! Invariant: afterwards, inline definitions have no cycles, so writing them terminates.
 
@@ -67,7 +67,7 @@ fn reaches_itself(edges: &[Vec<usize>], start: usize) -> bool {
     false
 }
 
-/// All definitions, sorted so that a definition comes after those that it mentions.
+/// All definitions, sorted: a definition comes after the definitions that it mentions.
 fn topological_order(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(edges.len());
     let mut seen = vec![false; edges.len()];
@@ -83,8 +83,8 @@ fn topological_order(edges: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Replaces inline names inside intersections by their bodies, so that plain objects that extend
-/// each other by reference become one object, and inside unions where the body is a union.
+/// Replaces inline names by their bodies inside intersections, which merges plain objects that extend each other by
+/// reference, and inside unions whose member is itself a union.
 fn merge_inline(ty: Type, definitions: &mut [SchemaDefinition]) -> Type {
     match ty {
         Type::All(parts) => {
@@ -144,8 +144,8 @@ fn take_body(index: usize, definitions: &mut [SchemaDefinition]) -> Type {
     }
 }
 
-/// Whether a body may be repeated at every mention. A body that mentions other definitions may not, because repeating
-/// those in turn could double the text at each step.
+/// Returns true if a body may be repeated at every mention. A body that mentions other definitions may not, because
+/// repeating those in turn could double the output at each step.
 fn is_short(body: &Type) -> bool {
     match body {
         Type::Array(items) => is_plain(items),

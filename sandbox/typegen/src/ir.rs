@@ -1,7 +1,7 @@
 //! The types between JSON Schema and TypeScript.
 //!
-//! Invariant: a `Type` is finite and owns all its parts; recursion is only ever an index into the
-//! definitions of its schema.
+//! Invariant: a `Type` is finite and owns all its parts. Recursion is only ever an index into the definitions of its
+//! schema.
 
 use super::jsdoc::ValueDoc;
 
@@ -16,7 +16,7 @@ pub(super) enum Type {
     Boolean,
     Number,
     String,
-    /// A constant as TypeScript spells it.
+    /// A constant as a TypeScript literal.
     Literal(String),
     Array(Box<Type>),
     Tuple(Tuple),
@@ -38,7 +38,7 @@ pub(super) enum Type {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tuple {
     pub(super) items: Vec<Type>,
-    /// How many items are required; the optional ones follow.
+    /// The number of required items. Optional items follow.
     pub(super) required: usize,
     pub(super) rest: Option<Box<Type>>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Object {
     pub(super) is_closed: bool,
 }
 
-/// A property, or all the properties without a name of their own.
+/// A property, or all the properties that are not listed by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Member {
     pub(super) name: String,

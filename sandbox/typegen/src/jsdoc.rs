@@ -1,6 +1,6 @@
 //! The documentation of a value in a schema, as one JSDoc block.
 //!
-//! Invariant: a `ValueDoc` has only text that was sanitized by `sanitize`, so it can be written as it is.
+//! Invariant: a `ValueDoc` contains only text that `sanitize` has sanitized, and can be written unchanged.
 
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ impl ValueDoc {
         }
     }
 
-    /// Documentation from a text and tags, both sanitized by the module `sanitize`.
+    /// Documentation from a text and tags, both sanitized by the `sanitize` module.
     pub(super) fn from_sanitized(text: String, tags: Vec<String>) -> Self {
         Self {
             title: String::new(),
@@ -157,7 +157,8 @@ impl ValueDoc {
     }
 }
 
-/// Whether a bound is that of the exact integers, which generators write for every integer: noise for a reader.
+/// Returns true for a bound of the exactly representable integers, which generators write for every integer and
+/// which is noise to a reader.
 fn is_safe_integer_bound(n: &serde_json::Number) -> bool {
     n.as_f64()
         .is_some_and(|n| n.abs() >= 9_007_199_254_740_991.0)

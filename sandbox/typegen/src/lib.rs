@@ -1,22 +1,23 @@
 //! Generates TypeScript declarations of tools from JSON Schema or, where a tool declares no schema, from observed
 //! results.
 //!
-//! Depends on no other crate of this workspace. What TypeScript cannot express is widened, never narrowed.
+//! Depends on no other crate of this workspace. A type that TypeScript cannot express is widened, never narrowed.
 //!
 //! - `schema_source`, `schema_parser`, `schema_shapes` and `references` read a schema into types (`ir`), which
-//!   `type_algebra` combines; `selected_result` handles results whose type depends on an argument; `inline_definitions`
-//!   decides which definitions keep a name of their own.
-//! - `type_emitter` writes types as TypeScript on several lines, `one_line` on one line, with texts from `jsdoc` and
-//!   `sanitize`; `tool_declarations` declares one tool, `server_declarations` the properties of `mux`, `signature` a
+//!   `type_algebra` combines; `selected_result` handles results whose type depends on an argument. `inline_definitions`
+//!   decides which definitions keep their name.
+//! - `type_emitter` writes types as TypeScript on several lines, `one_line` on one line, with comments from `jsdoc` and
+//!   `sanitize`. `tool_declarations` declares one tool, `server_declarations` the properties of `mux`, `signature` a
 //!   tool on one line.
-//! - `names` spells servers and tools; `server_members` turns dotted names of tools into groups
-//!   (`mux.petstore.pet.getPetById`), so that only a segment that is not an identifier is respelled.
-//! - `observe` learns types from results. Its parts: `shape_node` is one position in a shape, `object_shape` an object,
-//!   `data_keys` tells field names from data, `content_blocks` recognizes MCP content, `sample_result` reads one result,
-//!   `observed_types` and `outline` convert a shape to types and text, `witnesses` say whose result had which name.
+//! - `names` turns server and tool names into identifiers; `server_members` turns dotted tool names into groups
+//!   (`mux.petstore.pet.getPetById`), in which only segments that are not identifiers change.
+//! - `observe` learns types from results. Its modules: `shape_node` is one position in a shape, `object_shape` an
+//!   object; `data_keys` tells field names from data, `content_blocks` recognizes MCP content, `sample_result` reads
+//!   one result, `observed_types` and `outline` convert a shape to types and text, `witnesses` record which caller has
+//!   seen which name.
 //!
-//! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
-//! fetched, and no text of a server can leave the comment, string or type that it was put in.
+//! Invariant: pure and total. The same tools give the same output, any JSON value gives valid TypeScript, no schema is
+//! fetched, and no text of a server can escape the comment, string or type that contains it.
 
 mod format_note;
 mod inline_definitions;
@@ -49,8 +50,8 @@ pub use selected_result::UNLESS_KEYWORD;
 /// The globals of every program besides the tools: the end of every `mux.d.ts`.
 pub const GLOBALS: &str = include_str!("globals.d.ts");
 
-/// The version of the generator. Incremented whenever the same tools get other declarations, so that cached
-/// declarations of an older build are not used.
+/// The generator's version. Increment it whenever the same tools get other declarations: the cached declarations of
+/// older builds are then not used.
 pub const GENERATOR_VERSION: u32 = 5;
 
 const DECLARATIONS_HEADER: &str = "\
@@ -67,7 +68,7 @@ pub struct ToolDecl<'a> {
     pub name: &'a str,
     /// A name for people.
     pub title: Option<&'a str>,
-    /// What the tool does; at most 4 KiB are used.
+    /// The tool's description; at most 4 KiB are used.
     pub description: Option<&'a str>,
     /// JSON Schema of the arguments. Any other JSON value counts as an empty schema.
     pub input_schema: SchemaSource<'a>,
@@ -85,19 +86,19 @@ pub struct ServerDecl<'a> {
     pub name: &'a str,
     /// The tools, in the order in which they are shown.
     pub tools: Vec<ToolDecl<'a>>,
-    /// A note for readers, such as `not connected: …`. A server with a note and without tools accepts any call, so that
+    /// A note for readers, such as `not connected: …`. A server with a note and without tools accepts any call, because
     /// the call itself can report the problem.
     pub note: Option<&'a str>,
 }
 
 /// The whole `mux.d.ts`: `declare const mux`, the servers' types in the namespace `Mux`, and
-/// [`GLOBALS`]. It checks under TypeScript with `lib: ["es2024"]` and without the DOM.
+/// [`GLOBALS`]. It type-checks with `lib: ["es2024"]` and without the DOM.
 ///
 /// Every tool is a method `(args: {…}): Promise<…>` of its server, or of the group that the dots of its name put it
-/// into, and its types take at most 64 KiB. Segments that are not identifiers appear twice, under their spelling and,
-/// quoted, as they are; names whose spellings collide appear only quoted. Any whole name with dots is accepted in
-/// brackets: listing them would add a line for each tool. A server whose name is not allowed or occurs twice is left
-/// out, with a comment.
+/// into, and its types take at most 64 KiB. Segments that are not identifiers appear twice: under their identifier and,
+/// quoted, under the exact name. Names whose identifiers collide appear only quoted. Any whole name with dots is
+/// accepted in brackets: listing them would add a line for each tool. A server whose name is not allowed or occurs
+/// twice is left out, with a comment.
 pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
     declarations_with_marks(servers, false)
 }
@@ -109,13 +110,13 @@ pub fn checker_declarations(servers: &[ServerDecl<'_>]) -> String {
 
 /// A tool on one line: `files.read_text_file(args: { path: string; head?: number }): Promise<{ text: string }>`, without
 /// the `Promise` if nothing is known about the result. Beyond about 160 bytes, optional members are replaced by `…`,
-/// and long types by their outline. Names are spelled; collisions with other names are not considered.
+/// and long types by their outline. Names are written as identifiers. Collisions with other names are not considered.
 pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     signature::signature(server, tool)
 }
 
-/// The same signature for a reader that did not ask for it: a learned result without the names of its fields, which
-/// whoever wrote a result has chosen.
+/// The same signature for a reader that did not ask for it: a learned result has no field names, because whoever wrote
+/// the result chose them.
 pub fn signature_with_kinds(server: &str, tool: &ToolDecl<'_>) -> String {
     signature::signature_with_kinds(server, tool)
 }
@@ -127,7 +128,7 @@ fn declarations_with_marks(servers: &[ServerDecl<'_>], marks_closed: bool) -> St
     text
 }
 
-/// Removes from a call what only the compiler needs.
+/// Removes from a call the parts that only the compiler needs.
 fn simplify_call(call: &str) -> String {
     let call = call.strip_suffix(": Promise<ToolText>").unwrap_or(call);
     let none = format!("(args?: {})", signature::EMPTY_OBJECT_TYPE);

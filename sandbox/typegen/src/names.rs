@@ -1,7 +1,7 @@
 //! How servers and tools are spelled as properties of `mux` and of its servers.
 //!
-//! Invariant: a spelling depends only on the name itself, never on other names, so that a program keeps its meaning
-//! when servers and tools are added or removed.
+//! Invariant: a spelling depends only on the name itself, never on other names, which means that a program keeps its
+//! meaning when servers and tools are added or removed.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,7 @@ pub const BUILTIN_NAMES: &[&str] = &[
 /// Properties that JavaScript itself looks up on any object: `await mux` asks for `then`.
 const OBJECT_PROPERTIES: &[&str] = &["then", "constructor", "__proto__"];
 
-/// Whether this name is reserved, so that no server or source may have it.
+/// Returns true if this name is reserved: no server or source may have it.
 pub fn is_reserved(name: &str) -> bool {
     BUILTIN_NAMES.contains(&name) || OBJECT_PROPERTIES.contains(&name)
 }
@@ -30,7 +30,7 @@ pub fn is_reserved(name: &str) -> bool {
 /// Several names with one spelling: each is reachable only under its exact name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpellingCollision<'a> {
-    /// The spelling that the names share; a path if the names are paths.
+    /// The spelling that the names share, or a path if the names are paths.
     pub spelling: Cow<'a, str>,
     /// Two or more distinct names, in their original order.
     pub names: Vec<&'a str>,
@@ -48,12 +48,12 @@ const MAX_PATH_SEGMENTS: usize = 16;
 /// a member of the group `repos`. If a segment would be empty, or if there are more than sixteen, dots are characters
 /// like any other (`a..b` is `a_b`).
 ///
-/// A segment that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`) is its own spelling. In any other segment, every
-/// run of characters that are not allowed in such an identifier becomes one `_`, and a leading digit is preceded by
-/// `_`; the empty name is spelled `_`. So `get-thing` is `get_thing`, `2fa` is `_2fa`. Reserved words are not changed,
-/// because a property may be called `delete`; `then` and `toJSON` become `then_` and `toJSON_`, because no member of
-/// `mux` can have these names. Letters outside ASCII are not allowed either, so that this rule is one short regular
-/// expression in every language that has to repeat it.
+/// Converts a segment of a name to an identifier. A segment that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`)
+/// is kept. In any other segment, every run of characters that are not allowed in such an identifier becomes one `_`,
+/// and a leading digit is preceded by `_`. The empty name becomes `_`. So `get-thing` is `get_thing`, `2fa` is `_2fa`.
+/// Reserved words are not changed, because a property may be called `delete`; `then` and `toJSON` become `then_` and
+/// `toJSON_`, because no member of `mux` can have these names. Letters outside ASCII are not allowed either. This
+/// keeps the rule one short regular expression in every language that has to repeat it.
 pub fn spell(name: &str) -> Cow<'_, str> {
     if !is_path(name) {
         return spell_flat(name);
@@ -65,8 +65,8 @@ pub fn spell(name: &str) -> Cow<'_, str> {
     Cow::Owned(segments.join("."))
 }
 
-/// Spells a name as one segment, dots included: `repos.get` is `repos_get`. Older versions spelled dotted names like
-/// this, and tools are still found by this spelling.
+/// Converts a whole name to one segment, including its dots: `repos.get` becomes `repos_get`. Older versions converted
+/// dotted names like this, and tools are still found under this spelling.
 pub fn spell_flat(name: &str) -> Cow<'_, str> {
     if is_its_own_spelling(name) {
         return Cow::Borrowed(name);
@@ -93,7 +93,8 @@ pub fn spell_flat(name: &str) -> Cow<'_, str> {
     Cow::Owned(spelling)
 }
 
-/// Every spelling of a tool: its exact name, that of programs, and that of programs for older versions.
+/// Every spelling of a tool: its exact name, the name in programs, and the name in programs written for older
+/// versions.
 pub fn tool_spellings(name: &str) -> Vec<Cow<'_, str>> {
     let mut spellings = vec![Cow::Borrowed(name), spell(name)];
     if is_path(name) {
@@ -115,7 +116,8 @@ pub fn tool_paths(server: &str, name: &str) -> Vec<String> {
     servers.into_iter().flat_map(of).collect()
 }
 
-/// The MCP methods by which policy and the audit log name what is not a tool: `server.resources/read`.
+/// The MCP methods that policy and the audit log use as names for requests other than tool calls:
+/// `server.resources/read`.
 const METHOD_GROUPS: &[&str] = &[
     "completion/",
     "elicitation/",
@@ -127,7 +129,8 @@ const METHOD_GROUPS: &[&str] = &[
 
 /// The path `server.tool` as programs write it after `mux.`, for readers. A path of another MCP method is unchanged.
 ///
-/// Only a daemon knows whether two tools of the server share that spelling; then neither is reachable under it.
+/// Only a daemon knows whether two tools of the server share that spelling. In that case, neither is reachable under
+/// it.
 pub fn display_path(path: &str) -> Cow<'_, str> {
     let Some((server, tool)) = path.split_once('.') else {
         return Cow::Borrowed(path);
@@ -142,14 +145,14 @@ pub fn display_path(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether the dots of a name separate segments.
+/// Returns true if the dots of a name separate segments.
 pub fn is_path(name: &str) -> bool {
     name.contains('.')
         && name.split('.').all(|segment| !segment.is_empty())
         && name.split('.').count() <= MAX_PATH_SEGMENTS
 }
 
-/// Whether a program can reach a property of this name.
+/// Returns true if a program can reach a property of this name.
 pub(super) fn is_reachable(name: &str) -> bool {
     !UNREACHABLE_PROPERTIES.contains(&name)
 }
@@ -175,8 +178,9 @@ pub fn find_collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Spelling
     groups
 }
 
-/// Whether a name is valid for servers and sources: `[A-Za-z][A-Za-z0-9_-]*`. Dots are not allowed, because the first
-/// dot of a path separates the server from the tool. A valid name may still be reserved: see [`is_reserved`].
+/// Returns true if a name is valid for servers and sources: `[A-Za-z][A-Za-z0-9_-]*`. Dots are not allowed, because
+/// the first dot of a path separates the server from the tool. A valid name may still be reserved: see
+/// [`is_reserved`].
 pub fn is_server_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name

@@ -1,15 +1,15 @@
-//! The normal form of a JSON schema: the one reading that types, validation, typed arguments, forms and overrides
-//! share, so that they cannot disagree.
+//! The normal form of a JSON schema. Types, validation, typed arguments, forms and overrides all read it, which keeps
+//! them from disagreeing.
 //!
-//! Servers write all drafts of JSON Schema, OpenAPI's dialect, and what generators make of them. The normal form is
-//! JSON Schema 2020-12 without `$schema`, `$id` and anchors: every reference is `#` or `#/$defs/NAME`, `nullable` is a
-//! type, bounds are numbers, a tuple has `prefixItems`, and `type` contradicts no value of `enum`. A keyword that cannot
-//! be read is left out and noted; the others stay.
+//! Servers send every draft of JSON Schema, OpenAPI's dialect, and whatever generators make of these. The normal form
+//! is JSON Schema 2020-12 without `$schema`, `$id` and anchors: every reference is `#` or `#/$defs/NAME`, `nullable` is
+//! a type, bounds are numbers, a tuple has `prefixItems`, and `type` contradicts no value of `enum`. A keyword that
+//! cannot be read is left out and noted. All others stay.
 //!
-//! - `keywords` knows what each keyword holds, `references` finds what a reference means in the original document,
-//!   `value_types` makes `type`, `enum`, `const` and `nullable` agree, `closed_parts` reads `additionalProperties` beside
-//!   other schemas of the same object, `notes` says what was left out, `losses` keeps a schema from forbidding more
-//!   without it, `lookup` answers questions about one argument.
+//! - `keywords` knows the kind of each keyword's value, `references` resolves references in the original document,
+//!   `value_types` makes `type`, `enum`, `const` and `nullable` agree, `closed_parts` reads `additionalProperties`
+//!   beside other schemas of the same object, `notes` lists what was left out, `losses` keeps a schema from forbidding
+//!   more without it, `lookup` answers questions about one argument.
 //!
 //! The daemon's reader of messages (`daemon/upstream/src/link/reader/repair_value.rs`) repairs nulls and empty lists in a
 //! schema before this, because agents are sent the schema itself.
@@ -41,9 +41,9 @@ pub use self::{
     notes::{Deviation, SchemaNote},
 };
 
-/// The keyword in place of a reference that was left out, with the reason.
+/// The keyword that replaces a reference that was left out, with the reason.
 pub(crate) const UNRESOLVED_KEYWORD: &str = "x-mux-unresolved";
-/// The maximum nesting depth of schemas; anything deeper allows every value.
+/// The maximum nesting depth of schemas. Anything deeper allows every value.
 const MAX_SCHEMA_DEPTH: usize = 65;
 /// The maximum number of schemas in one document. A larger one counts as unreadable.
 const MAX_SCHEMA_NODES: usize = 100_000;
@@ -153,7 +153,7 @@ impl<'a> Normalizer<'a> {
         match schema {
             Value::Bool(_) => schema.clone(),
             Value::Object(members) => self.members(members, pointer, depth),
-            // `"path": "string"` in place of `"path": {"type": "string"}`.
+            // `"path": "string"` instead of `"path": {"type": "string"}`.
             Value::String(name) if value_types::type_name(name).is_some() => {
                 self.notes.add(pointer, Deviation::ShortType);
                 let mut members = Map::new();
@@ -266,7 +266,7 @@ impl<'a> Normalizer<'a> {
                 normal.insert(keyword.to_owned(), read);
             }
             None if keywords::says_nothing(value) => {
-                // By the standard, an empty list of alternatives or values allows nothing.
+                // In the standard, an empty list of alternatives or values allows nothing.
                 if value.is_array() && matches!(keyword, "enum" | "anyOf" | "oneOf" | "type") {
                     mark_lost(normal);
                 }
@@ -286,7 +286,7 @@ impl<'a> Normalizer<'a> {
         is_schema.then(|| self.schema(value, at, depth + 1))
     }
 
-    /// A list without elements says nothing, contrary to the standard. One schema counts as a list.
+    /// An empty list is ignored, contrary to the standard. A single schema counts as a list.
     fn schema_list(&mut self, value: &'a Value, at: &str, depth: usize) -> Option<Value> {
         let list: Vec<Value> = match value {
             Value::Array(list) => {

@@ -1,7 +1,7 @@
 //! Observed results: the type of a tool that declares none is learned from its results.
 //!
-//! Invariant: a shape has names of fields and kinds of values, never a value. It stays below `MAX_SHAPE_SIZE` and `MAX_SHAPE_DEPTH`
-//! whatever a server sends, and only ever gets wider.
+//! Invariant: a shape contains field names and value kinds, never a value. Whatever a server sends, a shape stays below
+//! `MAX_SHAPE_SIZE` and `MAX_SHAPE_DEPTH` and only ever gets wider.
 
 mod content_blocks;
 mod data_keys;
@@ -23,30 +23,31 @@ pub use self::text_form::{TextForm, TextKind};
 pub use self::witnesses::Witness;
 use super::ir::Type;
 
-/// Levels of nesting that are learned; anything below is `any`.
+/// The nesting levels that are learned. Anything below is `any`.
 const MAX_SHAPE_DEPTH: u8 = 12;
 
 /// The maximum size of a shape: one for each type in it, and one for every 16 bytes of a field's name. A larger shape
 /// loses its deepest level.
 const MAX_SHAPE_SIZE: usize = 2000;
 
-/// The maximum length of a serialized shape in bytes, well above what `MAX_SHAPE_SIZE` allows.
+/// The maximum length of a serialized shape in bytes, well above the length that `MAX_SHAPE_SIZE` allows.
 const MAX_SERIALIZED_BYTES: usize = 512 * 1024;
 
 const SHAPE_VERSION: u8 = 2;
 
-/// Shapes of this version do not say who has seen what: only the form of the texts is read.
+/// Shapes of this version have no witnesses. Only their text form is read.
 const SHAPE_VERSION_WITHOUT_WITNESSES: u8 = 1;
 
 /// The shape of the results of one tool so far. Never has a value.
 ///
-/// Results are joined: a field that was missing once is optional, values of several kinds become a union, and arrays
+/// Results are merged: a field that was missing once is optional, values of several kinds become a union, and arrays
 /// have the union of their items. An object becomes a map, whose keys are forgotten, if a key looks like data (a
 /// number, a hash, a path, an address), if it has more than 24 members all of one kind, or more than 64 of any, or if
 /// its keys keep changing. Within the budgets, the order of the results does not matter.
 ///
-/// Whoever writes a result chooses its names. Each name therefore has witnesses: it belongs to the caller that got it
-/// until another caller got it, too, or the same caller for three different arguments ([`ResultShape::visible_to`]).
+/// Whoever writes a result chooses its names, so each name has witnesses. A name belongs to the caller that received it
+/// until another caller also received it, or the same caller received it for three different arguments
+/// ([`ResultShape::visible_to`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultShape {
     node: ShapeNode,
@@ -62,8 +63,8 @@ pub struct ResultShape {
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedResult<'a> {
     pub shape: &'a ResultShape,
-    /// Shown as "observed in n calls". `None` leaves the number out, so that the text does not
-    /// change with every call.
+    /// Shown as "observed in n calls". `None` leaves the number out, which keeps the text from changing with every
+    /// call.
     pub calls: Option<u64>,
 }
 
@@ -120,7 +121,8 @@ impl ResultShape {
         shape
     }
 
-    /// What `caller` may see of it: results of its own, and what is confirmed. `None` if that is nothing.
+    /// The part of the shape that `caller` may see: its own results, and names that are confirmed. `None` if there are
+    /// none.
     pub fn visible_to(&self, caller: u64) -> Option<Self> {
         self.seen.allow(caller).then(|| {
             let mut visible = self.clone();
@@ -150,12 +152,12 @@ impl ResultShape {
         self.calls
     }
 
-    /// How the texts of the tool are read.
+    /// The form in which the tool's text results are read.
     pub fn texts(&self) -> TextForm {
         self.texts
     }
 
-    /// Adds what a result has told of the tool's texts.
+    /// Adds what a result showed about the form of the tool's text results.
     pub fn add_text_form(&mut self, texts: TextForm) {
         self.texts.merge(texts);
     }
@@ -202,7 +204,7 @@ impl ResultShape {
         serde_json::to_vec(&kept).unwrap_or_default()
     }
 
-    /// Deserializes what [`Shape::to_bytes`] returned. `None` for anything else: another format, a shape beyond the
+    /// Deserializes the output of [`Shape::to_bytes`]. `None` for any other input: another format, a shape beyond the
     /// budgets, a field name that looks like data.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MAX_SERIALIZED_BYTES {

@@ -16,7 +16,7 @@ use super::schema_parser::MAX_SCHEMA_DEPTH;
 #[derive(Debug)]
 pub(super) struct DoesNotFit;
 
-/// What to do with documentation inside the type.
+/// The treatment of documentation inside the type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DocsMode {
     /// Documentation has to be shown, so a type with documentation does not fit on a line.

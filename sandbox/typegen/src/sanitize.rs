@@ -57,8 +57,7 @@ pub(super) fn sanitize_line(text: &str) -> String {
     truncate(escape_comment_end(words.join(" ")), MAX_COMMENT_LINE_BYTES)
 }
 
-/// A string literal by the rules of JSON. Invisible characters are escaped, not stripped, because the name must stay
-/// the one that the server knows.
+/// A JSON string literal. Invisible characters are escaped, not stripped, because the server must recognize the name.
 pub(super) fn quote_string(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -89,8 +88,8 @@ pub(super) fn property_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two texts are equal apart from case, blanks and punctuation, like the title `Read File` and the name
-/// `read_file`.
+/// Returns true if two strings are equal apart from case, blanks and punctuation, like the title `Read File` and the
+/// name `read_file`.
 pub(super) fn equal_ignoring_punctuation(a: &str, b: &str) -> bool {
     let letters = |text: &str| -> Vec<char> {
         text.chars()
@@ -127,9 +126,9 @@ fn visible_char(c: char) -> Option<char> {
     }
 }
 
-/// Whether a character is invisible to a reader but not to a parser, a terminal or a model: control characters, the
-/// line separators of JavaScript, marks that change the text direction, and invisible fillers and tags. The joiners are
-/// not included, because some scripts need them.
+/// Returns true if a character is invisible to a reader but not to a parser, a terminal or a model: control characters,
+/// the line separators of JavaScript, marks that change the text direction, and invisible fillers and tags. The joiners
+/// are not included, because some scripts need them.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(

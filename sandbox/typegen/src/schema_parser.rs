@@ -1,7 +1,7 @@
 //! Parses JSON Schema in normal form to types: combines the keywords of one schema.
 //!
-//! Invariant: parsing is total. Any JSON value gives a type; what is not understood, or is nested too deeply, gives
-//! `unknown`.
+//! Invariant: parsing is total. Any JSON value gives a type. Schemas that are not understood or nested too deeply
+//! give `unknown`.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,13 @@ use super::normal_form::UNRESOLVED_KEYWORD;
 use super::references::{SchemaDefinition, SchemaReferences};
 use super::sanitize;
 
-/// The maximum nesting depth of schemas and of written types; anything deeper is `unknown`.
+/// The maximum nesting depth of schemas and of written types. Anything deeper is `unknown`.
 pub(super) const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// The maximum number of conditional schemas of one document that are searched for members.
 const MAX_BRANCHES: usize = 2_000;
 
-/// Keywords that say that a value is an object, where `type` says nothing.
+/// Keywords that imply that a value is an object if `type` is missing.
 const OBJECT_KEYWORDS: [&str; 4] = [
     "properties",
     "additionalProperties",

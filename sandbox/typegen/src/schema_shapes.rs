@@ -40,7 +40,7 @@ impl<'a> SchemaParser<'a> {
             }
         }
         let index = self.index(map, depth);
-        // Only one-word types are repeated for every name, to bound the size of the text.
+        // Only one-word types are repeated for every name, to bound the size of the output.
         let unlisted = match index.as_ref().map(|index| &index.ty) {
             Some(ty @ (Type::Boolean | Type::Number | Type::String | Type::Named(_))) => ty.clone(),
             _ => Type::Unknown(None),
@@ -89,7 +89,7 @@ impl<'a> SchemaParser<'a> {
         let applied = branches.chain(dependent).map(|schema| (schema, false));
         for (schema, is_condition) in condition.chain(applied) {
             for mut member in self.branch_members(schema, depth) {
-                // A condition says nothing about the values that do not meet it.
+                // A condition does not describe the values that fail it.
                 if is_condition {
                     member.ty = Type::Unknown(None);
                 }
@@ -106,7 +106,7 @@ impl<'a> SchemaParser<'a> {
         found
     }
 
-    /// The members that a conditional schema mentions. Those of a constant are no description of others.
+    /// The members that a conditional schema mentions. The members of a constant do not describe other values.
     fn branch_members(&mut self, schema: &Value, depth: usize) -> Vec<Member> {
         let is_constant = schema.get("const").is_some() || schema.get("enum").is_some();
         if is_constant || self.branches_left == 0 {

@@ -1,6 +1,6 @@
-//! A schema as a parsed value or as text.
+//! A schema as a parsed value or as JSON.
 //!
-//! Invariant: text is parsed for one tool at a time. As values, all schemas of a large API would take several times as
+//! Invariant: JSON is parsed for one tool at a time. As values, all schemas of a large API would take several times as
 //! much memory.
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::normal_form::normalize;
 #[derive(Clone, Copy, Debug)]
 pub enum SchemaSource<'a> {
     Value(&'a Value),
-    /// JSON text. Invalid text counts as null.
+    /// Unparsed JSON. Invalid JSON counts as null.
     Text(&'a str),
 }
 

@@ -1,4 +1,5 @@
-//! Results whose type depends on an argument, such as a field selection: the schema holds for calls without it.
+//! Results whose type depends on an argument, such as a field selection. The schema describes calls without that
+//! argument.
 //!
 //! JSON Schema cannot express this. Such a schema has `anyOf` and [`UNLESS_KEYWORD`], which names the argument: the first
 //! alternative is the result of a call without it, and any alternative that of a call with it.

@@ -1,6 +1,7 @@
 //! Declares servers: the properties of `mux`, one interface for each server, and one for each group of tools.
 //!
-//! Invariant: every property of `mux` is declared once, so that a badly named server does not affect the others.
+//! Invariant: every property of `mux` is declared once. A badly named server therefore does not affect the
+//! others.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -26,7 +27,7 @@ const RESERVED_TYPE_NAMES: &[&str] = &[
     "ToolText",
 ];
 
-/// The name of a server's interface: its spelling, capitalized.
+/// The name of a server's interface: its identifier, capitalized.
 pub(super) fn type_name(server: &str) -> String {
     let mut name = spell_flat(server).into_owned();
     if let Some(first) = name.get_mut(..1) {
@@ -181,7 +182,7 @@ struct InterfaceWriter<'a> {
 }
 
 impl<'a> InterfaceWriter<'a> {
-    /// Writes the members of a group, whose interface is opened already, and then its inner groups.
+    /// Writes the members of a group, whose interface is already open, and then its inner groups.
     fn write_interface(&mut self, group: &ServerMember<'a>, type_name: &str, has_paths: bool) {
         let mut groups: Vec<(&ServerMember<'a>, String)> = Vec::new();
         for member in self.members.members_of(group) {

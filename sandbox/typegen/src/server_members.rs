@@ -1,7 +1,7 @@
 //! The properties of one server: its tools, in groups by the dots in their names.
 //!
-//! Invariant: every tool has one place, which depends only on the names, not on their order; the order decides only
-//! what is listed first.
+//! Invariant: every tool has one position, which depends only on the names. Their order decides only which is listed
+//! first.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ pub struct ServerMembers<'a> {
     tools: Vec<usize>,
 }
 
-/// A tool, a group of tools, or both at once.
+/// A tool, a group of tools, or both.
 #[derive(Clone, Debug, Default)]
 pub struct ServerMember<'a> {
     /// The name of the property.
@@ -48,7 +48,7 @@ impl<'a> ServerMembers<'a> {
             let spelling = spell(name);
             let collides = colliding.contains(&*spelling);
             let place = match collides && spelling != name {
-                // The place of its spelling is taken by another name.
+                // Another name already has its spelling.
                 true => building.member(0, Cow::Borrowed(name), name),
                 false => building.place(name),
             };

@@ -1,7 +1,7 @@
 //! A tool on one line, for listings and errors: its required arguments and an outline of its result. A result that is
 //! neither declared nor observed is left out. Strings have their formats, such as `string /* YYYY-MM-DD */`.
 //!
-//! Invariant: every required argument is named, up to a hard limit; details and optional arguments are left out first.
+//! Invariant: every required argument is named, up to a hard limit. Details and optional arguments are left out first.
 
 use super::format_note::format_note;
 use super::ir::{Object, Type};
@@ -94,7 +94,7 @@ fn signature_in_detail(server: &str, tool: &ToolDecl<'_>, detail: LearnedDetail)
             } else {
                 format_type(&[], &ty, RESULT_ROOM)
             };
-            // A tool that answers in text goes on doing so.
+            // A tool that returns text is assumed to keep doing so.
             let is_rule = observed.shape.texts().is_text() && is_text_or_null(&ty);
             let mark = if is_rule { "" } else { "/* observed */ " };
             Some(format!("{mark}{text}"))
@@ -111,7 +111,7 @@ fn signature_in_detail(server: &str, tool: &ToolDecl<'_>, detail: LearnedDetail)
     format!("{server}.{tool}({parameter}){result}")
 }
 
-/// True for a string, and for null in its place.
+/// Returns true for a string, and for null instead of one.
 fn is_text_or_null(ty: &Type) -> bool {
     match strip_seen(ty) {
         Type::Union(variants) => variants.iter().all(|variant| is_text_or_null(&variant.ty)),

@@ -25,7 +25,7 @@ pub(super) struct ToolDeclaration {
     pub(super) doc: ValueDoc,
     /// `(args: …): Promise<…>`, to follow a name.
     pub(super) call: String,
-    /// `type … = …;` with documentation; empty if no type needs a name.
+    /// `type … = …;` with documentation. Empty if no type needs a name.
     pub(super) types: String,
 }
 
@@ -133,13 +133,13 @@ pub(super) fn declare_tool(
 pub(super) fn observed_type<'a>(tool: &ToolDecl<'a>) -> Option<(ObservedResult<'a>, Type)> {
     let observed = tool.observed.filter(|_| tool.output_schema.is_none())?;
     let ty = observed.shape.result_type();
-    // The form of the texts is known before the shape of the result that told it.
+    // The form of the text results is known before the shape of the result that showed it.
     let text = || Type::Seen(Box::new(Type::String));
     let is_text = observed.shape.texts().is_text();
     Some((observed, ty.or_else(|| is_text.then(text))?))
 }
 
-/// Whether a call may omit the arguments.
+/// Returns true if a call may omit the arguments.
 pub(super) fn accepts_empty(definitions: &[SchemaDefinition], ty: &Type) -> bool {
     fn answer(
         definitions: &[SchemaDefinition],

@@ -81,7 +81,7 @@ impl Type {
         }
     }
 
-    /// Whether every value of `self` is one of `wider`, as far as a cheap comparison can tell.
+    /// Returns true if every value of `self` is one of `wider`, as far as a cheap comparison can tell.
     fn implies(&self, wider: &Type) -> bool {
         match (self, wider) {
             (Type::Union(variants), wider) if !matches!(wider, Type::Union(_)) => {
@@ -130,7 +130,7 @@ impl Object {
     /// The intersection of `objects`. A member is required if any of them requires it.
     fn merged(objects: Vec<Object>) -> Object {
         let mut merged = Object {
-            // A closed part beside members of another part is a common mistake in schemas: ignore it.
+            // A closed part beside members of another part is a common error in schemas: ignore it.
             is_closed: objects.iter().all(|object| object.is_closed),
             ..Object::default()
         };
@@ -178,7 +178,7 @@ impl Member {
     }
 }
 
-/// Leaves out each part that another one implies; of two equal parts the first stays.
+/// Leaves out each part that another one implies. Of two equal parts, the first stays.
 fn drop_implied(parts: &mut Vec<Type>) {
     let mut at = 0;
     while at < parts.len() {

@@ -1,6 +1,6 @@
 //! Writes a type as TypeScript on as many lines as needed, with its documentation.
 //!
-//! Invariant: the text never exceeds its maximum length: it is complete, or an error is returned.
+//! Invariant: the output never exceeds its maximum length. Either it is complete, or an error is returned.
 
 use super::ir::{Member, Object, Tuple, Type, Variant};
 use super::one_line::{self, DocsMode, effective_doc, member_key, one_word_type, resolve_inline};
@@ -13,7 +13,7 @@ const MAX_LINE_WIDTH: usize = 100;
 
 const INDEX_SIGNATURE: &str = "[key: string]: ";
 
-/// The text exceeds its maximum length.
+/// The output exceeds its maximum length.
 #[derive(Debug)]
 pub(super) struct TextTooLong;
 
@@ -36,7 +36,7 @@ impl<'a> TypeEmitter<'a> {
         }
     }
 
-    /// The text of `ty`, in a line that is indented by `pad` blanks.
+    /// Writes `ty` for a line that is indented by `pad` blanks.
     pub(super) fn ty(mut self, ty: &Type, pad: usize) -> Result<String, TextTooLong> {
         self.write(ty, pad, 0)?;
         Ok(self.text)
@@ -115,7 +115,7 @@ impl<'a> TypeEmitter<'a> {
         self.push("Array<")?;
         let start = self.text.len();
         self.write(items, pad, depth)?;
-        // Alternatives are on lines of their own, and so is what follows them.
+        // Alternatives are on separate lines, and so is the text after them.
         if self.text[start..].starts_with('\n') {
             self.line(pad)?;
         }
@@ -201,7 +201,8 @@ impl<'a> TypeEmitter<'a> {
         self.push(";\n")
     }
 
-    /// Puts several one-word alternatives on a line, and others on lines of their own, under their documentation.
+    /// Puts several one-word alternatives on a line, and each other alternative on a separate line, below its
+    /// documentation.
     fn union(&mut self, variants: &[Variant], pad: usize, depth: usize) -> Result<(), TextTooLong> {
         let mut in_words = false;
         for variant in variants {
@@ -229,7 +230,7 @@ impl<'a> TypeEmitter<'a> {
     }
 }
 
-/// The column at which `text` ends that began at `column`.
+/// The end column of `text`, which began at `column`.
 pub(super) fn end_column(column: usize, text: &str) -> usize {
     text.rfind('\n')
         .map_or(column + text.len(), |at| text.len() - at - 1)

@@ -1,4 +1,4 @@
-//! The normal form of a schema, and what is noted about schemas that deviate.
+//! The normal form of a schema, and the notes about schemas that deviate from the standard.
 
 use mux_typegen::normal_form::{JsonTypes, SchemaView, normalize};
 use serde_json::{Map, Value, json};
@@ -86,7 +86,7 @@ fn references_lead_to_definitions() {
         json!({ "items": { "$ref": "#/$defs/x" }, "$defs": { "x": { "type": "null" } } }),
         &[],
     );
-    // Up to draft 7, a reference replaces what is beside it.
+    // Up to draft 7, a reference replaces its siblings.
     reads(
         json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": { "a": {} },
             "items": { "$ref": "#/definitions/a", "type": "string", "title": "t" } }),

@@ -46,7 +46,7 @@ impl FaultKind {
         self.into()
     }
 
-    /// Whether a call with other code or other arguments can succeed.
+    /// Returns true if a call with other code or other arguments can succeed.
     fn is_recoverable(self) -> bool {
         matches!(
             self,
@@ -64,7 +64,7 @@ impl FaultKind {
     }
 }
 
-/// A failure with what a user or an agent needs to act on it.
+/// A failure, with the information that a user or an agent needs to act on it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Fault {
     pub kind: FaultKind,
@@ -79,7 +79,7 @@ pub struct Fault {
     /// The path of the tool or builtin that failed.
     pub path: Option<String>,
     pub recoverable: bool,
-    /// Machine-readable details, as JSON text.
+    /// Machine-readable details, as JSON.
     pub details: Option<String>,
 }
 

@@ -8,10 +8,10 @@
 //!   expect and the sandbox does not have.
 //!
 //! Both ends come from the same build, so the encoding is compact (postcard) and has no versions beyond [`FRAME_VERSION`],
-//! which the worker sends first. JSON is text inside a frame: neither side parses what it only passes on.
+//! which the worker sends first. JSON inside a frame is a string: neither side parses values that it only passes on.
 //!
-//! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too long, cannot be
-//! decoded or comes at the wrong moment ends that worker and its run, and nothing else.
+//! Invariant: the daemon treats every [`FromWorker`] as attacker input. A frame that is too long, cannot be decoded or
+//! comes at the wrong moment ends that worker and its run, and nothing else.
 
 pub mod line_hints;
 pub mod missing_globals;
@@ -36,7 +36,7 @@ pub const LOW_PRIORITY: i32 = 10;
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
 
-/// The exit code of a worker that is asked for a snapshot and whose engine does not support them.
+/// The exit code of a worker that is asked for a snapshot but whose engine does not support snapshots.
 pub const EXIT_NO_SNAPSHOT: u8 = 87;
 
 /// The maximum length of a snapshot in bytes, header included.
@@ -48,7 +48,7 @@ pub const MAX_FAULTS: usize = 100;
 /// The maximum number of sandbox layers in [`FromWorker::Hello`].
 pub const MAX_LAYERS: usize = 32;
 
-/// Bytes that each console line counts in addition to its text, so that empty lines use up the budget too.
+/// Bytes that each console line counts in addition to its text. Empty lines therefore use up the budget, too.
 pub const CONSOLE_LINE_OVERHEAD_BYTES: u32 = 16;
 
 /// Bytes that each emitted part counts in addition to its text.
@@ -73,14 +73,14 @@ pub enum ToWorker {
 pub struct Program {
     /// TypeScript or JavaScript as the user wrote it.
     pub source: String,
-    /// `mux.input`, JSON text.
+    /// `mux.input` as JSON.
     pub input: String,
-    /// What `Object.keys(mux)` and the like show, as lines of JSON. The first is `{"server": 0, …}`, with 1 for a
-    /// server whose tools are in groups and null for one whose tools are unknown. Then one line for each known server,
-    /// in the same order: its tools, where a group is `["name", […]]`, or `["name", […], 1]` if it is also a tool.
-    /// Which tool a call reaches does not depend on it.
+    /// The names that `Object.keys(mux)` and the like show, as lines of JSON. The first is `{"server": 0, …}`, with 1
+    /// for a server whose tools are in groups and null for one whose tools are unknown. Then one line for each known
+    /// server, in the same order: its tools, where a group is `["name", […]]`, or `["name", […], 1]` if it is also a
+    /// tool. The names do not affect which tool a call reaches.
     pub names: String,
-    /// The maximum bytes of console output. What exceeds it is dropped, with one warning. Each line counts
+    /// The maximum bytes of console output. Further output is dropped, with one warning. Each line counts
     /// [`CONSOLE_LINE_OVERHEAD_BYTES`] more than its text.
     pub max_console: u32,
     /// The maximum bytes of JSON of one call's arguments.
@@ -121,11 +121,11 @@ pub enum FromWorker {
     },
     /// One console line.
     Console { level: ConsoleLevel, text: String },
-    /// A part for the caller in addition to the result: an MCP content block, as JSON text.
+    /// A part for the caller in addition to the result: an MCP content block, as JSON.
     Emit { part: String },
-    /// The run has ended: the result as JSON text, or the failure.
+    /// The run has ended: the result as JSON, or the failure.
     Done { outcome: Result<String, Fault> },
-    /// The answer to [`ToWorker::Check`]: why the program cannot run, or what will probably fail if it runs.
+    /// The answer to [`ToWorker::Check`]: why the program cannot run, or the code that will probably fail at run time.
     Checked {
         #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
         faults: Vec<Fault>,

@@ -1,6 +1,6 @@
 //! Hints for a line of a program with a habit of other tools, for the type checker and for errors of a run.
 
-/// The hint for what MCP's results have and their values do not.
+/// The hint for properties that MCP results have and the returned values do not.
 pub const MCP_RESULT_HINT: &str = "a tool returns its value itself, not MCP's result: use it without `.content`, `.structuredContent` and \
      `.isError` (a failure throws); `mux.call.raw(path, args)` gives MCP's result";
 
@@ -10,7 +10,7 @@ pub const NO_INPUT_HINT: &str =
 pub const CRYPTO_HINT: &str =
     "`crypto` has `randomUUID()` and `getRandomValues()`; hash and sign with a tool of a server";
 
-/// The hint for a call of a tool whose name has a dash: `mux.file-system.read()` is a subtraction.
+/// The hint for a call of a tool whose name contains a dash: `mux.file-system.read()` is a subtraction.
 pub fn subtraction_hint(line: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '-');
     line.match_indices("mux.").find_map(|(at, _)| {

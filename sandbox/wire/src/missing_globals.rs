@@ -22,7 +22,7 @@ const WAITING_HINT: &str = "nothing here can be aborted: to stop waiting, use \
 const EVENTS_HINT: &str = "there are no events here: use functions and promises";
 const DATES_HINT: &str = "use `Date` and `Intl.DateTimeFormat`";
 
-/// What to use in place of a global.
+/// The replacement for a global.
 pub fn global_hint(name: &str) -> Option<&'static str> {
     let text = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"
@@ -43,7 +43,7 @@ pub fn global_hint(name: &str) -> Option<&'static str> {
     Some(text)
 }
 
-/// What to use in place of a module.
+/// The replacement for a module.
 pub fn module_hint(specifier: &str) -> String {
     let name = specifier.strip_prefix("node:").unwrap_or(specifier);
     let name = name.split('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The source of a program: what is stripped around it, and the wrapper that makes it a function.
+//! The source of a program: the enclosing text that is stripped, and the wrapper that makes it a function.
 //!
 //! Invariant: a program that is run and a program that is checked have the same lines. Only the columns of the first
 //! line shift, by the length of [`WRAPPER_PREFIX`], which is ASCII.
@@ -11,8 +11,8 @@ pub const WRAPPER_PREFIX: &str = "(async () => { \"use strict\"; ";
 /// Follows the last line.
 pub const WRAPPER_SUFFIX: &str = "\n})";
 
-/// The source with what may enclose a program blanked out: a byte-order mark, a `#!` line, a model's thoughts, and
-/// Markdown fences with the prose around them. Line numbers do not change.
+/// The source with everything that may enclose a program blanked out: a byte-order mark, a `#!` line, a model's
+/// thoughts, and Markdown fences with the prose around them. Line numbers do not change.
 pub fn strip_bom_hashbang_and_fence(source: &str) -> String {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut lines: Vec<&str> = source.split('\n').collect();
@@ -39,8 +39,8 @@ pub fn strip_bom_hashbang_and_fence(source: &str) -> String {
     blank_module_syntax(&lines).join("\n")
 }
 
-/// Blanks what only modules have, because a program is none: `export` before declarations, lists of exports, imports of
-/// types. What is exported as the default or by CommonJS becomes an expression.
+/// Blanks syntax that only modules have, because a program is not a module: `export` before declarations, export lists,
+/// type imports. The default export and CommonJS exports become an expression.
 fn blank_module_syntax<'a>(lines: &[&'a str]) -> Vec<Cow<'a, str>> {
     let mut backticks = 0;
     let blanked = lines.iter().map(|line| {
@@ -84,7 +84,7 @@ fn default_export(statement: &str) -> Option<&str> {
     (!value.starts_with(['=', '>']) && !is_braced_names(value)).then_some(value)
 }
 
-/// Returns true for `export { main };` and `module.exports = { main };`, whose functions are in the program.
+/// Returns true for `export { main };` and `module.exports = { main };`. The functions themselves are in the program.
 fn is_name_list(statement: &str) -> bool {
     let list = statement.strip_prefix("export ").or_else(|| {
         let assigned = statement.strip_prefix("module.exports")?.trim_start();

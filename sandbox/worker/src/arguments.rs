@@ -1,12 +1,12 @@
 //! The command line. Only `--version` is meant for users; `muxd` passes the rest.
 //!
-//! Invariant: an unknown argument is an error; nothing is guessed or ignored.
+//! Invariant: an unknown argument is an error. Arguments are never guessed or ignored.
 
 use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf};
 
 use crate::memory::IsolateMemory;
 
-/// What the process is to do.
+/// The task of the process.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum WorkerCommand {
     Serve {

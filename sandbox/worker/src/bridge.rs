@@ -1,5 +1,5 @@
-//! What the ops of one isolate share: the link to the daemon, the pending calls, and the budgets of what a program may
-//! send.
+//! The state that the ops of one isolate share: the link to the daemon, the pending calls, and the output budgets of a
+//! program.
 //!
 //! Invariant: an answer is delivered at most once, and only to the call that it belongs to.
 
@@ -63,7 +63,7 @@ impl OpBridge {
         self.remember_integers(&program.input, "`mux.input`");
     }
 
-    /// Remembers the integers of JSON text that enters the isolate. Warns if JavaScript rounds them.
+    /// Remembers the integers of JSON that enters the isolate. Warns if JavaScript rounds them.
     pub(crate) fn remember_integers(&mut self, json: &str, origin: &str) {
         if let Some(warning) = self.integers.remember_json(json, origin) {
             self.send_line(ConsoleLevel::Warn, warning);
@@ -145,7 +145,7 @@ impl OpBridge {
         } else {
             return;
         };
-        // Errors are ignored: if the daemon has gone, the end of the link ends this process.
+        // Errors are ignored: if the daemon has exited, the end of the link ends this process.
         drop(self.link.send(&frame));
     }
 
@@ -161,7 +161,7 @@ impl OpBridge {
             return Err(fault::emit_limit_fault(emitted, self.most_emitted));
         }
         self.emitted = emitted;
-        // Errors are ignored: if the daemon has gone, the end of the link ends this process.
+        // Errors are ignored: if the daemon has exited, the end of the link ends this process.
         drop(self.link.send(&FromWorker::Emit { part }));
         Ok(())
     }

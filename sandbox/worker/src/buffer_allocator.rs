@@ -1,6 +1,6 @@
 //! The allocator of array buffers, which V8 keeps outside its heap and does not limit.
 //!
-//! Resizable buffers are allocated by the engine itself and do not use this allocator; they are limited by the memory
+//! Resizable buffers are allocated by the engine itself and do not use this allocator. They are limited by the memory
 //! limit of the process.
 //!
 //! Invariant: the buffers of one isolate never exceed its budget. A buffer that does not fit becomes a `RangeError` in
@@ -34,7 +34,7 @@ struct BufferBudget {
 pub(crate) struct BufferBudgetStatus(Arc<BufferBudget>);
 
 impl BufferBudgetStatus {
-    /// Whether the last buffer did not fit. V8 then also asks for more heap before it gives up on the buffer.
+    /// Returns true if the last buffer did not fit. V8 then also asks for more heap before it gives up on the buffer.
     pub(crate) fn last_was_refused(&self) -> bool {
         self.0.refused.load(Ordering::Relaxed)
     }
@@ -47,7 +47,7 @@ static ALLOCATOR_VTABLE: v8::RustAllocatorVtable<BufferBudget> = v8::RustAllocat
     drop: drop_budget,
 };
 
-/// An allocator for one isolate, whose buffers together may have `most` bytes.
+/// An allocator for one isolate, whose buffers may have `most` bytes in total.
 #[expect(
     unsafe_code,
     reason = "V8 takes an allocator as a table of C functions"
@@ -60,8 +60,8 @@ pub(crate) fn buffer_allocator(most: usize) -> (v8::UniqueRef<v8::Allocator>, Bu
     });
     let refusals = BufferBudgetStatus(Arc::clone(&budget));
     let budget = Arc::into_raw(budget);
-    // SAFETY: the handle is what all functions of the table take, and lives until `drop_budget`, which V8
-    // calls once, after everything that was allocated has been freed.
+    // SAFETY: all functions of the table take this handle, which lives until `drop_budget`, which V8 calls once, after
+    // all allocations have been freed.
     let allocator = unsafe { v8::new_rust_allocator(budget, &ALLOCATOR_VTABLE) };
     (allocator, refusals)
 }
@@ -116,7 +116,7 @@ unsafe extern "C" fn free(budget: &BufferBudget, data: *mut c_void, length: usiz
         return;
     };
     budget.used.fetch_sub(length, Ordering::Relaxed);
-    // SAFETY: V8 frees what one of the two functions above returned, with the same length.
+    // SAFETY: V8 frees a pointer that one of the two functions above returned, with the same length.
     unsafe { dealloc(data.cast(), layout) }
 }
 

@@ -1,14 +1,14 @@
 //! The link to the daemon: standard input and output, which are pipes. The script's thread writes it.
 //!
-//! The script's thread also reads it, for [`DIRECT_WAIT`] whenever it has nothing to do: an answer that comes by then
-//! takes no change of threads. The link's thread reads what comes later, and while the script's thread is busy for long,
-//! which may be because the daemon reads no more calls before its answers are read.
+//! The script's thread also reads it, for [`DIRECT_WAIT`] whenever it is idle: an answer that arrives within that time
+//! needs no thread switch. The link's thread reads later frames. It also reads while the script's thread is busy for
+//! long, perhaps because the daemon reads no more calls until its answers are read.
 //!
 //! `unix` and `windows` read and write the pipes without the locks and the buffers of the standard library. On Windows,
 //! where a pipe cannot be awaited for a limited time, the link's thread does all of the reading.
 //!
-//! Invariants: the end of the link ends the process, even while the script is in an endless loop; frames are read
-//! whatever the script does, and passed on in the order in which they were read.
+//! Invariants: the end of the link ends the process, even while the script is in an endless loop. Frames are read
+//! regardless of what the script does, and passed on in the order in which they were read.
 
 #[cfg(unix)]
 mod unix;
@@ -74,9 +74,9 @@ pub(crate) struct FrameSource {
 struct ReaderState {
     /// `None` while the link's thread reads.
     reader: Option<BufReader<LinkReader>>,
-    /// Whether the script's thread has left the reading to the link's thread, to sleep.
+    /// Whether the script's thread sleeps and has left reading to the link's thread.
     script_sleeps: bool,
-    /// Whether the script's thread had nothing to do since the link's thread looked last.
+    /// Whether the script's thread was idle at any time since the link's thread last checked.
     script_was_idle: bool,
 }
 
@@ -151,7 +151,7 @@ impl FrameSource {
     }
 }
 
-/// Waits for the next frame, and reads those that have arrived with it. Ends the process at the end of the link.
+/// Waits for the next frame, and reads all further frames that have arrived. Ends the process at the end of the link.
 fn read_frames(reader: &mut BufReader<LinkReader>) -> Vec<ToWorker> {
     let mut frames = Vec::new();
     while frames.is_empty() || !reader.buffer().is_empty() {

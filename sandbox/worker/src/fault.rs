@@ -204,7 +204,7 @@ pub(crate) fn internal_fault(message: impl std::fmt::Display) -> Fault {
     Fault::new(FaultKind::Internal, message.to_string())
 }
 
-/// The fault as JSON text, as the guest sees it.
+/// The fault as the JSON that the guest sees.
 pub(crate) fn fault_to_json(fault: &Fault) -> String {
     let mut object = Map::new();
     object.insert("kind".into(), json!(fault.kind.as_str()));

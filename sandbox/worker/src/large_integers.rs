@@ -1,8 +1,8 @@
-//! Remembers the integers beyond 2^53 that enter the isolate, where JavaScript rounds them, and restores them in text
+//! Remembers the integers beyond 2^53 that enter the isolate, where JavaScript rounds them, and restores them in output
 //! that leaves it.
 //!
-//! A JavaScript number that is the rounding of exactly one remembered integer stands for that integer. If it is the
-//! rounding of two, nothing tells which is meant, so a call with this number is refused.
+//! A JavaScript number that is the rounding of exactly one remembered integer stands for that integer. If two
+//! remembered integers round to it, the intended one is unknown, and a call with this number is refused.
 //!
 //! Invariant: only digits that JavaScript may have rounded are replaced. A text without a long run of digits costs one
 //! look at every 16th byte.
@@ -50,12 +50,12 @@ pub(crate) struct AmbiguousInteger {
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Restored {
     pub(crate) text: String,
-    /// The first number that stands for two integers. It is left as it is.
+    /// The first number that stands for two integers. The number is left unchanged.
     pub(crate) ambiguous: Option<AmbiguousInteger>,
 }
 
 impl LargeIntegers {
-    /// Remembers the integers of the program's own text.
+    /// Remembers the integers in the program's source.
     pub(crate) fn remember_source(&mut self, source: &str) {
         for (_, integer) in integers_in(source) {
             self.remember(integer);
@@ -70,8 +70,8 @@ impl LargeIntegers {
         }
     }
 
-    /// Remembers the integers of JSON text that enters the isolate. Returns a warning at the first rounded number of
-    /// an origin.
+    /// Remembers the integers of JSON that enters the isolate. Returns a warning at the first rounded number of an
+    /// origin.
     pub(crate) fn remember_json(&mut self, json: &str, origin: &str) -> Option<String> {
         let mut scanner = StringScanner::new(json);
         let mut first_rounded = None;
@@ -123,8 +123,8 @@ impl LargeIntegers {
         }
     }
 
-    /// Puts the remembered integers in the place of their roundings. `is_json` text is that of a JSON value; other text
-    /// is printed.
+    /// Replaces rounded numbers by the remembered integers. `is_json` is true if the text is a JSON value, and false
+    /// for printed text.
     pub(crate) fn restore(&self, text: String, is_json: bool) -> Restored {
         let unchanged = |text| Restored {
             text,
@@ -151,7 +151,7 @@ impl LargeIntegers {
                 Some(other) => {
                     let integers = [known.integer, other];
                     let is_text = !is_json || scanner.is_in_string(range.start);
-                    // Text that the program was given is that text.
+                    // A string that the program was given is kept unchanged.
                     if ambiguous.is_none() && !(is_text && integers.contains(&written)) {
                         ambiguous = Some(AmbiguousInteger {
                             path: if is_json {
@@ -193,7 +193,7 @@ pub(crate) fn rounded_literal(literal: &str) -> Option<i128> {
     (integer.unsigned_abs() > 1 << 53 && rounded != integer).then_some(rounded)
 }
 
-/// The integers beyond 2^53 in a text, with their signs. Those beyond 64 bits are roundings of ones within.
+/// The integers beyond 2^53 in a text, with their signs. Integers beyond 64 bits are roundings of integers within.
 fn integers_in(text: &str) -> impl Iterator<Item = (Range<usize>, i128)> {
     digit_runs(text).filter_map(|digits| {
         let bytes = text.as_bytes();
@@ -255,7 +255,7 @@ fn printed(number: f64) -> i128 {
     digits.saturating_mul(10_i128.saturating_pow(zeros))
 }
 
-/// Tells for rising positions in JSON text which are in strings.
+/// Tells which positions of a JSON document are inside strings. The positions must ascend.
 struct StringScanner<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -284,8 +284,8 @@ impl<'a> StringScanner<'a> {
     }
 }
 
-/// The path of the value at a position of JSON text, such as `items[0].id`. Empty if it is the whole value, or a path
-/// that is long or no plain one.
+/// The path of the value at a position of a JSON document, such as `items[0].id`. Empty if it is the whole value, or if
+/// the path is long or not plain.
 fn path_at(json: &str, position: usize) -> String {
     enum Level<'a> {
         Member(&'a str),
@@ -381,7 +381,7 @@ mod tests {
                 r#"{"id":725653563933458400,"n":18446744073709552000,"o":-725653563933459000}"#,
                 r#"{"id":725653563933458433,"n":18446744073709551615,"o":-725653563933458999}"#,
             ),
-            // As text, and through a BigInt.
+            // As a string, and through a BigInt.
             (
                 r#"{"url":"/a/725653563933458400/b","big":725653563933458432}"#,
                 r#"{"url":"/a/725653563933458433/b","big":725653563933458433}"#,

@@ -1,7 +1,7 @@
 //! Drops the privileges of the process before it runs guest code, and ends the process.
 //!
-//! Invariant: a layer that the system does not support is left out and not reported. It never prevents a program from
-//! running, because the daemon enforces its limits with SIGKILL in any case.
+//! Invariant: a layer that the system does not support is left out and not reported. A missing layer never prevents a
+//! program from running, because the daemon enforces its limits with SIGKILL in any case.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -9,7 +9,7 @@ mod linux;
 mod macos;
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 mod none;
-// Compiled for tests on every system, so that the profile does not break unnoticed.
+// Compiled for tests on every system, to notice if the profile breaks.
 #[cfg(any(target_os = "macos", test))]
 mod seatbelt;
 #[cfg(any(target_os = "linux", target_os = "macos"))]
@@ -42,11 +42,11 @@ pub(crate) trait LockdownSteps: Sized {
 /// Writes a line to standard error, which the daemon logs. The guest cannot call this.
 pub(crate) fn log_line(line: &str) {
     use std::io::Write;
-    // There is no other place to report an error.
+    // An error here cannot be reported anywhere.
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// Ends the process because the daemon has gone. The script may be in an endless loop and would never unwind.
+/// Ends the process because the daemon has exited. The script may be in an endless loop and would never unwind.
 pub(crate) fn exit_process() -> ! {
     exit_without_destructors(0)
 }

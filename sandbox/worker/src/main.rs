@@ -1,24 +1,24 @@
 //! `mux-worker`: runs one program at a time in a fresh isolate, for the daemon that started it.
 //!
 //! It exchanges `mux-wire` frames over its standard input and output, which are pipes, and has no network, no files and
-//! no environment. In this workspace it depends on `mux-wire` and `mux-lockdown` alone, and it is the only program with a
-//! JavaScript engine.
+//! no environment. In this workspace it depends only on `mux-wire` and `mux-lockdown`, and it is the only program with
+//! a JavaScript engine.
 //!
-//! - `arguments` parses the command line; `daemon_link` is the link: the script's thread writes and reads it, and a second
-//!   thread reads what comes while the first sleeps or computes; `watchdog` stops code that a program left behind (a
+//! - `arguments` parses the command line. `daemon_link` is the link: the script's thread writes and reads it, and a
+//!   second thread reads frames while the first sleeps or computes. `watchdog` stops code that a program left behind (a
 //!   timer, a finalizer, a stray promise).
-//! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
-//!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
-//!   that do not exist in the sandbox.
+//! - `source` turns TypeScript into a script: types are blanked out in place, which keeps lines and columns.
+//!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and
+//!   names that do not exist in the sandbox.
 //! - `runtime` is one isolate: `runtime/isolate_build` creates it from the scripts of `js/` (the guest's realm) or from a
-//!   `snapshot` of them, in which `snapshot/hot_scripts` are compiled; `runtime/host_object` calls the functions that the
-//!   prelude provides to the host.
-//! - `bridge` has what the ops of one isolate share: pending calls, and budgets. `ops` are the only ways out of the
-//!   isolate, with `ops/web` for the web's globals; ops only convert and pass on.
-//! - `buffer_allocator` and `memory` are the budgets of array buffers and of the process; `fault` converts a script's failure,
-//!   with a position in the user's own source.
-//! - `lockdown` drops what the process does not need (`lockdown/linux`, `macos`, `windows`, `none`); `time_zone` loads the
-//!   time zone before that.
+//!   `snapshot` of them, in which `snapshot/hot_scripts` are compiled. `runtime/host_object` calls the functions that
+//!   the prelude provides to the host.
+//! - `bridge` has the state that the ops of one isolate share: pending calls and budgets. `ops` are the only ways out
+//!   of the isolate, with `ops/web` for the web's globals. Ops only convert and pass on.
+//! - `buffer_allocator` and `memory` are the budgets of array buffers and of the process. `fault` converts a script's
+//!   failure, with a position in the user's own source.
+//! - `lockdown` drops the rights that the process does not need (`lockdown/linux`, `macos`, `windows`, `none`);
+//!   `time_zone` loads the time zone before that.
 //!
 //! # Sandbox layers
 //!
@@ -28,16 +28,17 @@
 //!   `tests/data/hostile/realm.allow`.
 //! - **engine**: no code from strings, heap 64 MiB, array buffers 64 MiB, source nested at most 500 deep, values 100.
 //! - **process, Linux**: landlock: no file, no TCP; two seccomp filters: sockets, exec, fork, ptrace and signals kill,
-//!   and what is not on the list is refused; `RLIMIT_DATA` above what the engine uses after its start; no core file, no
-//!   new privileges; descriptors 0 to 2; an empty environment.
-//! - **process, Windows**: a job object: memory above what the engine uses after its start, no other process, no access to
-//!   the desktop and the clipboard; a token of low integrity. Files that the user can read, and the network, stay open.
+//!   and any call that is not on the list is refused; `RLIMIT_DATA` above what the engine uses after its start; no core
+//!   file, no new privileges; descriptors 0 to 2; an empty environment.
+//! - **process, Windows**: a job object: memory above what the engine uses after its start, no second process, no
+//!   access to the desktop and the clipboard; a token of low integrity. Files that the user can read, and the network,
+//!   stay open.
 //! - **daemon**: frames are checked; wall time is enforced with SIGKILL; processor time (10 s, more if more wall time
 //!   is requested) is measured with the process's CPU clock.
 //!
-//! A layer that an old kernel lacks is left out; `mux status` shows which layers are active. Those of macOS compile and
-//! were never run. `tests/data/hostile` has one file for each case; `mux-rogue-worker` simulates a worker that was taken
-//! over.
+//! Layers that an old kernel lacks are left out. `mux status` shows which layers are active. The macOS layers compile
+//! but have never been run. `tests/data/hostile` has one file for each case, and `mux-rogue-worker` simulates a worker
+//! that was taken over.
 //!
 //! Invariants:
 //!
@@ -88,8 +89,8 @@ const ENGINE_NAME: &str = if cfg!(feature = "quickjs") {
 #[cfg(all(feature = "v8", feature = "quickjs"))]
 compile_error!("choose one engine: for quickjs build with --no-default-features");
 
-/// The stack size of the script's thread in bytes: the parser recurses where a program nests, and the engine limits its
-/// own use. Untouched pages cost nothing.
+/// The stack size of the script's thread in bytes. The parser recurses where a program nests; the engine limits its own
+/// use. Untouched pages cost nothing.
 const SCRIPT_STACK_BYTES: usize = 64 << 20;
 
 fn main() -> ExitCode {
@@ -138,7 +139,7 @@ fn main() -> ExitCode {
     reason = "the engine can be told in no other way"
 )]
 fn keep_no_bytecode() {
-    // SAFETY: there is one thread, and nothing has read the environment yet.
+    // SAFETY: only one thread exists, and nothing has read the environment yet.
     unsafe { env::set_var("V82JSC_NO_BC_CACHE", "1") }
 }
 
@@ -150,7 +151,7 @@ fn engine_version() -> Option<String> {
     None
 }
 
-/// Prints the version, as text or as JSON, which `mux --version` reads.
+/// Prints the version, as text, or as the JSON that `mux --version` reads.
 #[expect(clippy::print_stdout, reason = "asked for on the command line")]
 fn print_version(is_json: bool) -> ExitCode {
     let build = env!("CARGO_PKG_VERSION");
@@ -162,7 +163,7 @@ fn print_version(is_json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Loads the snapshot. It only makes isolates cheaper: on an error they are built without.
+/// Loads the snapshot. A snapshot only makes isolates cheaper: on an error, they are built without it.
 fn load_snapshot(path: &Path) -> Option<&'static [u8]> {
     snapshot::load(path)
         .inspect_err(|e| {
@@ -189,7 +190,7 @@ fn run_script_thread(lockdown: Lockdown, basis: IsolateOptions) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Time only: an I/O driver would open descriptors of its own.
+    // Time only, because an I/O driver would open more descriptors.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .on_thread_park(move || source.read_before_sleep())

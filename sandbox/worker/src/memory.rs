@@ -41,8 +41,8 @@ impl IsolateMemory {
     }
 
     /// Writable memory that the process may use beyond what it had when its first isolate was ready: the heap and the
-    /// buffers, the heap once more for the time in which a script over its limit is unwound, and a rest for the frames
-    /// of calls (16 MiB each, twice in memory), the parser and the compiler.
+    /// buffers, the heap once more while a script over its limit is unwound, and a reserve for the frames of calls (16
+    /// MiB each, twice in memory), the parser and the compiler.
     #[cfg(any(target_os = "linux", target_os = "macos", windows))]
     pub(crate) fn process_bytes(self) -> usize {
         const PROCESS_RESERVE_BYTES: usize = 64 * MIB;

@@ -1,5 +1,5 @@
-//! The ops, which are the only ways out of the isolate. Each op is an adapter: it takes text, passes it to the host
-//! side of the worker, and returns text.
+//! The ops, which are the only ways out of the isolate. Each op is an adapter: it takes strings, passes them to the
+//! host side of the worker, and returns strings.
 
 mod text;
 mod web;
@@ -149,7 +149,7 @@ async fn op_mux_call_own(
     call_daemon(state, target, arguments).await
 }
 
-/// Emits a part. Returns null, or the fault as JSON text if the part does not fit.
+/// Emits a part. Returns null, or the fault as JSON if the part does not fit.
 #[op2]
 #[string]
 fn op_mux_emit(state: &mut OpState, #[string] part: String) -> Option<String> {
@@ -171,7 +171,7 @@ fn op_mux_console(state: &mut OpState, #[smi] level: u32, #[string] text: String
         .send_console_line(level, text);
 }
 
-/// Called when the program has returned or thrown: code that goes on after that is stopped.
+/// Called when the program has returned or thrown. Code that still runs after that is stopped.
 #[op2(fast)]
 fn op_mux_ended(state: &mut OpState) {
     let (watchdog, isolate) = state.borrow::<(Watchdog, IsolateHandle)>();

@@ -43,7 +43,7 @@ pub(crate) struct Isolate {
 }
 
 impl Isolate {
-    /// Runs the program to its end, and meanwhile passes answers to its calls. To be called once; then comes
+    /// Runs the program to its end and meanwhile passes it the answers to its calls. Call this once, then
     /// [`Self::build_next`].
     pub(crate) async fn run(
         &mut self,
@@ -167,7 +167,7 @@ impl Isolate {
             // The outcome exists already; reading it needs a running engine.
             self.runtime.v8_isolate().cancel_terminate_execution();
         }
-        // The runtime fails instead of reporting tens of thousands of rejections at once.
+        // The runtime fails instead of reporting tens of thousands of rejections together.
         let untold = matches!(turn, Poll::Ready(Err(_))) && !stopped;
         if let Some(outcome) = self.settled_outcome(promise, untold) {
             return Poll::Ready(outcome);
@@ -193,7 +193,7 @@ impl Isolate {
                 let text = promise.result(scope).to_rust_string_lossy(scope);
                 let host = v8::Local::new(scope, &self.host);
                 if let Some(finish) = host_object::host_method(scope, host, "finish") {
-                    // It may print a warning; an error in it does not change the result.
+                    // The call may print a warning. Its errors do not change the result.
                     let untold = v8::Boolean::new(scope, untold);
                     _ = finish.call(scope, host.into(), &[untold.into()]);
                 }

@@ -1,5 +1,5 @@
 //! Snapshots: the guest's realm as a blob from which the engine builds isolates several times faster than from our
-//! scripts. A separate process makes it; workers read it once, when they start.
+//! scripts. A separate process makes it, and workers read it once, when they start.
 //!
 //! Invariant: a blob is used only by the program file that made it, and only undamaged. Otherwise isolates are built
 //! from the scripts, which takes longer and gives the same realm.
@@ -86,7 +86,7 @@ pub(crate) fn load(path: &Path) -> Result<&'static [u8], SnapshotLoadError> {
     Ok(Box::leak(blob.into_boxed_slice()))
 }
 
-/// Reads the file once and verifies what was read, so that the file may change or be removed meanwhile.
+/// Reads the file once and verifies the bytes in memory. The file may change or be removed meanwhile.
 fn read_snapshot(
     mut file: impl io::Read,
     program: ProgramFileId,

@@ -1,7 +1,8 @@
 //! Turns the source of a program into a script that the engine runs.
 //!
-//! Invariant: no code moves, but for an inserted `return` (`program_value`). Types are blanked out in place, a Markdown fence becomes an empty line, and the wrapper
-//! that makes `await` and `return` legal precedes the first line, whose columns are corrected by [`user_column`].
+//! Invariant: no code moves, except for an inserted `return` (`program_value`). Types are blanked out in place, a
+//! Markdown fence becomes an empty line, and the wrapper that makes `await` and `return` legal precedes the first line,
+//! whose columns are corrected by [`user_column`].
 
 mod nesting_depth;
 mod program_value;
@@ -52,7 +53,7 @@ pub(crate) fn prefix_length() -> u32 {
 pub(crate) struct SourceCheck {
     /// Why the program cannot run.
     pub(crate) faults: Vec<Fault>,
-    /// What will probably fail if it runs.
+    /// Code that will probably fail at run time.
     pub(crate) warnings: Vec<Fault>,
 }
 
@@ -118,7 +119,7 @@ fn prepare_script(source: &str) -> Result<String, Vec<Fault>> {
     Ok(script)
 }
 
-/// As long as [`PREFIX`], so that positions are the same.
+/// Has the length of [`PREFIX`], which keeps positions the same.
 const ALTERNATE_PREFIX: &str = "async function program()   { ";
 const ALTERNATE_SUFFIX: &str = "\n}";
 const _: () = assert!(ALTERNATE_PREFIX.len() == WRAPPER_PREFIX.len());
@@ -149,14 +150,14 @@ fn mark_extra_bracket(fault: &mut Fault) {
     fault.hint = None;
 }
 
-/// Whether the program parses with one more opening bracket, so it has one closing bracket too many.
+/// Returns true if the program parses with one more opening bracket, and so has one closing bracket too many.
 fn has_extra_closing_bracket(plain: &str) -> bool {
     let silent = Handler::with_emitter(true, false, Box::new(ReportCollector(Arc::default())));
     let opened = format!("{WRAPPER_PREFIX}{{{plain}{WRAPPER_SUFFIX}");
     strip_types(&Lrc::default(), &silent, opened).is_ok()
 }
 
-/// Strips the types from the text. The error is the parser's summary.
+/// Strips the types from the source. The error is the parser's summary.
 fn strip_types(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String, String> {
     let options = Options {
         module: Some(true),

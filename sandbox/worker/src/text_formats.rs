@@ -1,13 +1,13 @@
-//! `mux.$parse`: text in the formats in which tools answer, as JSON text.
+//! `mux.$parse`: converts text in the formats that tools return to JSON.
 //!
-//! Without a format, the first of these that the whole text fits: JSON, JSON Lines, a Python literal, a list or a map of
-//! YAML, TSV, CSV. If none fits, the error is that of the format which read furthest.
+//! Without a format, the first of these that fits the whole text: JSON, JSON Lines, a Python literal, a list or a map
+//! of YAML, TSV, CSV. If none fits, the error is from the format that read furthest.
 //!
 //! Invariants:
 //!
-//! - The work grows with the text and with what comes out, which is limited: aliases of YAML and column names of CSV can
-//!   stand for far more than the text has.
-//! - No text makes this panic or overflow the stack.
+//! - The work grows with the input and the output, and the output is limited: YAML aliases and CSV column names can
+//!   expand to far more than the input.
+//! - No input makes this panic or overflow the stack.
 
 mod delimited;
 mod json;
@@ -20,7 +20,7 @@ use std::{cmp::Reverse, fmt};
 /// Levels of nesting that are read, as in every value that leaves the isolate.
 const MAX_DEPTH: usize = 100;
 
-/// The maximum size of what comes out, as JSON text.
+/// The maximum size of the output, as JSON.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,7 +43,7 @@ const FORMATS: [TextFormat; 6] = [
     TextFormat::Csv,
 ];
 
-/// The first place where a text does not fit a format. Lines and columns count from 1, columns in characters.
+/// The first position at which a text does not fit a format. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ParseError {
     /// `None` for text without any of the formats.
@@ -104,7 +104,7 @@ impl TextFormat {
         match self {
             Self::Json | Self::Python => true,
             Self::JsonLines => json::has_lines(text),
-            // YAML reads nearly everything between brackets, such as calls in what Python prints, as strings.
+            // YAML reads nearly everything between brackets, such as calls in Python's output, as strings.
             Self::Yaml if is_bracketed => !text.contains(['"', '\'', '(']),
             Self::Yaml => yaml::is_list_or_map(text),
             Self::Tsv => !is_bracketed && delimited::is_table(text, b'\t'),
@@ -124,7 +124,7 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// The JSON text of a text in the given format, or else in the first that fits. Blank text is null in every format.
+/// Converts a text in the given format, or else in the first that fits, to JSON. Blank text is null in every format.
 pub(crate) fn parse(text: &str, format: Option<TextFormat>) -> Result<String, ParseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let content = text.trim();
@@ -157,7 +157,7 @@ pub(crate) fn parse(text: &str, format: Option<TextFormat>) -> Result<String, Pa
     Err(furthest.unwrap_or_else(|| plain_text(text)))
 }
 
-/// The error for text such as a sentence.
+/// The error for plain text, such as a sentence.
 fn plain_text(text: &str) -> ParseError {
     let before = &text[..text.len() - text.trim_start().len()];
     let (line, column) = position(before, before.len());
@@ -170,7 +170,7 @@ fn plain_text(text: &str) -> ParseError {
     }
 }
 
-/// A problem at a position, before it is known in which format the text was read.
+/// A problem at a position, before its format is known.
 #[derive(Debug)]
 struct Problem {
     line: usize,

@@ -1,4 +1,4 @@
-//! Stops code that a program left behind: a timer, a finalizer, a stray promise that goes on after the result.
+//! Stops code that a program left behind: a timer, a finalizer, a stray promise that continues after the result.
 //!
 //! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`MAX_CPU_TIME_AFTER_END`] of processor
 //! time, by [`MAX_WALL_TIME_AFTER_END`] at most, and cannot change it. While no program has ended, the thread sleeps.
@@ -58,7 +58,7 @@ impl EndedProgram {
         }
     }
 
-    /// How much longer the isolate may run at least; zero once it has to stop.
+    /// The minimum time that the isolate may still run. Zero once it must stop.
     fn time_left(&self) -> Duration {
         let waited = self.at.elapsed();
         let computed = match (self.computed, self.thread.now()) {
@@ -94,7 +94,7 @@ impl Watchdog {
         matches!(watched, WatchState::Stopped)
     }
 
-    /// Whether the isolate was stopped.
+    /// Returns true if the isolate was stopped.
     pub(crate) fn has_stopped(&self) -> bool {
         matches!(*self.0.lock(), WatchState::Stopped)
     }

@@ -1,4 +1,5 @@
-//! Snapshots are private by file mode; a build of the worker is identified by the inode and the time of its file.
+//! Snapshots are private by file mode. A worker build is identified by the inode and the modification time of its
+//! file.
 
 use std::{
     fs::{DirBuilder, File, Metadata, OpenOptions},

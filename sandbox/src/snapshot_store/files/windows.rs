@@ -1,5 +1,5 @@
-//! Snapshots are private by the access list of the user's profile; a build of the worker is identified by the path and
-//! the times of its file.
+//! Snapshots are private by the access list of the user's profile. A worker build is identified by the path and the
+//! times of its file.
 
 use std::{
     fs::{self, File, Metadata},

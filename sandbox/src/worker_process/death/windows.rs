@@ -8,7 +8,7 @@ use super::DeathCause;
 const STACK_OVERFLOW: u32 = 0xC000_00FD;
 /// `STATUS_NO_MEMORY` and `STATUS_COMMITMENT_LIMIT`.
 const OUT_OF_MEMORY: [u32; 2] = [0xC000_0017, 0xC000_012D];
-/// What `TerminateProcess` is called with by muxd's own libraries and by the Task Manager.
+/// The exit code that muxd's own libraries and the Task Manager pass to `TerminateProcess`.
 const TERMINATED: u32 = 1;
 
 pub(super) fn cause_of_status(status: ExitStatus) -> DeathCause {

@@ -164,7 +164,7 @@ fn is_limit(additional: &Value) -> bool {
     }
 }
 
-/// The schema that matches what all of these match.
+/// The schema that matches the values that all of these match.
 fn all_of(mut schemas: Vec<Value>) -> Value {
     if schemas.contains(&Value::Bool(false)) {
         return Value::Bool(false);

@@ -1,6 +1,7 @@
 //! The keywords of JSON Schema, and their values as servers write them.
 //!
-//! Invariant: a value is read only if its meaning is certain. A number or boolean as text is.
+//! Invariant: a value is read only if its meaning is certain. A number or boolean written as a
+//! string is certain.
 
 use serde_json::{Map, Number, Value};
 
@@ -52,7 +53,7 @@ impl KeywordKind {
     }
 }
 
-/// The kind of a keyword; `None` for annotations and for keywords of others, which stay as they are.
+/// The kind of a keyword; `None` for annotations and unknown keywords, which are kept unchanged.
 pub(super) fn kind_of(keyword: &str) -> Option<KeywordKind> {
     Some(match keyword {
         "not"
@@ -106,7 +107,7 @@ pub(super) fn is_identity(keyword: &str) -> bool {
     )
 }
 
-/// Keywords that describe a value and check nothing.
+/// Returns true for keywords that describe a value and check nothing.
 pub(super) fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,

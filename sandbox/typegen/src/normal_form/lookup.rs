@@ -54,7 +54,7 @@ impl JsonTypes {
         self.0 & other.0 != 0
     }
 
-    /// The names, with `number` in place of both kinds of numbers.
+    /// The type names, with `number` for both kinds of numbers.
     pub fn names(self) -> Vec<&'static str> {
         let is_number = self.contains("number");
         TYPES
@@ -98,7 +98,8 @@ impl SchemaView {
         &self.root
     }
 
-    /// The schemas of one member of the object, wherever the schema describes it; none if it is not mentioned.
+    /// The schemas of one member of the object, wherever they occur in the schema. Empty if the member is not
+    /// mentioned.
     pub fn member(&self, name: &str) -> Vec<&Value> {
         let mut found = Vec::new();
         let mut left = MAX_VISITED_SCHEMAS;

@@ -1,4 +1,4 @@
-//! What the normal form leaves out, for the users of a server.
+//! Notes about the parts of a schema that the normal form leaves out, for the users of a server.
 
 use std::fmt;
 
@@ -31,13 +31,13 @@ pub enum Deviation {
     Ignored { keyword: String },
     /// A type name that JSON Schema lacks, read as another.
     TypeAlias { name: String, read_as: &'static str },
-    /// A type name that means nothing.
+    /// An unknown type name.
     UnknownType { name: String },
-    /// The name of a type in place of a schema.
+    /// A type name instead of a schema.
     ShortType,
     /// Values of `enum` or `const` that are not of the schema's `type`.
     EnumTypes,
-    /// A reference to nothing.
+    /// A reference without a target.
     DanglingReference { reference: String },
     /// A reference to another document, which is not fetched.
     ForeignReference { reference: String },

@@ -1,6 +1,6 @@
 //! Patterns as Python writes them, in the syntax of JSON Schema.
 
-/// Translates named groups and the anchors of the whole text.
+/// Translates named groups and the anchors of the whole string.
 pub(super) fn translate(pattern: &str) -> String {
     if !pattern.contains(['\\', '?']) {
         return pattern.to_owned();

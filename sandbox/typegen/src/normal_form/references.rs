@@ -1,4 +1,4 @@
-//! What a reference means in the original document, and JSON pointers.
+//! Resolves references in the original document, and JSON pointers.
 //!
 //! Invariant: nothing is ever fetched, and a reference has the target that the document's own `$id`s and anchors give
 //! it, or none.
@@ -37,7 +37,7 @@ const ANONYMOUS_DOCUMENT: &str = "http://document.invalid/";
 const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const IN_PLACE_SCHEMAS: [&str; 3] = ["if", "then", "else"];
 
-/// Returns true for keywords whose schemas apply to the same value as those beside them.
+/// Returns true for keywords whose schemas apply to the same value as the keywords beside them.
 pub(super) fn is_part(keyword: &str) -> bool {
     IN_PLACE_LISTS.contains(&keyword)
         || matches!(
@@ -86,7 +86,7 @@ impl<'a> SchemaDocument<'a> {
         }
     }
 
-    /// Up to draft 7, a reference replaces what is beside it.
+    /// Up to draft 7, a reference replaces its siblings.
     pub(super) fn refs_have_siblings(&self) -> bool {
         let draft = self.root.get("$schema").and_then(Value::as_str);
         !draft.is_some_and(|draft| {
@@ -216,7 +216,7 @@ impl Identifiers {
             return;
         };
         let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
-        // Up to draft 7, a reference replaces what is beside it.
+        // Up to draft 7, a reference replaces its siblings.
         let has_id = self.refs_have_siblings || text("$ref").is_none();
         let id = text("$id").or_else(|| text("id").filter(|id| id.contains(['/', '#', ':'])));
         let mut base = base.clone();
@@ -320,7 +320,7 @@ pub(super) fn each_subschema<'a>(
     }
 }
 
-/// Drops definitions to which nothing leads from the root.
+/// Drops the definitions that are not reachable from the root.
 pub(super) fn drop_unused_definitions(root: &mut Value) {
     let definitions = root.get("$defs").and_then(Value::as_object);
     let mut used: HashSet<String> = HashSet::new();

@@ -1,4 +1,4 @@
-//! `type`, `nullable`, and the values of `enum` and `const`, so that none contradicts another.
+//! Makes `type`, `nullable`, and the values of `enum` and `const` agree.
 
 use serde_json::{Map, Number, Value};
 
@@ -46,7 +46,7 @@ pub(super) fn read_type(
     let mut types: Vec<&'static str> = Vec::new();
     for name in names {
         let Some(name) = name.as_str() else {
-            // A list without one of its types would forbid what that type allows.
+            // A list without one of its types would forbid the values of that type.
             return notes.lose(pointer, Deviation::ignored("type"), normal);
         };
         let Some(known) = type_name(name) else {
@@ -82,7 +82,7 @@ fn write_types(types: &[&str], normal: &mut Map<String, Value>) {
     normal.insert("type".to_owned(), written);
 }
 
-/// The names under `type`; none if every type is allowed.
+/// The names under `type`. Empty if every type is allowed.
 pub(super) fn declared_types(members: &Map<String, Value>) -> Vec<&str> {
     match members.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -108,8 +108,8 @@ pub(super) fn is_of_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Listed values that are not of the declared type are certainly meant, and so is the type: generators write
-/// `type: string, enum: [1, 2]` for `"1"` and `"2"`, and YAML reads `no` as `false`. Both spellings are allowed.
+/// Listed values that are not of the declared type are surely intended, and so is the type: generators write
+/// `type: string, enum: [1, 2]` for `"1"` and `"2"`, and YAML reads `no` as `false`. Both forms are allowed.
 pub(super) fn reconcile(normal: &mut Map<String, Value>, pointer: &str, notes: &mut Notes) {
     let types = declared_types(normal);
     if types.is_empty() {
@@ -151,7 +151,7 @@ pub(super) fn reconcile(normal: &mut Map<String, Value>, pointer: &str, notes: &
     normal.shift_remove("type");
 }
 
-/// The value as the type would spell it.
+/// The value converted to the type.
 fn convert(value: &Value, name: &str) -> Option<Value> {
     match (value, name) {
         (Value::Bool(_) | Value::Number(_), "string") => Some(Value::String(value.to_string())),

@@ -1,7 +1,7 @@
 //! Recognizes MCP content blocks in results.
 //!
-//! Invariant: a block has all members that MCP requires and no others than MCP defines, so that an object of a server's
-//! own that also has a `type` is not mistaken for one.
+//! Invariant: a block has all members that MCP requires and only members that MCP defines. A server's own object with a
+//! `type` is therefore not mistaken for a block.
 
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Decides which keys of an object are field names, and which are data.
 //!
-//! Invariant: in doubt, a key is data. An object then loses its field names, which costs a hint; a key that is kept may
-//! be personal data, such as an address.
+//! Invariant: in doubt, a key is data. The object then loses its field names, which costs a hint. A key that is wrongly
+//! kept may be personal data, such as an address.
 
 /// The maximum length of a field name in bytes.
 const MAX_KEY_BYTES: usize = 40;
@@ -9,8 +9,8 @@ const MAX_KEY_BYTES: usize = 40;
 /// The maximum number of words in a field name: more can be a sentence.
 const MAX_KEY_WORDS: usize = 6;
 
-/// Whether `key` looks like data: a number, a UUID, a hash, a path, a host, a date, an address, a token, a person, a
-/// sentence.
+/// Returns true if `key` looks like data: a number, a UUID, a hash, a path, a host, a date, an address, a token, a
+/// person, a sentence.
 pub(super) fn is_data_key(key: &str) -> bool {
     key.len() > MAX_KEY_BYTES
         || !key.contains(|c: char| c.is_ascii_alphabetic())
@@ -22,8 +22,8 @@ pub(super) fn is_data_key(key: &str) -> bool {
         || is_token(key)
 }
 
-/// The number of words of a key: runs of letters and digits, each begun anew by a capital after a lowercase letter or a
-/// digit, and by the last capital of several before a lowercase letter (`HTTPServer`).
+/// The number of words of a key: runs of letters and digits, split before a capital that follows a lowercase letter or
+/// a digit, and before the last of several capitals if a lowercase letter follows (`HTTPServer`).
 fn words(key: &str) -> usize {
     let runs = key.split(|c: char| !c.is_ascii_alphanumeric());
     let words = runs.filter(|run| !run.is_empty()).map(|run| {
@@ -38,14 +38,14 @@ fn words(key: &str) -> usize {
     words.sum()
 }
 
-/// Whether a key has only hexadecimal digits, possibly in groups, as hashes and UUIDs have.
+/// Returns true if a key has only hexadecimal digits, possibly in groups, as hashes and UUIDs have.
 fn is_hash(key: &str) -> bool {
     let digits = key.bytes().filter(u8::is_ascii_digit).count();
     let hex = |c: char| c.is_ascii_hexdigit() || c == '-';
     key.len() >= 8 && digits >= 2 && key.chars().all(hex)
 }
 
-/// Whether a key mixes letters and digits as tokens do and names do not.
+/// Returns true if a key mixes letters and digits as tokens do and names do not.
 fn is_token(key: &str) -> bool {
     let digits = key.bytes().filter(u8::is_ascii_digit).count();
     let is_digit: Vec<bool> = key

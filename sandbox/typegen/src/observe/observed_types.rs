@@ -1,14 +1,14 @@
 //! Converts a shape to a type.
 //!
-//! Invariant: every message of the checker about an observed type names `Seen`, so that a reader can tell it from a
-//! declared type: every object is marked, and so is a result without objects.
+//! Invariant: every message of the checker about an observed type names `Seen`, which tells it from a declared
+//! type: every object is marked, and so is a result without objects.
 
 use super::super::ir::{Member, Object as ObjectType, Type, Variant};
 use super::super::jsdoc::ValueDoc;
 use super::object_shape::ObjectShape;
 use super::shape_node::{ANY, BOOLEAN, NULL, NUMBER, PART, STRING, ShapeNode};
 
-/// The type of whole results; `None` if nothing is known.
+/// The type of whole results, or `None` if nothing is known.
 pub(super) fn result_type_of(node: &ShapeNode) -> Option<Type> {
     let ty = match type_of_node(node) {
         Type::Any => return None,
@@ -94,7 +94,7 @@ fn type_of_object(object: &ObjectShape) -> Type {
         doc: ValueDoc::default(),
     };
     Type::Object(match object {
-        // An empty object tells nothing about its fields, like an empty array about its items.
+        // An empty object reveals nothing about its fields, as an empty array reveals nothing about its items.
         ObjectShape::Fields(fields) if fields.is_empty() => ObjectType {
             members: Vec::new(),
             index: Some(Box::new(member("", true, &ShapeNode::default()))),

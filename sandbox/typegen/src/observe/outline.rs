@@ -13,7 +13,7 @@ const MAX_OUTLINE_BYTES: usize = 4 << 10;
 
 impl ResultShape {
     /// The type of the results as TypeScript, without the `Seen` marks of observed types. `None` if nothing is known or
-    /// the text would be too long.
+    /// the outline would be too long.
     pub fn outline(&self) -> Option<String> {
         let ty = strip_seen(self.result_type()?);
         TypeEmitter::new(&[], MAX_OUTLINE_BYTES, 0).ty(&ty, 0).ok()

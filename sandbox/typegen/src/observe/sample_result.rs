@@ -12,7 +12,7 @@ use super::shape_node::{ANY, BOOLEAN, NULL, NUMBER, PART, STRING, ShapeNode};
 const MAX_FIRST_ITEMS: usize = 200;
 const MAX_OTHER_ITEMS: usize = 50;
 
-/// The maximum number of values of one result that are read; the others count as not seen.
+/// The maximum number of values that are read from one result. The others count as not seen.
 const MAX_SAMPLED_VALUES: usize = 20_000;
 
 /// The shape of one result, `levels` levels deep.

@@ -1,6 +1,7 @@
 //! One position in a shape: all kinds of values that were seen there.
 //!
-//! Invariant: `merge` is a join. It is commutative, associative and idempotent, and a node never becomes narrower.
+//! Invariant: `merge` is a join. The operation is commutative, associative and idempotent, and a node never
+//! becomes narrower.
 
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +140,7 @@ impl ShapeNode {
         1 + items + object
     }
 
-    /// Whether a deserialized node could have been learned.
+    /// Returns true if a deserialized node could have been learned.
     pub(super) fn is_valid(&self, levels: u8) -> bool {
         let known = self.kinds <= ALL_KINDS && (!self.has(ANY) || self.kinds == ANY);
         if !self.is_nested() {

@@ -1,16 +1,18 @@
-//! How the texts of one tool are read, which its results decide.
+//! The form in which a tool's text results are read: once its results decide the form, they are
+//! read as strings or as JSON.
 //!
-//! Invariant: once decided, it stays: a text that was a string is a string in each later result.
+//! Invariant: once decided, the form stays. If a text result was a string, all later text results
+//! are strings.
 
 use serde::{Deserialize, Serialize};
 
-/// The form of a tool's texts, as far as its results have shown it.
+/// The form of a tool's text results, as far as the results have shown it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextForm {
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TextKind>,
-    /// A void text was null before any text was a string.
+    /// An empty text result was null before any text result was a string.
     #[serde(rename = "v", default, skip_serializing_if = "std::ops::Not::not")]
     pub has_void: bool,
 }
@@ -18,14 +20,15 @@ pub struct TextForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
-    /// The first text that showed a form was a JSON object or array with content: these are parsed.
+    /// The first text result that showed a form was a non-empty JSON object or array: these are
+    /// parsed.
     Json,
-    /// The first text that showed a form was another one: every text is a string.
+    /// The first text result that showed a form was anything else: every text result is a string.
     Text,
 }
 
 impl TextForm {
-    /// True if every text is a string, or null if it is void.
+    /// Returns true if every text result is a string, or null if it is empty.
     pub fn is_text(self) -> bool {
         self.kind == Some(TextKind::Text)
     }

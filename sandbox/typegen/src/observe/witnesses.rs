@@ -1,7 +1,7 @@
 //! Who has seen a part of a shape, until enough have.
 //!
 //! Invariant: `merge` is a join, as it is for shapes. A part that is not confirmed has one caller at most and fewer
-//! different arguments than [`ENOUGH_ARGUMENTS`], so that witnesses are few whatever results come.
+//! different arguments than [`ENOUGH_ARGUMENTS`]. The number of witnesses therefore stays small for any results.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Witness {
 pub(super) struct Witnesses {
     #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
     is_confirmed: bool,
-    /// Sorted, without repetitions; empty once the part is confirmed.
+    /// Sorted, without duplicates. Empty once the part is confirmed.
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     seen: Vec<Witness>,
 }
@@ -56,12 +56,12 @@ impl Witnesses {
         self.is_confirmed || was_seen == self.seen.is_empty()
     }
 
-    /// Whether the part may be shown to this caller.
+    /// Returns true if the part may be shown to this caller.
     pub(super) fn allow(&self, caller: u64) -> bool {
         self.is_confirmed || self.seen.iter().any(|witness| witness.caller == caller)
     }
 
-    /// Whether deserialized witnesses can have come from `merge`.
+    /// Returns true if deserialized witnesses can have come from `merge`.
     pub(super) fn is_valid(&self) -> bool {
         if self.is_confirmed {
             return self.seen.is_empty();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{name, shape_of, text};
 
-/// The prefix of every text in a result.
+/// The prefix of every string in a result.
 const LEAK: &str = "LEAK";
 
 /// The maximum size of a serialized shape, in bytes.

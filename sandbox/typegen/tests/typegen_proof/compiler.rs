@@ -13,7 +13,7 @@ use mux_typegen::{
 };
 use serde_json::{Value, json};
 
-/// The environment variable with the path of the compiler; `scripts/setup` writes it to `build/env`.
+/// The environment variable with the path of the compiler. `scripts/setup` writes it to `build/env`.
 const COMPILER: &str = "MUX_TEST_TSC";
 
 /// A schema, and values that it accepts.

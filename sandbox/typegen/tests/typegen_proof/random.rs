@@ -1,6 +1,6 @@
 //! Random schemas and values of the kinds that servers use.
 //!
-//! Invariant: every schema is valid, so that a validator can be built for it.
+//! Invariant: every schema is valid, because a validator is built for it.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

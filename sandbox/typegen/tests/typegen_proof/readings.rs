@@ -1,11 +1,11 @@
 //! The stricter reading of a schema by the generator, as JSON Schema.
 //!
 //! JSON Schema says less than authors of tools mean: `properties` applies to objects and accepts every other value,
-//! members that are not listed are allowed, a tuple may be short. The generator reads a schema more strictly, so that
-//! the checker finds misspelled members. Here the same readings are written as JSON Schema, so that a validator can
-//! tell which values they exclude.
+//! members that are not listed are allowed, a tuple may be short. The generator reads a schema more strictly, because
+//! the checker then finds misspelled members. Here the same readings are written as JSON Schema, from which a
+//! validator can tell which values they exclude.
 //!
-//! Invariant: a schema as read accepts nothing that the schema does not accept, except for `oneOf`.
+//! Invariant: a schema as read accepts only values that the schema accepts, except for `oneOf`.
 
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::compiler::{Case, variable};
 use crate::readings::{as_read, validator};
 
-/// The environment variable with the path of the suite; `scripts/setup` writes it to `build/env`.
+/// The environment variable with the path of the suite. `scripts/setup` writes it to `build/env`.
 const SUITE: &str = "MUX_TEST_SCHEMAS";
 
 const DRAFTS: [(&str, Draft, &str); 2] = [
@@ -90,9 +90,9 @@ impl Document {
         }
     }
 
-    /// The case with the valid values that the stricter reading of the schema accepts, too.
+    /// The case, with only the valid values that the stricter reading of the schema also accepts.
     pub(crate) fn case(&self) -> Case {
-        // There is no validator for a schema that refers to another document.
+        // No validator can be built for a schema that refers to another document.
         let read = validator(&as_read(&self.schema), self.draft);
         let is_meant = |value: &&Value| read.as_ref().is_none_or(|read| read.is_valid(value));
         Case {
@@ -107,8 +107,8 @@ impl Document {
         &self.name
     }
 
-    /// The verdicts of the normal form that differ from those of the suite: valid values that it refuses, and invalid
-    /// ones that it accepts.
+    /// The verdicts of the normal form that differ from the suite's: valid values that it refuses, and invalid ones
+    /// that it accepts.
     pub(crate) fn normal_form_differences(&self) -> (Vec<&Value>, Vec<&Value>) {
         let normal = normalize(&self.schema).schema;
         let validator = validator(&normal, Draft::Draft202012)

@@ -65,7 +65,7 @@ fn collect(value: &Value, name: &str, found: &mut Vec<(String, Value)>) {
     }
 }
 
-/// A tool of which only the names of its parameters are known.
+/// A tool of which only the parameter names are known.
 fn of_parameters(name: &str, tool: &Value) -> Option<(String, Value)> {
     let server = tool.get("server")?;
     let properties: Map<String, Value> = tool["parameters"]

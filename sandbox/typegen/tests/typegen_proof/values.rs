@@ -32,8 +32,8 @@ pub(crate) fn accepted(schema: &Value, seeds: &[u64]) -> Vec<Value> {
     accepted
 }
 
-/// Values that are wrong in one place in a way that a type can say: a required member is missing, or a scalar is a list.
-/// Only members that a plain object schema describes are changed, so that no other part allows the change.
+/// Values with one error that a type can express: a required member is missing, or a scalar is a list. Only members
+/// that a plain object schema describes are changed, to make sure that no other part allows the change.
 pub(crate) fn broken(schema: &Value, value: &Value) -> Vec<Value> {
     let is_plain = |schema: &Map<String, Value>| {
         schema.get("type") == Some(&json!("object"))

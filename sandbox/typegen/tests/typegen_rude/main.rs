@@ -1,7 +1,7 @@
 //! Type generation from invalid and hostile schemas.
 //!
-//! Invariant: any JSON value gives a declaration, the same one each time, of bounded size; and no text of a server
-//! leaves the comment or string that it was put in.
+//! Invariant: any JSON value gives a declaration, the same one each time, of bounded size. No text from a server
+//! escapes the comment or string that contains it.
 
 mod random;
 

@@ -1,4 +1,4 @@
-//! The standard descriptors, used directly, so that there are no others for them.
+//! The standard descriptors, used directly: they are not duplicated.
 
 use std::{
     io::{self, Read, Write},

@@ -24,7 +24,7 @@ impl LinkReader {
 impl Read for LinkReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match file(io::stdin().as_raw_handle()).read(buffer) {
-            // The daemon has gone.
+            // The daemon has exited.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
             read => read,
         }

@@ -1,8 +1,8 @@
 //! The lockdown on Linux: the restrictions that a process can apply to itself without privileges, in two steps.
 //!
-//! Before the engine starts there is one thread, so restrictions of a thread (landlock) are inherited by all. What
-//! would prevent the engine from starting (the memory limit, the system call filters) is applied after it has started.
-//! Between them, the engine's own threads get a lower priority.
+//! Before the engine starts there is one thread, so restrictions of a thread (landlock) are inherited by all.
+//! Restrictions that would prevent the engine from starting (the memory limit, the system call filters) are applied
+//! after the start. Between them, the engine's own threads get a lower priority.
 //!
 //! Invariant: from the second step on, no descriptor beyond the three standard ones, pipes to the daemon, is open, and
 //! none can be opened.
@@ -31,7 +31,7 @@ use rustix::process::setpriority_process;
 use super::{LockdownSteps, time_zone};
 use crate::memory::IsolateMemory;
 
-/// Processor time of all runs of one process, in seconds. The daemon limits each run; this is a second line of defense.
+/// The CPU time of all runs of one process, in seconds. The daemon limits each run. This is a second line of defense.
 const MAX_PROCESSOR_SECONDS: u64 = 3600;
 
 /// The number of descriptors: standard input, output and error.
@@ -126,7 +126,7 @@ impl Lockdown {
     }
 }
 
-/// `VmData` in bytes: private writable memory, which is what `RLIMIT_DATA` limits.
+/// `VmData` in bytes: private writable memory, which `RLIMIT_DATA` limits.
 fn private_writable_bytes(mut status: File) -> Option<u64> {
     let mut text = String::new();
     status.read_to_string(&mut text).ok()?;

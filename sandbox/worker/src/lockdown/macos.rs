@@ -15,7 +15,7 @@ use crate::memory::IsolateMemory;
 
 /// Processor time of all runs of one process in seconds, as on Linux.
 const MAX_PROCESSOR_SECONDS: u64 = 3600;
-/// The number of descriptors: standard input, output and error. Those that are open already stay open.
+/// The number of descriptors: standard input, output and error. Descriptors that are already open stay open.
 const MAX_DESCRIPTORS: u64 = 3;
 
 /// The state between the two steps: the names of the active layers.

@@ -1,6 +1,6 @@
-//! macOS's sandbox, which every process may enter. The profile is checked on every system; only macOS applies it.
+//! macOS's sandbox, which every process may enter. The profile is checked on every system, but only macOS applies it.
 //!
-//! Invariant: the profile is a deny list. What the engine needs beyond memory and time is not known well enough for an
+//! Invariant: the profile is a deny list. The engine's needs beyond memory and time are not known well enough for an
 //! allow list.
 
 use std::ffi::CStr;
@@ -16,7 +16,7 @@ const PROFILE: &CStr = c"(version 1)
 (deny file* network* process-exec* process-fork mach-lookup mach-register ipc-posix* ipc-sysv* system-socket)
 (deny signal (target others))";
 
-/// The flag for a profile that is given as text, not by name.
+/// The flag for a profile that is given as a string, not by name.
 #[cfg(target_os = "macos")]
 const SOURCE: u64 = 0;
 
@@ -35,8 +35,8 @@ unsafe extern "C" {
 #[expect(unsafe_code, reason = "see above")]
 pub(super) fn apply() -> bool {
     let mut error = ptr::null_mut();
-    // SAFETY: the profile is a static C string, and `error` a live local in which the call may store a string of its
-    // own.
+    // SAFETY: the profile is a static C string, and `error` a live local in which the call may store an allocated
+    // string.
     let status = unsafe { sandbox_init(PROFILE.as_ptr(), SOURCE, &raw mut error) };
     if !error.is_null() {
         // SAFETY: the string came from `sandbox_init` and is freed once.
@@ -49,7 +49,7 @@ pub(super) fn apply() -> bool {
 mod tests {
     use super::*;
 
-    /// The operations that a program must not have. `*` stands for all that begin so.
+    /// The operations that a program must not have. `*` stands for all operations with that prefix.
     const DENIED: &[&str] = &[
         "file*",
         "network*",

@@ -1,5 +1,5 @@
-//! The lockdown on Windows: a job object whose only process is this one, with limits of memory and of what it may do to
-//! the desktop, policies of the process, and a token of low integrity, which cannot write what the user can.
+//! The lockdown on Windows: a job object whose only process is this one, with limits on memory and desktop access,
+//! process policies, and a low-integrity token, which has less write access than the user.
 //!
 //! The daemon sets up the rest (an empty environment, no window, pipes as the only handles). Files that the user can
 //! read stay readable, and sockets can be opened: no call takes that from a running process.
@@ -79,7 +79,7 @@ impl LockdownSteps for Lockdown {
     }
 }
 
-/// Puts this process into a job of its own, inside that of the daemon.
+/// Puts this process into a separate job, inside the daemon's.
 fn join_job() -> Option<OwnedHandle> {
     // SAFETY: null asks for default security and no name, a handle that is not null belongs to the caller, and the
     // pseudo handle of this process is always valid.
@@ -136,8 +136,8 @@ fn set_information<T>(job: &OwnedHandle, class: JOBOBJECTINFOCLASS, value: &T) -
 fn lower_integrity() -> bool {
     let mut sid = [0_u64; (SECURITY_MAX_SID_SIZE as usize).div_ceil(8)];
     let mut length = SECURITY_MAX_SID_SIZE;
-    // SAFETY: the pseudo handle of this process is always valid, the pointers are to live locals, of which the SID's has
-    // the longest length of one, and a handle that the call fills in belongs to the caller.
+    // SAFETY: the pseudo handle of this process is always valid, the pointers are to live locals, the SID's local has
+    // the maximum length of a SID, and the caller owns the handle that the call returns.
     unsafe {
         let mut token: HANDLE = ptr::null_mut();
         if OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_DEFAULT, &raw mut token) == 0 {

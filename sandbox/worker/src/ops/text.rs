@@ -7,8 +7,8 @@ use crate::{
     text_formats::{self, ParseError, TextFormat},
 };
 
-/// Parses text in a format; an empty name lets the text decide. Returns `+` and the value as JSON text, or `-` and what
-/// is wrong, also as JSON. Null if no format has the name. Integers of the value are remembered, as those of results.
+/// Parses text in a format; with an empty name, the text decides. Returns `+` and the value as JSON, or `-` and the
+/// error, also as JSON. Null if no format has the name. Integers in the value are remembered, as in results.
 #[op2]
 #[string]
 pub(super) fn op_mux_parse(

@@ -8,7 +8,7 @@ pub(super) fn op_mux_random(#[buffer] bytes: &mut [u8]) -> Result<(), JsErrorBox
     getrandom::fill(bytes).map_err(|e| JsErrorBox::generic(e.to_string()))
 }
 
-/// Decodes base64 to a binary string by the web's forgiving rules. Null if the text is not base64.
+/// Decodes base64 to a binary string by the web's forgiving rules. Null if the input is not base64.
 #[op2]
 #[string]
 pub(super) fn op_mux_atob(#[string] text: String) -> Option<String> {

@@ -39,7 +39,7 @@ pub(super) fn start_guest_program<'s>(
     promise.try_cast::<v8::Promise>().ok()
 }
 
-/// The fault that the prelude attached to this error, as JSON text.
+/// The fault that the prelude attached to this error, as JSON.
 pub(super) fn attached_fault(
     scope: &mut v8::PinScope<'_, '_>,
     host: &v8::Global<v8::Object>,

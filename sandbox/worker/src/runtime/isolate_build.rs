@@ -1,8 +1,8 @@
 //! Builds an isolate: the engine and its flags, the budgets, and the guest's realm, from our scripts or from a snapshot
 //! of them.
 //!
-//! Invariant: both ways end with the same step, which seals the realm; an isolate from a snapshot can do nothing that an
-//! isolate from the scripts cannot.
+//! Invariant: both ways end with the same step, which seals the realm. An isolate from a snapshot can do nothing that
+//! an isolate from the scripts cannot.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -29,7 +29,7 @@ pub(crate) fn init_platform() {
     JsRuntime::init_platform(None);
 }
 
-/// A runtime with the guest's realm as it goes into a snapshot: not sealed, and without a link to a daemon.
+/// A runtime with the guest's realm for a snapshot: not sealed, and without a link to a daemon.
 #[cfg(feature = "v8")]
 pub(crate) fn runtime_for_snapshot(
     code_cache: Rc<dyn deno_core::ExtCodeCache>,
@@ -45,7 +45,7 @@ pub(crate) fn runtime_for_snapshot(
 #[derive(Clone, Copy)]
 pub(crate) struct IsolateOptions {
     pub(crate) memory: IsolateMemory,
-    /// A snapshot made by this build; without one, isolates are built from the scripts.
+    /// A snapshot made by this build. Without one, isolates are built from the scripts.
     pub(crate) snapshot: Option<&'static [u8]>,
 }
 
@@ -87,7 +87,7 @@ impl Isolate {
             if refusals.last_was_refused() {
                 return current;
             }
-            // More heap for a moment, so that the script can be unwound instead of aborted.
+            // More heap for a moment: the script can then be unwound instead of aborted.
             reached.set(true);
             handle.terminate_execution();
             current + heap / 2
@@ -123,8 +123,8 @@ impl Isolate {
 
     /// Drops this isolate and builds one for the next program.
     ///
-    /// Isolates share the engine's read-only heap and its pool of pages, which go with the last of them. So the next is
-    /// built first, unless this one holds much memory.
+    /// Isolates share the engine's read-only heap and its pool of pages, which are freed with the last of them.
+    /// Therefore the next isolate is built first, unless this one holds much memory.
     #[expect(
         unsafe_code,
         reason = "the engine takes isolates for nested, and these two are not"
@@ -141,14 +141,14 @@ impl Isolate {
             return Self::build(link, watchdog, basis);
         }
         // SAFETY: an isolate is entered from its creation on. Each is exited exactly where the other one is entered, on
-        // the one thread that uses both, and nothing is on the stack that belongs to either.
+        // the one thread that uses both, and nothing on the stack belongs to either.
         unsafe { self.runtime.v8_isolate().exit() };
         let mut next = Self::build(link, watchdog, basis);
         unsafe {
             next.runtime.v8_isolate().exit();
             self.runtime.v8_isolate().enter();
         }
-        // This exits it, too.
+        // This also exits it.
         drop(self);
         unsafe { next.runtime.v8_isolate().enter() };
         next
@@ -169,7 +169,8 @@ impl Isolate {
     }
 }
 
-/// Denies WebAssembly. It is removed from the global object; this is in case a program finds another way to it.
+/// Denies WebAssembly. WebAssembly is removed from the global object. This covers the case that a program finds another
+/// way to it.
 #[cfg(feature = "v8")]
 #[expect(unsafe_code, reason = "the signature is V8's; nothing unsafe is done")]
 unsafe extern "C" fn deny_wasm(

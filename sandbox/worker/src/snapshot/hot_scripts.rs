@@ -15,8 +15,8 @@ const HOT_SCRIPTS: [&str; 4] = [
     "ext:mux/worlds.js",
 ];
 
-/// A cache that holds nothing: the engine asks it before it compiles a script, which is when the flag for that script can
-/// be set. For a process that does nothing else.
+/// An empty cache. The engine asks it before it compiles a script, which is when the flag for that script can be set.
+/// Use it only in a process that does nothing else.
 pub(super) struct HotScripts;
 
 impl HotScripts {

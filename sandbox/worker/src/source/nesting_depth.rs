@@ -1,7 +1,7 @@
 //! Measures how deep a program nests, before the parser recurses into it.
 //!
-//! Only brackets are counted; chains without any (`a ? b : c ? …`, `!!!…`) are left to the parser, whose stack is
-//! large. Its overflow ends this process with a message that the daemon recognizes.
+//! Only brackets are counted. Chains without brackets (`a ? b : c ? …`, `!!!…`) are left to the parser, whose stack is
+//! large. A stack overflow ends this process with a message that the daemon recognizes.
 //!
 //! Invariant: one pass without recursion. The count may be wrong by a few brackets where a regular expression is taken
 //! for code.
@@ -13,7 +13,7 @@ pub(crate) const MAX_NESTING_DEPTH: usize = 500;
 pub(crate) struct BracketNesting {
     /// The line and column (in UTF-16 code units), both from 1, of the first bracket that is too deep.
     pub(crate) too_deep: Option<(u32, u32)>,
-    /// Whether every closing bracket certainly matches one that the program opened. False for a program with divisions
+    /// Whether every closing bracket certainly matches one that the program opened. False in a program with divisions
     /// or regular expressions, because the meaning of `/` is a guess.
     pub(crate) balanced: bool,
 }
@@ -51,14 +51,14 @@ pub(crate) fn measure_nesting(source: &str) -> BracketNesting {
 #[derive(PartialEq)]
 enum OpenBracketKind {
     Bracket,
-    /// `${` in a template literal, whose text continues after the `}`.
+    /// `${` in a template literal, which continues after the `}`.
     Template,
 }
 
 struct BracketScanner<'a> {
     rest: &'a str,
     open: Vec<OpenBracketKind>,
-    /// Whether a value has just ended, so that `/` divides.
+    /// Whether a value has just ended, after which `/` divides.
     operand: bool,
     balanced: bool,
 }

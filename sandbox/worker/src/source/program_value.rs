@@ -1,4 +1,5 @@
-//! Finds what gives a program its value where it has no `return`: its last expression, or the one function that it is.
+//! Finds the expression that gives a program without `return` its value: its last expression, or the only function that
+//! it consists of.
 //!
 //! Models write programs in the forms of other tools: an arrow function, `async function main()` that nobody calls, an
 //! expression at the end. Each form gives the value that its author expects.
@@ -62,9 +63,9 @@ pub(crate) struct ValueScript {
     pub(crate) shift: ColumnShift,
     /// True if the program did not ask for this value: a value that cannot be returned is no error.
     pub(crate) is_implicit: bool,
-    /// True if the program has a `return` of its own.
+    /// True if the program itself has a `return`.
     pub(crate) has_return: bool,
-    /// True if the value is that of a call of `mux` or of the program, whose promise is awaited.
+    /// True if the value is a call of `mux` or of the program's own functions, whose promise is awaited.
     pub(super) awaits_call: bool,
 }
 
@@ -157,7 +158,7 @@ fn with_last_statement(script: &str, statement: &str) -> String {
 }
 
 /// Returns true if the last line is a `return` of the program itself. A function around it would have to end on this line.
-/// It saves most programs the second parse.
+/// This check saves most programs the second parse.
 fn ends_with_return(script: &str) -> bool {
     let body = script.strip_suffix(WRAPPER_SUFFIX).unwrap_or(script);
     let line = body.trim_end().rsplit('\n').next().unwrap_or_default();
@@ -175,7 +176,7 @@ enum FoundValue {
         operator: Option<BytePos>,
         begin: BytePos,
         end: BytePos,
-        /// The text around a function that is called.
+        /// The text to put around a function to call it.
         call: Option<(String, String)>,
         awaits_call: bool,
     },
@@ -287,13 +288,13 @@ fn has_acted(executed: &[&Stmt], statements: &[Stmt]) -> bool {
         let Stmt::Decl(Decl::Var(variables)) = stmt else {
             return false;
         };
-        // Without functions, the last constant is what the program has computed.
+        // Without functions, the last constant is the program's value.
         !functions.is_empty() && !variables.decls.is_empty() && !acts(stmt, &functions)
     };
     !executed.iter().all(is_constant)
 }
 
-/// The variable that a program ends with, whose value nothing uses.
+/// The variable at the end of a program, whose value nothing uses.
 fn last_variable(variables: &VarDecl) -> Option<FoundValue> {
     let variable = variables.decls.last()?;
     if matches!(
@@ -459,7 +460,7 @@ fn has_name(prop: &ObjectPatProp, is_wanted: impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// The expression without parentheses, and without the comma that stands for `export default`.
+/// The expression without parentheses, and without the comma that replaces `export default`.
 fn unparenthesized(expression: &Expr) -> &Expr {
     match expression {
         Expr::Paren(inner) => unparenthesized(&inner.expr),
@@ -471,7 +472,7 @@ fn unparenthesized(expression: &Expr) -> &Expr {
     }
 }
 
-/// Returns true for a call of a tool, of a function of the program, of a function in place, or of `map`.
+/// Returns true for a call of a tool, of the program's own function, of an inline function, or of `map`.
 fn is_awaited_call(expression: &Expr) -> bool {
     let Expr::Call(call) = expression else {
         return false;

@@ -1,5 +1,6 @@
-//! Warnings for a program that parses: calls that are not awaited, and names that do not exist in the sandbox. They
-//! need no types and no name resolution: a name that is declared anywhere in the program counts as the program's own.
+//! Warnings for a program that parses: calls that are not awaited, and names that do not exist in the sandbox. The
+//! warnings need no types and no name resolution: a name that is declared anywhere in the program counts as the
+//! program's own.
 //!
 //! Invariant: a warning never changes what a program does. The time and stack for warnings are bounded for any program:
 //! expressions and statements nested deeper than [`MAX_VISIT_DEPTH`] are skipped.
@@ -54,7 +55,7 @@ pub(super) fn parse_script(script: &str) -> Option<Script> {
     Parser::new_from(lexer).parse_script().ok()
 }
 
-/// Sets the line and column of each fault, in one pass over the text.
+/// Sets the line and column of each fault, in one pass over the source.
 fn set_positions(script: &str, mut found: Vec<(BytePos, Fault)>) -> Vec<Fault> {
     found.sort_by_key(|(position, _)| *position);
     let (mut offset, mut line, mut column) = (0, 1, 1);

@@ -47,8 +47,8 @@ pub(super) fn parse(text: &str, delimiter: u8) -> Result<String, Problem> {
     Ok(rows.into_text())
 }
 
-/// True if a text has several columns, no short line such as a sentence among its first rows, and not only a few lines
-/// with blanks after commas, such as a letter.
+/// Returns true if a text has several columns, no short line such as a sentence among its first rows, and is not only
+/// a few lines with blanks after commas, such as a letter.
 pub(super) fn is_table(text: &str, delimiter: u8) -> bool {
     let mut reader = reader(text, delimiter);
     let begins_with_blank = |cell: &str| cell.starts_with(char::is_whitespace);
@@ -64,7 +64,7 @@ pub(super) fn is_table(text: &str, delimiter: u8) -> bool {
         match reader.read_record(&mut row) {
             Ok(false) => break,
             Ok(true) => are_blanks |= has_blanks(&row),
-            // A later row of another length is a mistake in a table.
+            // A later row of another length is an error in the table.
             Err(error) => {
                 let is_short = matches!(error.kind(), ErrorKind::UnequalLengths { len: 1, .. });
                 if row_count == 0 || is_short {
@@ -84,7 +84,7 @@ fn reader(text: &str, delimiter: u8) -> csv::Reader<&[u8]> {
         .from_reader(without_blank_lines(text).as_bytes())
 }
 
-/// The text from its first line that is not blank.
+/// The text from its first non-blank line.
 fn without_blank_lines(text: &str) -> &str {
     let blanks = &text[..text.len() - text.trim_start().len()];
     &text[blanks.rfind('\n').map_or(0, |end| end + 1)..]
@@ -116,7 +116,7 @@ fn problem(text: &str, error: &Error) -> Problem {
     at_row(text, error.position(), problem)
 }
 
-/// A problem of the row at a position of the reader, which may stand before blank lines.
+/// A problem of the row at a position of the reader, which may be before blank lines.
 fn at_row(text: &str, position: Option<&csv::Position>, problem: String) -> Problem {
     let table = without_blank_lines(text);
     let byte = position.map_or(0, csv::Position::byte);

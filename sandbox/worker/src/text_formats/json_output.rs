@@ -1,4 +1,4 @@
-//! JSON text that is written piece by piece, up to a limit.
+//! JSON that is written piece by piece, up to a limit.
 
 use std::{
     fmt::{self, Display, Write},
@@ -7,7 +7,7 @@ use std::{
 
 use super::MAX_OUTPUT_BYTES;
 
-/// The text would be longer than the limit.
+/// The output would be longer than the limit.
 #[derive(Debug)]
 pub(super) struct OutputTooLarge;
 
@@ -30,17 +30,17 @@ impl JsonOutput {
         &self.text[len..]
     }
 
-    /// Takes back what was written after a length.
+    /// Removes the output after a length.
     pub(super) fn truncate(&mut self, len: usize) {
         self.text.truncate(len);
     }
 
-    /// Replaces ASCII that was written by no longer text.
+    /// Replaces written ASCII by text that is no longer.
     pub(super) fn replace(&mut self, range: RangeInclusive<usize>, by: &str) {
         self.text.replace_range(range, by);
     }
 
-    /// Writes text that is JSON, or a part of it.
+    /// Writes raw JSON, or a part of it.
     pub(super) fn raw(&mut self, json: &str) -> Result<(), OutputTooLarge> {
         if self.text.len() + json.len() > MAX_OUTPUT_BYTES {
             return Err(OutputTooLarge);
@@ -53,7 +53,7 @@ impl JsonOutput {
         self.raw(&number.to_string())
     }
 
-    /// Writes a number with a fraction. What JSON cannot hold becomes null.
+    /// Writes a floating-point number. Numbers that JSON cannot represent become null.
     pub(super) fn float(&mut self, number: f64) -> Result<(), OutputTooLarge> {
         if number.is_finite() {
             self.number(number)

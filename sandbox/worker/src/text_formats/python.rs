@@ -1,9 +1,9 @@
 //! Python literals as `str()` and `repr()` print them: dicts, lists, tuples, sets, strings, numbers, `True`, `False` and
 //! `None`.
 //!
-//! Tuples and sets become arrays, bytes become strings with a character for each byte, and a key that is no string
-//! becomes its source text. `NaN`, `Infinity` and the constants of JSON are read, too: many tools mix the two. NaN and
-//! infinities become null, as JSON has none of them.
+//! Tuples and sets become arrays, bytes become strings with a character for each byte, and a key that is not a string
+//! becomes its source text. `NaN`, `Infinity` and the constants of JSON are also read, because many tools mix the two.
+//! NaN and infinities become null, because JSON has neither.
 
 use std::ops::Range;
 
@@ -370,7 +370,7 @@ impl<'a> Parser<'a> {
 
 struct Key {
     source: Range<usize>,
-    /// Where its value begins in what was written.
+    /// Where its value begins in the output.
     written_from: usize,
     is_string: bool,
 }
@@ -382,7 +382,7 @@ fn hexadecimal(text: &str, start: usize, digits: usize) -> Option<u32> {
     u32::from_str_radix(code, 16).ok().filter(|_| is_hex)
 }
 
-/// The character of a high surrogate and of the escape that begins the text, if that is a low surrogate.
+/// The character of a high surrogate and of the escape at the start of the text, if it is a low surrogate.
 fn surrogate_pair(high: u32, text: &str) -> Option<char> {
     let low = hexadecimal(text.strip_prefix("\\u")?, 0, 4)?;
     if !(0xd800..0xdc00).contains(&high) || !(0xdc00..0xe000).contains(&low) {

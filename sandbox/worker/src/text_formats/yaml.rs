@@ -22,12 +22,12 @@ const MAX_NODES: usize = 1_000_000;
 const MAX_ALIAS_NODES: usize = 100_000;
 /// The maximum size of the strings that anchors keep.
 const MAX_ANCHOR_BYTES: usize = 8 << 20;
-/// The maximum size of a key that is a list or a map, as JSON text. Each level of such keys escapes the ones within.
+/// The maximum size of a key that is a list or a map, as JSON text. Each level of such keys escapes the levels within.
 const MAX_COLLECTION_KEY_BYTES: usize = 64 << 10;
 /// The maximum length of the header of a block, such as `|2-`.
 const MAX_BLOCK_HEADER: usize = 3;
-/// The name by which serde-saphyr gives the location of a value beside it, as it does for its type `Spanned`, which holds
-/// the value.
+/// The name by which serde-saphyr gives the location of a value beside it, as it does for its type `Spanned`, which
+/// contains the value.
 const SPANNED: &str = "__yaml_spanned";
 
 pub(super) fn parse(text: &str) -> Result<String, Problem> {
@@ -56,9 +56,9 @@ pub(super) fn parse(text: &str) -> Result<String, Problem> {
     Ok(output.into_text())
 }
 
-/// True if a text is certainly a list or a map in block style: nearly any other text is a string of YAML, and a line such as
-/// `Error: not found` is a sentence. So a map needs two keys, or one without blanks that has a list, a map or a block, or
-/// that is a name such as `total_count`.
+/// Returns true if a text is certainly a list or a map in block style: nearly any other text is a YAML string, and a
+/// line such as `Error: not found` is a sentence. So a map needs two keys, or one key without blanks that either has a
+/// list, a map or a block as its value, or is a name such as `total_count`.
 pub(super) fn is_list_or_map(text: &str) -> bool {
     let is_content = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let mut lines = text.lines().filter(is_content);
@@ -99,7 +99,7 @@ fn is_item(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// The key of a line and what stands behind it. A colon ends a key where a blank or the end of the line follows.
+/// The key of a line and the text behind it. A colon ends a key if a blank or the end of the line follows.
 fn split_key(line: &str) -> Option<(&str, &str)> {
     let mut colons = line.match_indices(':').map(|(at, _)| at);
     let end = colons.find(|at| {
@@ -135,7 +135,7 @@ fn documents(text: &str) -> Vec<Document<'_>> {
             lines_before,
         })
         .collect();
-    // Comments and directives may stand before the first marker.
+    // Comments and directives may precede the first marker.
     let is_preamble = |document: &Document<'_>| {
         let mut lines = document.text.lines().map(str::trim_end);
         lines.all(|line| line.is_empty() || line.starts_with(['#', '%']))

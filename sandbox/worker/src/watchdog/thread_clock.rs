@@ -1,6 +1,7 @@
 //! The processor time of one thread, read from another one.
 //!
-//! Invariant: where the system does not provide it there is no reading, and the caller goes by the wall clock.
+//! Invariant: if the system does not provide the clock, there is no reading, and the caller uses the wall
+//! clock.
 
 #[cfg(target_os = "linux")]
 mod linux;

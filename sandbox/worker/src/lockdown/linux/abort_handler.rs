@@ -1,8 +1,8 @@
 //! Signal handlers that tell an abort for lack of memory from others: C++ code that cannot allocate aborts without a
 //! message.
 //!
-//! Invariant: an abort while most of the budget is in use ends with the exit code for a program that ran out of memory;
-//! any other keeps its signal and is reported as an internal error.
+//! Invariant: an abort while most of the budget is in use ends with the exit code for a program that ran out of memory.
+//! Any other abort keeps its signal and is reported as an internal error.
 
 use std::{
     ptr,
@@ -38,8 +38,7 @@ pub(super) fn install_abort_handlers(budget: usize) -> bool {
     reason = "only bare system calls are allowed in a signal handler"
 )]
 extern "C" fn handle_abort(_signal: libc::c_int) {
-    // SAFETY: a new private mapping at no given address changes nothing that exists, and the process ends
-    // either way.
+    // SAFETY: a new private mapping at no given address changes no existing mapping, and the process ends either way.
     unsafe {
         let probe = libc::mmap(
             ptr::null_mut(),

@@ -1,7 +1,7 @@
 //! The seccomp filters. The calls that remain are for memory, time, existing threads, and the three descriptors.
 //!
-//! There are two filters. The first kills the process at a call that no version of the engine makes, so that a process
-//! that was taken over gets no second try. The second refuses (EPERM) everything that is not on a list, because a new C
+//! There are two filters. The first kills the process at a call that no version of the engine makes, which gives an
+//! attacker in the process no second try. The second refuses (EPERM) every call that is not on a list, because a new C
 //! library may try calls that it can do without.
 //!
 //! Invariant: both apply to every thread of the process (TSYNC), and the list of allowed calls has none that creates a
@@ -70,7 +70,7 @@ fn killing_rules() -> Option<SyscallRules> {
     for call in [libc::SYS_fork, libc::SYS_vfork] {
         rules.insert(call, Vec::new());
     }
-    // A new process; a new thread is refused by the second filter.
+    // A new process. The second filter refuses new threads.
     let thread = SeccompCmpOp::MaskedEq(u64::from(libc::CLONE_THREAD.unsigned_abs()));
     let not_a_thread = SeccompCondition::new(0, SeccompCmpArgLen::Dword, thread, 0).ok()?;
     rules.insert(libc::SYS_clone, vec![rule_with(&[not_a_thread])?]);
@@ -194,8 +194,8 @@ mod tests {
     )]
     fn dies(what: &str, deed: impl FnOnce()) {
         let filter = killing_program().unwrap();
-        // SAFETY: the child makes a few system calls and ends; it takes no lock that another thread
-        // of this process may hold.
+        // SAFETY: the child makes a few system calls and ends. It takes no lock that another thread of this process may
+        // hold.
         match unsafe { fork() }.unwrap() {
             ForkResult::Parent { child } => {
                 let end = waitpid(child, None).unwrap();
@@ -209,7 +209,7 @@ mod tests {
                 _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
                 drop(apply_filter(&filter));
                 deed();
-                // SAFETY: nothing of the child is used after it.
+                // SAFETY: the child uses nothing afterwards.
                 unsafe { libc::_exit(0) }
             }
         }

@@ -1,4 +1,4 @@
-//! Collects what a program declares and uses, as far as the warnings need it.
+//! Collects the declarations and uses in a program that the warnings need.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ pub(super) struct ProgramSurvey {
     declared: HashMap<String, usize>,
     /// How often a name is read.
     read: HashMap<String, usize>,
-    /// Names that are tested with `typeof`, as is usual for names that may be missing.
+    /// Names that are tested with `typeof`, as programs do with names that may be missing.
     guarded: HashSet<String>,
     /// The positions of functions that call tools, or contain functions that do.
     acting: HashSet<BytePos>,
@@ -38,7 +38,7 @@ impl ProgramSurvey {
         self.guarded.contains(name)
     }
 
-    /// Whether a variable is assigned once and never read.
+    /// Returns true if a variable is assigned once and never read.
     pub(super) fn is_never_read(&self, name: &str) -> bool {
         self.declared.get(name) == Some(&1) && !self.read.contains_key(name)
     }
@@ -47,7 +47,7 @@ impl ProgramSurvey {
         self.acting.contains(&function)
     }
 
-    /// Whether this function of the program returns a promise that its caller has to await.
+    /// Returns true if this function of the program returns a promise that its caller must await.
     pub(super) fn returns_promise(&self, name: &str) -> bool {
         self.promising.contains(name) && self.declared.get(name) == Some(&1)
     }

@@ -286,7 +286,7 @@ fn warnings_are_limited_and_sorted() {
     assert!(checked(&long).warnings[0].message.len() < 200);
 }
 
-/// The maximum nesting, and chains, whose depth is limited only by the parser's stack.
+/// The maximum nesting, and chains, which only the parser's stack limits.
 #[test]
 fn deep_programs_do_not_overflow_the_stack() {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {

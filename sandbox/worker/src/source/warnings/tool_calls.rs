@@ -1,6 +1,6 @@
 //! Recognizes tool calls and related call expressions in the syntax tree.
 //!
-//! Invariant: nothing here recurses: a program can have chains of any length.
+//! Invariant: no function here recurses, because a program can have chains of any length.
 
 use swc_common::{BytePos, Spanned as _};
 use swc_ecma_ast::{

@@ -1,4 +1,4 @@
-//! Finds the places of a program that deserve a warning.
+//! Finds the positions in a program that deserve a warning.
 
 use std::collections::HashSet;
 
