@@ -1,7 +1,7 @@
 //! The paths of configuration, state, cache, socket, locks and logs.
 //!
 //! Pure except for [`Dirs::signature`], which reads the instance lock, and [`Dirs::prepare`], which creates the
-//! directories and refuses those that another user could have placed there.
+//! directories and refuses directories that another user could have placed there.
 
 use std::{
     fs, io,
@@ -36,7 +36,7 @@ pub struct Dirs {
     pub runtime: PathBuf,
 }
 
-/// What a daemon writes into its instance lock.
+/// The content that a daemon writes into its instance lock.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Signature {
     pub pid: u32,
@@ -121,22 +121,23 @@ impl Dirs {
         system::socket(&self.runtime)
     }
 
-    /// Held by the daemon as long as it serves. It is in the state directory and not beside the socket, so that two
-    /// login sessions with different runtime directories cannot start two daemons over one state.
+    /// Held by the daemon as long as it serves. The lock is in the state directory, not beside the socket. Otherwise
+    /// two login sessions with different runtime directories could start two daemons over one state.
     pub fn instance_lock(&self) -> PathBuf {
         self.state.join("muxd.lock")
     }
 
-    /// What the last daemon wrote into the instance lock, or beside it on Windows. That daemon may have exited long ago.
+    /// The content that the last daemon wrote into the instance lock, or beside it on Windows. That daemon may have
+    /// exited long ago.
     pub fn signature(&self) -> Option<Signature> {
         let lock = self.instance_lock();
         let word = fs::read_to_string(lock_file::separate_record(&lock).unwrap_or(lock)).ok()?;
         serde_json::from_str(word.lines().next()?).ok()
     }
 
-    /// The sockets at which to look for a daemon: first the one that the last daemon wrote into the instance lock,
-    /// which may be in another runtime directory, then the one of [`Dirs::socket`]. The order matters, because a
-    /// service manager may listen at the latter, and would start another daemon.
+    /// The sockets at which to look for a daemon: first the socket that the last daemon wrote into the instance lock,
+    /// which may be in another runtime directory, then [`Dirs::socket`]. The order matters, because a service manager
+    /// may listen at the latter, and would start another daemon.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = self.socket();
         let theirs = self.signature().map(|signature| signature.socket);
@@ -154,7 +155,7 @@ impl Dirs {
         self.state.join("edit.lock")
     }
 
-    /// Held by the keeper of the server processes until the last of them is gone.
+    /// Held by the keeper of the server processes until the last of them has exited.
     pub fn keeper_lock(&self) -> PathBuf {
         self.state.join("keeper.lock")
     }
@@ -208,13 +209,14 @@ impl Dirs {
         self.state.join("log")
     }
 
-    /// The log of what a server writes to its standard error.
+    /// The log of a server's standard error.
     pub fn server_log(&self, server: &str) -> PathBuf {
         self.logs().join("servers").join(format!("{server}.log"))
     }
 
-    /// Creates the directories with mode 0700 and refuses those that another user could have placed there. Directories
-    /// that are already right are not touched, so they may be on a read-only disk; the cache may also be missing.
+    /// Creates the directories with mode 0700 and refuses directories that another user could have placed there.
+    /// Directories that are already right are not touched, so they may be on a read-only disk. The cache may also be
+    /// missing.
     pub fn prepare(&self) -> Result<(), EndpointError> {
         let socket = self.socket();
         let length = socket.as_os_str().len();
@@ -224,7 +226,7 @@ impl Dirs {
                 length,
             });
         }
-        // A missing configuration directory means an empty configuration, whatever kept it from being created.
+        // A missing configuration directory means an empty configuration, no matter why it could not be created.
         unless_protected(create(&self.config))?;
         for dir in [&self.state, &self.runtime] {
             create(dir)?;

@@ -1,7 +1,7 @@
 //! The error type of programs, command line, MCP and socket.
 //!
-//! Invariant: a kind that this build does not know is passed on unchanged, so that old clients can show what a newer
-//! daemon reports.
+//! Invariant: a kind that this build does not know is passed on unchanged. Old clients can therefore show the errors
+//! of a newer daemon.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ pub enum Kind {
     Busy,
     /// The program waits for something that cannot happen.
     Deadlock,
-    /// It was cancelled.
+    /// The call or run was cancelled.
     Cancelled,
     /// Policy denies it.
     Denied,
@@ -87,7 +87,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a request of the contract is answered with.
+/// The answer to a request of the contract.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A failure that a person or a program can act on.
@@ -97,11 +97,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[error("{message}")]
 pub struct Error {
     pub kind: Kind,
-    /// What happened, with the values that matter.
+    /// A description of the failure, with the values that matter.
     pub message: String,
-    /// What to do about it.
+    /// The fix.
     pub hint: Option<String>,
-    /// The hint for an agent, in place of `hint`: it names tools where `hint` names commands.
+    /// The hint for an agent, used instead of `hint`. It names tools where `hint` names commands.
     pub agent_hint: Option<String>,
     /// The line in the user's source, counted from 1.
     pub line: Option<u32>,
@@ -109,7 +109,7 @@ pub struct Error {
     pub column: Option<u32>,
     /// The `server.tool` that failed, if any.
     pub path: Option<String>,
-    /// Whether other code or other arguments can succeed.
+    /// True if other code or other arguments can succeed.
     #[serde(default)]
     pub recoverable: bool,
     /// Data for programs, such as a tool's own content.
@@ -140,14 +140,14 @@ impl Error {
         }
     }
 
-    /// Whether a daemon refused this because it was ending. Nothing was done, and the next daemon can be asked the
-    /// same.
+    /// Returns true if a daemon refused this because it was ending. Nothing was done, and the request can be
+    /// repeated at the next daemon.
     pub fn is_ending(&self) -> bool {
         let marked = |details: &Value| details["ending"] == true;
         self.kind == Kind::Unavailable && self.details.as_ref().is_some_and(marked)
     }
 
-    /// The error for an agent, whose hint is `agent_hint` if there is one.
+    /// The error for an agent, with `agent_hint` as its hint if there is one.
     #[must_use]
     pub fn for_agents(mut self) -> Self {
         self.hint = self.agent_hint.take().or(self.hint);

@@ -1,13 +1,14 @@
-//! JSON text that is passed on without being parsed.
+//! JSON that is passed on without being parsed.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// A JSON value as its text. On the wire it is the value itself.
+/// A JSON value in serialized form. On the wire, it is the value itself.
 ///
-/// It is well-formed JSON, but of any depth, and with numbers of any size: [`parse`](Self::parse) may still fail.
+/// The text is well-formed JSON, but of any depth, and with numbers of any size: [`parse`](Self::parse) may still
+/// fail.
 #[derive(Clone, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
@@ -35,8 +36,8 @@ impl JsonText {
         serde_json::from_str(self.as_str())
     }
 
-    /// The value to show or to edit. One that a [`Value`] cannot hold, such as the number `1e999`, becomes a string of
-    /// its text.
+    /// The value to show or to edit. Values that a [`Value`] cannot represent, such as the number `1e999`, become
+    /// strings.
     pub fn to_value(&self) -> Value {
         self.parse()
             .unwrap_or_else(|_| Value::String(self.as_str().to_owned()))
@@ -45,7 +46,7 @@ impl JsonText {
 
 impl From<Value> for JsonText {
     fn from(value: Value) -> Self {
-        // A value always has a text.
+        // A value can always be serialized.
         serde_json::value::to_raw_value(&value).map_or_else(|_| Self::default(), Self)
     }
 }
@@ -57,7 +58,7 @@ impl Default for JsonText {
     }
 }
 
-/// Equal if the values are, whatever white space is between them.
+/// Equal if the values are equal, regardless of white space.
 impl PartialEq for JsonText {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str() || self.to_value() == other.to_value()

@@ -1,6 +1,6 @@
 //! The contract between `muxd` and its clients: methods, messages, errors, paths and framing.
 //!
-//! It depends on no other crate of this workspace. Of the daemon's crates, `mux-daemon` alone depends on it.
+//! This crate depends on no other crate of this workspace. Of the daemon's crates, only `mux-daemon` depends on it.
 //!
 //! - [`service`] has the methods; [`messages`] their requests and answers, one module for each subject; [`error`] the
 //!   error type; [`JsonText`] a value that is not parsed on the way; [`version`] the contract's number and features;
@@ -11,22 +11,22 @@
 //!
 //! On the socket: u32-length-delimited (big-endian) JSON frames of at most [`transport::MAX_FRAME`] bytes, each one
 //! tarpc envelope. A client in another language sends zeros as trace ids, and a deadline of at most
-//! [`transport::MAX_DEADLINE`]. `tests/data/frames` holds one frame of each kind.
+//! [`transport::MAX_DEADLINE`]. `tests/data/frames` contains one frame of each kind.
 //!
-//! A daemon that is ending refuses `hello` and new work with `unavailable` ([`Error::is_ending`]): nothing was done
-//! then, and the next daemon can be asked.
+//! A daemon that is ending refuses `hello` and new work with `unavailable` ([`Error::is_ending`]). In that case nothing
+//! was done, and the request can be sent to the next daemon.
 //!
 //! A program is started with `start_run` and followed with `events`, from number 0 on: events are numbered without
 //! gaps, stay readable for an hour after the end of the run (the latest 200 runs), and can be read again from any
-//! number, on any connection that may reach the run. The last one is [`EventKind::Ended`]. `runs` and `run_info` list
-//! the runs; every method that takes the id of a run takes the number behind its last dash as well, where that is
+//! number, on any connection that may reach the run. The last event is [`EventKind::Ended`]. `runs` and `run_info` list
+//! the runs. Every method that takes the id of a run also accepts the number behind its last dash, if that is
 //! unambiguous.
 //!
 //! A value whose JSON is longer than 256 KiB (by default) is stored instead of sent, whether it is the result of a run,
-//! an emitted part or the answer to `call`: a [`Handle`] takes its place. `read` returns its JSON text page by page;
-//! the texts of all pages, each requested from the `next` of the one before, are the JSON document. A handle is valid
-//! on any connection and in programs (`mux.read`), survives a restart of the daemon, and expires after `expires_ms`, or
-//! when newer values need the space: `not_found` then.
+//! an emitted part or the answer to `call`. A [`Handle`] replaces it. `read` returns its JSON page by page. Request
+//! each page from the `next` of the page before; together, the pages are the JSON document. A handle is valid on any
+//! connection and in programs (`mux.read`), and survives a restart of the daemon. It expires after `expires_ms`, or
+//! when newer values need the space; then `read` fails with `not_found`.
 //!
 //! `upgrade` has another program take over: new connections reach it, and an open connection stays with the old daemon,
 //! which refuses new work on it and exits with its last run.
@@ -35,8 +35,8 @@
 //! named in the features that `hello` lists, and a client calls no method that the other side did not list. An added
 //! field has a default. Any other change is a new [`version::CONTRACT`].
 //!
-//! Invariant: these types are plain data. No other crate of muxd appears here, and nothing in the daemon below its
-//! `rpc` module names them, `lifecycle` excepted.
+//! Invariant: these types are plain data. No other crate of muxd appears here. In the daemon, only the `rpc` and
+//! `lifecycle` modules name these types.
 
 pub mod endpoint;
 pub mod error;

@@ -1,4 +1,4 @@
-//! Opens lock files, as all their holders do, and names the file that says who holds one.
+//! Opens lock files, as all their holders do, and names the file that says who holds a lock.
 //!
 //! Invariant: on a read-only disk, an existing file can still be locked.
 
@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Opens a lock file, and creates it if it does not exist. It is never truncated: it may contain its holder's pid.
+/// Opens a lock file, and creates it if it does not exist. The file is never truncated, because it may contain its
+/// holder's pid.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);

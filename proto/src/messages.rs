@@ -54,12 +54,11 @@ pub struct Hello {
     pub agent: Option<String>,
     /// The directory in which the client works.
     pub workspace: Option<PathBuf>,
-    /// The requests of this connection are those of an agent, whatever the client's name. As with a connection that
-    /// names an `agent`, only runs of the same client and agent are found; and hints of errors name tools, not
-    /// commands.
+    /// The requests of this connection come from an agent, regardless of the client's name. As with a connection that
+    /// names an `agent`, only runs of the same client and agent are found, and error hints name tools, not commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_agent: bool,
-    /// The profile by which the client adapts its texts to an agent.
+    /// The profile by which the client adapts its output to an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     #[serde(default)]
@@ -90,13 +89,13 @@ pub struct CheckRequest {
     pub source: String,
 }
 
-/// The problems of a program; empty if there are none.
+/// The problems of a program. Empty if there are none.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnostics {
     /// Errors, any of which prevents a run.
     pub errors: Vec<Error>,
-    /// Possible mistakes.
+    /// Possible errors.
     #[serde(default)]
     pub warnings: Vec<Error>,
     /// Why the types were not checked, if they were not.
@@ -113,12 +112,12 @@ pub struct CallRequest {
     /// An object.
     #[serde(default)]
     pub arguments: JsonText,
-    /// Arguments as typed on a command line: names with text, which the daemon converts as the tool's schema requires.
-    /// A name may occur several times where a list is expected.
+    /// Arguments as typed on a command line: names with strings, which the daemon converts as the tool's schema
+    /// requires. A name may occur several times where a list is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<(String, String)>,
-    /// Whether to reject arguments that the tool's schema does not declare, as the type check of a program does. A
-    /// schema with `additionalProperties` declares them all.
+    /// Whether to reject arguments that the tool's schema does not declare, as a program's type check does. A schema
+    /// with `additionalProperties` declares them all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub declared_only: bool,
     /// Whether to return the whole `CallToolResult` instead of its value.
@@ -142,7 +141,7 @@ pub struct CallRequest {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReloadReport {
-    /// What this reload has changed: servers and sources, by name.
+    /// The servers and sources that this reload added, by name.
     pub added: Vec<String>,
     pub removed: Vec<String>,
     /// Servers whose definition changed: they restart with the next call.
@@ -155,7 +154,7 @@ pub struct ReloadReport {
     /// The names above that belong to sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// What this reload has changed besides servers and sources.
+    /// The changes of this reload besides servers and sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<SectionChange>,
     /// The last load that was not a `reload`, such as that of a file that was saved, if it has changed anything and no
@@ -164,28 +163,28 @@ pub struct ReloadReport {
     pub earlier: Option<Box<EarlierLoad>>,
 }
 
-/// What differs in one section of the configuration.
+/// The differences in one section of the configuration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionChange {
     /// Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`.
     pub section: String,
-    /// Names, or rules as text.
+    /// Names, or rules as strings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
-    /// Keys, or `order` if rules have only changed places.
+    /// Keys, or `order` if the rules only have a new order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }
 
-/// A load that took place before.
+/// An earlier load.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EarlierLoad {
     pub age_ms: u64,
-    /// What it has changed; without unchanged servers and problems.
+    /// The changes of that load, without unchanged servers and problems.
     pub report: ReloadReport,
 }
 

@@ -1,5 +1,5 @@
-//! What `muxd sandbox-support` prints: which layers of sandboxes this machine has, for `mux doctor`. The program tries
-//! them as the daemon does, and needs no daemon.
+//! The output of `muxd sandbox-support`: the sandbox layers of this machine, for `mux doctor`. The program tries the
+//! layers as the daemon does, and needs no daemon.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub const SANDBOX_SUPPORT: &str = "sandbox-support";
 pub struct SandboxSupportReport {
     /// The layers around a server in a sandbox, the strongest first.
     pub layers: Vec<String>,
-    /// Whether a server whose entry has `sandbox = {}` starts.
+    /// True if a server whose entry has `sandbox = {}` starts.
     pub has_sandboxes: bool,
     pub notes: Vec<SandboxSupportNote>,
 }
@@ -20,8 +20,8 @@ pub struct SandboxSupportReport {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SandboxSupportNote {
     pub message: String,
-    /// What a user can do about it.
+    /// The fix for the user.
     pub fix: String,
-    /// A layer is missing, or holds less. Otherwise another one takes its place.
+    /// True if a layer is missing or weaker. If false, another layer replaces it.
     pub is_weaker: bool,
 }

@@ -18,7 +18,7 @@ use crate::{
     PolicyRequest, SettingsReport, SettingsRequest,
 };
 
-/// The service of the daemon. `hello` and `retire` never change; new methods come last.
+/// The service of the daemon. `hello` and `retire` never change, and new methods come last.
 #[cfg_attr(not(test), tarpc::service)]
 #[cfg_attr(test, tarpc::service(derive = [serde::Deserialize, serde::Serialize, schemars::JsonSchema]))]
 pub trait Mux {
@@ -31,12 +31,12 @@ pub trait Mux {
     /// Everything that `mux status` shows.
     async fn status() -> Result<Status, Error>;
 
-    /// Starts a program and answers at once. The run belongs to this client and agent; its events are read with
-    /// `events`. It ends with this connection, unless it is detached.
+    /// Starts a program and answers immediately. The run belongs to this client and agent. Read its events with
+    /// `events`. The run ends with this connection, unless it is detached.
     async fn start_run(request: RunRequest) -> Result<RunStarted, Error>;
 
     /// Waits until there are events after `after`, or until `wait_ms` have passed, 30 s at most. Returns about 1 MiB of
-    /// them; the rest is requested with the number of the last.
+    /// events. Request the rest with the number of the last event.
     async fn events(request: EventsRequest) -> Result<EventPage, Error>;
 
     /// Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is no
@@ -49,7 +49,7 @@ pub trait Mux {
     /// Calls one tool. The call is cancelled if this connection ends.
     async fn call(request: CallRequest) -> Result<Held, Error>;
 
-    /// The tools of all servers, or those that match.
+    /// The tools of all servers, or the matching tools.
     async fn tools(request: ToolsRequest) -> Result<ToolList, Error>;
 
     /// The `.d.ts` that a program is written against.
@@ -67,23 +67,23 @@ pub trait Mux {
     /// Drains and ends the daemon. Answers before it does.
     async fn stop(request: StopRequest) -> Result<(), Error>;
 
-    /// The runs that have not ended, and ended ones that are kept. As with every method that names a run or an
-    /// approval, the user's own clients (`mux`, `mux ui`, `vscode`) find all of them, also by their numbers; every
-    /// other client, and every client that names an agent, finds those of the same client and agent, by their whole
-    /// ids, and gets `not_found` for all others.
+    /// The runs that have not ended, and the ended runs that are kept. As with every method that names a run or an
+    /// approval, the user's own clients (`mux`, `mux ui`, `vscode`) find all runs, also by their numbers. Every other
+    /// client, and every client that names an agent, finds only runs of the same client and agent, by their whole ids,
+    /// and gets `not_found` for all others.
     async fn runs(request: RunsRequest) -> Result<RunList, Error>;
 
-    /// One run, by its id; for the user's own clients also by the number at the end of the id.
+    /// One run, by its id. The user's own clients can also use the number at the end of the id.
     async fn run_info(run: String) -> Result<RunInfo, Error>;
 
     /// A page of a stored value. `validation` if the handle is malformed, `not_found` if no value is stored under it.
     async fn read(request: ReadRequest) -> Result<ReadPage, Error>;
 
-    /// Waits until the declarations of all tools differ from those that the client has, or until `wait_ms` have passed,
-    /// 30 s at most. Starts no server.
+    /// Waits until the declarations of all tools differ from the client's, or until `wait_ms` have passed, 30 s at
+    /// most. Starts no server.
     async fn watch_types(request: WatchTypesRequest) -> Result<TypesPage, Error>;
 
-    /// Deletes the learned types of tools' results. They are learned again with the next calls.
+    /// Deletes the learned result types of tools. The next calls learn them again.
     async fn forget_types(request: ForgetTypesRequest) -> Result<Forgotten, Error>;
 
     /// Tools ranked by how well they fit a few words.
@@ -133,11 +133,11 @@ pub trait Mux {
         request: crate::ApproveProjectRequest,
     ) -> Result<crate::ProjectInfo, Error>;
 
-    /// Revokes a project's approval; the project's servers end.
+    /// Revokes a project's approval. The project's servers end.
     async fn revoke_project(root: std::path::PathBuf) -> Result<crate::ProjectRevoked, Error>;
 
-    /// Starts a login to a server. One that is in progress there is cancelled. The login is cancelled, too, if this
-    /// connection ends before the user has decided.
+    /// Starts a login to a server. A login that is in progress there is cancelled. The new login is also cancelled if
+    /// this connection ends before the user has decided.
     async fn login(request: LoginRequest) -> Result<LoginStarted, Error>;
 
     /// Waits for the outcome of a login, or until `wait_ms` have passed.
@@ -149,16 +149,17 @@ pub trait Mux {
     /// Revokes and deletes the tokens for a server.
     async fn logout(server: String) -> Result<LoggedOut, Error>;
 
-    /// Reloads a source's description. If it cannot be fetched or parsed, the present one stays in force.
+    /// Reloads a source's description. If the new description cannot be fetched or parsed, the current one is kept.
     async fn refresh_source(source: String) -> Result<crate::RefreshedSource, Error>;
 
     /// The TypeScript that is equivalent to a step program. Starts nothing.
     async fn explain_program(request: crate::ExplainRequest) -> Result<crate::Explained, Error>;
 
-    /// Stores a named secret, and puts it in force where it is named. `validation` if the name or value is invalid.
+    /// Stores a named secret and applies it wherever it is named. Fails with `validation` if the name or value is
+    /// invalid.
     async fn set_secret(request: crate::SetSecretRequest) -> Result<crate::SecretInfo, Error>;
 
-    /// The names of secrets that were set, and of those that the configuration names.
+    /// The names of the secrets that are set or that the configuration names.
     async fn list_secrets() -> Result<crate::SecretList, Error>;
 
     /// Deletes a named secret. The entries that name it cannot be used any more.
@@ -167,7 +168,7 @@ pub trait Mux {
     /// Calls that wait for approval, or, for the user's own clients, the calls that are always allowed.
     async fn approvals(request: crate::ApprovalsRequest) -> Result<crate::ApprovalList, Error>;
 
-    /// Answers an approval. The first answer counts; `validation` if there was one before.
+    /// Answers an approval. The first answer counts. Later answers fail with `validation`.
     async fn decide(request: crate::DecideRequest) -> Result<crate::Decided, Error>;
 
     /// Revokes a grant that always allows a tool's calls. For the user's own clients.
@@ -176,40 +177,42 @@ pub trait Mux {
     /// Resumes a run that ended as `pending`. Calls that had ended are not sent again.
     async fn resume_run(request: crate::ResumeRequest) -> Result<crate::Resumed, Error>;
 
-    /// The rules that are in force for an agent, where this client works.
+    /// The rules that apply to an agent in this client's directory.
     async fn policy(request: PolicyRequest) -> Result<PolicyList, Error>;
 
     /// Which rule would decide a call, and why. The call is not sent, and no server is started.
     async fn explain_policy(request: ExplainPolicyRequest) -> Result<PolicyExplanation, Error>;
 
-    /// The settings that are in force for an agent, each with its origin.
+    /// The settings that apply to an agent, each with its origin.
     async fn settings(request: SettingsRequest) -> Result<SettingsReport, Error>;
 
-    /// The problems of a configuration, which is not put in force. None of its commands is run.
+    /// The problems of a configuration. The configuration is not applied, and none of its commands is run.
     async fn check_config(request: CheckConfigRequest) -> Result<ConfigReport, Error>;
 
-    /// Hands over to another program, without a gap. Answers when it serves; this daemon exits with its last run.
+    /// Hands over to another program, without a gap. Answers when the new program serves. This daemon exits with its
+    /// last run.
     async fn upgrade(request: crate::UpgradeRequest) -> Result<crate::Upgraded, Error>;
 
-    /// The daemon's metrics: counters since its start, and its present state.
+    /// The daemon's metrics: counters since its start, and its current state.
     async fn metrics() -> Result<crate::MetricsText, Error>;
 
     /// Everything that is known of a server's sandbox.
     async fn sandbox(server: String) -> Result<crate::SandboxProfile, Error>;
 
     /// Restarts a server without its sandbox, observes its sessions for a while, and answers with a sandbox in which
-    /// they would have worked. The observation ends with this connection, too.
+    /// they would have worked. The observation also ends with this connection.
     async fn suggest_sandbox(
         request: crate::SuggestSandboxRequest,
     ) -> Result<crate::SandboxSuggestion, Error>;
 
-    /// Ends the observation of a server, whose `suggest_sandbox` then answers. It is no error if there is none.
+    /// Ends the observation of a server, whose `suggest_sandbox` then answers. Without an observation, this does
+    /// nothing.
     async fn end_observation(server: String) -> Result<(), Error>;
 
     /// Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
     /// need not ask whether there are others.
     async fn call_with_notices(request: CallRequest) -> Result<crate::CallAnswer, Error>;
 
-    /// Stores a value, so that others can read it by its handle. For clients whose reader takes less than a message.
+    /// Stores a value that others can read by its handle. For clients whose reader accepts less than a message.
     async fn keep(request: crate::KeepRequest) -> Result<crate::Handle, Error>;
 }

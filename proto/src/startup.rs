@@ -2,9 +2,9 @@
 //!
 //! The client takes the startup lock ([`crate::endpoint::Dirs::startup_lock`]), finds that no daemon answers, and runs
 //! `muxd child` with the lock as standard input and a pipe as standard output. The daemon writes one [`Report`] as a
-//! line of JSON to it. Other clients wait for the lock meanwhile, which the kernel releases however both processes end.
-//! A client whose language cannot lock a file, and every client on Windows, where a lock is not inherited, passes it
-//! unlocked: the daemon then takes the lock itself, and reports `already_running` if it came late.
+//! line of JSON to it. Meanwhile, other clients wait for the lock, which the kernel releases however both processes
+//! end. A client whose language cannot lock a file passes it unlocked, and so does every client on Windows, where a
+//! lock is not inherited. The daemon then takes the lock itself, and reports `already_running` if it came late.
 
 use serde::{Deserialize, Serialize};
 

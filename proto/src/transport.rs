@@ -65,9 +65,9 @@ pub fn raw_frames<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
     framed(stream)
 }
 
-/// The initial read buffer of a connection, in bytes. It grows with a longer frame, so that a thousand silent
-/// connections cost little. With a smaller one `bytes` would allocate for each frame just what it needs: the length
-/// and the rest of a frame would be read one by one, and then the socket once more.
+/// The initial read buffer of a connection, in bytes. The buffer grows with longer frames, and a small start keeps a
+/// thousand silent connections cheap. With a smaller buffer, `bytes` would allocate exactly the size of each frame:
+/// the length and the rest of a frame would be read separately, and then the socket once more.
 const FIRST_READ: usize = 1024;
 
 fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
@@ -95,8 +95,8 @@ struct Context {
     deadline: Option<Duration>,
 }
 
-/// Parses a request. Its deadline is checked first, because tarpc adds it to its clock and panics on an overflow, with
-/// which no client is trusted.
+/// Parses a request. Its deadline is checked first, because tarpc adds it to its clock and panics on an overflow,
+/// which no client may cause.
 pub fn read_request<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Request> {
     let envelope: Envelope = serde_json::from_slice(frame)?;
     if let Some(asked) = envelope
@@ -110,7 +110,7 @@ pub fn read_request<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Reque
     Ok(serde_json::from_slice(frame)?)
 }
 
-/// The response frame that refuses a request; `None` if the frame is no request. Only its envelope is parsed.
+/// The response frame that refuses a request, or `None` if the frame is not a request. Only the envelope is parsed.
 pub fn refusal(frame: &[u8], why: &str) -> Option<Vec<u8>> {
     let envelope: Envelope = serde_json::from_slice(frame).ok()?;
     let refused = ServerError::new(io::ErrorKind::InvalidInput, why.to_owned());

@@ -1,8 +1,8 @@
 //! `client/typescript/src/messages.ts`: the messages and methods of the contract as TypeScript, generated from their
 //! JSON schemas.
 //!
-//! In a type that is sent to the daemon, a field with a default may be absent; in a type that the daemon sends, only a
-//! field that serialization skips.
+//! In a type that is sent to the daemon, fields with a default may be absent. In a type that the daemon sends, only
+//! fields that serialization skips may be absent.
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
@@ -104,7 +104,7 @@ fn methods(requests: &Value, answers: &Value) -> String {
     )
 }
 
-/// What the enum of all requests or answers has for a method.
+/// The variant for a method in the enum of all requests or answers.
 fn variant<'a>(schemas: &'a Value, method: &str) -> &'a Value {
     let spelled: String = method
         .split('_')
@@ -132,7 +132,7 @@ fn declaration(name: &str, schema: &Value) -> String {
     }
     let head = format!("export type {name} =");
     format!("{doc}{head} {};\n", typescript(schema, 0, head.len() + 1))
-        // A union on several lines begins in a line of its own.
+        // A union on several lines begins on a new line.
         .replacen("= \n", "=\n", 1)
 }
 
@@ -284,7 +284,7 @@ fn joined(types: impl Iterator<Item = String>) -> String {
     types.collect::<Vec<_>>().join(" | ")
 }
 
-/// Whether something within the type has documentation.
+/// Returns true if any part of the type has documentation.
 fn has_inner_docs(schema: &Value) -> bool {
     let variants = variants(schema).into_iter().flatten();
     let properties = schema["properties"]
@@ -300,7 +300,7 @@ fn described(schema: &Value) -> &str {
     schema["description"].as_str().unwrap_or_default()
 }
 
-/// Documentation as a comment, with the links of rustdoc as text.
+/// Documentation as a comment, with rustdoc links as plain text.
 fn comment(doc: &str, indent: usize) -> String {
     if doc.is_empty() {
         return String::new();

@@ -14,14 +14,14 @@ pub const CONTRACT: u32 = 5;
 /// The build of this program, for display and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 
-/// What `muxd --version --json` and `mux-worker --version --json` print.
+/// The output of `muxd --version --json` and `mux-worker --version --json`.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ProgramVersion {
     pub build: String,
     /// The contract that a daemon speaks.
     pub contract: Option<u32>,
-    /// Whether a daemon is built with OpenTelemetry.
+    /// True if a daemon is built with OpenTelemetry.
     pub otel: Option<bool>,
     /// The name and the version of a worker's engine.
     pub engine: Option<String>,

@@ -1,4 +1,4 @@
-//! Directories in the user's profile, whose access list they inherit, and a named pipe in place of a socket's file.
+//! Directories in the user's profile, whose access list they inherit, and a named pipe instead of a socket file.
 
 use std::{
     fs,
@@ -46,7 +46,7 @@ pub(super) fn create(path: &Path) -> Result<(), EndpointError> {
     }
 }
 
-/// Does nothing: a directory inherits the access list of the profile that it is in.
+/// Does nothing: a directory inherits the access list of its user profile.
 pub(super) fn restrict(_path: &Path) -> Result<(), EndpointError> {
     Ok(())
 }

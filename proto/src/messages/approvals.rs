@@ -1,18 +1,19 @@
-//! Calls that must be approved: listed, decided, always allowed; and the runs that are kept for them.
+//! Calls that must be approved: listing them, deciding them, allowing them always. Also the runs that are kept for
+//! them.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What to list.
+/// Selects the approvals to list.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalsRequest {
     /// Only this approval, with all of its arguments.
     pub approval: Option<String>,
-    /// The calls that are always allowed, in place of those that wait.
+    /// Lists the calls that are always allowed, instead of the waiting calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub granted: bool,
     /// The edition that the client has: the answer waits until there is another, or until `wait_ms` have
@@ -44,11 +45,11 @@ pub struct ApprovalInfo {
     pub state: ApprovalState,
     /// `server.tool`
     pub path: String,
-    /// The arguments of the call; absent if they are too long for a list.
+    /// The arguments of the call. Absent if they are too long for a list.
     pub arguments: Option<Value>,
-    /// The beginning of the arguments' JSON text, if they are absent.
+    /// The beginning of the arguments as JSON, if `arguments` is absent.
     pub preview: Option<String>,
-    /// The length of the arguments' JSON text, in bytes.
+    /// The length of the arguments as JSON, in bytes.
     pub bytes: usize,
     /// The client that made the call, by the name that it gave in `hello`.
     pub client: String,
@@ -64,7 +65,7 @@ pub struct ApprovalInfo {
     pub cover: String,
     /// Milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Milliseconds until the call fails as `pending`; absent if it has.
+    /// Milliseconds until the call fails as `pending`. Absent if it has failed.
     pub left_ms: Option<u64>,
 }
 
@@ -75,9 +76,9 @@ pub struct ApprovalInfo {
 pub enum ApprovalState {
     /// The call waits for an answer.
     Waiting,
-    /// The call failed as `pending`; `resume_run` continues the run.
+    /// The call failed as `pending`. `resume_run` continues the run.
     Pending,
-    /// Approved after it failed as `pending`; `resume_run` continues the run.
+    /// Approved after it failed as `pending`. `resume_run` continues the run.
     Approved,
     /// Denied after it failed as `pending`.
     Denied,
@@ -92,8 +93,8 @@ pub struct DecideRequest {
     /// The reason of a denial, for the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Other approvals that the user was shown. `session` and `always` also answer those of them that they cover; an
-    /// approval that waits and is not named here continues to wait.
+    /// Other approvals that the user was shown. `session` and `always` also answer the approvals in this list that
+    /// they cover. Waiting approvals that are not in the list continue to wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
 }
@@ -115,7 +116,7 @@ pub enum Decision {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decided {
     pub approval: ApprovalInfo,
-    /// Whether the call was still waiting and continues; otherwise `resume_run` continues the run.
+    /// True if the call was still waiting and continues. If false, `resume_run` continues the run.
     pub live: bool,
     /// The number of calls named in `shown` that are approved with it.
     #[serde(default)]
@@ -134,10 +135,10 @@ pub struct Decided {
 pub struct GrantInfo {
     pub grant: String,
     pub path: String,
-    /// Calls of this agent; absent: calls of clients that name none.
+    /// Calls of this agent. Absent for calls of clients that name no agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The rule that required the approval; another rule asks again.
+    /// The rule that required the approval. Other rules ask again.
     pub rule: String,
     /// The digest of the tool and of its server's address or command: when either changes, the user is asked again.
     pub digest: String,
@@ -158,10 +159,10 @@ pub struct ResumeRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Resumed {
-    /// The run to follow with `events`: the one that was named, if it has not ended or cannot be resumed; otherwise a
-    /// new one.
+    /// The run to follow with `events`. This is the requested run if it has not ended or cannot be resumed, otherwise
+    /// a new run.
     pub run: String,
-    /// Whether the program starts again, with calls that had ended answered from the record.
+    /// True if the program starts again and its completed calls are answered from the record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
 }
@@ -172,9 +173,9 @@ pub struct Resumed {
 pub struct ApprovalAsked {
     pub approval: String,
     pub path: String,
-    /// The arguments' JSON text, or the beginning of it.
+    /// The arguments as JSON, or the beginning.
     pub arguments: String,
-    /// The length of the arguments' JSON text, in bytes.
+    /// The length of the arguments as JSON, in bytes.
     pub bytes: usize,
     pub rule: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A condition of the host that restricts the daemon. It is reported while it lasts.
+/// A condition of the host that restricts the daemon. The condition is reported while it lasts.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Degraded {
     /// `descriptors`, `disk_full`, `read_only`, `missing`, `log`, `audit`, `cache`, `workers`, `clock`, `paused`,
     /// `watch`, `no_home` or `environment`. A newer daemon may know others.
     pub mode: String,
-    /// What is wrong, and what does not work.
+    /// The problem, and the features that do not work.
     pub message: String,
-    /// What to do about it.
+    /// The fix.
     pub fix: String,
 }

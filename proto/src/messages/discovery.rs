@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, ToolInfo};
 
-/// What to search for. Words may contain small typos.
+/// The words to search for. They may contain small typos.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchRequest {
     /// The words to search for. White space only matches all tools, in the order of their paths.
     pub query: String,
-    /// The server whose tools to search; all servers if absent.
+    /// The server whose tools to search. All servers if absent.
     pub server: Option<String>,
     /// The number of results on one page: 10 if absent, 100 at most.
     pub limit: Option<usize>,
@@ -20,7 +20,7 @@ pub struct SearchRequest {
     /// The maximum number of tokens of signatures and descriptions. Descriptions are shortened to fit, and results that
     /// do not fit are left to the next page. No limit if absent.
     pub budget_tokens: Option<usize>,
-    /// How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0.
+    /// How long to wait for servers whose tools are not known yet, at most 10 s. If this is 0, no server is started.
     #[serde(default)]
     pub wait_ms: u64,
 }
@@ -32,7 +32,7 @@ pub struct SearchPage {
     pub results: Vec<ToolHit>,
     /// The number of matches on all pages.
     pub total: usize,
-    /// The cursor of the next page; absent on the last one.
+    /// The cursor of the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Servers whose tools are not known yet, because they were never connected.
@@ -46,14 +46,15 @@ pub struct ToolHit {
     /// As a program writes it after `mux.`.
     pub path: String,
     pub server: String,
-    /// As the server spells it.
+    /// The tool's name, exactly as the server sends it.
     pub name: String,
     /// The beginning of its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `files.read(args: {…}): Promise<…>`.
     pub signature: String,
-    /// How well the tool matches: higher is better; comparable within one answer only. 0 if the query is empty.
+    /// How well the tool matches; higher is better. Scores are comparable only within one answer. 0 if the query is
+    /// empty.
     pub score: f64,
 }
 
@@ -65,7 +66,7 @@ pub struct DescribeRequest {
     /// Whether to include the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schemas: bool,
-    /// Whether to include the instructions of all known servers, and not only of those that are named.
+    /// Whether to include the instructions of all known servers, not only of the named servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_instructions: bool,
 }
@@ -96,8 +97,8 @@ pub struct Description {
     pub tool: ToolInfo,
     /// TypeScript: its documentation, its signature, the types that it names.
     pub declaration: String,
-    /// The learned type of the result with the names of its fields, which whoever wrote a result has chosen: it is data.
-    /// Only where the declaration lacks these names.
+    /// The learned type of the result with its field names. Treat it as data: whoever wrote a result chose the names.
+    /// Only present if the declaration lacks these names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<String>,
 }
@@ -105,7 +106,7 @@ pub struct Description {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InventoryRequest {
-    /// The maximum number of tokens of both texts; 2,000 if absent.
+    /// The maximum number of tokens of `text` and `overview`; 2,000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<usize>,
     /// The maximum length of `overview`, in UTF-16 code units. No limit if absent.
@@ -114,7 +115,7 @@ pub struct InventoryRequest {
     /// The maximum length of `text`, in UTF-16 code units. No limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<usize>,
-    /// How long to wait for servers whose tools are not known yet; 10 s at most.
+    /// How long to wait for servers whose tools are not known yet, at most 10 s.
     #[serde(default)]
     pub wait_ms: u64,
 }
@@ -123,14 +124,14 @@ pub struct InventoryRequest {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Inventory {
-    /// The servers with their numbers of tools and what they are for, as far as there is room.
+    /// The servers with their tool counts and their purpose, as far as there is room.
     #[serde(default)]
     pub overview: String,
     /// The signatures, for an agent. Begins with COMPLETE, or with PARTIAL and how many of how many signatures follow.
     pub text: String,
     /// The number of tools that `text` names.
     pub shown: usize,
-    /// The number of tools of which `text` has the signature.
+    /// The number of tools whose signature is in `text`.
     #[serde(default)]
     pub signed: usize,
     pub total: usize,

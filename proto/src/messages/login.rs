@@ -22,7 +22,7 @@ pub struct LoginStarted {
     /// The server whose sign-in covers this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covered_by: Option<String>,
-    /// What the user should know before signing in.
+    /// Notes that the user should read before signing in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The authorization server, as the server names it. Absent from daemons that do not report it.
@@ -56,7 +56,7 @@ pub struct LoginFinishRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginState {
     pub server: String,
-    /// Whether the user has not decided yet.
+    /// True while the user has not decided yet.
     pub pending: bool,
     /// The authorization server that issued the tokens.
     pub issuer: Option<String>,
@@ -77,9 +77,9 @@ pub struct LoginState {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoggedOut {
     pub server: String,
-    /// Whether there was a login.
+    /// True if a login existed.
     pub was_signed_in: bool,
-    /// Whether the authorization server has revoked the tokens.
+    /// True if the authorization server has revoked the tokens.
     pub revoked: bool,
     /// Why they were not revoked, although the server supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub struct LoggedOut {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenStatus {
-    /// Whether they are in the system's keyring, and not in the file.
+    /// Whether the tokens are in the system's keyring instead of the file.
     pub keyring: bool,
     pub file: std::path::PathBuf,
     /// Why the keyring is not used, although it is configured.

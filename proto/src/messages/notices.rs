@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Waits for notices that this connection has not read yet. The first such request says which questions the client can
-/// answer; before it, no notices are kept for the connection and it is asked nothing.
+/// answer. Before it, no notices are kept for the connection and no questions are sent to it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NoticesRequest {
@@ -52,7 +52,7 @@ pub enum NoticeKind {
     },
     /// A resource has changed to which this connection is subscribed.
     ResourceUpdated { server: String, uri: String },
-    /// Progress of a call with a token. That of a call in a run is among the run's events.
+    /// Progress of a call with a token. For a call in a run, the progress is among the run's events.
     Progress {
         cause: Cause,
         progress: f64,
@@ -68,14 +68,14 @@ pub enum NoticeKind {
         data: Value,
         cause: Cause,
     },
-    /// A server's question to the client whose call caused it. The client answers with `answer`; otherwise the call
-    /// waits until the time limit of the question. A client that shows the question to a user must name the server
-    /// first: its text may claim to be from anyone.
+    /// A server's question to the client whose call caused it. The client answers with `answer`. Without an answer, the
+    /// call waits until the time limit of the question. A client that shows the question to a user must name the server
+    /// first, because the question may claim to be from anyone.
     Ask {
         ask: u64,
-        /// The server that asks; `mux` for a question of muxd itself.
+        /// The server that asks, or `mux` for a question from muxd itself.
         server: String,
-        /// Whether it is muxd's own question, even if a server is called `mux`.
+        /// True if the question is muxd's own, even if a server is called `mux`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own: bool,
         cause: Cause,
@@ -90,8 +90,8 @@ pub enum NoticeKind {
     },
     /// The question is no longer open.
     Withdrawn { ask: u64 },
-    /// A server's question was declined, because the client does not answer this kind, or for the reason that is given.
-    /// Without a reason, sent only to a client whose request says `declined`.
+    /// A server's question was declined, because the client does not answer this kind, or for the given reason. Without
+    /// a reason, the notice is sent only to clients whose request sets `declined`.
     Declined {
         server: String,
         kind: AskKind,
@@ -129,7 +129,7 @@ pub enum NoticeKind {
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Run(String),
-    /// The token of a call, or an empty text if it had none.
+    /// The token of a call, or an empty string if it had none.
     Call(String),
 }
 

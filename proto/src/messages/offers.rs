@@ -1,5 +1,5 @@
-//! What servers offer besides tools: resources, prompts, completions. Each `Value` here is as MCP defines it, with the
-//! server's own names and URIs.
+//! Resources, prompts and completions, which servers offer besides tools. Each `Value` here is as MCP defines it, with
+//! the server's own names and URIs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,10 +20,10 @@ pub enum OfferKind {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OffersRequest {
     pub kind: OfferKind,
-    /// The server to ask; all if absent.
+    /// The server to ask, or all servers if absent.
     pub server: Option<String>,
-    /// How long to wait for each server; a slower one is listed as missing. If absent, 10 s when all servers are asked,
-    /// and as long as a call may take when one is.
+    /// How long to wait for each server. Slower servers are listed as missing. If absent: 10 s if all servers are
+    /// asked, or the maximum duration of a call if one server is asked.
     pub wait_ms: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Pins: what tools were when they were first trusted, and the acceptance of changed tools.
+//! Pins: the tool definitions when they were first trusted, and the acceptance of changed tools.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PinsRequest {
     pub server: String,
-    /// Whether to list the tools anew, and start the server if necessary, instead of using its last list.
+    /// Whether to request a new tool list, and start the server if necessary, instead of using its last list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub current: bool,
 }
@@ -23,24 +23,24 @@ pub struct PinList {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PinInfo {
-    /// As the server spells it.
+    /// The tool's name, exactly as the server sends it.
     pub name: String,
     pub standing: PinStanding,
-    /// The digest of the tool's present definition, in hexadecimal; absent if the tool is not pinned.
+    /// The digest of the tool's current definition, in hexadecimal. Absent if the tool is not pinned.
     pub digest: Option<String>,
     /// When the pin was made, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// The trusted definition, as JSON; absent if the tool is unchanged, or if it is not known.
+    /// The trusted definition, as JSON. Absent if the tool is unchanged, or if the definition is not known.
     pub before: Option<String>,
-    /// The present definition, as JSON. Invisible characters are escaped.
+    /// The current definition, as JSON. Invisible characters are escaped.
     pub now: Option<String>,
-    /// Why the tool is offered as trusted although its present definition differs.
+    /// Why the tool is offered as trusted although its current definition differs.
     pub note: Option<String>,
-    /// Where the definitions differ, in terms of the trusted one: text and arguments first, then hints that permit more,
-    /// then hints that permit less and added output schemas.
+    /// Where the definitions differ, as paths in the trusted definition: descriptions and arguments first, then hints
+    /// that permit more, then hints that permit less and added output schemas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_paths: Vec<String>,
-    /// What in the present definition may instruct a model, each as a code and an excerpt.
+    /// The parts of the current definition that may instruct a model, each as a code and an excerpt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signs: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The rules that are in force for an agent, and which of them decides a call.
+//! The rules that apply to an agent, and the rule that decides a call.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyRequest {
-    /// The agent whose rules to list; absent for a client without an agent's name.
+    /// The agent whose rules to list. Absent for a client without an agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
@@ -18,11 +18,11 @@ pub struct PolicyRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyList {
     pub rules: Vec<PolicyRule>,
-    /// Whether the agent has rules of its own in place of the general ones.
+    /// True if the agent has its own rules instead of the general ones.
     pub own: bool,
     /// The number of calls since the daemon's start to which no rule applied.
     pub allowed_by_default: u64,
-    /// The number of those calls whose tools declare themselves destructive.
+    /// The number of these calls whose tools declare themselves destructive.
     pub destructive_by_default: u64,
 }
 
@@ -40,28 +40,28 @@ pub struct PolicyRule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
     pub reason: Option<String>,
-    /// Why the rule is invalid, so that it denies.
+    /// Why the rule is invalid. An invalid rule denies.
     pub mistake: Option<String>,
     /// The agent to which the rule belongs, if it is not a general one.
     pub agent: Option<String>,
     /// The project to which the rule belongs, if any.
     pub project: Option<PathBuf>,
-    /// Which text of that project's `.mux.toml` contains the rule.
+    /// The version of that project's `.mux.toml` that contains the rule.
     pub project_text: Option<ProjectText>,
     /// How often the rule has decided since the daemon's start.
     pub decided: u64,
 }
 
-/// Which text of a project's `.mux.toml`.
+/// A version of a project's `.mux.toml`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectText {
-    /// The present text, which is approved.
+    /// The current version, which is approved.
     Current,
-    /// The text that was approved last. It has been replaced or deleted since.
+    /// The version that was approved last. The file has since been changed or deleted.
     Approved,
-    /// The present text, which is not approved.
+    /// The current version, which is not approved.
     Unapproved,
 }
 
@@ -104,11 +104,12 @@ pub struct ExplainPolicyRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<(String, String)>,
     pub agent: Option<String>,
-    /// The client's name; that of the requesting client if absent.
+    /// The client's name. Defaults to the requesting client's.
     pub client: Option<String>,
-    /// The directory in which the client works; that of the requesting client if absent.
+    /// The directory in which the client works. Defaults to the requesting client's.
     pub workspace: Option<PathBuf>,
-    /// The text of a `config.toml` whose rules decide, in place of those in force. Feature `config_text`.
+    /// The content of a `config.toml` whose rules decide instead of the current rules. Feature
+    /// `config_text`.
     pub config: Option<String>,
 }
 
@@ -116,13 +117,13 @@ pub struct ExplainPolicyRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyExplanation {
-    /// The path of the tool; canonical if the tool is known.
+    /// The path of the tool, canonical if the tool is known.
     pub path: String,
     pub known: bool,
     pub action: PolicyAction,
-    /// The rule that decides; absent for the default.
+    /// The rule that decides. Absent if the default decides.
     pub rule: Option<PolicyRule>,
-    /// Whether an earlier rule applies with some arguments, and none were given.
+    /// True if an earlier rule applies with some arguments, and no arguments were given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub depends: bool,
     /// The evaluated rules, in their order.
@@ -140,7 +141,7 @@ pub struct PolicyExplanation {
 pub struct PolicyStep {
     pub rule: PolicyRule,
     pub outcome: PolicyOutcome,
-    /// The reason, as text.
+    /// The reason, in words.
     pub because: String,
 }
 

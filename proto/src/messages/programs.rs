@@ -1,4 +1,4 @@
-//! Step programs, written in JSON. They are started like all other programs.
+//! Step programs, written in JSON. Clients start them like all other programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ impl Language {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExplainRequest {
-    /// The text of a step program.
+    /// The source of a step program.
     pub source: String,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProjectsRequest {
-    /// Only the project to which this directory belongs; all known projects if absent.
+    /// Lists only the project to which this directory belongs. If absent, all known projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
 }
@@ -26,7 +26,7 @@ pub struct ProjectInfo {
     /// The project's directory, without symbolic links.
     pub root: PathBuf,
     pub state: ProjectState,
-    /// The digest of the present files; absent if one cannot be read.
+    /// The digest of the current files. Absent if one cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub files: Vec<ProjectFile>,
@@ -34,8 +34,8 @@ pub struct ProjectInfo {
     /// Globs of paths that clients in this project may not call, approved or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// Globs of paths that the approved text denies, although the files have since been changed or deleted: in force
-    /// until the approval is revoked.
+    /// Globs of tool paths that the approved version denies, although the files have since been changed or deleted.
+    /// These denials apply until the approval is revoked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_denied: Vec<String>,
     /// Parts of the files without effect, and why.
@@ -62,9 +62,9 @@ pub enum ProjectState {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProjectFile {
     pub name: String,
-    /// The present text; absent if the file does not exist or cannot be read.
+    /// The current content. Absent if the file does not exist or cannot be read.
     pub text: Option<String>,
-    /// The approved text.
+    /// The approved content.
     pub approved: Option<String>,
 }
 
@@ -101,6 +101,6 @@ pub struct ApproveProjectRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProjectRevoked {
-    /// Whether the project was approved.
+    /// True if the project was approved.
     pub was_approved: bool,
 }

@@ -11,36 +11,36 @@ use crate::{Error, JsonText, Language};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRequest {
-    /// The program; TypeScript or JavaScript unless `language` differs.
+    /// The program, in TypeScript or JavaScript unless `language` differs.
     pub source: String,
     #[serde(default, skip_serializing_if = "Language::is_typescript")]
     pub language: Language,
-    /// What lists of runs call it, such as the name of the program's file; the daemon shortens it to one line. If absent
-    /// or empty, the first significant line of the program.
+    /// The name in run lists, such as the name of the program's file. The daemon shortens it to one line. Defaults to
+    /// the first significant line of the program, also if empty.
     pub name: Option<String>,
     /// `mux.input`.
     #[serde(default)]
     pub input: JsonText,
-    /// The limit of wall time, 1,000 to 300,000; the daemon's default if absent.
+    /// The limit of wall time, 1,000 to 300,000. Defaults to the daemon's setting.
     pub timeout_ms: Option<u64>,
-    /// The W3C trace context of the caller. It is ignored if it cannot be parsed; otherwise the calls of the run join
-    /// this trace, which is passed on to their servers.
+    /// The W3C trace context of the caller. An invalid context is ignored. Otherwise the calls of the run join this
+    /// trace, which is passed on to their servers.
     pub traceparent: Option<String>,
     /// The W3C `tracestate` of the caller.
     pub tracestate: Option<String>,
     /// Whether the run continues when this connection ends, and keeps an idle daemon alive. A daemon that is stopped
-    /// waits for it as for every other run, and then cancels it.
+    /// waits for a detached run as for every other run, and then cancels it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach: bool,
-    /// Whether to skip the type check, whatever the configuration says.
+    /// Whether to skip the type check, regardless of the configuration.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_check: bool,
     /// Whether to record the program's input and calls, which the event [`recorded`](EventKind::Recorded)
     /// then returns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub record: bool,
-    /// A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
-    /// nothing is sent to any server. Source, language, input and timeout are those of the recording.
+    /// A recording to replay: its program is run instead of `source`, its calls are answered from the recording, and
+    /// nothing is sent to any server. Source, language, input and timeout are taken from the recording.
     pub replay: Option<Value>,
 }
 
@@ -95,7 +95,7 @@ pub enum EventKind {
     ServerStarting {
         server: String,
     },
-    /// That server is ready.
+    /// The server is ready.
     ServerReady {
         server: String,
         ms: u64,
@@ -116,12 +116,12 @@ pub enum EventKind {
         call: u32,
         path: String,
         ms: f64,
-        /// The length of the result's JSON text, in bytes.
+        /// The length of the result as JSON, in bytes.
         bytes: usize,
         error: Option<Error>,
     },
-    /// A step of a step program starts; its call has events of its own. Events of steps are sent to clients with the
-    /// feature `program`, and as console lines to others.
+    /// A step of a step program starts. Its call has separate events. Step events are sent to clients with the feature
+    /// `program`, and as console lines to others.
     StepStarted {
         step: String,
         tool: String,
@@ -131,7 +131,7 @@ pub enum EventKind {
         step: String,
         tool: String,
         ms: f64,
-        /// The length of the step's result as JSON text, in bytes.
+        /// The length of the step's result as JSON, in bytes.
         bytes: usize,
         error: Option<Error>,
     },
@@ -158,7 +158,7 @@ pub enum EventKind {
     ApprovalAsked(crate::ApprovalAsked),
     /// The approval was answered, or timed out.
     ApprovalOver(crate::ApprovalOver),
-    /// The requested recording, as JSON text that is read with `read`. Comes right before the end.
+    /// The requested recording, as JSON to be read with `read`. Comes directly before the end.
     Recorded {
         recording: Handle,
     },
@@ -185,7 +185,7 @@ pub enum Level {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Result(JsonText),
-    /// A result that is too long for a message; it is read with `read`.
+    /// A result that is too long for a message. Read it with `read`.
     Stored(Handle),
     Error(Error),
 }
@@ -199,7 +199,7 @@ pub enum Held {
     Stored(Handle),
 }
 
-/// The result of a call, and its place among the notices of its connection.
+/// The result of a call, and its position among the notices of its connection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallAnswer {
@@ -214,9 +214,9 @@ pub struct CallAnswer {
 pub struct Handle {
     /// Identifies the value by its content: equal values have the same handle.
     pub handle: String,
-    /// The length of the JSON text, in bytes.
+    /// The length of the JSON, in bytes.
     pub bytes: u64,
-    /// The first 500 characters of the JSON text; not valid JSON by themselves.
+    /// The first 500 characters of the JSON. They are not valid JSON by themselves.
     pub preview: String,
     /// Milliseconds from now until the value expires, unless the space is needed before.
     pub expires_ms: u64,
@@ -234,8 +234,8 @@ pub struct KeepRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadRequest {
     pub handle: String,
-    /// The offset in the JSON text, in bytes. If it is within a character, it is moved back to the character's start;
-    /// beyond the end, the page is empty.
+    /// The offset in the JSON, in bytes. An offset within a character is moved back to the character's start. Beyond
+    /// the end, the page is empty.
     #[serde(default)]
     pub offset: u64,
     /// The length in bytes; 256 KiB if absent, 4 MiB at most. A page ends with a whole character and has at least one,
@@ -247,14 +247,14 @@ pub struct ReadRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadPage {
-    /// A page of the JSON text.
+    /// A page of the JSON.
     pub text: String,
     /// The offset of the page, in bytes.
     pub offset: u64,
-    /// The offset of the next page; absent at the end.
+    /// The offset of the next page. Absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// The length of the whole JSON text, in bytes.
+    /// The length of the whole JSON, in bytes.
     pub total: u64,
 }
 
@@ -275,7 +275,7 @@ pub struct RunsRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunList {
     pub runs: Vec<RunInfo>,
-    /// The number of matching runs, whatever the limit.
+    /// The number of matching runs, regardless of the limit.
     pub total: usize,
 }
 
@@ -289,7 +289,7 @@ pub struct RunInfo {
     pub client: String,
     pub agent: Option<String>,
     pub workspace: Option<PathBuf>,
-    /// Whether the run continues when its connection ends.
+    /// True if the run continues when its connection ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
     /// The name that the run was started with, or the first significant line of the program.

@@ -12,7 +12,7 @@ use crate::SandboxInfo;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SandboxProfile {
     pub server: String,
-    /// What its entry says, and what it was denied.
+    /// The settings in its entry, and the accesses that it was denied.
     pub sandbox: SandboxInfo,
     /// In bytes, of all its processes together.
     pub memory: Option<u64>,
@@ -26,13 +26,13 @@ pub struct SandboxProfile {
     /// Files of the system that a sandbox of this server contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub system: Vec<PathBuf>,
-    /// Its program, with the package and the interpreter that it belongs to.
+    /// Its program, with the package and the interpreter of the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<PathBuf>,
-    /// Directories of its own that it may write to, such as for the packages that it fetches.
+    /// Private directories that it may write to, such as for the packages that it fetches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub private: Vec<PathBuf>,
-    /// Its home is an empty one, and gone when it ends.
+    /// Its home directory is empty at the start, and deleted when the server ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub empty_home: bool,
 }
@@ -57,10 +57,10 @@ pub struct SandboxSuggestion {
     /// The hosts that it asked for, each with its port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// It needs the whole network: it connects without a proxy.
+    /// The server needs the whole network, because it connects without a proxy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_network: bool,
-    /// What was left out, and what the user has to decide.
+    /// The grants that were left out, and the decisions left to the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }

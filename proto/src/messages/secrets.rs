@@ -6,7 +6,7 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Text that is never shown.
+/// A string that is never shown.
 #[derive(Clone, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
@@ -18,7 +18,7 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// Stores the value of a secret, in place of the present one.
+/// Stores the value of a secret and replaces the current value.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SetSecretRequest {
@@ -43,7 +43,7 @@ pub enum SecretPlace {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecretInfo {
     pub name: String,
-    /// Where the secret is stored; absent if it is not set.
+    /// Where the secret is stored. Absent if it is not set.
     pub place: Option<SecretPlace>,
     /// When it was set, in milliseconds since 1970.
     pub since_ms: Option<u64>,
@@ -58,7 +58,7 @@ pub struct SecretInfo {
 pub struct SecretList {
     /// The secrets, sorted by name.
     pub secrets: Vec<SecretInfo>,
-    /// Whether new secrets are stored in the system's keyring, and not in the file.
+    /// Whether new secrets are stored in the system's keyring, instead of the file.
     pub keyring: bool,
     pub file: PathBuf,
     /// Why the keyring is not used, although it is configured.

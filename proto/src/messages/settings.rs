@@ -1,4 +1,4 @@
-//! The settings that are in force for an agent, and the problems of a configuration.
+//! The settings that apply to an agent, and the problems of a configuration.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub struct SettingsRequest {
     pub agent: Option<String>,
 }
 
-/// The settings in force. No value is a secret.
+/// The current settings. Values are never secrets.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SettingsReport {
@@ -53,7 +53,7 @@ pub enum SettingSource {
     Project,
 }
 
-/// Checks a configuration without putting it in force.
+/// Checks a configuration without applying it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckConfigRequest {
@@ -77,7 +77,7 @@ pub struct ConfigProblem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,
-    /// The text may be right, but a host, path or tool that it names does not exist now.
+    /// The configuration may be right, but a host, path or tool that it names does not exist at the moment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub advisory: bool,
 }

@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceInfo {
-    /// `openapi` or `graphql`; absent if its entry cannot be read.
+    /// `openapi` or `graphql`. Absent if its entry cannot be read.
     pub kind: Option<String>,
-    /// When the description was last known to be current, in milliseconds since 1970; absent for a file, and before it
-    /// was first fetched.
+    /// When the description was last known to be current, in milliseconds since 1970. Absent for a file, and before
+    /// the first fetch.
     pub fetched_ms: Option<u64>,
     /// Why a newer description is not used.
     pub problem: Option<String>,
     /// The security schemes that the functions need and for which no credential is configured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Remarks on the description and the credentials; each is also among the server's warnings, as the text followed
-    /// by a semicolon and the fix.
+    /// Remarks on the description and the credentials. Each is also among the server's warnings, as the message
+    /// followed by a semicolon and the fix.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<SourceNote>,
     /// The number of HTTP requests since the description was read.
@@ -31,7 +31,7 @@ pub struct SourceInfo {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceNote {
     pub text: String,
-    /// What to do about it, if there is one remedy.
+    /// The fix, if there is exactly one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What started the daemon, and which service manager supervises it.
+//! The program that started the daemon, and the service manager that supervises it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,8 @@ pub struct Started {
     pub by: StartedBy,
     /// The systemd unit, or the launchd label.
     pub service: Option<String>,
-    /// Whether the listening socket is a service manager's, which starts a daemon for every client that connects.
+    /// True if the listening socket belongs to a service manager, which starts a daemon for every client that
+    /// connects.
     #[serde(default)]
     pub socket_passed: bool,
     /// The watchdog timeout: a daemon that does not answer for this long is killed and restarted.

@@ -14,11 +14,11 @@ pub struct ServerInfo {
     pub state: ServerState,
     /// Why the server is in that state, where that is not obvious.
     pub reason: Option<String>,
-    /// More about the reason, for those who ask for it: the directories in which a missing program was searched.
+    /// More about the reason, shown on request: the directories in which a missing program was searched.
     pub detail: Option<String>,
-    /// What the reason is about, where the remedy depends on it.
+    /// The cause, where the remedy depends on it.
     pub cause: Option<ServerCause>,
-    /// Whether it has written a log: `mux servers logs NAME`.
+    /// True if the server has written a log: `mux servers logs NAME`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_log: bool,
     /// The command line, without its environment.
@@ -29,7 +29,7 @@ pub struct ServerInfo {
     /// The server's name and version as it reports them.
     pub identity: Option<String>,
     pub protocol: Option<String>,
-    /// The duration of the last start, from the process to the list of tools.
+    /// The duration of the last start, from starting the process to the tool list.
     pub start_ms: Option<u64>,
     /// The number of sessions opened since the daemon started.
     pub starts: u64,
@@ -37,7 +37,7 @@ pub struct ServerInfo {
     pub in_flight: u64,
     /// `stdio`, `streamable-http` or `sse`, once known.
     pub transport: Option<String>,
-    /// What shares one session: `user`, `workspace`, `client` or `run`.
+    /// The scope that shares one session: `user`, `workspace`, `client` or `run`.
     pub share: Option<String>,
     /// Why sessions are shared that way, if the configuration does not say.
     pub share_reason: Option<String>,
@@ -61,11 +61,11 @@ pub struct ServerInfo {
     /// Something in its `args` looks like a secret: it is in the configuration file and in the list of processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub secret_in_args: bool,
-    /// The project whose file defines it, for a server that is not the user's own.
+    /// The project whose file defines it, for a server from a project.
     pub project: Option<PathBuf>,
     /// For a source: an API that the daemon calls itself.
     pub source: Option<SourceInfo>,
-    /// For a server that the daemon starts: what it may reach.
+    /// For a server that the daemon starts: the files and hosts that it may reach.
     pub sandbox: Option<SandboxInfo>,
 }
 
@@ -78,14 +78,14 @@ impl ServerInfo {
     }
 }
 
-/// What a warning about a server is about, where its remedy depends on it.
+/// The subject of a warning about a server, where the remedy depends on it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerWarningCode {
-    /// A text of the server may instruct a model.
+    /// A string from the server may instruct a model.
     Instructions,
-    /// A result held what looks like a secret.
+    /// A result contained a string that looks like a secret.
     SecretResult,
     /// A newer description of a source could not be loaded.
     SourceProblem,
@@ -93,11 +93,11 @@ pub enum ServerWarningCode {
     SourceNote,
     /// An element of its lists cannot be used, and is left out.
     LeftOut,
-    /// What it wrote into the empty home of its sandbox is lost.
+    /// The files that it wrote into the empty home directory of its sandbox are lost.
     DiscardedFiles,
-    /// Its messages deviate from MCP, and were read all the same.
+    /// Its messages deviate from MCP but could be read.
     Repaired,
-    /// Anything else, also what only newer builds know.
+    /// Any other warning, including those that only newer builds know.
     #[serde(other)]
     Other,
 }
@@ -107,10 +107,10 @@ pub enum ServerWarningCode {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SandboxInfo {
     pub state: SandboxState,
-    /// The layers in force, once the server was started by this daemon.
+    /// The active layers, after this daemon has started the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<String>,
-    /// What it may read, beyond its own program and the system's.
+    /// The paths that it may read, in addition to its own program and the system's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,7 +118,7 @@ pub struct SandboxInfo {
     /// `none`, `any`, or the hosts that it may reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
-    /// What it was denied lately.
+    /// The accesses that were denied lately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
 }
@@ -127,11 +127,11 @@ pub struct SandboxInfo {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxState {
-    /// It runs in a sandbox.
+    /// The server runs in a sandbox.
     On,
-    /// It has all of the user's rights, as the configuration says.
+    /// The server has all of the user's rights, as configured.
     Off,
-    /// It has all of the user's rights, because the configuration says nothing.
+    /// The server has all of the user's rights, because no sandbox is configured.
     #[default]
     Bare,
     /// A value that only newer builds know.
@@ -144,7 +144,7 @@ pub enum SandboxState {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionInfo {
-    /// To what the session belongs: a directory, a client, a run.
+    /// The owner of the session: a directory, a client, a run.
     pub of: String,
     pub state: ServerState,
     pub reason: Option<String>,
@@ -173,7 +173,7 @@ pub enum ServerCause {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AuthState {
-    /// There is no valid login: `mux servers login NAME`.
+    /// No valid login exists: `mux servers login NAME`.
     Required,
     SignedIn,
 }
@@ -187,11 +187,11 @@ pub enum ServerState {
     Cold,
     Starting,
     Ready,
-    /// It answers, but has a problem.
+    /// The server answers, but has a problem.
     Degraded,
-    /// It could not be started; the next attempt follows after a delay.
+    /// The server could not be started. The next attempt follows after a delay.
     BackingOff,
-    /// The last start failed; the next call tries again.
+    /// The last start failed. The next call tries again.
     Failed,
     /// The configuration of this server cannot be used.
     Broken,
@@ -199,12 +199,12 @@ pub enum ServerState {
     Disabled,
 }
 
-/// Something that is wrong and goes on being wrong.
+/// A persistent problem.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProblemDetail {
-    /// What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
-    /// `credentials`; newer daemons may send others.
+    /// The subject: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
+    /// `credentials`. Newer daemons may send others.
     pub code: String,
     /// The server or source that cannot be used, for `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,7 +219,7 @@ pub struct Status {
     pub build: String,
     pub contract: u32,
     pub pid: u32,
-    /// `v8` or `quickjs`; unknown until a worker has started.
+    /// `v8` or `quickjs`. Unknown until a worker has started.
     pub engine: Option<String>,
     /// The engine's own version, if it reports one.
     pub engine_version: Option<String>,
@@ -244,7 +244,7 @@ pub struct Status {
     /// The same problems, with codes to decide by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problem_details: Vec<ProblemDetail>,
-    /// What the daemon cannot do now, because its machine does not let it.
+    /// The features that the daemon's machine currently prevents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<Degraded>,
     pub tokens: Option<TokenStatus>,
@@ -262,7 +262,7 @@ pub struct ConnectedAgent {
     pub version: String,
     /// The name of its settings in `[agents.NAME]`.
     pub agent: Option<String>,
-    /// The profile by which texts are adapted to it.
+    /// The profile by which output is adapted to it.
     pub profile: Option<String>,
     pub workspace: Option<PathBuf>,
 }
@@ -274,11 +274,11 @@ pub struct WorkerStatus {
     pub busy: usize,
     pub starting: usize,
     pub waiting: usize,
-    /// The sandbox layers of a worker besides its engine, by name; empty until one has started, and on systems without
-    /// any.
+    /// The sandbox layers of a worker besides its engine, by name. Empty until a worker has started, and on systems
+    /// without sandbox layers.
     #[serde(default)]
     pub layers: Vec<String>,
-    /// Whether isolates are built from a snapshot.
+    /// True if isolates are built from a snapshot.
     #[serde(default)]
     pub snapshot: bool,
 }

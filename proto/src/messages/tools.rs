@@ -21,12 +21,12 @@ pub struct ToolsRequest {
     /// Whether to include each tool's whole definition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub definitions: bool,
-    /// Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions` they are always
-    /// included: clients that get definitions must respect their visibility.
+    /// Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions`, such tools are
+    /// always included: clients that get definitions must respect their visibility.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_apps: bool,
-    /// How long to wait for servers whose tools are not known yet; if absent, until they are ready or have failed.
-    /// Those that are not ready by then are listed as missing.
+    /// How long to wait for servers whose tools are not known yet. If absent, until they are ready or have failed.
+    /// Servers that are not ready by then are listed as missing.
     pub wait_ms: Option<u64>,
 }
 
@@ -34,15 +34,15 @@ pub struct ToolsRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolList {
     pub tools: Vec<ToolInfo>,
-    /// The number of matching tools, whatever the limit.
+    /// The number of matching tools, regardless of the limit.
     pub total: usize,
     /// Servers whose tools are not in the list, each with the reason.
     #[serde(default)]
     pub missing: Vec<MissingServer>,
-    /// Remarks on unusual names: collisions, spellings.
+    /// Remarks on unusual names, such as collisions.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Servers that are not connected, whose tools are those of their last session.
+    /// Servers that are not connected. Their tools are from their last session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<String>,
     /// The instructions of the requested server, if it has any.
@@ -57,9 +57,9 @@ pub struct ToolList {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FenceInfo {
-    /// Whether results of servers that are not named below are marked, and those whose server is not known.
+    /// True if results are marked by default: those of unknown servers, and of servers that are not in `except`.
     pub default: bool,
-    /// The servers for which the opposite holds.
+    /// The servers for which the opposite applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
 }
@@ -78,7 +78,7 @@ pub struct ToolInfo {
     /// `server.tool` as a program writes it after `mux.`.
     pub path: String,
     pub server: String,
-    /// As the server spells it.
+    /// The tool's name, exactly as the server sends it.
     pub name: String,
     pub title: Option<String>,
     pub description: Option<String>,
@@ -92,17 +92,17 @@ pub struct ToolInfo {
     pub output_schema: Option<Value>,
     /// The number of calls from which the result's type was learned, for a tool that declares none.
     pub observed_calls: Option<u64>,
-    /// Whether it is offered directly besides programs.
+    /// True if the tool is offered directly besides programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// Whether it has changed since it was first trusted.
+    /// True if the tool has changed since it was first trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// Whether it is a function of a source that cannot be called, because its description calls it at an address that
-    /// is not allowed.
+    /// True if the tool is a source's function that cannot be called, because its description uses an address that is
+    /// not allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forbidden: bool,
-    /// Whether only pages of its server may call it: it is not shown to models.
+    /// True if only pages of its server may call the tool. It is not shown to models.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_apps: bool,
     /// The whole MCP `Tool`, as the server sent it.
@@ -112,12 +112,12 @@ pub struct ToolInfo {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TypesRequest {
-    /// `server` or `server.tool`; everything if empty.
+    /// `server` or `server.tool`. All tools if empty.
     #[serde(default)]
     pub paths: Vec<String>,
 }
 
-/// Waits until the declarations of all tools differ from those that the client has.
+/// Waits until the declarations of all tools differ from the client's.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WatchTypesRequest {
@@ -130,9 +130,9 @@ pub struct WatchTypesRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TypesPage {
-    /// Identifies the text by its content.
+    /// Identifies the declarations by their content.
     pub name: String,
-    /// The `.d.ts`; absent if the client has it already.
+    /// The `.d.ts` file. Absent if the client already has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -141,7 +141,7 @@ pub struct TypesPage {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForgetTypesRequest {
-    /// `server` or `server.tool`; everything if empty.
+    /// `server` or `server.tool`. All tools if empty.
     #[serde(default)]
     pub paths: Vec<String>,
 }

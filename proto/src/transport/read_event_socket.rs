@@ -1,7 +1,8 @@
 //! A Unix socket that is registered for read events, and for write events only after a write did not fit.
 //!
-//! The kernel reports room to write whenever the other side has read something. A socket that is registered for both,
-//! as tokio's own are, so wakes its process once more for each message that it has sent.
+//! The kernel reports room to write whenever the other side has read something. A socket that is registered for both
+//! kinds of events, as tokio's own sockets are, therefore wakes its process once more for each message that it has
+//! sent.
 //!
 //! Invariant: once a write did not fit, the socket is registered for both events, and its reader is polled again.
 
@@ -20,7 +21,7 @@ pub struct ReadEventSocket {
     /// `None` if it could not be registered again.
     socket: Option<AsyncFd<UnixStream>>,
     has_write_events: bool,
-    /// The task that reads. Its registration is lost with the first one of the socket.
+    /// The task that reads. Its waker is lost when the socket registers anew.
     reader: Option<Waker>,
 }
 

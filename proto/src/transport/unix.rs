@@ -11,7 +11,7 @@ use interprocess::local_socket::{
 use super::PeerOwner;
 pub use super::read_event_socket::ReadEventSocket as DaemonSocket;
 
-/// Makes a connection one that wakes its task no more often than it must.
+/// Wraps a connection to wake its task no more often than necessary.
 pub fn daemon_socket(stream: Stream) -> io::Result<DaemonSocket> {
     let Stream::UdSocket(stream) = stream;
     DaemonSocket::new(OwnedFd::try_from(stream)?)

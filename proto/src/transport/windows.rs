@@ -1,4 +1,4 @@
-//! Named pipes, whose access list admits their user alone.
+//! Named pipes, whose access list admits only their user.
 //!
 //! Invariant: a client sends nothing to a pipe that another user has created under our name: the owner of the pipe is
 //! checked first, and the daemon sets it explicitly, because the default owner of an administrator is a group.
@@ -45,7 +45,7 @@ pub fn daemon_socket(stream: Stream) -> io::Result<DaemonSocket> {
 
 pub(super) fn listen(socket: &Path) -> io::Result<Listener> {
     let me = own_sid()?;
-    // Owner, and a list that inherits nothing and grants everything to that owner alone.
+    // The owner, and an access list that inherits nothing and grants all access to that owner only.
     let access = U16CString::from_str_truncate(format!("O:{me}D:P(A;;GA;;;{me})"));
     let name = socket.to_fs_name::<GenericFilePath>()?;
     ListenerOptions::new()
@@ -79,8 +79,8 @@ fn own_sid() -> io::Result<String> {
     };
     let mut buffer = [0_u64; MAX_TOKEN_USER_WORDS];
     let mut written = 0;
-    // SAFETY: the length that is passed is that of the buffer, which is aligned for the `TOKEN_USER` at its start once the
-    // call has succeeded. The SID lies in the same buffer, which outlives its use.
+    // SAFETY: the passed length is the buffer's, which is aligned for the `TOKEN_USER` at its start after the call has
+    // succeeded. The SID is in the same buffer, which outlives its use.
     unsafe {
         checked(GetTokenInformation(
             token.as_raw_handle(),
@@ -97,7 +97,7 @@ fn own_sid() -> io::Result<String> {
 /// The SID of the user that created a pipe.
 fn owner_sid(pipe: BorrowedHandle<'_>) -> io::Result<String> {
     let (mut owner, mut descriptor): (PSID, _) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the handle is open, the pointers are to live locals or null where they may be, and the SID lies in the
+    // SAFETY: the handle is open, the pointers are to live locals or null where they may be, and the SID is in the
     // descriptor, which is freed after its use.
     unsafe {
         let failure = GetSecurityInfo(
@@ -129,8 +129,8 @@ unsafe fn sid_text(sid: PSID) -> io::Result<String> {
         return Err(io::Error::other("the object has no owner"));
     }
     let mut text = ptr::null_mut();
-    // SAFETY: the caller passes a SID, and on success the call allocates a text that ends with a zero, which is freed
-    // after its use.
+    // SAFETY: the caller passes a SID, and on success the call allocates a NUL-terminated string, which is freed after
+    // its use.
     unsafe {
         checked(ConvertSidToStringSidW(sid, &raw mut text))?;
         let sid = U16CStr::from_ptr_str(text).to_string_lossy();
