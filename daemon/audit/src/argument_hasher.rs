@@ -12,7 +12,7 @@ use mux_text::canonical_json;
 
 const KEY_FILE_NAME: &str = "key";
 const HASH_HEX_DIGITS: usize = 32;
-/// Longer arguments are hashed as text: as parsed values they take many times their length.
+/// Longer arguments are hashed as raw text, because parsed values take many times their length.
 const MAX_CANONICAL_BYTES: usize = 64 << 10;
 
 pub(super) struct ArgumentHasher([u8; blake3::KEY_LEN]);
@@ -23,7 +23,7 @@ impl ArgumentHasher {
         secret_key::read_or_create(&folder.join(KEY_FILE_NAME)).map(Self)
     }
 
-    /// Hashes arguments: equal JSON values have equal hashes. Over [`MAX_CANONICAL_BYTES`] the text itself is hashed.
+    /// Hashes arguments: equal JSON values have equal hashes. Over [`MAX_CANONICAL_BYTES`], the raw text is hashed.
     pub(super) fn hash_arguments(&self, arguments: &str) -> String {
         let value = match arguments.len() <= MAX_CANONICAL_BYTES {
             true => serde_json::from_str::<Value>(arguments).ok(),

@@ -1,6 +1,6 @@
 //! The files of the audit log: `audit-MILLISECONDS.jsonl`, named by their start time.
 //!
-//! Invariant: files are append-only, in whole lines; after a torn line the next one starts on its own line. Retention
+//! Invariant: files are append-only, in whole lines. After a torn line, the next line starts on a new line. Retention
 //! removes whole files, the oldest first.
 
 use std::{
@@ -98,7 +98,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).private().create(folder)
 }
 
-/// Opens the latest file, or a new one if that is `over`, too old or too long.
+/// Opens the latest file, or a new file if the latest is `over`, too old or too long.
 fn open_current_file(
     folder: &Path,
     over: bool,

@@ -33,7 +33,7 @@ pub(super) enum AuditRecord {
 pub(super) struct CallRecord {
     at: SystemTime,
     pub(super) path: String,
-    /// JSON text.
+    /// Raw JSON.
     pub(super) arguments: Option<Arc<str>>,
     caller: Arc<Caller>,
     pub(super) number: Option<u32>,
@@ -57,10 +57,10 @@ pub(super) struct AdminEventRecord {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdminEvent {
-    /// The files of a project; the subject is its root.
+    /// The files of a project. The subject is its root.
     ProjectApproved,
     ProjectRevoked,
-    /// The current tools of a server; the subject is its name.
+    /// The current tools of a server. The subject is its name.
     PinsAccepted,
     Login,
     Logout,
@@ -73,12 +73,12 @@ pub enum AdminEvent {
     PolicyLoaded,
     /// The configured servers changed.
     ServersChanged,
-    /// A held call; the subject begins with the ID of its approval.
+    /// A held call. The subject begins with the ID of its approval.
     CallApproved,
     CallDenied,
-    /// A lasting grant; the subject begins with its name.
+    /// A lasting grant. The subject begins with its name.
     ApprovalRevoked,
-    /// Lines are missing before this one; the subject is their number.
+    /// Lines are missing before this line. The subject is their number.
     LinesLost,
 }
 

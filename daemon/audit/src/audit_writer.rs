@@ -26,7 +26,7 @@ use mux_caller::ClientOrigin;
 
 /// The size at which a batch is written.
 const MAX_BATCH_BYTES: usize = 64 << 10;
-/// How long records are collected after a write. A record that comes later is written at once.
+/// How long records are collected after a write. A record that comes later is written immediately.
 const COLLECTION_INTERVAL: Duration = Duration::from_millis(10);
 /// The maximum time between a write and its sync.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -100,7 +100,7 @@ impl AuditWriter {
                 unsynced = None;
             }
             if let Some(done) = settled {
-                // The receiver may be gone.
+                // The receiver may no longer exist.
                 _ = done.send(());
             } else if lines > 0 && !is_full {
                 // While calls follow each other, waking this thread for each of them would cost more than its line.
@@ -116,7 +116,7 @@ impl AuditWriter {
         }
     }
 
-    /// Whether lines were lost that the log has not reported.
+    /// Returns true if lines were lost that the log has not reported.
     fn has_unreported_losses(&self) -> bool {
         self.shared.lost.load(Ordering::Relaxed) > self.reported
     }

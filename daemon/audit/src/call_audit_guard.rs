@@ -11,7 +11,7 @@ use super::{
     audit_record::{AuditRecord, CallRecord},
 };
 
-/// The open entry of a call; empty if the log is disabled. Dropping it records the call as cancelled.
+/// The open entry of a call, or none if the log is disabled. Dropping it records the call as cancelled.
 #[must_use]
 pub struct CallAuditGuard(Option<OpenCall>);
 
@@ -51,7 +51,7 @@ impl CallAuditGuard {
         }
     }
 
-    /// Sets what else the call does, as the paths of functions that would do the same.
+    /// Sets the other effects of the call, as the paths of functions with the same effects.
     pub fn set_reached(&mut self, paths: &[String]) {
         if let Some(open) = &mut self.0 {
             open.call.set_reached_paths(paths);

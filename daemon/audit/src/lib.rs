@@ -6,7 +6,7 @@
 //! - `call_audit_guard`: one call from its start to its end. `audit_record`: a record and the line that it becomes.
 //!   `argument_hasher`: the keyed hash of a call's arguments.
 //! - `audit_writer`: the thread that hashes and appends. `audit_files`: the files `audit-MILLISECONDS.jsonl`, which
-//!   hold whole lines and of which the oldest are deleted first.
+//!   contain whole lines. The oldest files are deleted first.
 //!
 //! The gateway begins an entry before it resolves a name and ends it with the outcome.
 //!
@@ -14,8 +14,8 @@
 //!
 //! - No caller waits for the log. Records that do not fit the queue or the disk are lost and counted, and the calls
 //!   continue.
-//! - No line holds an argument or a result. The hash of the arguments uses a random key, one for each home, so that a
-//!   reader of the log alone cannot guess arguments.
+//! - No line contains an argument or a result. The hash of the arguments uses a random key, one for each home, which
+//!   keeps a reader of only the log from guessing arguments.
 
 mod argument_hasher;
 mod audit_files;
@@ -48,7 +48,7 @@ use mux_settings::AuditRetention;
 
 /// The maximum number of records that wait to be written.
 const MAX_QUEUED_RECORDS: usize = 8_192;
-/// The maximum size of arguments that wait to be hashed, in bytes of JSON text. Calls beyond it have no hash.
+/// The maximum size of arguments that wait to be hashed, in bytes of JSON. Calls beyond this limit have no hash.
 const MAX_QUEUED_ARGUMENT_BYTES: usize = 32 << 20;
 
 /// The log of calls and decisions.
@@ -97,7 +97,7 @@ impl AuditLog {
         self.enabled.store(enabled, Ordering::Relaxed);
     }
 
-    /// Begins the entry of a call. `path` is as requested; `arguments` are JSON text, if they are known yet.
+    /// Begins the entry of a call. `path` is as requested. `arguments` are raw JSON, if they are known yet.
     pub fn begin_call(
         self: &Arc<Self>,
         path: &str,
@@ -145,7 +145,7 @@ impl AuditLog {
         let settled = async {
             let sent = spawn_blocking(move || queue.send(AuditRecord::Settle(done))).await;
             if matches!(sent, Ok(Ok(()))) {
-                // A thread that has ended has nothing more to write.
+                // A thread that has ended has no more records to write.
                 _ = written.await;
             }
         };
