@@ -3,7 +3,7 @@
 //! Invariant: directories are created, moved and removed only under the lock. The name of a store that was given up is
 //! never reused: a hanging thread may still write to it.
 //!
-//! `FOLDER/VERSION/{lock, opening, store-N}` and `FOLDER/quarantine`, which holds the last damaged store.
+//! `FOLDER/VERSION/{lock, opening, store-N}` and `FOLDER/quarantine`, which contains the last damaged store.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -196,8 +196,8 @@ fn prepare(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is a file in place of a directory or a directory in place of the lock, rather than a lack of space or
-/// permissions.
+/// Returns true if a file is where a directory should be, or a directory where the lock should be. Returns false for a
+/// lack of space or permissions.
 fn is_foreign(error: &io::Error) -> bool {
     use io::ErrorKind::{IsADirectory, NotADirectory, Other};
     matches!(error.kind(), IsADirectory | NotADirectory | Other)

@@ -4,7 +4,7 @@
 
 use super::{CacheSpace, DigestKey};
 
-/// Increased with every change of the format or of what is stored.
+/// Increased with every change to the format or the stored values.
 pub(super) const ENVELOPE_FORMAT: u8 = 1;
 const ENVELOPE_MAGIC: [u8; 4] = *b"muxC";
 const HEADER_BYTES: usize = ENVELOPE_MAGIC.len() + 2 + 32;

@@ -1,7 +1,7 @@
-//! The cache of what the daemon can recompute: catalogs, types, shapes, verdicts, eras, usage.
+//! The cache of values that the daemon can recompute: catalogs, types, shapes, verdicts, eras, usage.
 //!
-//! Of this workspace, the crate depends only on `mux-text`, for digests. It is the only crate that depends on the store
-//! (`sled`), which is fast but not reliable.
+//! Of this workspace, the crate depends only on `mux-text`, for digests. No other crate depends on the store (`sled`),
+//! which is fast but not reliable.
 //!
 //! - `store`: the interface to the store on disk, which catches its panics. `reader` and `writer`: the two threads that
 //!   access it. `write_queue`: pending writes. `shared_state`: the state of the threads and their callers. `limits`:
@@ -10,13 +10,13 @@
 //!   quarantine of a damaged store. `memory_store`: the cache without a disk.
 //! - `timer_slack` gives the store's own threads a large timer slack. `panic_hook` sends their panics to the log.
 //!
-//! A damaged store, and one that was being opened when a process died, is moved to the quarantine.
+//! A damaged store is moved to the quarantine, and so is a store that was being opened when a process died.
 //!
 //! Invariants:
 //!
-//! - A value that is read is the one that was put. Damage on the disk costs at most the cached values.
+//! - A value that is read equals the value that was put. Damage on the disk costs at most the cached values.
 //! - The store is only used on threads of this crate, and callers wait for them with a timeout.
-//! - The cache holds nothing that cannot be recomputed: no approvals, pins or tokens.
+//! - The cache contains only values that can be recomputed: no approvals, pins or tokens.
 
 mod cache_dir;
 mod envelope;
@@ -87,21 +87,21 @@ pub struct CacheStatus {
     pub began_anew: Option<String>,
 }
 
-/// A handle to the cache. Cheap to clone; dropping the last clone closes the cache in the background.
+/// A handle to the cache. Cheap to clone. Dropping the last clone closes the cache in the background.
 #[derive(Clone)]
 pub struct Cache(Arc<CacheInner>);
 
 struct CacheInner {
     shared: Arc<SharedCache>,
-    /// Its sender is dropped when the store is closed.
+    /// The sender is dropped when the store is closed.
     open: watch::Receiver<()>,
 }
 
 impl Cache {
-    /// Opens or creates the cache in `folder`. Never fails, and takes at most half a second. A damaged store is moved
-    /// to the quarantine, which holds one, and replaced by an empty one. If that fails too, or another process uses it,
-    /// the cache is in memory only. Opening continues after the half second: until then reads miss and writes wait.
-    /// Must be called inside a tokio runtime.
+    /// Opens or creates the cache in `folder`. Never fails, and takes at most half a second. A damaged store is
+    /// replaced by an empty one and moved to the quarantine, which has room for one. If that also fails, or another
+    /// process uses the store, the cache is in memory only. Opening continues after the half second: until it is done,
+    /// reads miss and writes wait. Must be called inside a tokio runtime.
     pub async fn open(folder: PathBuf) -> Self {
         Self::open_with(folder, Box::new(open_trees), MAX_DISK_BYTES).await
     }
@@ -131,7 +131,7 @@ impl Cache {
     }
 
     /// Writes a value without blocking. If the queue or the disk is full, the write is dropped and the old value stays.
-    /// A value longer than [`MAX_VALUE_BYTES`] is not stored; the old one is removed.
+    /// A value longer than [`MAX_VALUE_BYTES`] is not stored, and the old value is removed.
     pub fn put(&self, space: CacheSpace, key: DigestKey, value: Vec<u8>) {
         let value = (value.len() <= MAX_VALUE_BYTES).then(|| Arc::new(value));
         self.shared().enter(space, key, value);
@@ -315,7 +315,7 @@ impl Store for SledStore {
 impl From<sled::Error> for StoreError {
     fn from(error: sled::Error) -> Self {
         match error {
-            // The error for a lock has no kind of its own.
+            // The error for a lock has no separate kind.
             sled::Error::Io(error) if error.to_string().contains("acquire lock") => Self::Locked,
             sled::Error::Io(error) => error.into(),
             other => Self::Broken(other.to_string()),

@@ -7,7 +7,7 @@ use lru::LruCache;
 use super::{CacheSpace, DigestKey, limits::MAX_MEMORY_BYTES};
 
 pub(super) struct MemoryStore {
-    /// In the order of insertion: reading a value does not change its place.
+    /// In the order of insertion: reading a value does not change its position.
     values: LruCache<(CacheSpace, DigestKey), Arc<Vec<u8>>>,
     bytes: usize,
 }

@@ -1,4 +1,5 @@
-//! Sends panics of the cache's own threads to the log instead of standard error. They are caught and end nothing.
+//! Sends panics of the cache's own threads to the log instead of standard error. These panics are caught and stop
+//! nothing else.
 
 use std::{panic, sync::Once, thread};
 

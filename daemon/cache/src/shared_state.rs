@@ -38,9 +38,9 @@ pub(super) struct CacheState {
     /// Why the store has to be replaced.
     pub(super) broken: Option<String>,
     pub(super) status: CacheStatus,
-    /// Whether the cache was closed.
+    /// True if the cache was closed.
     pub(super) closed: bool,
-    /// Whether dropped writes were logged.
+    /// True if dropped writes were logged.
     is_reported: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct PendingRead {
     pub(super) answer: oneshot::Sender<Option<Vec<u8>>>,
 }
 
-/// The result of a lookup: known at once, or to wait for.
+/// The result of a lookup, available now or later.
 pub(super) enum CacheLookup {
     Now(Option<Vec<u8>>),
     Later(oneshot::Receiver<Option<Vec<u8>>>),

@@ -37,7 +37,7 @@ pub(super) struct OpenStore(Option<Box<dyn Store>>);
 pub(super) enum StoreError {
     #[error("another process holds its lock")]
     Locked,
-    /// There is no space for the store, or no permission to write it. It may be intact.
+    /// The disk has no space for the store, or the daemon may not write it. The store may be intact.
     #[error("{0}")]
     NoRoom(io::Error),
     #[error("{0}")]

@@ -55,7 +55,7 @@ impl WriteQueue {
         true
     }
 
-    /// Adds a request that a caller waits for. There is no limit, since there are few callers.
+    /// Adds a request that a caller waits for. The number is not limited, because there are few callers.
     pub(super) fn ask(&mut self, write: WriteRequest) {
         if let WriteRequest::Clear(space, _) = write {
             self.drop_space(space);
@@ -63,7 +63,7 @@ impl WriteQueue {
         self.order.push_back(write);
     }
 
-    /// The pending value of this key; `None` if no write is pending.
+    /// The pending value of this key, or `None` if no write is pending.
     pub(super) fn waiting(&self, space: CacheSpace, key: &DigestKey) -> Option<PendingValue> {
         let (_, value) = self.waiting.get(&(space, *key))?;
         Some(value.clone())
@@ -84,8 +84,8 @@ impl WriteQueue {
         (*newest == number).then(|| value.clone())
     }
 
-    /// The store has taken this value. If its space was cleared meanwhile, the value is not kept: the store will clear
-    /// it, too.
+    /// The store has taken this value. If its space was cleared meanwhile, the value is dropped, because the store will
+    /// also clear it.
     pub(super) fn wrote(
         &mut self,
         space: CacheSpace,

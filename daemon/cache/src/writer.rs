@@ -24,7 +24,7 @@ pub(super) struct CacheWriter {
     most: u64,
     /// The time of the first write that was not flushed yet.
     unflushed: Option<Instant>,
-    /// Whether a store was replaced: if the new one fails too, the cache is in memory only.
+    /// True if a store was replaced. If the new one also fails, the cache is in memory only.
     began_anew: bool,
 }
 

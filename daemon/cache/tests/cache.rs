@@ -1,6 +1,7 @@
 //! The cache on a real disk, with damage, crashes and full disks.
 //!
-//! Invariant: a value is a function of its space and key, so that a wrong one is always detected.
+//! Invariant: a value is a function of its space and key. Wrong values are therefore always
+//! detected.
 
 #![cfg(unix)]
 

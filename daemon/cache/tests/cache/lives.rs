@@ -20,7 +20,7 @@ const LIVES: u64 = 250;
 const KEYS: u64 = 800;
 
 /// As the other process: opens the cache, checks all values, writes until it is killed. As a test: a process that ends
-/// cleanly, whose values are there in the next one.
+/// cleanly and leaves its values to the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_life() {
     #[expect(
@@ -159,7 +159,7 @@ impl Life {
         }
     }
 
-    /// Lets it run for this time. It exits by itself only on a failure.
+    /// Lets it run for this time. The process exits by itself only on a failure.
     fn go_on_for(&mut self, time: Duration) {
         let left = Instant::now() + time;
         loop {

@@ -113,7 +113,7 @@ async fn compare(
                 count += 1;
             }
         }
-        // Nothing is lost without a fault, but on a busy machine an answer may come too late.
+        // Without a fault no value is lost, but on a busy machine an answer may come too late.
         if count == model.len() {
             return Ok(());
         }

@@ -61,7 +61,7 @@ async fn unused_other_versions_are_removed() {
     assert!(home.path().join("notes").exists());
 }
 
-/// Runs in another process, on a disk that is smaller than what is written to it.
+/// Runs in another process, on a disk that is smaller than the data written to it.
 #[tokio::test]
 async fn a_full_disk_costs_only_what_it_has_no_room_for() {
     #[expect(

@@ -91,8 +91,8 @@ pub(crate) async fn works(cache: &Cache) {
 
 /// Checks that values that are put can be read. `step` is named if they cannot.
 pub(crate) async fn works_when(cache: &Cache, step: &str) {
-    // A cache whose disk is damaged or does not answer may lose a value that it has taken, and takes it again. A full
-    // disk is no such case.
+    // A cache whose disk is damaged or does not answer may lose a value that it has accepted, and accepts it again. A
+    // full disk does not count.
     let store_of = |cache: &Cache| {
         let status = cache.status();
         let problem = status
