@@ -1,4 +1,4 @@
-//! Whether the daemon is still in use.
+//! Tracks whether the daemon is still in use.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,15 +14,15 @@ struct ActivityWatches {
     idle_exit: watch::Sender<Option<Duration>>,
 }
 
-/// The counts under one lock, so that no client is admitted after the decision to exit.
+/// The counts. One lock guards them all, because no client may be admitted after the decision to exit.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClientCounts {
     count: usize,
     /// The number of detached runs.
     detached: usize,
-    /// Whether a client has ever connected.
+    /// True if a client has ever connected.
     seen: bool,
-    /// Whether the daemon is shutting down.
+    /// True if the daemon is shutting down.
     closed: bool,
 }
 
@@ -76,7 +76,7 @@ impl Activity {
         })
     }
 
-    /// Counts a run that continues without its client. That client is connected now, so the idle timeout cannot have
+    /// Counts a run that continues without its client. The client is connected now, so the idle timeout cannot have
     /// been reached.
     pub fn admit_detached_run(&self) -> ActivityGuard {
         self.0.clients.send_modify(|clients| clients.detached += 1);

@@ -10,7 +10,7 @@ use mux_telemetry::trace::TraceScope;
 /// The client and cause of a call.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The mailbox of the connection; `None` if no client can be notified or asked.
+    /// The mailbox of the connection, or `None` if no client can be notified or asked.
     pub mailbox: Option<Arc<Mailbox>>,
     pub cause: CallCause,
     pub origin: Arc<ClientOrigin>,
@@ -22,7 +22,8 @@ pub struct Caller {
     pub tool: Option<Arc<str>>,
     /// The trace that requests for this call belong to.
     pub trace: TraceScope,
-    /// What the client passes on to the server in `_meta` of this call. Calls of programs have none.
+    /// The `_meta` that the client passes on to the server with this call. Calls of programs have
+    /// none.
     pub meta: Option<Arc<Map<String, Value>>>,
 }
 
@@ -32,7 +33,7 @@ impl Caller {
         self.mailbox.as_ref().map(|mailbox| mailbox.connection())
     }
 
-    /// Whether its client says that it can ask its user to approve calls.
+    /// Returns true if its client says that it can ask its user to approve calls.
     pub fn can_approve(&self) -> bool {
         let mailbox = self.mailbox.as_ref();
         mailbox.is_some_and(|mailbox| mailbox.can_answer(QuestionKind::Approval))

@@ -16,7 +16,7 @@ pub struct ClientOrigin {
     /// The process, if the system reports it.
     pub pid: Option<u32>,
     pub uid: Option<u32>,
-    /// Whether an agent reads the errors: it has tools but no command line.
+    /// True if an agent reads the errors. An agent has tools but no command line.
     pub for_agent: bool,
 }
 
@@ -31,14 +31,14 @@ impl ClientOrigin {
         }
     }
 
-    /// Whether client, agent and workspace are the same. The process may differ.
+    /// Returns true if client, agent and workspace are the same. The process may differ.
     pub fn is_same_client(&self, other: &Self) -> bool {
         (&self.client, &self.agent, &self.workspace)
             == (&other.client, &other.agent, &other.workspace)
     }
 }
 
-/// The beginning of a text, without control characters.
+/// The beginning of a string, without control characters.
 pub fn one_line(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let mut line: String = text.chars().take(MAX_NAME_CHARS).map(plain).collect();

@@ -1,22 +1,22 @@
 //! The callers of calls, and the notices and questions that muxd sends to clients.
 //!
-//! This crate depends on `mux-telemetry` for the trace of a call. It does not depend on servers, tools or runs.
+//! This crate depends on `mux-telemetry` for the trace of a call. This crate does not depend on servers, tools or runs.
 //!
 //! - `caller`: on whose behalf a request is sent to a server. `client_origin`: the client and agent of a connection.
 //!   `run_access`: the runs that a connection may access. `activity`: whether the daemon is still in use.
-//! - `mailbox`: one connection's notices, in a `notice_queue`, and its questions. `list_changes`: changes of the lists
-//!   of tools, resources and prompts. `pausable_clock`: a clock that is paused while a client is asked.
+//! - `mailbox`: one connection's notices, in a `notice_queue`, and its questions. `list_changes`: changes to the tool,
+//!   resource and prompt lists. `pausable_clock`: a clock that is paused while a client is asked.
 //!
-//! A connection has a [`Mailbox`]. A request to a server carries its [`Caller`], so that messages that the server sends
-//! meanwhile reach the client.
+//! A connection has a [`Mailbox`]. A request to a server carries its [`Caller`]. Messages that the server sends
+//! meanwhile therefore reach the client.
 //!
 //! Each connection has a `RunAccess`: the user's own clients access every run, also by number. A client that names an
-//! agent, or acts for one, accesses runs of the same client and agent by their full, random IDs; anything else is
+//! agent, or acts for one, accesses runs of the same client and agent by their full, random IDs. All other IDs are
 //! `not_found`. `tests/it/ownership/table` has a row for each method and tool.
 //!
 //! Invariants:
 //!
-//! - The memory for a client is bounded, whatever servers send, and an open question is never dropped.
+//! - The memory for a client is bounded, regardless of what servers send, and an open question is never dropped.
 //! - A limit that is measured by a `PausableClock` does not count the time in which it was paused.
 
 pub mod activity;
@@ -113,7 +113,7 @@ pub struct ApprovalRequest {
     /// `A7`
     pub approval: String,
     pub path: String,
-    /// JSON text, possibly cut.
+    /// Raw JSON, possibly cut.
     pub arguments: String,
     /// The length of the whole arguments in bytes.
     pub bytes: usize,
@@ -121,7 +121,7 @@ pub struct ApprovalRequest {
     pub reason: Option<String>,
     /// Identifies what `session` and `always` cover: calls with the same value.
     pub cover: String,
-    /// Whether it is not a call but a request from a server to its client.
+    /// True if this is not a call but a request from a server to its client.
     pub from_server: bool,
     /// How long the call waits for an answer.
     pub wait: Duration,
@@ -164,7 +164,7 @@ pub enum QuestionKind {
     Elicitation,
     Sampling,
     Roots,
-    /// Whether a call may be made, for clients that support all decisions.
+    /// Asks whether a call may be made. For clients that support all decisions.
     Approval,
 }
 

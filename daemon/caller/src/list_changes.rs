@@ -1,4 +1,4 @@
-//! Changes of the lists of tools, resources and prompts.
+//! Changes to the tool, resource and prompt lists.
 
 use tokio::sync::watch;
 
@@ -63,7 +63,7 @@ impl ListVersions {
     }
 }
 
-/// Notifies mailboxes of changes. It never blocks, and changes are merged, not queued.
+/// Notifies mailboxes of changes. Never blocks. Changes are merged, not queued.
 #[derive(Debug, Default)]
 pub struct ListChangeNotifier(watch::Sender<ListVersions>);
 

@@ -23,7 +23,7 @@ const MAX_NOTICE_BYTES: usize = 256 << 10;
 /// The approximate size of a page of notices, in bytes.
 const MAX_NOTICE_PAGE_BYTES: usize = 1 << 20;
 
-/// Checks that an answer has the shape that its question requires, and returns what is wrong with it.
+/// Checks that an answer has the shape that its question requires, and returns the error.
 pub(super) type QuestionAnswerCheck = fn(&Value) -> Result<(), String>;
 
 #[derive(Debug)]
@@ -40,9 +40,9 @@ pub struct Mailbox {
 /// Guarded by `Mailbox::state`.
 #[derive(Debug, Default)]
 struct MailboxState {
-    /// The kinds of questions that the client answers; `None` before it first read its notices.
+    /// The kinds of questions that the client answers, or `None` before it first read its notices.
     answers: Option<Vec<QuestionKind>>,
-    /// Whether the client reads notices of questions that it does not answer.
+    /// True if the client reads notices of questions that it does not answer.
     reads_declined: bool,
     /// The versions of the lists that the client was told of.
     seen: ListVersions,
@@ -97,18 +97,18 @@ impl Mailbox {
         &self.origin
     }
 
-    /// Whether the client reads its notices.
+    /// Returns true if the client reads its notices.
     pub fn is_read(&self) -> bool {
         let state = self.state();
         state.answers.is_some() && !state.gone
     }
 
-    /// Whether the connection has ended.
+    /// Returns true if the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.state().gone
     }
 
-    /// Whether the client says that it answers questions of this kind.
+    /// Returns true if the client says that it answers questions of this kind.
     pub fn can_answer(&self, kind: QuestionKind) -> bool {
         let state = self.state();
         !state.gone
@@ -154,7 +154,7 @@ impl Mailbox {
         }
     }
 
-    /// Notifies the client of a server's question that was declined in its place.
+    /// Notifies the client of a server's question that was declined on its behalf.
     pub fn push_refused(&self, server: &str, kind: QuestionKind, cause: CallCause, why: String) {
         self.push_notice(ClientNotice::Declined {
             server: server.to_owned(),
@@ -256,7 +256,7 @@ impl Mailbox {
         })
     }
 
-    /// Passes on the client's answer. An answer of the wrong shape leaves the question open; an answer to a question
+    /// Passes on the client's answer. An answer of the wrong shape leaves the question open. An answer to a question
     /// that is not open is ignored.
     pub fn answer(&self, ask: u64, answer: ClientAnswer) -> Result<(), String> {
         let mut state = self.state();

@@ -1,4 +1,5 @@
-//! The notices of one client in order: those that were sent and not confirmed, and those that wait.
+//! The notices of one client in order: first the notices that were sent but not confirmed, then the waiting
+//! notices.
 //!
 //! Invariant: numbers increase, and a gap means dropped notices. At most [`MAX_QUEUED_NOTICES`] notices and
 //! [`MAX_QUEUED_NOTICE_BYTES`] are kept, besides open questions, which the mailbox limits.
@@ -9,7 +10,7 @@ use super::ClientNotice;
 
 const MAX_QUEUED_NOTICES: usize = 1_000;
 pub(super) const MAX_QUEUED_NOTICE_BYTES: usize = 4 << 20;
-/// The memory of a notice besides its text.
+/// The memory of a notice in addition to its content.
 const NOTICE_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! The runs that a connection may access.
 //!
-//! Invariant: a run that a connection may not access is reported like one that does not exist, whatever ID was passed.
+//! Invariant: a run that a connection may not access is reported like one that does not exist, regardless of the ID.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ const USER_CLIENTS: [&str; 3] = ["mux", "mux ui", "vscode"];
 /// The runs, approvals and pending calls that a connection may access.
 #[derive(Clone, Debug)]
 pub enum RunAccess {
-    /// Those of all clients, also by number: for the user's own clients.
+    /// The runs of all clients, also by number. For the user's own clients.
     Everyone,
-    /// Those of the same client and agent, by full ID.
+    /// The runs of the same client and agent, by full ID.
     Own(Arc<ClientOrigin>),
 }
 
 impl RunAccess {
-    /// The access of a client. `for_agent`: the client says that it acts for an agent, whatever its name.
+    /// The access of a client. `for_agent` is true if the client says that it acts for an agent, regardless of its
+    /// name.
     pub fn of(origin: &Arc<ClientOrigin>, for_agent: bool) -> Self {
         let is_user = USER_CLIENTS.contains(&origin.client.as_str());
         match is_user && origin.agent.is_none() && !for_agent {
@@ -29,7 +30,7 @@ impl RunAccess {
         }
     }
 
-    /// Whether it includes a run that `owner` started.
+    /// Returns true if this access includes a run that `owner` started.
     pub fn allows(&self, owner: &ClientOrigin) -> bool {
         self.allows_names(&owner.client, owner.agent.as_deref())
     }
@@ -44,12 +45,12 @@ impl RunAccess {
         }
     }
 
-    /// Whether it is one of the user's own clients, which may also use guessable numbers as IDs.
+    /// Returns true for the user's own clients, which may also use guessable numbers as IDs.
     pub fn is_user(&self) -> bool {
         matches!(self, Self::Everyone)
     }
 
-    /// Whether questions of a run of `owner` may be sent to this connection.
+    /// Returns true if questions of a run of `owner` may be sent to this connection.
     pub fn may_answer(&self, owner: &ClientOrigin) -> bool {
         match self {
             Self::Everyone => true,
