@@ -1,10 +1,11 @@
 //! Names of accounts: words and mail addresses.
 
 pub const MAX_ACCOUNT_CHARS: usize = 64;
-/// What a name may contain besides letters and digits. In a character class, a `-` is itself at the end only.
+/// The characters that a name may contain besides letters and digits. In a character class, a `-` is literal
+/// only at the end.
 const ACCOUNT_MARKS: &str = "._@+-";
 
-/// Whether this names an account: a letter or digit, and then letters, digits and marks.
+/// Returns true for an account name: a letter or digit, followed by letters, digits and marks.
 pub fn is_account_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ACCOUNT_MARKS.contains(c);
     text.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -14,13 +14,13 @@ pub struct AgentEntry {
     pub check: Option<String>,
     /// Globs of paths that this agent never sees.
     pub exclude: Vec<String>,
-    /// Globs of paths, in place of every server's `tools.direct`.
+    /// Globs of tool paths. They replace every server's `tools.direct`.
     pub direct: Option<Vec<String>>,
     /// Limits that replace those of `[limits]`.
     pub limits: LimitsEntry,
-    /// The rules in place of `[[policy]]`.
+    /// The rules that replace `[[policy]]`.
     pub policy: Option<Vec<PolicyEntry>>,
-    /// The profile by which texts are adapted to this agent.
+    /// The profile by which output is adapted to this agent.
     pub profile: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct AgentTable {
     profile: Option<String>,
 }
 
-/// What a program is given, run by run. The others are shared by all agents.
+/// The limits of each run. All agents share the others.
 const AGENT_LIMIT_KEYS: [&str; 9] = [
     "wall",
     "cpu",

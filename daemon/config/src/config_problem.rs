@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// It is ignored, or its default applies.
+/// The value is ignored, or its default applies.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConfigProblem {
     /// The keys that lead to the value, such as `["limits", "wall"]`. Rules of a list have their number, from 1.
     /// Empty for a whole file.
     pub keys: Vec<String>,
-    /// Names the value, what is wrong with it, and what applies instead.
+    /// Names the value, the error, and the value that applies instead.
     pub message: String,
 }
 

@@ -1,6 +1,7 @@
 //! Why an entry of the configuration cannot be used.
 
-/// An error in an entry. References to missing values are variants of their own: the entry itself is correct.
+/// An error in an entry. References to missing values have separate variants, because the entry itself is
+/// correct.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum EntryError {
     #[error("the variable {0} is not set; set it in the `env` file next to config.toml")]

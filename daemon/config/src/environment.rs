@@ -1,8 +1,8 @@
 //! The environment of servers: that of the user's interactive login shell, or on Windows of the user's profile, and the
 //! `env` file next to the configuration, never that of the client that started the daemon.
 //!
-//! Invariant: a server gets a short list of these variables and what its entry declares. Everything else that the shell
-//! exports is only used for `${VAR}` and `${cmd:…}`.
+//! Invariant: a server gets a short list of these variables and the variables that its entry declares. All other
+//! variables that the shell exports are only used for `${VAR}` and `${cmd:…}`.
 
 mod command_values;
 mod text_references;
@@ -39,9 +39,9 @@ pub use self::{
 use crate::EntryError;
 use mux_keeper::SpawnSpec;
 
-/// The variables that the login shell gets in addition, so that entries can refer to them: they are set by a session,
-/// not by a profile. A server gets them only through its entry, since access to an SSH agent allows signing with the
-/// user's keys.
+/// The variables that the login shell gets in addition, because entries may refer to them and a session sets them, not
+/// a profile. A server gets them only through its entry, because access to an SSH agent allows signing with the user's
+/// keys.
 const SHELL_ONLY_VARIABLES: &[&str] = &["SSH_AUTH_SOCK"];
 
 /// The replacement of `${workspace}` in an expanded value. No variable contains a NUL.
@@ -61,7 +61,7 @@ pub struct Environment {
 
 /// The answer of the user's shell or profile.
 struct CapturedEnvironment {
-    /// `None`: nothing is known.
+    /// `None` if the environment is unknown.
     found: Option<Environment>,
     problem: Option<String>,
 }
@@ -84,7 +84,7 @@ impl Environment {
         self.secrets = secrets;
     }
 
-    /// Gives each command a placeholder value, so that references to it expand.
+    /// Gives each command a placeholder value, which lets references to it expand.
     pub fn assume_command_values(&mut self, commands: BTreeSet<String>) {
         let answers = commands
             .into_iter()
@@ -116,13 +116,13 @@ impl Environment {
         }
     }
 
-    /// Why this is not the environment of an interactive login shell; `None` if it is.
+    /// Why this is not the environment of an interactive login shell, or `None` if it is.
     pub fn capture_problem(&self) -> Option<&str> {
         self.capture_problem.as_deref()
     }
 
-    /// Adds the lines of the `env` file, each `NAME=value`; they take precedence. Returns messages about invalid lines,
-    /// in which `path` is named.
+    /// Adds the lines of the `env` file, each `NAME=value`. They take precedence. Returns messages about invalid lines,
+    /// which name `path`.
     pub fn apply_env_file(&mut self, text: &str, path: &Path) -> Vec<String> {
         let mut problems = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -244,7 +244,7 @@ impl Environment {
             .ok_or_else(|| EntryError::UnsetVariable(HOME_VARIABLE.to_owned()))
     }
 
-    /// The values of the references in a text that may be secrets: all but the variables that every server gets.
+    /// The values of the references in a string that may be secrets: all except the variables that every server gets.
     pub fn secrets_of_text<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
         let parts = parts(text).unwrap_or_default().into_iter();
         let hidden = parts.filter(|part| match part {
@@ -281,7 +281,7 @@ impl Environment {
         default: Option<&'a str>,
     ) -> Result<&'a str, EntryError> {
         let found = self.get(name);
-        // In a project's file `workspace` is a variable, the root; otherwise each session has its own.
+        // In a project's file `workspace` is a variable with the root as its value. Otherwise each session has its own.
         let found = found.or((name == "workspace").then_some(WORKSPACE_PLACEHOLDER));
         match default {
             // As in a shell, an empty value counts as unset.
@@ -299,7 +299,7 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-/// The commands in a text. None if it is invalid, which [`Environment::expand`] reports.
+/// The commands in a string. Empty if the string is invalid, which [`Environment::expand`] reports.
 pub fn commands_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
     parts
@@ -310,7 +310,8 @@ pub fn commands_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What a text says itself: its plain parts, the defaults of variables, and commands. The whole text if it is invalid.
+/// The literal parts of a string: its plain parts, the defaults of variables, and commands. The whole string if it is
+/// invalid.
 pub fn literals_in(text: &str) -> Vec<&str> {
     let Ok(parts) = parts(text) else {
         return vec![text];
@@ -323,7 +324,7 @@ pub fn literals_in(text: &str) -> Vec<&str> {
     literals.collect()
 }
 
-/// The named secrets in a text. None if it is invalid, which [`Environment::expand`] reports.
+/// The named secrets in a string. Empty if the string is invalid, which [`Environment::expand`] reports.
 pub fn secrets_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
     parts

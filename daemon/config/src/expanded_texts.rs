@@ -1,4 +1,5 @@
-//! The values of the configuration in which references are expanded, and what they refer to.
+//! The values of the configuration in which references are expanded, and the variables, commands
+//! and secrets that they refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use super::{Config, OauthEntry, ServerEntry, SourceEntry};
 use crate::environment::{commands_in, secrets_in};
 
 impl Config {
-    /// Whether any value may need a variable of the login shell.
+    /// Returns true if any value may need a login shell variable.
     pub fn needs_environment(&self) -> bool {
         let compiler = self.check.tsc.as_deref();
         let mut servers = self.servers.values().flatten();

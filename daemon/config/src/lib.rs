@@ -1,14 +1,14 @@
 //! The configuration file as the user wrote it.
 //!
-//! This crate depends on `mux-secrets`, `mux-text`, and the keeper, which runs commands. It does not depend on servers,
-//! sessions or settings: `mux-settings` turns the entries into checked values.
+//! This crate depends on `mux-secrets`, `mux-text`, and the keeper, which runs commands. This crate does not depend on
+//! servers, sessions or settings. `mux-settings` turns the entries into checked values.
 //!
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `results`, `sandbox`, `sources` and
-//!   `telemetry` are the sections as written, `tool_overrides` the overrides of tools; the top level and servers are
+//!   `telemetry` are the sections as written, `tool_overrides` the overrides of tools. The top level and servers are
 //!   here. `line_index`: the lines of keys in the file. `expanded_texts`: the values that are expanded, and their
-//!   references. `written_config`: all values as written. `parse_errors`: messages about mistakes in a file,
-//!   `config_problem`: one mistake with the key that it is about. `entry_error`: why an entry cannot be used. `schema`:
-//!   the JSON Schema of the file, made from these types. `account_name`: which words name an account.
+//!   references. `written_config`: all values as written. `parse_errors`: messages about errors in a file.
+//!   `config_problem`: one error with its key. `entry_error`: why an entry cannot be used. `schema`: the JSON Schema of
+//!   the file, made from these types. `account_name`: the syntax of account names.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
 //!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
@@ -18,8 +18,8 @@
 //! - An invalid entry disables only that entry. Only a file that is not TOML, or whose top level is invalid, is
 //!   rejected as a whole.
 //! - No message repeats a value of the file: it may be part of a secret.
-//! - A server gets a short list of variables and what its entry declares. Everything else that a login shell exports
-//!   is only used for `${VAR}` and `${cmd:…}`.
+//! - A server gets a short list of variables and the variables that its entry declares. All other variables that a
+//!   login shell exports are only used for `${VAR}` and `${cmd:…}`.
 
 mod account_name;
 mod agents;
@@ -91,9 +91,9 @@ pub struct Config {
     pub metrics: MetricsEntry,
     pub approvals: ApprovalsEntry,
     pub telemetry: TelemetryEntry,
-    /// What was ignored, and why.
+    /// The ignored values, with reasons.
     pub problems: Vec<ConfigProblem>,
-    /// On which lines of its text all this is.
+    /// The lines of all keys in the file.
     pub lines: Arc<LineIndex>,
     pub written: Arc<WrittenConfig>,
 }
@@ -237,7 +237,7 @@ pub enum RootsEntry {
     Directories(Vec<String>),
 }
 
-/// `oauth = false`, or what is known of the client.
+/// `oauth = false`, or the client's registration.
 #[derive(Clone, Debug, JsonSchema, PartialEq)]
 #[schemars(untagged)]
 pub enum OauthEntry {
@@ -329,7 +329,7 @@ pub struct CheckEntry {
 }
 
 impl Config {
-    /// The text of the file; `None` if there is no such file.
+    /// The content of the file, or `None` if the file does not exist.
     pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Some(text)),
@@ -341,7 +341,7 @@ impl Config {
         }
     }
 
-    /// Parses the text of the file. `path` is only used in errors.
+    /// Parses the content of the file. `path` is only used in errors.
     pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
         let syntax = |error: toml::de::Error| ConfigError::Syntax {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! Messages about mistakes in a file.
+//! Messages about errors in a file.
 //!
 //! Invariant: a message contains no value of the file, which may be part of a secret: messages are logged and shown in
 //! `status`.
@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The line and the column of an error in a text that is not TOML.
+/// The line and the column of an error in a file that is not TOML.
 pub(super) fn position(error: &toml::de::Error, text: &str) -> Option<(usize, usize)> {
     let before = text.get(..error.span()?.start)?;
     let line = before.matches('\n').count() + 1;
@@ -14,7 +14,7 @@ pub(super) fn position(error: &toml::de::Error, text: &str) -> Option<(usize, us
     Some((line, column))
 }
 
-/// A value of another shape: what is expected and of which key.
+/// The message for a value of the wrong type: the expected type and the key.
 pub(super) fn shape(error: &toml::de::Error) -> String {
     let message = without_value(error.message());
     // The key, if known, is on the line below the message: "in `args`".
@@ -29,7 +29,7 @@ pub(super) fn shape(error: &toml::de::Error) -> String {
 /// The message for a document that is not JSON or has the wrong shape.
 pub fn in_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    // The position is at the end; a value could contain the same text before it.
+    // The position is at the end. A value could contain the same string before it.
     let place = match error.line() {
         0 => String::new(),
         line => format!(" at line {line} column {}", error.column()),

@@ -1,7 +1,7 @@
 //! `[[policy]]`, as the user wrote it.
 //!
-//! Invariant: reading a rule never fails. A rule with mistakes keeps its valid parts and the mistakes, so that it can
-//! deny the calls that it was meant for.
+//! Invariant: reading a rule never fails. A rule with errors keeps its valid parts and the errors. It can then deny
+//! the calls that it was meant for.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,11 +15,11 @@ use super::{
 /// A `[[policy]]` rule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyEntry {
-    /// Globs of paths; empty if not given.
+    /// Globs of paths. Empty if not given.
     pub paths: Vec<String>,
     /// `allow`, `ask` or `deny`.
     pub action: String,
-    /// Globs of servers; `None` if the rule has no such condition.
+    /// Globs of servers, or `None` if the rule has no such condition.
     pub servers: Option<Vec<String>>,
     pub agents: Option<Vec<String>>,
     pub clients: Option<Vec<String>>,
@@ -31,7 +31,7 @@ pub struct PolicyEntry {
     /// Paths in the arguments, each with its condition.
     pub arguments: Vec<(String, Value)>,
     pub reason: Option<String>,
-    /// The mistakes in the rule, as messages.
+    /// The errors in the rule, as messages.
     pub mistakes: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub struct AnnotationsEntry {
 }
 
 impl PolicyEntry {
-    /// Reads a list of rules. Anything but a list becomes one rule with a mistake.
+    /// Reads a list of rules. A value that is not a list becomes one rule with an error.
     pub(super) fn read_rules(value: Value) -> Vec<Self> {
         match value {
             Value::Array(entries) => entries.into_iter().map(Self::read_rule).collect(),

@@ -50,7 +50,7 @@ pub enum NetworkEntry {
     Hosts(Vec<String>),
 }
 
-/// `sandbox` of a server: `false`, or what the sandbox grants; `true` is an empty table.
+/// `sandbox` of a server: `false`, or the grants of the sandbox. `true` is an empty table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SandboxChoice {
     Off,

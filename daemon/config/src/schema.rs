@@ -1,7 +1,7 @@
 //! The configuration as a JSON Schema: for editors, for the reference page, and for the names of known keys.
 //!
-//! Invariant: a key stands in the type that is read, and nowhere else: its documentation, the names that a mistake is
-//! compared with, and the schema all come from there. Policy rules are the exception, because reading one never fails.
+//! Invariant: a key is declared only in the type that is read. Its documentation, the names suggested for a misspelled
+//! key, and the schema all come from there. Policy rules are the exception, because reading one never fails.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

@@ -12,7 +12,7 @@ use toml::Value;
 
 use super::{ToolOverrideEntry, ToolsEntry, check_keys};
 
-/// `[sources.NAME]`: an API whose description makes it a server like any other.
+/// `[sources.NAME]`: an API whose description turns it into a server.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
@@ -89,7 +89,7 @@ pub struct SourceEntry {
     pub secrets: Option<String>,
 }
 
-/// What is sent for a security scheme.
+/// The credential that is sent for a security scheme.
 #[derive(Clone, Deserialize, JsonSchema, PartialEq)]
 #[serde(untagged)]
 pub enum CredentialEntry {

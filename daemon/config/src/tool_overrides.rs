@@ -8,7 +8,7 @@ use toml::Value;
 
 use super::{AnnotationsEntry, deserialize_entry, schema::OVERRIDE_KEYS, unknown_key_message};
 
-/// `[servers.NAME.override.TOOL]`: what of a tool is different here.
+/// `[servers.NAME.override.TOOL]`: changes to one tool.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
@@ -30,7 +30,7 @@ pub struct ToolOverrideEntry {
 }
 
 impl ToolOverrideEntry {
-    /// Reads one entry, so that a mistake in it disables no other.
+    /// Reads one entry. An error in it does not disable the others.
     pub fn read(value: &Value) -> Result<Self, String> {
         let Value::Table(table) = value else {
             return Err("it must be a table, as in [servers.NAME.override.TOOL]".into());

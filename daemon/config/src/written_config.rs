@@ -17,7 +17,7 @@ impl WrittenConfig {
         table?.get(*last)
     }
 
-    /// The members of a section; none if there is no such section.
+    /// The members of a section. Empty if the section does not exist.
     pub fn members(&self, section: &str) -> impl Iterator<Item = (&str, &Value)> {
         let table = self.0.get(section).and_then(Value::as_table);
         let members = table.into_iter().flatten();

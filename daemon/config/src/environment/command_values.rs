@@ -20,7 +20,7 @@ use mux_keeper::{ChildExit, SpawnSpec};
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum output of a command.
 pub const MAX_COMMAND_OUTPUT_BYTES: usize = 64 << 10;
-/// The maximum number of commands that run at once.
+/// The maximum number of commands that run at the same time.
 const MAX_CONCURRENT_COMMANDS: usize = 8;
 
 /// The output of a command and its exit status.
@@ -41,7 +41,7 @@ pub struct CommandValues {
 
 impl CommandValues {
     /// Runs the `wanted` commands and puts their values into the environment. Known values are reused, unless `anew` is
-    /// set; values of other commands are dropped.
+    /// set. The values of other commands are dropped.
     pub async fn answer<F: Future<Output = Result<CommandOutput, String>> + Send>(
         &mut self,
         wanted: BTreeSet<String>,

@@ -18,7 +18,7 @@ pub(super) enum TextPart<'a> {
 /// The maximum length of the name of a secret.
 const MAX_SECRET_NAME_BYTES: usize = 128;
 
-/// Whether this is a valid name of a secret.
+/// Returns true if this is a valid name of a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters
@@ -52,7 +52,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<TextPart<'_>>, String> {
     Ok(parts)
 }
 
-/// Parses the reference at the start of `inside`, and returns it with the text after its closing brace.
+/// Parses the reference at the start of `inside`, and returns it with the rest after its closing brace.
 fn reference(inside: &str) -> Result<(TextPart<'_>, &str), String> {
     if let Some(command) = inside.strip_prefix("cmd:") {
         let end = balanced(command)
@@ -81,7 +81,7 @@ fn reference(inside: &str) -> Result<(TextPart<'_>, &str), String> {
     Ok((TextPart::Variable { name, default }, &inside[end + 1..]))
 }
 
-/// The position of the brace that closes the one before the text.
+/// The position of the brace that closes the brace before `text`.
 fn balanced(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, byte) in text.bytes().enumerate() {

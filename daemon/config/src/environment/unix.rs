@@ -38,7 +38,7 @@ const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(10);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Encloses the environment in the output of startup files.
 const OUTPUT_MARKER: &[u8] = b"\0mux-environment\0";
-/// Prints the environment, whatever `env` is an alias of.
+/// Prints the environment, even if `env` is an alias.
 const PRINT_ENVIRONMENT: &str =
     "printf '\\0mux-environment\\0'; /usr/bin/env -0; printf '\\0mux-environment\\0'";
 /// Variables that only the shell gets. Startup files that test them, as those of editors ask for, start no terminal

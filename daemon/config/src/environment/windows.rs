@@ -106,8 +106,8 @@ fn profile_variables() -> io::Result<Vec<u16>> {
         OwnedHandle::from_raw_handle(token)
     };
     let mut block: *mut c_void = ptr::null_mut();
-    // SAFETY: the token is open. On success the block is a sequence of texts that each end with a zero, and itself ends
-    // with an empty one; it is copied before it is freed.
+    // SAFETY: the token is open. On success, the block is a sequence of NUL-terminated strings that ends with an empty
+    // one. The block is copied before it is freed.
     unsafe {
         checked(CreateEnvironmentBlock(
             &raw mut block,
@@ -125,7 +125,7 @@ fn profile_variables() -> io::Result<Vec<u16>> {
     }
 }
 
-/// The variables of a block. Those whose name begins with `=` are the working directories of drives.
+/// The variables of a block. Variables whose name begins with `=` are the working directories of drives.
 fn parse_block(block: &[u16]) -> impl Iterator<Item = (String, String)> {
     block.split(|unit| *unit == 0).filter_map(|pair| {
         let pair = String::from_utf16(pair).ok()?;
