@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 use crate::private_file::{self, PrivateMode as _};
 
-/// Locks for writers, by a hash of the path. Each file has one name for its temporary file, so that a crash leaves at
-/// most one, which the next writer replaces.
+/// Locks for writers, by a hash of the path. Each file has one name for its temporary file: a crash leaves at most
+/// one, and the next writer replaces it.
 static WRITE_LOCKS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
 
 /// Opens or creates a file for appending lines. Returns it with its length. Ends a last line that a crash has torn.
@@ -37,7 +37,7 @@ pub fn open_for_append(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, length))
 }
 
-/// Writes a file atomically. It is on disk when this returns.
+/// Writes a file atomically. The file is on disk when this returns.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes)).map(drop)
 }

@@ -1,9 +1,9 @@
 //! Watches files that the user edits, through their directories.
 //!
-//! Invariant: a wake-up only means that something may have changed; the caller reads the files and compares. So
+//! Invariant: a wake-up only means that something may have changed. The caller reads the files and compares them, so
 //! merged, repeated and spurious events do no harm.
 //!
-//! It watches directories rather than files because editors replace a file by a new one.
+//! The watcher observes directories instead of files, because editors replace a file by a new one.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -77,8 +77,8 @@ impl FileWatcher {
         }
     }
 
-    /// Watches exactly these files from now on, even if they do not exist yet. Returns messages about what cannot be
-    /// watched.
+    /// Watches exactly these files from now on, even if they do not exist yet. Returns messages about paths that
+    /// cannot be watched.
     pub fn set_files(&mut self, files: &BTreeSet<PathBuf>) -> Vec<String> {
         let mut cover = WatchPlan::default();
         for file in files {
@@ -86,7 +86,7 @@ impl FileWatcher {
         }
         *self.wanted.names.write() = cover.names;
         if self.watcher.is_err() {
-            // The system may allow a watcher by now.
+            // By now, the system may allow a watcher.
             self.watcher = (self.ask)(&self.wanted);
         }
         let watcher = match &mut self.watcher {
@@ -108,7 +108,7 @@ impl FileWatcher {
             }
             match watcher.watch(&dir, RecursiveMode::NonRecursive) {
                 Ok(()) => _ = self.armed.insert(dir, identity),
-                // It was removed just now. Wake up to watch its parent.
+                // The directory has just been removed. Wake up to watch its parent.
                 Err(_) if identity_of(&dir).is_none() => self.wanted.stirred.notify_one(),
                 Err(error) => problems.push(unwatched_message(Some(&dir), &error.to_string())),
             }
@@ -185,8 +185,7 @@ impl WatchPlan {
         }
     }
 
-    /// Adds the nearest existing ancestor directory of a file. Its own name is added, too, so that its removal is
-    /// noticed.
+    /// Adds the nearest existing ancestor directory of a file. Its own name is also added, to notice its removal.
     fn add_one(&mut self, file: &Path) {
         self.names.extend(file.file_name().map(OsString::from));
         for dir in file.ancestors().skip(1) {

@@ -1,3 +1,3 @@
-//! Random crashes of what writes files.
+//! Random crashes of processes that write files.
 
 mod logs;

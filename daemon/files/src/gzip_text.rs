@@ -27,7 +27,7 @@ impl GzipText {
         Self::compress_with(|out| out.write_all(text.as_bytes()))
     }
 
-    /// Compresses the JSON text of a value without holding all of it in memory.
+    /// Compresses a value as JSON without holding all of it in memory.
     pub fn json(value: &impl Serialize) -> Self {
         Self::compress_with(|out| {
             let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, out);

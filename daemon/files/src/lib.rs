@@ -3,12 +3,12 @@
 //! Of this workspace, this crate depends on `mux-paths` alone.
 //!
 //! - `atomic_file` writes files atomically, and reads only files that belong to the user.
-//! - `rotating_log` bounds the size of logs. It rotates between lines; on a full disk a partial line is removed, and
-//!   lost lines are counted and reported.
+//! - `rotating_log` bounds the size of logs. Rotation happens between lines. On a full disk, a partial line is
+//!   removed, and lost lines are counted and reported.
 //! - `file_watcher` watches files through their directories. A wake-up only means that something may have changed.
-//! - `private_file` creates what only its user may read, with one file per system.
+//! - `private_file` creates files that only their user may read, with one module per system.
 //! - `secret_key` is a random key in a file, created once.
-//! - `gzip_text` holds a long text compressed, with a checksum.
+//! - `gzip_text` keeps a long text compressed, with a checksum.
 //!
 //! Invariants:
 //!

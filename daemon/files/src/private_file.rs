@@ -2,7 +2,7 @@
 //!
 //! - `unix`: by mode 0600 and 0700, and the owner's uid.
 //! - `windows`: by the access list that files inherit from the user's profile: the user, the system and its
-//!   administrators. Nothing is set for a single file.
+//!   administrators. Single files get no access list of their own.
 
 use std::{io, path::Path};
 

@@ -23,7 +23,7 @@ const MAX_LOG_FILE_BYTES: u64 = 10 << 20;
 /// The maximum number of files of a log, including the current one.
 const MAX_LOG_FILES: u32 = 5;
 
-/// The logs of this process that cannot be written now. Global, since logs are opened in many places.
+/// The logs of this process that cannot currently be written. Global, because many modules open logs.
 static UNWRITABLE_LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 
 /// The logs that cannot be written now, each with the reason.
@@ -87,7 +87,7 @@ impl RotatingLog {
         let mut length = self.open_current()?;
         if length > 0 && length + lines.len() as u64 > self.most {
             self.file = None;
-            // If that fails the log continues in the same file: one that is too long is better than none.
+            // If rotation fails, the log continues in the same file: too long a file is better than none.
             drop(rotate(&self.path));
             length = self.open_current()?;
         }

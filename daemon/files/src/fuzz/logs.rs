@@ -51,7 +51,7 @@ fn fuzz_line_after_a_crash_is_whole_and_on_its_own() {
                     }
                     fs::write(&path, &bytes).unwrap();
                     log = RotatingLog::new(path.clone());
-                    // Torn lines of earlier crashes count, too.
+                    // Torn lines of earlier crashes also count.
                     let text = String::from_utf8_lossy(&bytes[..cut]).into_owned();
                     let kept: Vec<&str> = text.split_inclusive('\n').take(whole).collect();
                     safe.retain(|line| kept.contains(&format!("{line}\n").as_str()));

@@ -29,7 +29,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 pub(crate) struct FolderHandle(File);
 
 impl FolderHandle {
-    /// A predecessor or successor may write here, too. Where folders cannot be locked, writers can only collide during
+    /// A predecessor or successor may also write here. Where folders cannot be locked, writers can only collide during
     /// a handover.
     pub(crate) fn lock(folder: &Path) -> io::Result<Self> {
         let folder = File::open(folder)?;

@@ -25,7 +25,7 @@ pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder in which a file is replaced. It needs no lock: there is no handover, so that one daemon alone writes.
+/// A folder in which a file is replaced. No lock is needed: without handovers, only one daemon writes.
 pub(crate) struct FolderHandle;
 
 impl FolderHandle {
