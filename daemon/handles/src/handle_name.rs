@@ -3,7 +3,7 @@
 //! The key is a secret of the installation. Without a key, a client that can guess a long value could compute its name,
 //! and learn by reading it that the value is stored.
 //!
-//! Invariant: a [`HandleName`] is always a plain file name of this form, whatever a client requested.
+//! Invariant: a [`HandleName`] is always a plain file name of this form, regardless of what a client requested.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ impl NameKey {
         HandleName::of_hash(blake3::keyed_hash(&self.0, bytes))
     }
 
-    /// Whether a value of this name has this content. Earlier versions named values by their hash without a key; these
-    /// stay readable until they expire.
+    /// Returns true if a value of this name has this content. Earlier versions named values by their hash without a
+    /// key. Such values stay readable until they expire.
     pub(super) fn is_name_of(&self, name: &HandleName, bytes: &[u8]) -> bool {
         *name == self.name_of(bytes) || *name == HandleName::of_hash(blake3::hash(bytes))
     }

@@ -1,7 +1,7 @@
 //! Values that are too long for a message: stored on disk, named by their content, read in pages.
 //!
-//! This crate depends on callers, settings, `mux-files` and `mux-process`. It does not depend on runs, which pass it results and
-//! parts.
+//! This crate depends on callers, settings, `mux-files` and `mux-process`. This crate does not depend on runs, which
+//! pass results and parts to it.
 //!
 //! - `handle_name`: the name of a value, 128 bits of its hash, keyed with a secret of the installation. `value_folder`: the files, one for each value.
 //!   `value_index`: the stored values with their owners (`value_owner`), in order of last use. `value_store` combines
@@ -46,7 +46,7 @@ use self::{
 use mux_caller::ClientOrigin;
 use mux_settings::StoredValueLimits;
 
-/// The maximum number of files that are read or written at once.
+/// The maximum number of files that are read or written at the same time.
 const MAX_CONCURRENT_DISK_TASKS: usize = 4;
 /// How long the disk is not used after it did not respond.
 const DISK_BACKOFF: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ const DISK_BACKOFF: Duration = Duration::from_secs(60);
 const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// The maximum size of a value in a message. A frame is 16 MiB, and JSON may grow when it is escaped again.
 const MAX_INLINE_BYTES: usize = 12 << 20;
-/// A value as JSON text, or the handle of a stored value.
+/// A value as JSON, or the handle of a stored value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InlineOrStored {
     Inline(String),
@@ -65,9 +65,9 @@ pub enum InlineOrStored {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueHandle {
     pub name: String,
-    /// The length of its JSON text.
+    /// The length of its JSON.
     pub bytes: u64,
-    /// The beginning of the text.
+    /// The beginning of the JSON.
     pub preview: String,
     pub expires: SystemTime,
 }
@@ -80,7 +80,7 @@ pub struct StoredValues {
 
 struct StoredValuesInner {
     store: ValueStore,
-    /// Whether the existing files have been loaded.
+    /// True after the existing files have been loaded.
     opened: watch::Receiver<bool>,
     disk_permits: Arc<Semaphore>,
     refusal: Mutex<KeepFailureState>,
@@ -89,7 +89,7 @@ struct StoredValuesInner {
 /// Failures to store a value. Guarded by `StoredValuesInner::refusal`.
 #[derive(Default)]
 struct KeepFailureState {
-    /// Whether the last value could not be stored, which was logged.
+    /// True if the last value could not be stored and this was logged.
     is_reported: bool,
     /// The disk did not respond: it is not used before this time.
     rest: Option<Instant>,
@@ -142,8 +142,8 @@ impl StoredValues {
         self.inner.store.limits().inline.min(MAX_INLINE_BYTES)
     }
 
-    /// Returns the value itself if it is short, otherwise stores it and returns the handle. If it cannot be stored but
-    /// fits a message, returns the value with a warning. `what` is the subject of the error message.
+    /// Returns the value itself if it is short, otherwise stores it and returns the handle. If the value cannot be
+    /// stored but fits into a message, returns the value with a warning. `what` is the subject of the error message.
     pub async fn inline_or_keep(
         &self,
         text: String,
@@ -175,8 +175,8 @@ impl StoredValues {
         kept.map_err(|error| not_kept_fault(what, bytes, &error))
     }
 
-    /// Reads a part of a value. Both ends are moved back to the start of a character, so that consecutive pages make up
-    /// the text.
+    /// Reads a part of a value. Both ends are moved back to the start of a character, which makes consecutive pages add
+    /// up to the text.
     pub async fn read_page(
         &self,
         handle: &str,

@@ -20,7 +20,7 @@ fn open(home: &Path) -> StoredValues {
     StoredValues::open(home.join("results"), home.join("key"), terms(1 << 20, 100))
 }
 
-/// JSON text of `bytes` bytes that repeats this letter.
+/// JSON of `bytes` bytes that repeats this letter.
 fn long(letter: char, bytes: usize) -> String {
     format!("\"{}\"", letter.to_string().repeat(bytes - 2))
 }

@@ -1,4 +1,4 @@
-//! The folder of stored values: one file of JSON text for each value.
+//! The folder of stored values: one JSON file for each value.
 //!
 //! Invariant: only regular files with the names of values are read, and no link is followed.
 

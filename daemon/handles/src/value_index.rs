@@ -1,4 +1,4 @@
-//! The index of stored values: their owners and their order of last use. It does not access files.
+//! The index of stored values: their owners and their order of last use. This module does not access files.
 //!
 //! Invariant: `bytes` is the sum of all entries. Each entry has an owner, and is once in the order of each of its
 //! owners.
@@ -33,7 +33,7 @@ struct IndexEntry {
     used: u64,
     /// Whether the content is known to match the name.
     verified: bool,
-    /// All owners that stored this value. It is evicted when none of them has room for it.
+    /// All owners that stored this value. The value is evicted when none of them has room for it.
     owners: Vec<ValueOwner>,
 }
 
@@ -121,7 +121,7 @@ impl ValueIndex {
     }
 
     /// Evicts values until `more` bytes of `owner` fit. The owner that would have the largest share loses its least
-    /// recently used values, so that a flood of values evicts those of its own owner.
+    /// recently used values, which makes a flood of values evict only its owner's values.
     pub(super) fn evict_until_fits(
         &mut self,
         more: u64,

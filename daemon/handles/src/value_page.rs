@@ -1,7 +1,7 @@
 //! Cuts a text into pages of whole characters.
 //!
-//! Invariant: consecutive pages, each from the `next` of the one before, make up the text. A page with a length over 0
-//! is empty only at the end.
+//! Invariant: consecutive pages, each from the `next` of the page before, add up to the text. A page with a length
+//! over 0 is empty only at the end.
 
 use std::{io, ops::Range};
 
@@ -12,7 +12,7 @@ const MAX_PAGE_BYTES: u64 = 4 << 20;
 /// The maximum number of bytes of a character after its first.
 const MAX_CONTINUATION_BYTES: u64 = 3;
 
-/// A part of a value, in bytes of its JSON text.
+/// A part of a value, in bytes of its JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuePage {
     pub text: String,

@@ -205,7 +205,7 @@ impl ValueStore {
 
     fn damaged_value_fault(&self, name: &HandleName, error: &io::Error) -> Fault {
         if error.kind() == io::ErrorKind::NotFound {
-            // It was just evicted, or the cache was cleared.
+            // The value was just evicted, or the cache was cleared.
             self.shelf().remove(name);
             return self.unknown_value_fault(name);
         }
