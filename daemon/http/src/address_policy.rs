@@ -2,12 +2,12 @@
 //! or the description of an API.
 //!
 //! Addresses have classes (public, private, loopback, link-local). A party may name public addresses and addresses of
-//! its own class; other classes are allowed only if the user's configuration names them. The class of a party behind a
-//! host name is that of the addresses from which it answered: a lookup alone proves nothing, and once an answer came from
-//! elsewhere, no later one raises the class.
+//! its own class. Other classes are allowed only if the user's configuration names them. The class of a party behind a
+//! host name is that of the addresses from which it answered: a lookup alone proves nothing, and after an answer from
+//! another class, no later answer raises the class.
 //!
-//! Invariant: text from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
-//! Host names are judged by the addresses that the connection is made to, so a changed DNS answer does not bypass the
+//! Invariant: a string from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
+//! Host names are judged by the addresses to which the connection is made, so a changed DNS answer does not bypass the
 //! policy.
 
 use std::{
@@ -41,7 +41,7 @@ pub struct AddressPolicy {
     /// The party's own host, if its answers tell in which network it is.
     own_host: Option<Arc<str>>,
     network: Arc<Mutex<PartyNetwork>>,
-    /// Whether `http` is allowed where `https` is expected.
+    /// True if `http` is allowed where `https` is expected.
     plain: bool,
     /// Origins that the user's configuration names: any class but [`AddressClass::Never`].
     named: BTreeSet<String>,
@@ -82,7 +82,8 @@ pub enum AddressRefusal {
 }
 
 impl AddressPolicy {
-    /// An MCP server may name public addresses and those of its own class. `network` counts for servers with a host name.
+    /// An MCP server may name public addresses and addresses of its own class. `network` counts for servers with a host
+    /// name.
     pub fn of_server(server: &Url, proxies: &Arc<[String]>, network: PartyNetwork) -> Self {
         let class = class_of_url(server).unwrap_or(AddressClass::Public);
         let own_host = server
@@ -135,7 +136,7 @@ impl AddressPolicy {
         self.named.insert(url.origin().ascii_serialization());
     }
 
-    /// Records whether what the party said came from a private network, which allows private addresses. Applies to all
+    /// Records whether the party's message came from a private network, which allows private addresses. Applies to all
     /// clones.
     pub fn set_seen_private(&self, private: bool) {
         *self.network.lock() = if private {
@@ -327,7 +328,7 @@ impl std::fmt::Display for AddressRefusal {
     }
 }
 
-/// The class of a URL's host as written; `None` if it has no host.
+/// The class of a URL's host as written, or `None` if it has no host.
 pub fn class_of_url(url: &Url) -> Option<AddressClass> {
     Some(match url.host()? {
         Host::Ipv4(address) => class_of(address.into()),
@@ -369,7 +370,7 @@ fn class_v4(address: Ipv4Addr) -> AddressClass {
         AddressClass::Loopback
     } else if address.is_private()
         || (a == 100 && (64..128).contains(&b))
-        // The benchmark range; local proxies answer with it in place of public addresses.
+        // The benchmark range. Local proxies answer with it instead of public addresses.
         || (a == 198 && matches!(b, 18 | 19))
     {
         AddressClass::Private
@@ -614,7 +615,7 @@ mod tests {
             let server = Url::parse("http://mcp.example/.well-known/x").unwrap();
             for peer in answers {
                 policy.note_answer(&server, peer.map(|peer| peer.parse().unwrap()));
-                // Others say nothing about it.
+                // Other hosts say nothing about this one.
                 let other = Url::parse("http://other.example/").unwrap();
                 policy.note_answer(&other, Some("10.9.9.9".parse().unwrap()));
             }

@@ -1,7 +1,6 @@
 //! Builds the HTTP client of one session: root certificates, proxies, redirects.
 //!
-//! Invariant: nothing is read from the daemon's own environment, and no request goes to another origin than the
-//! entry's.
+//! Invariant: the daemon's own environment is not read, and no request goes to another origin than the entry's.
 
 use std::{fs, path::Path, sync::Once, time::Duration};
 
@@ -19,8 +18,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_REDIRECTS: usize = 5;
 
-/// Builds the client for all requests to one server. With a `socket` it connects to that Unix socket, whatever the
-/// host.
+/// Builds the client for all requests to one server. With a `socket`, the client connects to that Unix socket,
+/// regardless of the host.
 pub fn build_client(network: &NetworkSettings, socket: Option<&Path>) -> Result<Client, String> {
     client_builder(network, socket)?
         .build()

@@ -1,18 +1,18 @@
 //! Outgoing HTTP: the client for one server, and the policy for addresses that a third party named.
 //!
-//! Depends on `mux-settings` for the network settings, `mux-secrets` and `mux-text` for what is shown of them; knows no
+//! Depends on `mux-settings` for the network settings, and on `mux-secrets` and `mux-text` to display them. Knows no
 //! server, source or account.
 //!
-//! - `http_client` builds the client for one server: certificates, timeouts, redirects; `proxies` decides which requests
-//!   go through a proxy, and `connect_failure` describes requests that did not reach their server.
+//! - `http_client` builds the client for one server: certificates, timeouts, redirects. `proxies` decides which
+//!   requests go through a proxy, and `connect_failure` describes requests that did not reach their server.
 //! - `address_policy` decides which addresses an authorization server's metadata or an API's description may name, by
 //!   their class as written and as resolved.
 //! - `response_body` reads a response of limited length.
 //!
 //! Invariants:
 //!
-//! - Nothing is read from the daemon's own environment.
-//! - Text from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
+//! - The daemon's own environment is not read.
+//! - A string from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
 
 pub mod address_policy;
 pub mod connect_failure;

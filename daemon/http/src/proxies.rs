@@ -17,7 +17,7 @@ const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 pub struct UsedProxy {
     /// The variable that names it.
     variable: String,
-    /// Its URL without a password.
+    /// The proxy's URL without a password.
     shown: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for UsedProxy {
     }
 }
 
-/// The proxy through which a request to `url` goes; `None` if it goes directly.
+/// The proxy through which a request to `url` goes, or `None` if it goes directly.
 pub fn used_proxy(network: &NetworkSettings, url: &Url) -> Option<UsedProxy> {
     let hosts = direct_hosts(network)?;
     let own = match url.scheme() {
@@ -77,12 +77,13 @@ pub(crate) fn add_proxies(
     Ok(builder)
 }
 
-/// The hosts of `NO_PROXY` and this machine, as the library reads them; `None` if no host is reached through a proxy.
+/// The hosts of `NO_PROXY` and this machine, as the library reads them, or `None` if no host is reached through a
+/// proxy.
 fn direct_hosts(network: &NetworkSettings) -> Option<String> {
     let written = network.no_proxy.as_ref();
     let written = written.map_or("", |variable| variable.value.expose());
     let mut hosts = vec![LOOPBACK];
-    // curl accepts spaces, too, and Go `*.example.com`.
+    // curl also accepts spaces, and Go `*.example.com`.
     for host in written.split([',', ' ', '\t']) {
         match host {
             "" => {}

@@ -1,10 +1,10 @@
 //! Reads the body of a response into memory.
 //!
-//! Invariant: a body takes at most as much memory as the caller allows, whatever its length is said to be.
+//! Invariant: a body takes at most as much memory as the caller allows, regardless of `Content-Length`.
 
 use reqwest::Response;
 
-/// The body of a response; `None` if it is longer than `most` bytes.
+/// The body of a response, or `None` if it is longer than `most` bytes.
 pub async fn read_body(
     mut response: Response,
     most: usize,
