@@ -1,6 +1,7 @@
 //! One child in the daemon's table, from the request to its last event.
 //!
-//! Invariant: the exit is sent before the entry is dropped; the drop means that the whole tree is gone.
+//! Invariant: the exit is sent before the entry is dropped. The drop means that the whole tree has
+//! ended.
 
 use std::path::PathBuf;
 
@@ -55,7 +56,7 @@ impl ChildEntry {
         }
     }
 
-    /// Claims a child of another daemon, whose pipes the caller has. `None` if the child is gone.
+    /// Claims a child of another daemon, whose pipes the caller has. `None` if the child has ended.
     pub(super) fn claimed(
         before: Option<Self>,
         pid: u32,
@@ -78,7 +79,7 @@ impl ChildEntry {
         matches!(self.stage, ChildStage::Given { .. })
     }
 
-    /// Records that nothing of the tree is left. Returns whether the entry can be removed.
+    /// Records that the whole tree has ended. Returns whether the entry can be removed.
     pub(super) fn is_over(&mut self) -> bool {
         match &mut self.stage {
             ChildStage::Given { gone, .. } => {
@@ -92,7 +93,7 @@ impl ChildEntry {
     pub(super) fn started(&mut self, pipes: StartedChild) {
         let running = ChildStage::Running { pid: pipes.pid };
         if let ChildStage::Starting(reply) = std::mem::replace(&mut self.stage, running) {
-            // A caller that has gone dropped its leash, so the kill is already requested.
+            // The caller no longer exists and has dropped its leash, so the kill is already requested.
             reply.send(Ok(pipes)).ok();
         }
     }
@@ -120,7 +121,7 @@ impl ChildEntry {
         self.exit.send_replace(Some(exit));
     }
 
-    /// Reports the exit as unknown, unless it is known: the keeper has gone.
+    /// Reports the exit as unknown, unless it is known, because the keeper has exited.
     pub(super) fn lost(&self) {
         self.exit.send_if_modified(|exit| {
             let unknown = exit.is_none();

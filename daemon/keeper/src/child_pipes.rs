@@ -1,7 +1,7 @@
 //! The daemon's ends of a child's three pipes.
 //!
 //! - `unix`: a descriptor, which the keeper has passed or a direct child has left, becomes a pipe of tokio.
-//! - `windows`: what tokio returns for a child that the daemon itself has started.
+//! - `windows`: tokio's pipes of a child that the daemon itself has started.
 
 #[cfg(unix)]
 mod unix;

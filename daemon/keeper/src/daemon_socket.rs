@@ -1,7 +1,7 @@
 //! The keeper's end of the socket to its daemon.
 //!
-//! Invariant: nothing here blocks. A daemon that does not read delays its own requests, never the keeper's reaping and
-//! killing.
+//! Invariant: no function here blocks. A daemon that does not read delays its own requests, never the keeper's reaping
+//! and killing.
 
 use std::{
     collections::VecDeque,
@@ -44,8 +44,8 @@ impl DaemonSocket {
     /// Takes the socket that the daemon passed as standard input.
     pub(super) fn from_stdin() -> io::Result<Self> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
-        // The daemon must see our end close when nothing of its children is left, even if the keeper continues for
-        // another daemon.
+        // The daemon must see our end close when all its children have ended, even if the keeper continues for another
+        // daemon.
         let null = File::open("/dev/null")?;
         nix::unistd::dup2_stdin(&null)?;
         Ok(Self::over(socket))
@@ -88,19 +88,19 @@ impl DaemonSocket {
         Ok(())
     }
 
-    /// The events to poll for; `None` if the socket is finished.
+    /// The events to poll for, or `None` if the socket is finished.
     pub(super) fn interest(&self) -> Option<PollFlags> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::POLLIN, self.accepts());
         flags.set(PollFlags::POLLOUT, !self.outbox.is_empty());
-        // With no flags, poll still reports a daemon that has gone.
+        // With no flags, poll still reports a daemon that has exited.
         (self.open || !flags.is_empty()).then_some(flags)
     }
 
     /// Reads available data, after `poll` returned `seen`.
     pub(super) fn receive(&mut self, seen: PollFlags) -> io::Result<()> {
         if self.accepts() && seen.contains(PollFlags::POLLIN) {
-            // Reads until the end of file, so that no earlier request is lost.
+            // Reads until the end of file, to lose no earlier request.
             self.read()?;
         } else if seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
             self.open = false;
@@ -124,7 +124,7 @@ impl DaemonSocket {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The daemon has gone. Dropping the frames closes their pipes.
+                // The daemon has exited. Dropping the frames closes their pipes.
                 Err(_) => {
                     self.outbox.clear();
                     self.open = false;

@@ -1,7 +1,7 @@
 //! The daemons that one keeper serves: one, or two while one takes over from another.
 //!
-//! Invariant: a child ends with the daemon that owns it at that time, and the socket of a daemon that has gone is
-//! closed once nothing of its children is left.
+//! Invariant: a child ends with the daemon that owns it at that time, and the socket of a daemon that has exited
+//! is closed once all its children have ended.
 
 use std::{
     os::fd::OwnedFd,
@@ -109,7 +109,8 @@ impl ServedDaemons {
         }
     }
 
-    /// Ends the children of daemons that have gone while another one is connected. Returns when to call it again.
+    /// Ends the children of daemons that have exited while another daemon is connected. Returns when to call it
+    /// again.
     pub(super) fn end_gone(
         &mut self,
         trees: &mut ProcessTrees,

@@ -1,7 +1,7 @@
 //! Child processes of the daemon itself, for systems other than Linux. A guard process ends them if it cannot.
 //!
-//! Invariant: while the daemon lives, the guarantees are those of the keeper, without the limits of a tree. If it is
-//! killed, the guard ends the process groups of its servers; processes that left their group are never found.
+//! Invariant: while the daemon runs, the guarantees are the same as the keeper's, except for tree limits. If it is
+//! killed, the guard ends the process groups of its servers. Processes that left their group are never found.
 
 use std::{
     collections::HashMap,
@@ -96,7 +96,7 @@ async fn serve(
                     killpg(*group, Signal::from(signal)).ok();
                 }
             }
-            // There is no other daemon that could own the child, and without an owner it must not stay.
+            // No other daemon could own the child, and without an owner it must not keep running.
             Some(KeeperCall::Give { id }) => {
                 if let Some(group) = groups.get(&id) {
                     killpg(*group, Signal::SIGKILL).ok();
@@ -177,7 +177,7 @@ async fn watch_child(
 ) -> u64 {
     let ended = child.wait().await.map_or(ChildExit::LOST, ChildExit::from);
     exit.send_replace(Some(ended));
-    // Signalling an empty group is an error: nothing is left to end.
+    // Signalling an empty group is an error: no process is left to end.
     if killpg(group, Signal::SIGTERM).is_ok() {
         sleep(GROUP_TERM_GRACE).await;
         killpg(group, Signal::SIGKILL).ok();
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::Keeper;
 
-    /// A keeper whose guard only records what it is told.
+    /// A keeper whose guard only records its input.
     async fn keeper(folder: &Path) -> Keeper {
         let (calls, requested) = mpsc::unbounded_channel();
         let (alive, gone) = watch::channel(());

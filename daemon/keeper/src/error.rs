@@ -1,6 +1,6 @@
 //! Errors between the daemon and its keeper, and of starting a program.
 //!
-//! Invariant: no message contains an argument or an environment value; those may be secrets.
+//! Invariant: no message contains an argument or an environment value, which may be secrets.
 
 use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The keeper process of systems other than Linux: it ends the process groups of a daemon that was killed.
 //!
 //! The daemon writes each process group that it starts (`+PID`) or that has ended (`-PID`) to the guard's standard
-//! input, one on a line. When the daemon's end of the pipe closes, the guard ends what is left.
+//! input, one per line. When the daemon's end of the pipe closes, the guard ends the remaining groups.
 //!
 //! Invariant: the guard holds the lock until the groups have ended, and the next daemon starts nothing before its own
 //! guard has the lock.
@@ -46,7 +46,7 @@ const GROUP_END_TIMEOUT: Duration = Duration::from_millis(500);
 /// The interval between looks at a group: only its parent is told when its processes end.
 const GROUP_LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What the guard writes to its standard output when it has the lock.
+/// The line that the guard writes to its standard output when it has the lock.
 const READY: &str = "ready\n";
 
 /// The daemon's side.
@@ -116,7 +116,7 @@ impl GroupGuard {
         self.process.wait().await.ok();
     }
 
-    /// Has the guard end what is left of the groups, and waits until it has exited.
+    /// Makes the guard end the remaining groups, and waits until the guard has exited.
     pub(super) async fn close(self) {
         let Self { mut process, input } = self;
         drop(input);
@@ -145,7 +145,7 @@ pub fn run_keeper(lock: &Path) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let warn = |what: &str, error: &io::Error| {
-        // There is no other place to report an error.
+        // An error here cannot be reported anywhere.
         drop(writeln!(
             io::stderr(),
             "muxd keeper: cannot {what}: {error}"

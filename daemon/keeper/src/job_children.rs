@@ -1,7 +1,7 @@
 //! Child processes of the daemon on Windows, each with all that it starts in a job object.
 //!
-//! Invariant: the system ends the processes of a job when the daemon's handle to it closes, so that no keeper and no
-//! guard is needed: a killed daemon leaves nothing behind.
+//! Invariant: the system ends the processes of a job when the daemon's handle to it closes. No keeper or guard is
+//! needed, because a killed daemon leaves no process behind.
 
 use std::{
     collections::HashMap,
@@ -42,7 +42,7 @@ pub(super) async fn start(
     alive: watch::Sender<()>,
 ) -> Result<u32, KeeperError> {
     if let Err(error) = job_object::end_children_with_this_process() {
-        // Servers have jobs of their own, and workers end with their pipe.
+        // Servers have separate jobs, and workers end with their pipe.
         warn!(%error, "cannot put muxd into a job object: a compiler may outlive a killed daemon");
     }
     tokio::spawn(serve(calls, alive));
@@ -75,8 +75,8 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sen
                 }
                 Err(error) => drop(reply.send(Err(error))),
             },
-            // Nothing but the end of its input asks a process without a console to end, so that both signals terminate
-            // it. There is no other daemon that could own a child.
+            // A process without a console can be asked to end only by closing its input, so both signals terminate it.
+            // No other daemon could own a child.
             Some(KeeperCall::Signal { id, .. } | KeeperCall::Give { id }) => {
                 if let Some(job) = jobs.get(&id) {
                     job.terminate();
@@ -142,12 +142,12 @@ fn spawn(spec: &SpawnSpec) -> Result<(Child, JobObject, StartedChild), SpawnErro
 )]
 fn join(job: &JobObject, child: &Child, pid: u32) -> io::Result<()> {
     let handle = child.raw_handle().ok_or(io::ErrorKind::NotFound)?;
-    // SAFETY: the child was not awaited, so that its handle is open as long as it is borrowed here.
+    // SAFETY: the child was not awaited, so its handle is open as long as it is borrowed here.
     let handle = unsafe { BorrowedHandle::borrow_raw(handle) };
     job.start_suspended(handle, pid)
 }
 
-/// Reports the exit, ends what the child has left behind, and returns the child's id.
+/// Reports the exit, ends the processes that the child has left behind, and returns the child's id.
 async fn watch_child(
     id: u64,
     mut child: Child,

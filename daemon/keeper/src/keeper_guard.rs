@@ -33,11 +33,11 @@ const LEFTOVER_KILL_INTERVAL: Duration = Duration::from_millis(10);
 /// Which of the two processes this is.
 pub(super) enum ForkSide {
     Keeper,
-    /// The keeper has exited; the guard exits with this code.
+    /// The keeper has exited. The guard exits with this code.
     Guard(ExitCode),
 }
 
-/// Forks the keeper, and returns in the guard once the keeper is gone.
+/// Forks the keeper, and returns in the guard once the keeper has exited.
 ///
 /// Signals must be blocked already: the guard handles none.
 #[expect(
@@ -55,7 +55,7 @@ pub(super) fn split() -> io::Result<ForkSide> {
 
 fn wait_for(keeper: Pid) -> ExitCode {
     prctl::set_name(c"muxd-guard").ok();
-    // Only the keeper may hold the daemon's socket, so that the daemon sees it close.
+    // Only the keeper may hold the daemon's socket. Otherwise the daemon would not see it close.
     close(libc::STDIN_FILENO).ok();
     let ended = loop {
         match waitpid(keeper, None) {

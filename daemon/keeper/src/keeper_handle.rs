@@ -1,6 +1,6 @@
 //! The daemon's handle to its keeper.
 //!
-//! Invariant: the handle holds no state; one task owns the children and receives messages, so any number of clones may
+//! Invariant: the handle has no state. One task owns the children and receives messages, so any number of clones may
 //! spawn at the same time.
 
 use std::{
@@ -47,18 +47,18 @@ const SPAWN_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Keeper {
     pid: u32,
-    /// Unbounded, because a drop must be able to send; callers are limited by waiting for answers.
+    /// Unbounded, because a drop must be able to send. Callers are limited because they wait for answers.
     calls: mpsc::UnboundedSender<KeeperCall>,
-    /// Closes when the keeper process has gone.
+    /// Closes when the keeper process has exited.
     gone: watch::Receiver<()>,
     next_id: Arc<AtomicU64>,
 }
 
 impl Keeper {
-    /// Starts the keeper process, which is `exe` (the `muxd` binary) with the hidden argument `keeper`. It holds `lock`
-    /// as long as it lives and starts nothing before it has it.
+    /// Starts the keeper process, which is `exe` (the `muxd` binary) with the hidden argument `keeper`. The process
+    /// holds `lock` as long as it runs and starts no child before it has the lock.
     ///
-    /// Makes the calling process a subreaper, so that it can end what a killed keeper leaves behind.
+    /// Makes the calling process a subreaper, to end the processes that a killed keeper leaves behind.
     pub async fn start(exe: &Path, lock: &Path) -> Result<Keeper, KeeperError> {
         let (calls, requested) = mpsc::unbounded_channel();
         let (alive, gone) = watch::channel(());
@@ -119,21 +119,21 @@ impl Keeper {
         self.pid
     }
 
-    /// Whether [`spawn`](Self::spawn) can only fail from now on. The keeper's children may still be ending:
+    /// Returns true if [`spawn`](Self::spawn) can only fail from now on. The keeper's children may still be ending:
     /// [`gone`](Self::gone) waits for that.
     pub fn is_gone(&self) -> bool {
         self.calls.is_closed()
     }
 
-    /// Resolves when the keeper process and all its children are gone.
+    /// Resolves when the keeper process and all its children have exited.
     pub async fn gone(&self) {
         let mut gone = self.gone.clone();
         while gone.changed().await.is_ok() {}
     }
 
-    /// Ends every child and the keeper; returns when all are gone. Takes at most 2 s, and no time if no child runs.
+    /// Ends every child and the keeper. Returns when all have exited. Takes at most 2 s, and no time if no child runs.
     pub async fn close(self) {
-        // An error means that the keeper is gone already.
+        // An error means that the keeper has already exited.
         self.calls.send(KeeperCall::Close).ok();
         self.gone().await;
     }
@@ -198,7 +198,7 @@ impl Keeper {
 
     /// Ends the children that were given to this daemon and not claimed.
     pub fn end_unclaimed(&self) {
-        // An error means that the keeper is gone already.
+        // An error means that the keeper has already exited.
         let end = KeeperCall::Share(ShareCall::EndUnclaimed);
         self.calls.send(end).ok();
     }

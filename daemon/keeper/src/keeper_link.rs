@@ -47,7 +47,7 @@ impl KeeperLink {
         })
     }
 
-    /// Whether more can still arrive from the keeper.
+    /// Returns true if more events can still arrive from the keeper.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
@@ -56,7 +56,7 @@ impl KeeperLink {
         self.queue_with(request, Vec::new())
     }
 
-    /// Queues a request; the descriptors go with its first byte.
+    /// Queues a request. The descriptors go with its first byte.
     pub(super) fn queue_with(
         &mut self,
         request: &KeeperRequest,
@@ -70,7 +70,7 @@ impl KeeperLink {
         Ok(())
     }
 
-    /// Sends queued requests, until none is left or the keeper has gone.
+    /// Sends queued requests, until none is left or the keeper has exited.
     pub(super) async fn flush(&mut self) {
         while self.open && !self.outbox.is_empty() {
             if self.stream.writable().await.is_err() || self.write().is_err() {
@@ -84,7 +84,7 @@ impl KeeperLink {
         self.inbox.next_message()
     }
 
-    /// The pipes of the `Spawned` event just read; the inner `None` means that the kernel could not deliver them.
+    /// The pipes of the `Spawned` event just read. The inner `None` means that the kernel could not deliver them.
     pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Option<StartedChild>> {
         let mut next = || self.fds.pop_front();
         let all = (next()?, next()?, next()?);
@@ -115,7 +115,7 @@ impl KeeperLink {
         Ok(())
     }
 
-    /// Tells the keeper to end everything; its events can still be read.
+    /// Tells the keeper to end everything. Its events can still be read.
     pub(super) async fn half_close(&mut self) {
         // An error means that the keeper has closed its end, which `turn` reports.
         self.stream.shutdown().await.ok();
@@ -139,7 +139,7 @@ impl KeeperLink {
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // The keeper's last events may still wait to be read; the end of file follows them.
+            // The keeper's last events may still wait to be read. The end of file follows them.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => self.outbox.clear(),
             Err(error) => return Err(error),
         }

@@ -1,7 +1,7 @@
 //! Waits for the lock of the previous keeper.
 //!
-//! Invariant: the lock is held until the process ends, so its holder knows that every tree of the previous keeper is
-//! gone.
+//! Invariant: the lock is held until the process ends, so its holder knows that every tree of the previous keeper
+//! has ended.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to wait for an old keeper, which promises to be gone 2 s after its daemon.
+/// How long to wait for an old keeper, which promises to exit within 2 s after its daemon.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The interval between attempts: flock has no descriptor to poll, and a blocking call could not be cancelled.
@@ -34,7 +34,7 @@ impl KeeperLock {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
         let opened = options.open(path);
-        // A read-only file can be locked, too.
+        // A read-only file can also be locked.
         match opened.or_else(|error| File::open(path).map_err(|_| error)) {
             Ok(file) => KeeperLock::Waiting {
                 file,

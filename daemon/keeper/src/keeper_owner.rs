@@ -30,10 +30,10 @@ use super::{
 };
 use mux_process::{core_dumps, descriptor_limits};
 
-/// How long the handshake of a new keeper may take; it comes before the wait for the lock.
+/// How long the handshake of a new keeper may take. The handshake comes before the wait for the lock.
 const KEEPER_START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a keeper may take to end its trees and itself. It promises 2 s.
+/// How long a keeper may take to end its trees and itself. The keeper promises 2 s.
 const KEEPER_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long to wait for a shared keeper to exit.
@@ -43,14 +43,14 @@ struct KeeperOwner {
     /// `None` if the keeper is not our child, because another daemon started it.
     process: Option<Child>,
     pid: u32,
-    /// The keeper may serve another daemon, too, and then outlives this one.
+    /// True if the keeper may also serve another daemon, and then outlives this one.
     shared: bool,
     link: KeeperLink,
     calls: mpsc::UnboundedReceiver<KeeperCall>,
     children: HashMap<u64, ChildEntry>,
 }
 
-/// Starts the keeper process and its owner; returns the keeper's pid once it is ready.
+/// Starts the keeper process and its owner. Returns the keeper's pid once it is ready.
 pub(super) async fn start(
     exe: &Path,
     lock: &Path,
@@ -107,7 +107,7 @@ pub(super) async fn take_over(
     Ok(base)
 }
 
-/// Starts the process. Our copy of the keeper's socket end is closed on return, so that its death is seen as end of
+/// Starts the process. Our copy of the keeper's socket end is closed on return: the keeper's death then shows as end of
 /// file.
 fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
     let mut command = Command::new(exe);
@@ -197,7 +197,7 @@ impl KeeperOwner {
                 }
             }
         }
-        // Pending and later calls fail, because the keeper has gone.
+        // Pending and later calls fail, because the keeper has exited.
         self.calls.close();
         while self.calls.try_recv().is_ok() {}
         self.finish().await;
@@ -306,7 +306,7 @@ impl KeeperOwner {
                 }
             }
             match &mut self.process {
-                // The keeper closes its end once our children are gone, and may continue for the other daemon.
+                // The keeper closes its end once our children have ended, and may continue for the other daemon.
                 Some(process) if shared => {
                     match timeout(SHARED_KEEPER_EXIT_TIMEOUT, process.wait()).await {
                         Ok(ended) => ended.is_ok_and(|status| status.success()),
@@ -343,7 +343,7 @@ impl KeeperOwner {
 /// Resolves when the keeper exits, if it is our child.
 async fn ended(process: &mut Option<Child>) {
     match process {
-        // If waiting fails, there is nothing left to wait for.
+        // If waiting fails, no process is left to wait for.
         Some(process) => drop(process.wait().await),
         None => std::future::pending().await,
     }

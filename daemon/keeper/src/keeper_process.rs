@@ -1,7 +1,7 @@
 //! The keeper process: one thread, one loop over its socket, its signals and its clock.
 //!
 //! Invariant: once the daemon's end of the socket has closed, and no other daemon has taken over, the keeper accepts
-//! nothing more and is gone within 2 s, after every process below it.
+//! no more requests and exits within 2 s, after every process below it.
 
 use std::{
     io::{self, Write},
@@ -113,7 +113,7 @@ impl KeeperProcess {
         })
     }
 
-    /// Runs until the daemon has gone; returns whether everything below has ended.
+    /// Runs until the daemon has exited. Returns whether everything below has ended.
     fn run(mut self) -> io::Result<bool> {
         loop {
             let now = Instant::now();
@@ -133,7 +133,7 @@ impl KeeperProcess {
             for (master, event) in gone {
                 self.masters.say(master, &event);
             }
-            // A send may discover that the daemon has gone, so closing comes after.
+            // A send may discover that the daemon has exited, so closing comes after.
             self.masters.iter_mut().for_each(|it| it.control.flush());
             match self.close(now, alone) {
                 ClosingProgress::Done { everything_ended } => return Ok(everything_ended),
@@ -222,7 +222,7 @@ impl KeeperProcess {
             if let Some(control) = self.masters.get_mut(number)
                 && let Err(error) = control.receive(seen.unwrap_or(PollFlags::empty()))
             {
-                // The socket is closed now; nothing else follows from the error.
+                // The socket is closed now. The error has no other consequence.
                 warn("read from the daemon", &error);
             }
         }
@@ -245,7 +245,7 @@ impl KeeperProcess {
             && let Some(request) = control.next_request()?
         {
             match request {
-                // A daemon that has gone needs no new server.
+                // A daemon that has exited needs no new server.
                 KeeperRequest::Spawn(request) if control.is_open() => self.spawn(number, request),
                 KeeperRequest::Spawn(_) => {}
                 KeeperRequest::Signal { id, signal } => self.trees.signal(id, number, signal, now),
@@ -290,7 +290,7 @@ impl KeeperProcess {
     }
 }
 
-/// The poll timeout, rounded up so that the deadline has passed when the poll returns.
+/// The poll timeout, rounded up: the deadline must have passed when the poll returns.
 fn timeout(until: Option<Instant>) -> PollTimeout {
     let Some(until) = until else {
         return PollTimeout::NONE;
@@ -300,7 +300,7 @@ fn timeout(until: Option<Instant>) -> PollTimeout {
     PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
 }
 
-/// Writes to the stderr inherited from the daemon. It may be closed, which is not an error.
+/// Writes to the stderr inherited from the daemon. This pipe may be closed, which is not an error.
 pub(super) fn warn(what: &str, error: &io::Error) {
     writeln!(io::stderr(), "muxd keeper: failed to {what}: {error}").ok();
 }

@@ -1,6 +1,6 @@
 //! The daemon's handle to a program that the keeper started.
 //!
-//! Invariant: a tree never outlives its [`KeptChild`]; dropping one without [`stop`](KeptChild::stop) kills the tree.
+//! Invariant: a tree never outlives its [`KeptChild`]. Dropping one without [`stop`](KeptChild::stop) kills the tree.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
@@ -27,16 +27,16 @@ pub struct SpawnSpec {
     /// A bare name is looked up in the `PATH` of `env`.
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// The child's complete environment; only `MUX_KEPT` is added.
+    /// The child's complete environment, to which only `MUX_KEPT` is added.
     pub env: Vec<(OsString, OsString)>,
     /// The working directory. Must be absolute.
     pub cwd: PathBuf,
-    /// Names the child in `MUX_KEPT` and in logs; any text without a NUL.
+    /// The name of the child in `MUX_KEPT` and in logs. Any string without a NUL.
     pub tag: String,
     pub limits: TreeLimits,
 }
 
-/// What a child may use together with its descendants. The keeper measures it about once a second, and kills a tree
+/// The limits of a child together with its descendants. The keeper measures it about once a second, and kills a tree
 /// that uses more.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TreeLimits {
@@ -61,7 +61,7 @@ pub struct KeptChild {
     pub stdin: Option<StdinPipe>,
     pub stdout: Option<StdoutPipe>,
     pub stderr: Option<StderrPipe>,
-    /// Holds the exit once the main process has ended, and closes once the tree is gone.
+    /// Holds the exit once the main process has ended, and closes once the tree has ended.
     exit: watch::Receiver<Option<ChildExit>>,
     leash: ChildLeash,
 }
@@ -109,7 +109,7 @@ pub(super) enum KeeperCall {
 /// Requests that concern another daemon which shares the keeper.
 #[cfg(target_os = "linux")]
 pub(super) enum ShareCall {
-    /// The keeper is to serve another daemon, too, over this socket.
+    /// Makes the keeper also serve another daemon, over this socket.
     Admit {
         socket: OwnedFd,
         done: oneshot::Sender<()>,
@@ -131,8 +131,8 @@ pub(super) struct StartedChild {
     pub(super) stderr: StderrEnd,
 }
 
-/// Kills the tree of `id` when dropped. It exists before the child does, so that a cancelled spawn leaves nothing
-/// behind.
+/// Kills the tree of `id` when dropped. The leash exists before the child does: a cancelled spawn then leaves no
+/// process behind.
 #[derive(Debug)]
 pub(super) struct ChildLeash {
     pub(super) id: u64,
@@ -160,7 +160,7 @@ impl KeptChild {
         })
     }
 
-    /// Resolves when the main process has ended, or the keeper has gone.
+    /// Resolves when the main process has ended, or the keeper has exited.
     pub async fn wait(&self) -> ChildExit {
         let mut exit = self.exit_watch();
         let ended = exit.wait_for(Option::is_some).await;
@@ -173,7 +173,7 @@ impl KeptChild {
     }
 
     /// Ends the child: end of file on its stdin, after `grace` SIGTERM, and after another `grace` SIGKILL; on Windows,
-    /// which has no signals, its job is terminated in place of SIGTERM. Returns when nothing of its tree is left.
+    /// which has no signals, its job is terminated instead of SIGTERM. Returns when its whole tree has ended.
     ///
     /// If the caller took `stdin`, it must close it itself.
     pub async fn stop(mut self, grace: Duration) {
@@ -197,7 +197,7 @@ impl KeptChild {
     /// Gives the child to the next daemon, which has its pipes already.
     pub fn give(mut self) {
         self.leash.given = true;
-        // An error means that the keeper and the child are gone.
+        // An error means that the keeper and the child have ended.
         self.leash
             .calls
             .send(KeeperCall::Give { id: self.leash.id })
@@ -220,7 +220,7 @@ impl ChildExit {
 
 impl ChildLeash {
     fn signal(&self, signal: StopSignal) {
-        // An error means that the trees are gone, or that the keeper is ending them.
+        // An error means that the trees have ended, or that the keeper is ending them.
         self.calls
             .send(KeeperCall::Signal {
                 id: self.id,
@@ -233,7 +233,7 @@ impl ChildLeash {
 impl Drop for ChildLeash {
     fn drop(&mut self) {
         if !self.given {
-            // Harmless after the tree has gone: an `id` is never reused, and an unknown one is ignored.
+            // Harmless after the tree has ended: an `id` is never reused, and an unknown `id` is ignored.
             self.signal(StopSignal::Kill);
         }
     }

@@ -46,7 +46,7 @@ pub(super) struct LaunchRefusal {
 }
 
 /// Hides inherited descriptors from the keeper's children: the daemon may have inherited descriptors that do not close
-/// on exec. Those of muxd all do.
+/// on exec. All of muxd's own descriptors do.
 #[expect(
     unsafe_code,
     reason = "a descriptor that nobody here owns is only a number"
@@ -59,8 +59,8 @@ pub(super) fn hide_inherited_descriptors() -> io::Result<()> {
         .filter_map(|name| name.to_str()?.parse().ok())
         .collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        // SAFETY: setting this flag moves and closes nothing, and for a number that is no longer a descriptor (that of
-        // the listing) it just fails.
+        // SAFETY: setting this flag moves and closes nothing, and fails for a number that is no longer a descriptor
+        // (such as the listing's).
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     Ok(())

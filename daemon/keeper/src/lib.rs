@@ -1,34 +1,34 @@
 //! The keeper: a small separate process that starts and owns every stdio server of the daemon.
 //!
-//! It depends on `mux-process` and knows nothing of MCP: other daemons could use it for their child processes. It
-//! starts servers only; the daemon starts workers itself.
+//! This crate depends on `mux-process` and knows nothing of MCP: other daemons could use it for their child processes.
+//! It starts servers only; the daemon starts workers itself.
 //!
 //! The daemon cannot guarantee that it ends its children, because it runs no code after SIGKILL. On Linux it therefore
 //! starts `muxd keeper`, which has no threads, is the subreaper of every server tree, passes the pipe ends of the
 //! servers to the daemon, and ends the trees when the daemon's end of their socket closes. Above the keeper is its
-//! guard, forked from it before it has a child: the next subreaper, which ends what a killed keeper leaves behind. If
-//! the daemon, the keeper and the guard are all killed, the next keeper ends the remaining processes. On other systems
-//! `direct_children` replaces the keeper, with weaker guarantees (process groups only): the daemon starts its servers
-//! itself, and `muxd keeper` is a guard (`group_guard`) that ends their process groups if the daemon is killed. On
-//! Windows `job_children` does so with job objects, which the system ends with the daemon, and there is no other process.
+//! guard, forked from it before it has a child: the next subreaper, which ends the processes that a killed keeper
+//! leaves behind. If the daemon, the keeper and the guard are all killed, the next keeper ends the remaining processes.
+//! On other systems `direct_children` replaces the keeper, with weaker guarantees (process groups only): the daemon
+//! starts its servers itself, and `muxd keeper` is a guard (`group_guard`) that ends their process groups if the daemon
+//! is killed. On Windows, `job_children` does so with job objects, which the system ends with the daemon, without
+//! another process.
 //!
 //! - The daemon's side is [`Keeper`] (`keeper_handle`) and [`KeptChild`] (`kept_child`). `keeper_owner` is the task
-//!   that owns the keeper process and the table of its children (`child_entry`), `keeper_link` its end of the socket,
-//!   `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup` searches `PATH`, `child_pipes` has
-//!   the pipes of a child, `error` the errors.
+//!   that owns the keeper process and the table of its children (`child_entry`), `keeper_link` its end of the socket.
+//!   `sweep_dead_keeper` ends the processes of a killed keeper, `program_lookup` searches `PATH`, `child_pipes` has the
+//!   pipes of a child, and `error` the errors.
 //! - The keeper process is [`run_keeper`] (`keeper_process`): one thread, one loop over its socket, its signals
 //!   (`signals`) and its clock. `daemon_socket` is its end of the socket, `launch_child` starts one child,
 //!   `process_trees` ends trees, also those that exceed their limits, `process_table` reads processes and their
-//!   ancestry from `/proc`, `keeper_lock` waits for the previous keeper, `daemons` holds the served daemons (one, or two
-//!   during an upgrade), `orphans` ends what the last keeper of this home left behind, `keeper_guard` is the parent
-//!   process.
-//! - `wire` is the protocol between the two; `descriptor_passing` sends bytes and descriptors through the socket.
+//!   ancestry from `/proc`, `keeper_lock` waits for the previous keeper, `daemons` is the list of served daemons (one,
+//!   or two during an upgrade), `orphans` ends the processes that the last keeper of this home left behind,
+//!   `keeper_guard` is the parent process.
+//! - `wire` is the protocol between the two. `descriptor_passing` sends bytes and descriptors through the socket.
 //!
 //! Invariants:
 //!
-//! - Every child of the daemon, with its whole tree, is gone 2 s after the daemon, however the daemon died, unless
-//!   keeper and guard die at the same moment: then it ends when the next daemon starts (Linux; elsewhere process groups
-//!   only).
+//! - Every child of the daemon, with its whole tree, has ended 2 s after the daemon, however the daemon died. If keeper
+//!   and guard die at the same moment, it ends when the next daemon starts (Linux; elsewhere process groups only).
 //! - A child inherits nothing but its three pipes, the environment of its request, and the limits that muxd was started
 //!   with. The daemon, the keeper and its guard are not dumpable: no process of the user can read their memory
 //!   (`mux_process::core_dumps`).
@@ -74,7 +74,7 @@ mod sweep_dead_keeper;
 #[cfg(target_os = "linux")]
 pub mod wire;
 
-// Compiled for tests on every system, so that they do not break unnoticed on Linux.
+// Compiled for tests on every system, to notice breakage on Linux.
 #[cfg(all(unix, any(not(target_os = "linux"), test)))]
 mod direct_children;
 #[cfg(all(unix, any(not(target_os = "linux"), test)))]

@@ -1,7 +1,7 @@
-//! Ends what the last keeper of this home left behind, if it was killed together with its guard.
+//! Ends the processes that the last keeper of this home left behind, if it was killed together with its guard.
 //!
-//! Invariant: orphans are searched only while the lock is held, so that no keeper of the home is alive, and are
-//! recognized by the marker of the home, so that no unrelated process is touched.
+//! Invariant: orphans are searched only while the lock is held, which means that no keeper of the home is
+//! alive. The home's marker identifies them, so no unrelated process is touched.
 
 use std::{
     io,

@@ -78,13 +78,13 @@ pub(super) fn marker(tag: &str, keeper: u32, id: u64, home: &str) -> OsString {
     format!("{tag}/{keeper}/{id}/{home}").into()
 }
 
-/// Whether this keeper gave `marker` to a child.
+/// Returns true if this keeper gave `marker` to a child.
 pub(super) fn is_of_keeper(marker: &[u8], keeper: u32) -> bool {
     let mut parts = marker.rsplitn(4, |byte| *byte == b'/').skip(2);
     parts.next() == Some(keeper.to_string().as_bytes())
 }
 
-/// Whether a keeper of this home gave `marker` to a child.
+/// Returns true if a keeper of this home gave `marker` to a child.
 pub(super) fn is_of_home(marker: &[u8], home: &str) -> bool {
     marker.rsplit(|byte| *byte == b'/').next() == Some(home.as_bytes())
 }
@@ -116,7 +116,7 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessEntry> {
         zombie: matches!(state, "Z" | "X" | "x"),
         parent: number(rest.next()?)?,
         group: number(rest.next()?)?,
-        // Fields 20 and 24; the last one read was the 5th.
+        // Fields 20 and 24. The last field read was the 5th.
         threads: rest.nth(14).and_then(|it| it.parse().ok()).unwrap_or(0),
         pages: rest.nth(3).and_then(|it| it.parse().ok()).unwrap_or(0),
     })

@@ -1,7 +1,7 @@
 //! The process trees of the keeper's children, and how they end.
 //!
 //! Invariant: a signal goes only to a child that was not reaped yet, or to a process that a snapshot has just shown
-//! below the keeper; neither can be a reused pid.
+//! below the keeper. Neither can be a reused pid.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -51,7 +51,7 @@ struct ChildTree {
     kill_at: Option<Instant>,
     kill_retry: Duration,
     limits: TreeLimits,
-    /// When it is measured next; `None` without limits.
+    /// The time of the next measurement, or `None` without limits.
     check_at: Option<Instant>,
     exceeded: Option<ExceededLimit>,
 }
@@ -131,13 +131,13 @@ impl ProcessTrees {
                 let members = self.members(&ProcessTable::read(), &self.0[index]);
                 self.0[index].send(Signal::SIGTERM, &members);
             }
-            // The next step kills, and repeats until nothing is left.
+            // The next step kills, and repeats until no process is left.
             StopSignal::Kill => self.0[index].kill_at = Some(now),
         }
     }
 
-    /// Does what is due, reports the trees that are gone, and returns when to call it again. `reaped` means that some
-    /// process below the keeper has ended since the last step.
+    /// Performs the actions that are due, reports the trees that have ended, and returns when to call it again.
+    /// `reaped` means that some process below the keeper has ended since the last step.
     pub(super) fn step(
         &mut self,
         now: Instant,
@@ -253,20 +253,20 @@ impl ChildTree {
         }
     }
 
-    /// Whether nothing is left: an exit sets `kill_at`, and only an empty tree clears it.
+    /// Returns true if no process is left: an exit sets `kill_at`, and only an empty tree clears it.
     fn is_gone(&self) -> bool {
         self.exited && self.kill_at.is_none()
     }
 
     fn send(&self, signal: Signal, members: &[ProcessEntry]) {
         self.send_to_group(signal, members);
-        // Also to zombies: a process whose main thread ended while others run looks like one.
+        // Signals zombies, too: a process whose main thread ended while others run looks like one.
         for process in members.iter().filter(|process| process.group != self.pid) {
             kill(process.pid, signal).ok();
         }
     }
 
-    /// Signals the process group; the kernel does so atomically, so forks cannot race.
+    /// Signals the process group. The kernel does this atomically, so forks cannot race.
     fn send_to_group(&self, signal: Signal, seen: &[ProcessEntry]) {
         if !self.exited || seen.iter().any(|process| process.group == self.pid) {
             killpg(self.pid, signal).ok();

@@ -25,7 +25,7 @@ use super::error::SpawnError;
 /// The variables of a child. Of a variable that occurs twice, the last one counts.
 type ChildEnvironment<'a> = &'a [(OsString, OsString)];
 
-/// What was found at a path.
+/// The kind of object at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramKind {
     Nothing,

@@ -1,7 +1,7 @@
 //! Signals and exits of children, as the keeper receives them.
 //!
-//! Invariant: no signal but SIGKILL and SIGSTOP ends or stops the keeper. Signals are blocked and read from a
-//! descriptor; a handler would have to be undone in every child.
+//! Invariant: no signal except SIGKILL and SIGSTOP ends or stops the keeper. Signals are blocked and read from a
+//! descriptor, because a handler would have to be undone in every child.
 
 use std::{
     io,
@@ -40,7 +40,7 @@ pub(super) enum ReapOutcome {
     Ended(Pid, ExitStatus),
     /// There are children, and all of them are running.
     AllRun,
-    /// There is no child, and so no descendant: an orphan would have become our child.
+    /// The keeper has no child, and so no descendant: an orphan would have become our child.
     NoChild,
 }
 
@@ -49,14 +49,14 @@ impl BlockedSignals {
     pub(super) fn block() -> io::Result<Self> {
         let set: SigSet = BLOCKED_SIGNALS.into_iter().collect();
         set.thread_block()?;
-        // Ignored signals are inherited and passed on to every child; an ignored SIGCHLD would also discard the exits
+        // Ignored signals are inherited and passed on to every child. An ignored SIGCHLD would also discard the exits
         // of our children.
         BLOCKED_SIGNALS.into_iter().try_for_each(default_action)?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         Ok(BlockedSignals(SignalFd::with_flags(&set, flags)?))
     }
 
-    /// Discards pending signals. They only serve as a wake-up.
+    /// Discards pending signals. Signals only serve as a wake-up.
     pub(super) fn drain(&self) {
         while let Ok(Some(_)) = self.0.read_signal() {}
     }

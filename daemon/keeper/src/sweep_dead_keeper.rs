@@ -1,7 +1,7 @@
-//! Ends what a killed keeper owned, in the daemon.
+//! Ends the processes of a killed keeper, in the daemon.
 //!
-//! Invariant: only orphans of the dead keeper are touched. They became children of the daemon (a subreaper) and are
-//! recognized by their process group or by the keeper's marker.
+//! Invariant: only orphans of the dead keeper are touched. These orphans became children of the daemon (a subreaper)
+//! and are recognized by their process group or by the keeper's marker.
 
 use std::{
     collections::HashSet,
@@ -34,7 +34,8 @@ struct DeadKeeperSweep {
     killed: HashSet<Pid>,
 }
 
-/// Kills and reaps what is left of `keeper`, which must have been waited for: only then are its orphans our children.
+/// Kills and reaps the remaining processes of `keeper`, which must have been waited for: only then are its orphans
+/// our children.
 pub(super) async fn sweep(keeper: u32, children: impl Iterator<Item = u32>) {
     let mut sweep = DeadKeeperSweep {
         keeper,

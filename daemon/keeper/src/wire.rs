@@ -11,8 +11,8 @@ use thiserror::Error;
 
 use super::kept_child::{ExceededLimit, SpawnSpec, StopSignal, TreeLimits};
 
-/// Both sides are the same binary, except during an upgrade: then the versions may differ.
-/// The version counts what a keeper must do, too: one that ignores `limits` would leave a sandbox without them.
+/// Both sides are the same binary, except during an upgrade, when the versions may differ. The version also changes
+/// with a keeper's duties: a keeper that ignores `limits` would leave a sandbox without them.
 pub const KEEPER_PROTOCOL_VERSION: u32 = 3;
 
 /// The longest frame, without its length prefix. Linux allows at most 2 MiB of arguments and environment.
@@ -26,14 +26,14 @@ pub(super) const FDS_PER_CHILD: usize = 3;
 #[serde(rename_all = "snake_case")]
 pub(super) enum KeeperRequest {
     Spawn(SpawnRequest),
-    /// Signals the child's process group and all its descendants; an unknown `id` is ignored.
+    /// Signals the child's process group and all its descendants. An unknown `id` is ignored.
     Signal {
         id: u64,
         signal: StopSignal,
     },
-    /// Serve another daemon, too, over the socket that comes with this frame.
+    /// Also serve another daemon, over the socket that comes with this frame.
     Admit {},
-    /// Gives the child to that daemon, which gets its events; the child ends with it.
+    /// Gives the child to that daemon, which gets its events. The child ends with that daemon.
     Give {
         id: u64,
     },
@@ -56,8 +56,8 @@ pub(super) struct SpawnRequest {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KeeperEvent {
-    /// The first frame: from now on the keeper owns what it is asked to start. The `id`s that this daemon chooses are
-    /// above `base`, so that two daemons never choose the same.
+    /// The first frame: from now on, the keeper owns the children that it is asked to start. The `id`s that this
+    /// daemon chooses are above `base`, which keeps two daemons from choosing the same.
     Hello { wire: u32, base: u64 },
     /// The child has started. Carries [`FDS_PER_CHILD`] descriptors.
     Spawned { id: u64, pid: u32 },
@@ -67,14 +67,14 @@ pub(super) enum KeeperEvent {
         message: String,
         errno: Option<i32>,
     },
-    /// The main process of the child has ended; its leftovers are being ended.
+    /// The main process of the child has ended. Its leftovers are being ended.
     Exited {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
         exceeded: Option<ExceededLimit>,
     },
-    /// Nothing of the child's tree is left. The last event of an `id`.
+    /// The child's whole tree has ended. The last event of an `id`.
     Gone { id: u64 },
     /// A child that another daemon started. Its pipes come from that daemon.
     Given { id: u64, pid: u32 },
@@ -89,7 +89,7 @@ pub(super) enum SpawnFailure {
     Other,
 }
 
-/// A string of the operating system: JSON text if it is UTF-8, otherwise an array of bytes.
+/// A string of the operating system: a JSON string if it is UTF-8, otherwise an array of bytes.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(untagged)]
 pub(super) enum OsText {
@@ -114,7 +114,7 @@ impl FrameBuffer {
         self.0.extend(bytes);
     }
 
-    /// Whether the buffer must contain a whole frame, which is to be taken out before more is added.
+    /// Returns true if the buffer must contain a whole frame. Take that frame out before you add more.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= 4 + MAX_FRAME_BYTES
     }

@@ -15,7 +15,7 @@ pub(crate) type StdinEnd = ChildStdin;
 pub(crate) type StdoutEnd = ChildStdout;
 pub(crate) type StderrEnd = ChildStderr;
 
-/// Cannot fail; where the ends are descriptors, it can.
+/// Cannot fail here, unlike where the ends are descriptors.
 #[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
 pub(crate) fn open(child: StartedChild) -> io::Result<(StdinPipe, StdoutPipe, StderrPipe)> {
     Ok((

@@ -1,4 +1,4 @@
-//! Names of programs are names of files, which are executable by their mode.
+//! Program names are file names. The file's mode makes a file executable.
 
 use std::{
     ffi::OsStr,
@@ -9,12 +9,12 @@ use nix::unistd::{AccessFlags, access};
 
 use super::{ChildEnvironment, ProgramKind};
 
-/// Whether `program` is a bare name (`node`, not `./node` or `/bin/node`).
+/// Returns true if `program` is a bare name (`node`, not `./node` or `/bin/node`).
 pub(super) fn is_bare(program: &Path) -> bool {
     !program.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
-/// Whether a search depends on this variable of the child.
+/// Returns true if a search depends on this variable of the child.
 pub(crate) fn is_search_variable(name: &OsStr) -> bool {
     is_path_variable(name)
 }

@@ -10,13 +10,13 @@ use super::{ChildEnvironment, ProgramKind};
 /// The extensions of programs where the environment names none.
 const DEFAULT_EXTENSIONS: &str = ".COM;.EXE;.BAT;.CMD";
 
-/// Whether `program` is a bare name (`node`, not `.\node` or `C:\bin\node`).
+/// Returns true if `program` is a bare name (`node`, not `.\node` or `C:\bin\node`).
 pub(super) fn is_bare(program: &Path) -> bool {
     let name = program.as_os_str().as_encoded_bytes();
     !name.iter().any(|byte| matches!(byte, b'/' | b'\\' | b':'))
 }
 
-/// Whether a search depends on this variable of the child.
+/// Returns true if a search depends on this variable of the child.
 pub(crate) fn is_search_variable(name: &OsStr) -> bool {
     is_path_variable(name) || is_extensions_variable(name)
 }
@@ -68,7 +68,7 @@ pub(super) fn candidates(path: PathBuf, env: ChildEnvironment<'_>) -> Vec<PathBu
     files
 }
 
-/// Looks in the file system. What is executable is decided by the extension.
+/// Looks in the file system. The extension decides whether a file is executable.
 pub(crate) fn look(path: &Path) -> ProgramKind {
     match path.metadata() {
         Err(_) => ProgramKind::Nothing,
