@@ -1,4 +1,4 @@
-//! Opens what is at a real path, without following a link that was put there in the meantime.
+//! Opens the object at a real path, without following a link that was put there in the meantime.
 //!
 //! Only on Linux: elsewhere servers have no sandbox, or one that is defined by paths.
 
@@ -6,8 +6,8 @@ use std::{io, path::Path};
 
 use super::file_identity::{self, FileIdentity};
 
-/// The identity of the file or folder at `real`, a path without links. On Linux it fails if a link leads elsewhere now. It
-/// never blocks, and never triggers a device.
+/// The identity of the file or folder at `real`, a path without links. On Linux, fails if a link leads elsewhere now.
+/// Never blocks, and never triggers a device.
 pub fn identify_object(real: &Path) -> io::Result<FileIdentity> {
     #[cfg(target_os = "linux")]
     return file_identity::of_file(&open_object(real)?).map(|(identity, _)| identity);
@@ -15,8 +15,8 @@ pub fn identify_object(real: &Path) -> io::Result<FileIdentity> {
     file_identity::of_path(real)
 }
 
-/// Opens the file or folder at `real`, a path without links, for nothing but telling what it is and granting it. Fails if
-/// a link leads elsewhere now.
+/// Opens the file or folder at `real`, a path without links, only to identify and grant it. Fails if a link leads
+/// elsewhere now.
 #[cfg(target_os = "linux")]
 pub fn open_object(real: &Path) -> io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -26,7 +26,7 @@ pub fn open_object(real: &Path) -> io::Result<std::fs::File> {
     let flags = (OFlag::O_PATH | OFlag::O_NOFOLLOW).bits();
     let mut options = std::fs::OpenOptions::new();
     let object = options.read(true).custom_flags(flags).open(real)?;
-    // A link in place of the file is opened itself.
+    // A link that replaced the file is opened itself.
     if path_of(&object)? != real || object.metadata()?.is_symlink() {
         return Err(io::Error::other("a link leads elsewhere now"));
     }

@@ -1,7 +1,7 @@
 //! Opens regular files only, and tells whether another user could have written one.
 //!
 //! - `unix`: by owner and mode.
-//! - `windows`: files inherit the access list of the user's profile; nothing is checked for a single file.
+//! - `windows`: files inherit the access list of the user's profile. Single files are not checked.
 
 use std::{
     fs::{File, Metadata},
@@ -24,7 +24,7 @@ pub fn open_unfollowed(path: &Path) -> io::Result<File> {
     system::open_unfollowed(path)
 }
 
-/// Opens a regular file for reading, through links. It does not wait for a pipe or a device.
+/// Opens a regular file for reading, through links. Does not wait for a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = system::open_without_waiting(path)?;
     match file.metadata()?.is_file() {
@@ -33,8 +33,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a regular file of at most `max_bytes`, as [`open`] opens it. Its length is checked while it is read: a file of
-/// the kernel says that it is empty.
+/// Reads a regular file of at most `max_bytes`, as [`open`] opens it. The length is checked while reading, because
+/// kernel files claim to be empty.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     let file = open(path)?;
     let announced = file.metadata()?.len();
@@ -94,7 +94,7 @@ mod tests {
         }
         assert_eq!(read_text(&path("link"), 5).unwrap(), "12345");
         read_text(&path("text"), 4).unwrap_err();
-        // It says that it is empty, and is not.
+        // This file claims to be empty, but is not.
         #[cfg(target_os = "linux")]
         read_text(Path::new("/proc/self/status"), 4).unwrap_err();
         open_unfollowed(&path("link")).unwrap_err();

@@ -5,8 +5,8 @@ use std::{
     path::Path,
 };
 
-/// Replaces the file at `path` with `bytes`, so that a reader sees the old or the new content. A link at `path` is
-/// replaced itself. The temporary file has a random name and is created, never opened.
+/// Replaces the file at `path` with `bytes`, atomically: readers see the old or the new content. A link at `path`
+/// is replaced itself. The temporary file has a random name and is created, never opened.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -23,7 +23,7 @@ pub struct ResolvedPath {
 pub struct FollowedLink {
     /// The real path of the link itself.
     pub at: PathBuf,
-    /// The text of the link.
+    /// The target as written in the link.
     pub target: PathBuf,
 }
 
@@ -77,7 +77,7 @@ pub fn resolve(path: &Path) -> io::Result<ResolvedPath> {
 }
 
 /// Where `path`, or the part of it that exists, leads outside of `folder`. `None` if it stays inside. Fails if a link on
-/// the way leads to nothing. Both are absolute.
+/// the way is dangling. Both are absolute.
 pub fn leads_out_of(folder: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
     let exists = |path: &&Path| fs::symlink_metadata(path).is_ok();
     let existing = path.ancestors().find(exists).unwrap_or(folder);
@@ -85,8 +85,8 @@ pub fn leads_out_of(folder: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
     Ok((!reached.starts_with(folder)).then_some(reached))
 }
 
-/// The components of a path without `.`, the last one first. Roots and prefixes are components, too: joining one to a
-/// path replaces that path.
+/// The components of a path without `.`, the last component first. Roots and prefixes are also components: joining one
+/// to a path replaces that path.
 fn reversed_components(path: &Path) -> Vec<OsString> {
     let components = path.components().rev();
     components
