@@ -1,20 +1,20 @@
-//! Absolute paths among the arguments of calls: of Unix, and of Windows with a drive.
+//! Absolute paths in call arguments: Unix paths, and Windows paths with a drive.
 //!
 //! Both are read on every system, because a server may run on another one than the daemon.
 //!
-//! Invariant: a path depends on the text alone. No file is accessed and no link followed.
+//! Invariant: a path depends only on the string. No file is accessed and no link followed.
 
 /// An absolute path with `.` and `..` resolved.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct AbsolutePath {
-    /// The letter of the drive, in lower case; `None` for a path of Unix.
+    /// The drive letter, in lower case, or `None` for a Unix path.
     drive: Option<char>,
     names: Vec<String>,
-    /// A `..` was resolved in a place from which it may lead anywhere: the names are not known.
+    /// True if a `..` was resolved after a link that may lead anywhere. The names are then not known.
     leaves_link: bool,
 }
 
-/// Whether a path lies in a directory.
+/// The relation of a path to a directory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PathContainment {
     Inside,
@@ -24,7 +24,7 @@ pub(super) enum PathContainment {
 }
 
 impl AbsolutePath {
-    /// `None` for any other text, and for a share or device of Windows (`\\host\share`).
+    /// `None` for any other string, and for a Windows share or device (`\\host\share`).
     pub(super) fn read(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('/') {
             let (names, leaves_link) = resolved_names(rest.split('/'));
@@ -58,7 +58,7 @@ impl AbsolutePath {
         }
     }
 
-    /// Of a path of Windows, the text with its own first separator everywhere and `.` and `..` resolved.
+    /// For a Windows path: the string with its own first separator everywhere, and with `.` and `..` resolved.
     pub(super) fn tidy_windows_text(&self, written: &str) -> Option<String> {
         self.drive?;
         let (root, rest) = written.split_at_checked(3)?;
@@ -70,8 +70,8 @@ impl AbsolutePath {
         Some(format!("{root}{}{end}", self.names.join(separator)))
     }
 
-    /// Of a path of Windows, spellings by which a rule may name the same file: with either separator, and without what
-    /// Windows ignores at the end of names.
+    /// For a Windows path: the spellings by which a rule may name the same file, with either separator, and without
+    /// the characters that Windows ignores at the end of names.
     pub(super) fn windows_spellings(&self) -> Vec<String> {
         let Some(drive) = self.drive else {
             return Vec::new();
@@ -112,7 +112,7 @@ impl AbsolutePath {
                 if drive == other && is_long && pairs.clone().all(is_same) {
                     return PathContainment::Inside;
                 }
-                // Which other letters differ in nothing but their case depends on the file system.
+                // Which other letters differ only in case depends on the file system.
                 let is_plain = |(ours, theirs): (&String, &String)| {
                     is_same((ours, theirs)) || (ours.is_ascii() && theirs.is_ascii())
                 };
@@ -126,14 +126,14 @@ impl AbsolutePath {
         }
     }
 
-    /// Whether the path passes a place of the system from which it may lead to any file.
+    /// Returns true if the path passes a system link from which it may lead to any file.
     pub(super) fn leads_anywhere(&self) -> bool {
         self.drive.is_none() && (self.leaves_link || is_link_of_the_system(&self.names))
     }
 }
 
-/// Whether the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere, or below
-/// another name of the whole file system on macOS (`/.vol`, `/System/Volumes/Data`).
+/// Returns true if the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere, or
+/// below another name of the whole file system on macOS (`/.vol`, `/System/Volumes/Data`).
 fn is_link_of_the_system(names: &[String]) -> bool {
     let is_process = |name: &str| {
         matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit())
@@ -150,14 +150,15 @@ fn is_link_of_the_system(names: &[String]) -> bool {
     }
 }
 
-/// Whether names begin with those of a directory, if the case of letters does not count.
+/// Returns true if names begin with those of a directory, if the case of letters does not count.
 fn is_same_or_below(names: &[String], directory: &[String]) -> bool {
     let mut pairs = names.iter().zip(directory);
     names.len() >= directory.len()
         && pairs.all(|(ours, theirs)| ours.to_lowercase() == theirs.to_lowercase())
 }
 
-/// Whether Windows may read the name as another one: a short name (`PROGRA~1`), an end that it ignores, a stream.
+/// Returns true if Windows may read the name as a different name: a short name (`PROGRA~1`), an end that it ignores, a
+/// stream.
 fn is_ambiguous(name: &str) -> bool {
     name.contains(['~', ':']) || name.ends_with(['.', ' '])
 }

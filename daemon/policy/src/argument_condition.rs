@@ -34,9 +34,9 @@ impl ArgumentCondition {
         &self.text
     }
 
-    /// For a path with `[*]` one matching element is enough, unless `every` is set: a rule that allows must not be met
-    /// by one harmless file among many, by a value that it cannot look into, or by one that the server may read
-    /// differently. Every other rule is met by any value that may match.
+    /// For a path with `[*]`, one matching element is enough, unless `every` is set: an allow rule must not be met by
+    /// one harmless file among many, by an opaque value, or by a value that the server may read differently. All other
+    /// rules are met by any value that may match.
     pub(super) fn holds(&self, arguments: &Value, every: bool) -> bool {
         let mut found = self.place.found(arguments).into_iter();
         let met = |found: PathTarget<'_>| self.test.met(found.value());
@@ -46,7 +46,7 @@ impl ArgumentCondition {
         }
     }
 
-    /// Whether one of these objects has the argument, and a value of it may match.
+    /// Returns true if one of these objects has the argument, and a value of it may match.
     pub(super) fn is_met_by_any(&self, objects: &[Value]) -> bool {
         let mut objects = objects.iter();
         objects.any(|object| self.place.begins_in(object) && self.holds(object, false))

@@ -10,7 +10,7 @@ pub(super) struct ArgumentPath(Vec<PathStep>);
 enum PathStep {
     Member(String),
     Index(usize),
-    /// Every element of a list; any other value counts as its own only element.
+    /// Every element of a list. Any other value counts as its own only element.
     Each,
 }
 
@@ -50,7 +50,7 @@ impl ArgumentPath {
         }
     }
 
-    /// Whether the object has the member with which the path begins.
+    /// Returns true if the object has the member with which the path begins.
     pub(super) fn begins_in(&self, object: &Value) -> bool {
         match self.0.first() {
             Some(PathStep::Member(name)) => object.get(name).is_some(),
@@ -58,8 +58,8 @@ impl ArgumentPath {
         }
     }
 
-    /// The targets of the path, one for each combination of elements. Missing values are included, so that a condition
-    /// on every element sees them.
+    /// The targets of the path, one for each combination of elements. Missing values are included, because a condition
+    /// on every element must see them.
     pub(super) fn found<'a>(&self, arguments: &'a Value) -> Vec<PathTarget<'a>> {
         let mut found = vec![PathTarget::of(arguments)];
         for step in &self.0 {
@@ -101,7 +101,7 @@ impl ArgumentPath {
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PathTarget<'a> {
     Value(&'a Value),
@@ -127,7 +127,7 @@ impl<'a> PathTarget<'a> {
     }
 }
 
-/// Parses the step after a `[`; returns it with the text after the `]`.
+/// Parses the step after a `[`. Returns the step with the rest after the `]`.
 fn bracket(inner: &str) -> Option<(PathStep, &str)> {
     if inner.starts_with('"') {
         let mut texts = serde_json::Deserializer::from_str(inner).into_iter::<String>();

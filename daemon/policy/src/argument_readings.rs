@@ -1,10 +1,10 @@
 //! The ways in which a server may read a string or number among the arguments.
 //!
 //! A file can be written as many paths, and a resource as many URLs. How the server reads a string is not known here,
-//! so each string has several readings: spellings of the same value, and other values that a server could read. A rule
-//! that allows must hold for all spellings; a rule that denies or asks is met by any reading.
+//! so each string has several readings: spellings of the same value, and other values that a server could read. An
+//! allow rule must match all spellings. A deny or ask rule is met by any reading.
 //!
-//! Invariant: readings depend on the text alone. No file is accessed and no link followed.
+//! Invariant: readings depend only on the string. No file is accessed and no link followed.
 
 use std::borrow::Cow;
 
@@ -18,13 +18,13 @@ use super::absolute_path::{AbsolutePath, PathContainment};
 const MAX_PERCENT_DECODINGS: usize = 3;
 /// The largest exponent that is written out: beyond it are no numbers that a rule writes digit by digit.
 const MAX_DECIMAL_EXPONENT: i32 = 40;
-/// Schemes of URLs whose slashes after the scheme may be missing or doubled.
+/// URL schemes whose slashes after the scheme may be missing or doubled.
 const SPECIAL_URL_SCHEMES: &[&str] = &["http", "https", "ws", "wss", "ftp", "file"];
 
 /// The readings of one value.
 #[derive(Debug)]
 pub(super) struct ArgumentReadings<'a> {
-    /// Spellings of the same value, the first as it was sent; a number in its shortest form.
+    /// Spellings of the same value, the first as it was sent. Numbers are in their shortest form.
     same: Vec<Cow<'a, str>>,
     /// Other values that a server could read it as.
     also: Vec<Cow<'a, str>>,
@@ -95,7 +95,7 @@ impl<'a> ArgumentReadings<'a> {
         }
     }
 
-    /// A server may decode a text before it resolves the dots of a path, or after that.
+    /// A server may decode a string before or after it resolves the dots of a path.
     fn add_same(&mut self, text: &str) {
         let mut texts = vec![text.to_owned()];
         for _ in 0..=MAX_PERCENT_DECODINGS {
@@ -130,8 +130,8 @@ impl<'a> ArgumentReadings<'a> {
         self.same().chain(self.also.iter().map(Cow::as_ref))
     }
 
-    /// Whether a reading may be any file: it leads up (`..`) or to the home directory (`~`), from a directory that is
-    /// not known here, or passes a link of the system such as `/proc/self/root`.
+    /// Returns true if a reading may be any file: it leads up (`..`) or to the home directory (`~`), from a directory
+    /// that is not known here, or passes a system link such as `/proc/self/root`.
     pub(super) fn leads_anywhere(&self) -> bool {
         self.all().any(|text| {
             text.starts_with('~')
@@ -143,7 +143,7 @@ impl<'a> ArgumentReadings<'a> {
     }
 }
 
-/// Whether one reading of a path lies in `directory`.
+/// Compares one reading of a path with `directory`.
 pub(super) fn whereabouts(path: &str, directory: &AbsolutePath) -> PathContainment {
     // C programs stop reading at a NUL.
     if path.contains('\0') {
@@ -167,7 +167,7 @@ pub(super) fn whereabouts(path: &str, directory: &AbsolutePath) -> PathContainme
 /// A `file:` URL.
 struct FileUrl {
     path: String,
-    /// Whether it names a host other than this one.
+    /// True if the URL names a host other than this one.
     has_host: bool,
 }
 
@@ -198,8 +198,8 @@ fn normal_url(text: &str) -> Option<String> {
     Some(Url::parse(text).ok()?.into())
 }
 
-/// The path with `.`, `..` and doubled slashes removed, if it has any; a path of Windows with one kind of separator. Of
-/// a URL only the part after the authority changes.
+/// The path with `.`, `..` and doubled slashes removed, if it has any. A Windows path also gets one kind of separator.
+/// In a URL, only the part after the authority changes.
 fn tidy(text: &str) -> Option<String> {
     if let Some(tidied) = AbsolutePath::read(text).and_then(|path| path.tidy_windows_text(text)) {
         return (tidied != text).then_some(tidied);
@@ -327,7 +327,7 @@ fn plain_decimal(text: &str) -> Option<String> {
     Some(decimal)
 }
 
-/// Whether a server could read the text as a number, although JSON does not.
+/// Returns true if a server could read the string as a number, although JSON does not.
 pub(super) fn may_be_a_number(text: &str) -> bool {
     let first = text.chars().find(|c| c.is_alphanumeric() || *c == '∞');
     let word = text.trim().trim_start_matches(['+', '-']).to_lowercase();

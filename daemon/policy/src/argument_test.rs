@@ -1,11 +1,10 @@
 //! Tests of one argument.
 //!
-//! A test has three outcomes, because a value has many spellings and how the server reads it is not always known. A
-//! rule that allows requires [`TestResult::Yes`]; one that denies or asks applies unless the result is
-//! [`TestResult::No`].
+//! A test has three outcomes, because a value has many spellings and how the server reads it is not always known. An
+//! allow rule requires [`TestResult::Yes`]. A deny or ask rule applies unless the result is [`TestResult::No`].
 //!
 //! Invariant: a missing value meets only `present = false` and `not`. A number that was sent as a string counts as that
-//! number: `over = 1000` is met by "2000", too.
+//! number: "2000" also meets `over = 1000`.
 
 use std::cmp::Ordering;
 
@@ -26,20 +25,20 @@ pub(super) const MAX_REGEX_BYTES: usize = 1 << 20;
 /// The maximum compiled size of a regular expression in unapproved rules.
 pub(super) const MAX_UNAPPROVED_REGEX_BYTES: usize = 1 << 16;
 
-/// Whether a test holds for the value that the server will read.
+/// The result of a test for the value that the server will read.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TestResult {
     No,
-    /// It holds for some spellings of the value only, or for another value that a server could read.
+    /// The test is met for only some spellings of the value, or for another value that a server could read.
     Maybe,
-    /// It holds for every spelling of the value.
+    /// The test is met for every spelling of the value.
     Yes,
 }
 
 /// One test of a value.
 #[derive(Clone, Debug)]
 pub(super) enum ArgumentTest {
-    /// Matches a string, or the text of a number or boolean.
+    /// Matches a string, or the JSON of a number or boolean.
     Text(TextTest),
     Number(Number),
     Truth(bool),
@@ -48,7 +47,7 @@ pub(super) enum ArgumentTest {
     Not(Box<ArgumentTest>),
     Over(Number),
     Under(Number),
-    /// A path that is this directory or lies in it; compared as text.
+    /// A path that is this directory or inside it, compared as strings.
     Below(AbsolutePath),
     Present(bool),
     Regex(RegexTest),
@@ -122,7 +121,7 @@ impl ArgumentTest {
         }
     }
 
-    /// Applies the test to a value; `None` if there is none.
+    /// Applies the test to a value, or to `None` if there is no value.
     pub(super) fn met(&self, value: Option<&Value>) -> TestResult {
         let given = match (self, value) {
             (Self::Present(wanted), value) => return TestResult::of(value.is_some() == *wanted),
@@ -168,7 +167,7 @@ impl TextTest {
 
     fn matches_in_any_case(&self, text: &str) -> bool {
         let head = self.in_lower_case.head();
-        // Most texts differ at once, and are not copied.
+        // Most strings differ early, and are not copied.
         let mut letters = text.chars().flat_map(char::to_lowercase);
         head.chars().all(|letter| letters.next() == Some(letter))
             && self.in_lower_case.matches(&text.to_lowercase())
@@ -239,8 +238,7 @@ fn text(test: &TextTest, given: &Value) -> TestResult {
     met.or_maybe(met == TestResult::No && may_match())
 }
 
-/// Whether a reading is a path of Windows that the glob may mean: Windows ignores the case of letters, and has two
-/// separators.
+/// Returns true if a reading is a Windows path that the glob may mean: Windows ignores case and has two separators.
 fn may_name_path_of_windows(glob: &Glob, readings: &ArgumentReadings<'_>) -> bool {
     let has_drive = is_path_of_windows(glob.head());
     if !has_drive && !glob.as_str().contains('\\') {
@@ -255,7 +253,7 @@ fn may_name_path_of_windows(glob: &Glob, readings: &ArgumentReadings<'_>) -> boo
     })
 }
 
-/// Whether text that begins with this is an absolute path or a `file:` URL.
+/// Returns true if a string that begins with this is an absolute path or a `file:` URL.
 fn begins_a_path(text: &str) -> bool {
     let scheme = text.get(..5);
     text.starts_with('/')
@@ -263,7 +261,7 @@ fn begins_a_path(text: &str) -> bool {
         || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
-/// Whether text that begins with this is a path with a drive.
+/// Returns true if a string that begins with this is a path with a drive.
 fn is_path_of_windows(text: &str) -> bool {
     AbsolutePath::read(text).is_some_and(|path| path.has_drive())
 }
@@ -292,7 +290,7 @@ fn below(directory: &AbsolutePath, given: &Value) -> TestResult {
     TestResult::of(is_inside).or_maybe(may_be)
 }
 
-/// Whether comparing the value with `with` gives `wanted`.
+/// The result of testing that comparing the value with `with` gives `wanted`.
 fn compared(value: &Value, with: &Number, wanted: Ordering) -> TestResult {
     let is_so = |number: &Number| TestResult::of(order(number, with) == Some(wanted));
     match value {

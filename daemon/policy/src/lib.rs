@@ -1,26 +1,25 @@
-//! The policy engine: ordered rules that allow, ask for or deny calls; the first rule that applies decides. Pure. The
+//! The policy engine: ordered rules that allow, ask for or deny calls. The first rule that applies decides. Pure. The
 //! gateway is its only caller, for every call on every path.
 //!
-//! It depends on `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled). It does
-//! not know servers, sessions or callers.
+//! This crate depends on `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled).
+//! This crate does not know servers, sessions or callers.
 //!
-//! - `rule` is one rule, compiled once and indexed by server; `policy_question` holds the question and the answer;
-//!   `policy_sets` holds the default rules and those of agents, with counts; `policy_explanation` lists each rule up to
-//!   the deciding one, by the same code as the decision.
+//! - `rule` is one rule, compiled once and indexed by server. `policy_question` contains the question and the answer.
+//!   `policy_sets` contains the default rules and the agents' rules, with counts. `policy_explanation` lists each rule
+//!   up to the deciding one, by the same code as the decision.
 //! - `argument_condition` is a condition on the arguments of a call: an `argument_path` into them and an
-//!   `argument_test` (with `regex_test`) of the value there; `argument_readings` lists the ways in which a server may
-//!   read a value, and `absolute_path` reads a path of Unix or Windows.
+//!   `argument_test` (with `regex_test`) of the value there. `argument_readings` lists the ways in which a server may
+//!   read a value, and `absolute_path` reads a Unix or Windows path.
 //!
-//! Denials of projects come first, then the agent's own list or, without one, the default list. A rule with a mistake
+//! Denials of projects come first, then the agent's own list or, without one, the default list. A rule with an error
 //! denies. A path into the arguments leads to a value, to nothing, or astray. Because a value has several readings, a
-//! test is met, not met, or in doubt: a rule that allows must be met for certain; every other rule also applies in
-//! doubt.
+//! test is met, not met, or in doubt. An allow rule must be met for certain. Every other rule also applies in doubt.
 //!
-//! If no rule applies, a destructive tool needs approval only where the client said at the start that it can ask its
-//! user at once, and in resumed runs; an MCP tool without annotations counts as not destructive.
+//! If no rule applies, a destructive tool needs approval only if the client said at the start that it can ask its user
+//! immediately, and in resumed runs. An MCP tool without annotations counts as not destructive.
 //!
 //! Invariant: a question has one answer, however it is asked: the answer depends on the call, the caller's names and
-//! the rules, and on nothing else.
+//! the rules, , and nothing else.
 
 mod absolute_path;
 mod argument_condition;
@@ -63,7 +62,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// `home` replaces `~`. An invalid rule denies what it matches, and is reported in `problems`.
+    /// `home` replaces `~`. An invalid rule denies the calls that it matches, and is reported in `problems`.
     pub fn new(
         entries: &[PolicyEntry],
         list: RuleList,
@@ -103,8 +102,8 @@ impl Policy {
         policy
     }
 
-    /// The first rule that may deny or ask for a call by this caller whose path starts with one of `heads`, whatever
-    /// its arguments and hints.
+    /// The first rule that may deny or ask for a call by this caller whose path starts with one of `heads`, regardless
+    /// of its arguments and hints.
     fn strict_rule_in_list(
         &self,
         question: &PolicyQuestion<'_>,
@@ -126,7 +125,7 @@ impl Policy {
         &self.rules
     }
 
-    /// The project directory, if these rules come from its approved text and that is not its current text.
+    /// The project directory, if these rules come from its approved version and that is not the current version.
     pub fn approved_before(&self) -> Option<&Path> {
         match &*self.rules.first()?.list {
             RuleList::Project(root, ProjectText::Approved) => Some(root),

@@ -17,7 +17,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct VerdictExplanation {
     pub verdict: PolicyVerdict,
-    /// Whether an earlier rule applies with some arguments, and none were given.
+    /// True if an earlier rule applies with some arguments, and no arguments were given.
     pub depends: bool,
     /// The evaluated rules, in their order.
     pub steps: Vec<ExplanationStep>,
@@ -28,19 +28,19 @@ pub struct VerdictExplanation {
 pub struct ExplanationStep {
     pub rule: Arc<Rule>,
     pub outcome: RuleOutcome,
-    /// The reason, as text.
+    /// The reason, in words.
     pub because: String,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RuleOutcome {
-    /// It applies, and no later rule is evaluated.
+    /// The rule applies, and no later rule is evaluated.
     Decides,
     /// Its `match` or `server` names others.
     Elsewhere,
     /// A condition is not met.
     Unmet,
-    /// It applies with some arguments.
+    /// The rule applies with some arguments.
     Depends,
 }
 
@@ -200,7 +200,7 @@ impl Rule {
         let found = condition.found(values);
         let found: Vec<String> = found.iter().take(3).map(shown).collect();
         let place = condition.place();
-        // Its index among the written conditions differs if some of those were invalid.
+        // The index among the written conditions differs if some of them were invalid.
         let written = self.written.arguments.iter().find(|(it, _)| it == place);
         let wanted = written
             .map(|(_, test)| test.to_string())

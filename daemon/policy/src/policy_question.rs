@@ -10,7 +10,7 @@ use mux_typegen::names::tool_paths;
 /// A call that policy decides on.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyQuestion<'a> {
-    /// `server.tool`, with the tool as its server spells it; `server.method` for methods other than tool calls.
+    /// `server.tool`, with the server's own tool name, or `server.method` for methods other than tool calls.
     pub path: &'a str,
     /// The server sends this request to its client: see [`SERVER_REQUESTS`]. Not a call, although a tool may have the
     /// same name.
@@ -28,8 +28,8 @@ pub struct PolicyQuestion<'a> {
     pub client: &'a str,
     pub workspace: Option<&'a Path>,
     pub given: GivenArguments<'a>,
-    /// Further arguments that the call amounts to, such as the members of an object that are sent like arguments of
-    /// their own. Rules that deny or ask are met by these, too.
+    /// Further arguments that the call amounts to, such as the members of an object that are sent like separate
+    /// arguments. These also meet deny and ask rules.
     pub also_given: &'a [Value],
 }
 
@@ -58,7 +58,7 @@ pub struct ToolHints {
     pub open_world: Option<bool>,
 }
 
-/// What a rule does with a call, from the most lenient to the strictest.
+/// The decision of a rule on a call, from the most lenient to the strictest.
 #[derive(
     Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, strum::EnumString, strum::IntoStaticStr,
 )]
@@ -95,13 +95,13 @@ impl PolicyQuestion<'_> {
             .map_or(self.path, |(server, _)| server)
     }
 
-    /// Whether the server asks to use its client's model.
+    /// Returns true if the server asks to use its client's model.
     pub(super) fn is_sampling(&self) -> bool {
         let method = self.path.split_once('.').map(|(_, method)| method);
         self.from_server && method == Some(SAMPLING_METHOD)
     }
 
-    /// Whether a rule with this glob can match the path. Globs for tools are wide and were not written for server
+    /// Returns true if a rule with this glob can match the path. Tool globs are wide and were not written for server
     /// requests: to match one, a glob must name the method, as in `*.sampling/createMessage` or `docs.elicitation/*`.
     pub(super) fn is_named_by(&self, glob: &str) -> bool {
         let method = self.path.split_once('.').map_or("", |(_, method)| method);
@@ -130,7 +130,7 @@ impl ToolHints {
         }
     }
 
-    /// Whether the tool declares itself read-only; without the hint it may change something.
+    /// Returns true if the tool declares itself read-only. Without the hint, the tool may change something.
     pub(super) fn is_read_only(self) -> bool {
         self.read_only == Some(true)
     }
@@ -139,7 +139,7 @@ impl ToolHints {
         self.idempotent == Some(true)
     }
 
-    /// Whether the tool is destructive; `None` if it does not say. MCP's default is that it is, which would be nearly
+    /// The tool's destructive hint, or `None` if it has none. MCP's default is `true`, which would apply to nearly
     /// every tool.
     pub(super) fn is_destructive(self) -> Option<bool> {
         self.destructive.or(self.is_read_only().then_some(false))
@@ -147,7 +147,7 @@ impl ToolHints {
 }
 
 impl PolicyVerdict {
-    /// Whether no rule applied.
+    /// Returns true if no rule applied.
     pub fn is_default(&self) -> bool {
         self.rule.is_none()
     }
@@ -164,9 +164,9 @@ impl RuleAction {
     }
 }
 
-/// The other spellings of a tool's path: as programs write it, as they wrote it formerly, and without invisible
-/// characters. Rules that deny or ask match all of them, so that neither a typo nor a malicious name bypasses a rule;
-/// rules that allow match the path itself and [`PolicyQuestion::program_path`] only.
+/// The other spellings of a tool's path: as programs write it, as they used to write it, and without invisible
+/// characters. Deny and ask rules match all of them: neither a typo nor a malicious name can bypass a rule. Allow
+/// rules match only the path itself and [`PolicyQuestion::program_path`].
 pub fn spellings(server: &str, name: &str, shown: &str) -> Vec<String> {
     let mut others = tool_paths(server, name);
     if shown != name {

@@ -38,7 +38,7 @@ struct DefaultCounters {
     asked: AtomicU64,
 }
 
-/// The lists of rules in force for one caller.
+/// The rule lists that apply to one caller.
 #[derive(Clone, Copy, Debug)]
 pub struct EffectivePolicy<'a> {
     /// The denials of the projects that the caller works in, the nearest first.
@@ -46,7 +46,7 @@ pub struct EffectivePolicy<'a> {
     pub own: &'a Policy,
 }
 
-/// Equal if the rules read the same; counts are ignored.
+/// Equal if the rules read the same. Counts are ignored.
 impl PartialEq for PolicySet {
     fn eq(&self, other: &Self) -> bool {
         self.everybody.says_same(&other.everybody)
@@ -96,7 +96,7 @@ impl PolicySet {
         }
     }
 
-    /// Whether the agent has its own list instead of the default one.
+    /// Returns true if the agent has its own list instead of the default one.
     pub fn has_own(&self, agent: Option<&str>) -> bool {
         agent.is_some_and(|agent| self.agents.contains_key(agent))
     }
@@ -122,7 +122,7 @@ impl PolicySet {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The numbers of calls without a rule: those that were allowed, and those of destructive tools.
+    /// The numbers of calls without a rule: allowed calls, and calls of destructive tools.
     pub fn by_default(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (count(&self.defaults.allowed), count(&self.defaults.asked))
@@ -155,7 +155,7 @@ impl PolicySet {
 }
 
 impl<'a> EffectivePolicy<'a> {
-    /// Decides by the first rule that applies, or by the default; or asks for the arguments.
+    /// Decides by the first rule that applies, or by the default, or asks for the arguments.
     pub fn decide(&self, question: &PolicyQuestion<'_>) -> PolicyDecision {
         self.decide_within(question, DECISION_TIMEOUT)
     }
@@ -187,7 +187,7 @@ impl<'a> EffectivePolicy<'a> {
         })
     }
 
-    /// The first rule that may deny or ask for calls whose paths start with one of `heads`, whatever follows.
+    /// The first rule that may deny or ask for calls whose paths start with one of `heads`, regardless of what follows.
     pub fn strict_rule_below(
         &self,
         question: &PolicyQuestion<'_>,
@@ -209,7 +209,8 @@ impl<'a> EffectivePolicy<'a> {
 }
 
 impl Rule {
-    /// Identifies the rule by its list and its whole text: edited, it is another rule; moved, it is the same.
+    /// Identifies the rule by its list and its whole content. An edited rule is a different rule; a moved rule is the
+    /// same.
     pub fn identity(&self) -> String {
         format!("{:?} {:?}", self.list, self.written)
     }

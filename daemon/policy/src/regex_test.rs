@@ -1,7 +1,7 @@
 //! A regular expression as a test of an argument.
 //!
 //! Invariant: an expression that has a match beginning with an absolute path or a `file:` URL may match every path that
-//! leads anywhere, because its base is unknown. An expression that matches a text may match it in another case.
+//! leads anywhere, because its base is unknown. An expression that matches a string may match it in another case.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{argument_readings::ArgumentReadings, argument_test::TestResult};
 
-/// The scheme of a file URL; case is ignored.
+/// The scheme of a file URL. Case is ignored.
 const FILE_SCHEME: &[u8] = b"file:";
 /// The maximum number of visited nodes. Nested repetitions could multiply them without bound.
 const MAX_VISITED_NODES: u32 = 10_000;
@@ -25,7 +25,7 @@ pub(super) struct RegexTest {
 
 impl RegexTest {
     pub(super) fn new(regex: Regex, in_any_case: Regex) -> Self {
-        // A compiled expression can be parsed; if that fails, assume that it matches paths.
+        // A compiled expression can be parsed. If that fails, assume that it matches paths.
         let parsed = regex_syntax::parse(regex.as_str());
         let is_of_paths = parsed.map_or(true, |hir| PathStart::default().may_follow(&hir));
         Self {

@@ -1,6 +1,6 @@
 //! One compiled rule.
 //!
-//! Invariant: a rule with a mistake denies, and its invalid conditions count as met: a typo must not allow a call.
+//! Invariant: a rule with an error denies, and its invalid conditions count as met: a typo must not allow a call.
 
 use std::{
     path::{Component, Path, PathBuf, is_separator},
@@ -44,13 +44,13 @@ pub enum ProjectText {
 
 #[derive(Debug)]
 pub struct Rule {
-    /// Its number in the list, from 1.
+    /// The rule's number in the list, from 1.
     pub number: usize,
     pub list: Arc<RuleList>,
     pub action: RuleAction,
     pub(super) written: PolicyEntry,
     pub(super) paths: Vec<Glob>,
-    /// `paths` as programs spell them. Empty in a rule that allows.
+    /// `paths` as written in programs. Empty in an allow rule.
     spelled: Vec<Glob>,
     servers: Option<Vec<Glob>>,
     agents: Option<Vec<Glob>>,
@@ -62,7 +62,7 @@ pub struct Rule {
     pub(super) decided: AtomicU64,
 }
 
-/// Whether a rule applies.
+/// The result of matching a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RuleMatch {
     Yes,
@@ -90,7 +90,7 @@ pub(super) enum UnmetCondition {
 }
 
 impl Rule {
-    /// Compiles a rule; mistakes are kept in it. `home` replaces `~`.
+    /// Compiles a rule and keeps its errors. `home` replaces `~`.
     pub(super) fn compile(
         written: PolicyEntry,
         number: usize,
@@ -158,7 +158,7 @@ impl Rule {
         }
     }
 
-    /// The rule's conditions as text, for display.
+    /// The rule's conditions, for display.
     pub fn conditions(&self) -> Vec<String> {
         let list = |name: &str, texts: &Option<Vec<String>>| {
             let texts = texts.as_ref()?;
@@ -199,7 +199,7 @@ impl Rule {
             .to_owned()
     }
 
-    /// The globs of paths as one text, for errors.
+    /// The path globs as one string, for errors.
     pub fn text(&self) -> String {
         self.matches().join("\", \"")
     }
@@ -209,7 +209,7 @@ impl Rule {
         self.written.reason.as_deref()
     }
 
-    /// The rule's mistakes, because of which it denies.
+    /// The rule's errors, because of which it denies.
     pub fn mistake(&self) -> Option<String> {
         (!self.mistakes.is_empty()).then(|| self.mistakes.join("; "))
     }
@@ -238,8 +238,8 @@ impl Rule {
             .collect()
     }
 
-    /// Whether the rule may deny or ask for a call by this caller whose path starts with one of `heads`. These calls
-    /// have no HTTP method, so rules with `verb` do not apply.
+    /// Returns true if the rule may deny or ask for a call by this caller whose path starts with one of `heads`.
+    /// These calls have no HTTP method, so rules with `verb` do not apply.
     pub(super) fn may_stop_below(&self, question: &PolicyQuestion<'_>, heads: &[String]) -> bool {
         let is_about = |glob: &Glob| {
             let mut heads = heads.iter();
@@ -316,7 +316,7 @@ impl Rule {
         }
         match question.given {
             GivenArguments::Unread => RuleMatch::Depends,
-            // Such arguments are never sent, and a caller who may be denied must not learn what is wrong with them.
+            // Such arguments are never sent, and a caller who may be denied must not learn the error in them.
             GivenArguments::Unreadable if self.action == RuleAction::Deny => RuleMatch::Yes,
             GivenArguments::Unreadable => RuleMatch::No(UnmetCondition::Argument(0)),
             GivenArguments::Values(values) => {
@@ -343,7 +343,7 @@ impl Rule {
     }
 }
 
-/// The glob as programs spell the path, so that a rule may mix both spellings.
+/// The glob as programs write the path. A rule may mix both spellings.
 fn glob_as_spelled(path: &str) -> String {
     let mut spelled = String::with_capacity(path.len());
     let mut in_run = false;
@@ -377,7 +377,7 @@ fn directory_glob(text: &str, home: &Path) -> Result<Glob, String> {
     Ok(Glob::new(&comparable_directory(&path)))
 }
 
-/// Whether the directory, or one above it, matches.
+/// Returns true if the directory, or one above it, matches.
 fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
     let mut plain = PathBuf::new();
     for part in directory.components() {
@@ -394,7 +394,7 @@ fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
     })
 }
 
-/// A directory or a glob of directories without slashes at its end. On Windows, where paths have several spellings, in
+/// A directory or a directory glob without slashes at its end. On Windows, where paths have several spellings: in
 /// lower case, with slashes, and without the `\\?\` that makes a path verbatim.
 fn comparable_directory(path: &str) -> String {
     let path = match cfg!(windows) {

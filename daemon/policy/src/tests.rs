@@ -38,7 +38,7 @@ pub(super) fn call(path: &str) -> PolicyQuestion<'_> {
     }
 }
 
-/// The decision as text: `allow 2` means by the second rule, `allow -` by default.
+/// The decision as a string: `allow 2` means by the second rule, `allow -` by default.
 fn decided(policies: &PolicySet, question: &PolicyQuestion<'_>) -> String {
     match policies.decide(question, &[]) {
         PolicyDecision::NeedsArguments => "arguments".into(),
@@ -287,7 +287,7 @@ fn arguments_are_requested_only_if_a_rule_needs_them() {
             Some(json!({ "paths": ["/srv/a", "/srv/b"] })),
             "allow 1",
         ),
-        // A rule that allows must match each of them, one that denies any.
+        // An allow rule must match each of them, a deny rule any.
         (
             "fs.read",
             Some(json!({ "paths": ["/srv/a", "/etc/b"] })),

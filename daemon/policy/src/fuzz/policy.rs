@@ -24,7 +24,7 @@ use crate::{
 
 /// The tool that every question is about.
 const TOOL: &str = "files.read";
-/// Where the arguments of [`arguments`] hold the text.
+/// The paths at which the arguments of [`arguments`] contain the string.
 const PLACES: &[&str] = &[
     "path",
     "files[*].name",
@@ -58,7 +58,7 @@ fn toml_string(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// A test of an argument as TOML, about one of these texts.
+/// A test of an argument as TOML, about one of these strings.
 fn test(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     let cut = (select(texts), any::<Index>()).prop_map(|(text, cut)| {
         let cut = text.floor_char_boundary(cut.index(text.len() + 1));
@@ -85,7 +85,7 @@ fn test(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
         }),
         1 => any::<bool>().prop_map(|is| format!("{{ present = {is} }}")),
     ];
-    // A negated text test is about the text: `not = { regex = "00$" }` means 7 and not 7.00.
+    // A negated string test is about the string: `not = { regex = "00$" }` means 7 and not 7.00.
     let is_number = texts == NUMBERS;
     let negated = move |test: String| {
         if is_number && !test.starts_with("{ over") {
@@ -104,9 +104,9 @@ fn test(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     })
 }
 
-/// Rules about one of these texts.
+/// Rules about one of these strings.
 fn rules(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
-    // A glob or regular expression that allows is about the text, too: `*0` allows 7e0, which may be read as 7.
+    // An allowing glob or regular expression is also about the string: `*0` allows 7e0, which may be read as 7.
     let allowing = if texts == NUMBERS {
         let by_value = |text| format!("[{}, {{ over = {text} }}]", toml_string(text));
         select(texts).prop_map(by_value).boxed()
@@ -254,7 +254,7 @@ fn fuzz_no_spelling_of_a_path_gets_a_laxer_decision() {
     });
 }
 
-/// A number as text, written in another way that some server reads as the same number.
+/// A number as a string, written in another way that some server reads as the same number.
 fn number_spelling(number: &str, which: u8, zeros: usize) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -340,7 +340,7 @@ fn fuzz_damaged_rules_decide_every_call_as_they_explain_it() {
         prop_oneof![
             json::value(),
             select(PATHS).prop_map(arguments),
-            // Long texts with many readings.
+            // Long strings with many readings.
             (
                 select(&["/..", "%25", "/x%2f", "a", "\u{e9}", "0"][..]),
                 0..20_000_usize

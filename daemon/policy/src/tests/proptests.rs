@@ -180,7 +180,7 @@ fn rules() -> impl Strategy<Value = PolicySet> {
     vec(rule(), 1..6).prop_map(|rules| policies(&rules.concat()).0)
 }
 
-/// The tool that this spelling refers to.
+/// The tool for this spelling.
 fn tool_named(written: &str) -> &'static str {
     let is_meant = |name: &&&str| {
         sanitize::clean(name) == written || tool_spellings(name).contains(&written.into())
@@ -188,7 +188,7 @@ fn tool_named(written: &str) -> &'static str {
     TOOLS.iter().find(is_meant).unwrap()
 }
 
-/// The action for a call whose tool is spelled this way.
+/// The action for a call that writes its tool this way.
 fn action(
     policies: &PolicySet,
     (server, written): (&str, &str),
@@ -236,7 +236,8 @@ proptest! {
         prop_assert_eq!(action(&policies, (server, written), agent, &other), expected);
     }
 
-    /// A spelling that a server may read as the same path, URL or number is never allowed where the plain one is not.
+    /// A spelling that a server may read as the same path, URL or number is never allowed if the plain spelling is
+    /// not.
     #[test]
     fn other_spelling_of_a_text_never_gets_a_laxer_decision(
         policies in rules(), (server, name) in tool(), agent in select(AGENTS),
@@ -251,7 +252,7 @@ proptest! {
         prop_assert!(strictness(other) >= strictness(plain), "{other:?}, and {plain:?} in plain words");
     }
 
-    /// A rule that denies or asks matches a tool by any of its spellings.
+    /// A deny or ask rule matches a tool by any of its spellings.
     #[test]
     fn rule_matches_a_tool_in_any_spelling(
         (server, name) in tool(), asks in any::<bool>(), which in any::<prop::sample::Index>(),
