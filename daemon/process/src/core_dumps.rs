@@ -1,4 +1,4 @@
-//! Keeps other processes from reading the memory of muxd, which holds tokens and secrets.
+//! Keeps other processes from reading the memory of muxd, which contains tokens and secrets.
 //!
 //! The daemon, the keeper and its guard are not dumpable: a crash leaves no core file, and other processes of the same
 //! user (such as an MCP server) cannot attach to them or read their `/proc/PID/{mem,environ,fd,maps}`, even where Yama

@@ -48,7 +48,7 @@ impl JobObject {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
         let length = u32::try_from(size_of_val(&limits)).unwrap_or(0);
-        // SAFETY: the handle is open, and the structure is the one that this class of information has.
+        // SAFETY: the handle is open, and the structure matches this information class.
         checked(unsafe {
             SetInformationJobObject(
                 job.0.as_raw_handle(),
@@ -71,12 +71,12 @@ impl JobObject {
 
     /// Ends the job's processes.
     pub fn terminate(&self) {
-        // SAFETY: the handle is open. There is no right that could be missing, since this process created the job.
+        // SAFETY: the handle is open. No right can be missing, because this process created the job.
         unsafe { TerminateJobObject(self.0.as_raw_handle(), TERMINATED_EXIT_CODE) };
     }
 }
 
-/// Puts this process into a job of its own, so that whatever it starts from now on ends with it. Further calls do
+/// Puts this process into a separate job: every process that it starts from now on ends with it. Further calls do
 /// nothing.
 pub fn end_children_with_this_process() -> io::Result<()> {
     // Never dropped: the system closes the handle after the last thread of this process.
@@ -88,7 +88,7 @@ pub fn end_children_with_this_process() -> io::Result<()> {
     // SAFETY: the job's handle is open, and the pseudo handle of this process is always valid.
     checked(unsafe { AssignProcessToJobObject(job.0.as_raw_handle(), GetCurrentProcess()) })?;
     if let Err(second) = JOB_OF_THIS_PROCESS.set(job) {
-        // Another thread was faster. This job contains this process, too, and must not be closed.
+        // Another thread was faster. This job also contains this process and must not be closed.
         std::mem::forget(second);
     }
     Ok(())

@@ -1,22 +1,22 @@
 //! Process-level facilities of the daemon: the tokio runtime and the watch over its polls, blocking work, file
 //! descriptors, core dumps, freed memory, and an age that does not jump with the wall clock.
 //!
-//! It depends on no other crate of this workspace.
+//! This crate depends on no other crate of this workspace.
 //!
 //! - `runtime` builds the daemon's threads. `runtime/poll_watch` measures the longest poll, for `MUX_WATCH_POLLS`: the
 //!   hostile tests hold it below 250 ms of processor time, and the daemon's growth below 64 MiB.
 //! - `blocking_pool` runs long computations outside the runtime's threads.
-//! - `descriptor_limits` raises the limit of open files, for the daemon only; `core_dumps` makes muxd, the keeper and
-//!   its guard not dumpable; `malloc_trim` returns freed memory to the system; `monotonic_age` measures ages;
-//!   `process_stats` reads what a process and its tree take, from `/proc`, macOS's libproc or Windows.
-//! - `child_group` starts a child apart from this process's terminal; `thread_clock` measures a thread's processor time;
+//! - `descriptor_limits` raises the limit of open files, for the daemon only. `core_dumps` makes muxd, the keeper and
+//!   its guard not dumpable. `malloc_trim` returns freed memory to the system. `monotonic_age` measures ages.
+//!   `process_stats` reads the resource use of a process and its tree from `/proc`, macOS's libproc or Windows.
+//! - `child_group` starts a child apart from this process's terminal, `thread_clock` measures a thread's CPU time, and
 //!   `job_object` ends process trees on Windows.
 //!
 //! Invariants:
 //!
 //! - No function here blocks a thread of the runtime.
-//! - What is changed for the daemon itself is restored for child processes: limits by `descriptor_limits::give_back`
-//!   and `core_dumps::restore_for_child`, dumpability by their exec.
+//! - Changes to the daemon itself are undone for child processes: limits by `descriptor_limits::give_back` and
+//!   `core_dumps::restore_for_child`, dumpability by their exec.
 
 pub mod blocking_pool;
 pub mod child_group;

@@ -7,19 +7,19 @@ use std::{
     time::Duration,
 };
 
-/// Allocations of at least this size get pages of their own (`M_MMAP_THRESHOLD`).
+/// Allocations of at least this size get separate pages (`M_MMAP_THRESHOLD`).
 const MMAP_THRESHOLD_BYTES: usize = 256 << 10;
-/// The delay before a trim, so that work that is done in several parts has finished.
+/// The delay before a trim, to let work with several parts finish.
 const TRIM_DELAY: Duration = Duration::from_secs(1);
 /// The delay before another trim: on a busy machine, a value may be freed only after the first.
 const SECOND_TRIM_DELAY: Duration = Duration::from_secs(9);
 
-/// Whether a trim is scheduled. A static, because the process has one allocator.
+/// True if a trim is scheduled. A static, because the process has one allocator.
 static TRIM_REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Makes glibc return long texts to the system when they are freed. By default it raises its threshold after the first
-/// such allocation and keeps room for more, 100 MiB and above after one run with large arguments; a fixed threshold
-/// disables that. Must be called before threads exist.
+/// Makes glibc return long strings to the system when they are freed. By default it raises its threshold after the
+/// first such allocation and keeps room for more, 100 MiB and above after one run with large arguments. A fixed
+/// threshold disables that. Must be called before threads exist.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe wrapper of mallopt is at hand")]
 pub fn give_back_long_texts() {
@@ -29,14 +29,14 @@ pub fn give_back_long_texts() {
     let _taken = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
 }
 
-/// Does nothing: other allocators return long texts by themselves.
+/// Does nothing: other allocators return long strings by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back_long_texts() {
     let _not_needed = MMAP_THRESHOLD_BYTES;
 }
 
 /// Schedules a [`give_back_small_values`] for all requests within the next second, and another nine seconds later, and
-/// returns at once. Must be called inside a tokio runtime.
+/// returns immediately. Must be called inside a tokio runtime.
 pub fn give_back_soon() {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return;
@@ -68,7 +68,7 @@ impl Drop for TrimRequest {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe wrapper of malloc_trim is at hand")]
 pub fn give_back_small_values() {
-    // SAFETY: the call frees pages that hold nothing, under the allocator's own locks.
+    // SAFETY: the call frees unused pages, under the allocator's own locks.
     let _any = unsafe { nix::libc::malloc_trim(0) };
 }
 

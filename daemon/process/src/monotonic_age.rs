@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// An age that advances with the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicAge {
-    /// The age by the wall clock at creation; zero for a time in the future.
+    /// The age by the wall clock at creation, or zero for a time in the future.
     first: Duration,
     seen: Instant,
 }

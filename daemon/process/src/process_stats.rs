@@ -29,7 +29,7 @@ use super::descriptor_limits;
 /// The maximum number of processes that are counted in one tree.
 const MAX_TREE_PROCESSES: usize = 1_000;
 
-/// What the system knows of one process.
+/// The system's data about one process.
 #[derive(Default)]
 struct TaskStats {
     resident_bytes: Option<u64>,
@@ -68,7 +68,7 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
     system::task_stats(pid)?.resident_bytes
 }
 
-/// Resident memory of a process and its descendants; shared pages count for each. `None` if the process has ended, or
+/// Resident memory of a process and its descendants. Shared pages count for each. `None` if the process has ended, or
 /// the system does not provide it.
 pub fn tree_bytes(root: u32) -> Option<u64> {
     let mut sum = resident_bytes(root)?;
@@ -122,7 +122,7 @@ mod tests {
                 "cmd.exe",
                 &["/D", "/C", "cmd.exe /D /Q /K echo started & exit"],
             ),
-            // Standard input of a background process is /dev/null, with which it would end at once.
+            // Standard input of a background process is /dev/null, with which it would end immediately.
             false => ("sh", &["-c", "exec 3<&0; cat <&3 & echo started; wait"]),
         };
         let mut shell = Command::new(shell)
@@ -139,7 +139,7 @@ mod tests {
         let tree = process_tree(root);
         assert_eq!(tree[0], root);
         assert!(tree.len() > 1, "{tree:?}");
-        // Of a process that is this small the kernel may report no pages, so that the sums are not compared.
+        // The sums are not compared, because the kernel may report no pages for such a small process.
         assert!(tree_bytes(root).is_some());
         drop(shell.stdin.take());
         shell.wait().unwrap();

@@ -1,7 +1,7 @@
 //! The daemon's tokio runtime.
 //!
-//! Invariant: there is always a thread for blocking work. tokio starts these on demand; if all of them had exited and
-//! the system refused to start more, blocking work would wait forever.
+//! Invariant: there is always a thread for blocking work. tokio starts these threads on demand. If all of them had
+//! exited and the system refused to start more, blocking work would wait forever.
 
 #[cfg(target_os = "linux")]
 mod poll_watch;
@@ -11,14 +11,14 @@ use std::{io, thread, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
 /// Worker threads, for connections, sessions and runs. Half of the processors are left to servers, workers and clients:
-/// a message waits for them longer than for the daemon, and each further thread is woken often and finds nothing to do.
+/// a message waits longer for them than for the daemon, and each further thread would often wake up without work.
 const PROCESSORS_PER_WORKER_THREAD: usize = 2;
 const MAX_WORKER_THREADS: usize = 8;
 /// The minimum while polls are watched. The watch makes the runtime look for events before each poll, and there a task
 /// that has used up its budget is woken to run next: on one thread, it would keep all others from running.
 const MIN_WATCHED_WORKER_THREADS: usize = 2;
-/// The stack of a thread. The futures of a request lie in each other: without optimizations some need all of tokio's
-/// 2 MiB. Only the pages that were used take memory.
+/// The stack of a thread. Request futures are nested: without optimizations, some need all of tokio's 2 MiB. Only the
+/// pages that were used take memory.
 const THREAD_STACK_BYTES: usize = 4 << 20;
 /// An idle blocking thread exits after this time; [`keep_blocking_thread`] uses one more often.
 const BLOCKING_THREAD_KEEP_ALIVE: Duration = Duration::from_secs(90);
@@ -27,7 +27,7 @@ const BLOCKING_THREAD_PING_INTERVAL: Duration = Duration::from_secs(40);
 /// Threads that the daemon needs besides the workers. Probed first, because tokio panics when it cannot start one.
 const MIN_STARTABLE_THREADS: usize = 4;
 
-/// Builds the runtime; fails if the system does not start its threads. `watch_polls` enables [`longest_poll`].
+/// Builds the runtime. Fails if the system does not start its threads. `watch_polls` enables [`longest_poll`].
 pub fn build_runtime(watch_polls: bool) -> io::Result<Runtime> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let min = if watch_polls {
@@ -71,7 +71,7 @@ pub fn longest_poll() -> Option<Duration> {
 static POLL_WATCH: std::sync::OnceLock<std::sync::Arc<poll_watch::PollWatch>> =
     std::sync::OnceLock::new();
 
-/// Checks that `count` threads can exist at the same time; they end before it returns.
+/// Checks that `count` threads can exist at the same time. They end before it returns.
 fn probe_threads(count: usize) -> io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Arc::new(parking_lot::Mutex::new(held));

@@ -17,7 +17,7 @@ pub fn forbid_core_dumps() {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_CORE) else {
         return;
     };
-    // The hard limit stays, so that children can restore the soft one.
+    // The hard limit stays, because children restore the soft limit.
     _ = CORE_LIMIT_AT_START.set((soft, hard));
     _ = setrlimit(Resource::RLIMIT_CORE, 0, hard);
 }

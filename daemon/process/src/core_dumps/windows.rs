@@ -4,8 +4,8 @@ use windows_sys::Win32::System::Diagnostics::Debug::{
     SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX, SetErrorMode,
 };
 
-/// Turns crash reports and their dialogs off, for this process and those that it starts. Must be called before any
-/// secret is read.
+/// Turns crash reports and their dialogs off, for this process and its children. Must be called before any secret
+/// is read.
 #[expect(unsafe_code, reason = "no safe wrapper of SetErrorMode is at hand")]
 pub fn forbid_core_dumps() {
     // SAFETY: the call takes an integer and changes a setting of the process.

@@ -61,7 +61,7 @@ pub fn give_back(command: &mut tokio::process::Command) {
     }
 }
 
-/// Whether the error means that no descriptors are left, in this process or in the whole system.
+/// Returns true if the error means that no descriptors are left, in this process or in the whole system.
 pub fn are_used_up(error: &io::Error) -> bool {
     use nix::libc::{EMFILE, ENFILE};
     matches!(error.raw_os_error(), Some(EMFILE | ENFILE))

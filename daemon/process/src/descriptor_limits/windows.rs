@@ -1,4 +1,4 @@
-//! Handles, of which a process of Windows can have millions: there is no limit to raise or to restore.
+//! Handles, of which a Windows process can have millions: no limit needs to be raised or restored.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub fn in_use() -> io::Result<u64> {
     }
 }
 
-/// Whether the error means that the system has no resources left for another handle.
+/// Returns true if the error means that the system has no resources left for another handle.
 pub fn are_used_up(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(

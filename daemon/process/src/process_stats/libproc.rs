@@ -1,4 +1,4 @@
-//! Processes as macOS's libproc shows them. It answers for processes of the same user only.
+//! Processes as macOS's libproc shows them. libproc only answers for processes of the same user.
 
 use std::mem::{MaybeUninit, size_of, size_of_val};
 
@@ -6,7 +6,7 @@ use nix::libc::{PROC_PIDTASKINFO, c_int, proc_listpids, proc_pidinfo, proc_taski
 
 use super::{MAX_TREE_PROCESSES, TaskStats};
 
-/// Selects the processes whose parent is the given one, as `sys/proc_info.h` has it.
+/// Selects the processes with the given parent, as in `sys/proc_info.h`.
 const PROC_PPID_ONLY: u32 = 6;
 
 pub(super) fn own_stats() -> TaskStats {

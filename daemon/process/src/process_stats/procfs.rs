@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them. Where there is none, nothing is known.
+//! Processes as `/proc` shows them. Without `/proc`, nothing is known.
 
 use std::fs;
 

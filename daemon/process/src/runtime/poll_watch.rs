@@ -1,9 +1,9 @@
-//! Measures the longest time that a runtime thread computes without returning to its scheduler; meanwhile it polls
-//! nothing else. A diagnostic, enabled by the daemon's environment.
+//! Measures the longest time that a runtime thread computes without returning to its scheduler. Meanwhile, the thread
+//! polls nothing else. A diagnostic, enabled by the daemon's environment.
 //!
-//! What counts is the thread's processor time, so load on the machine makes no difference. The runtime reports when a
-//! worker is back at its scheduler and when a thread parks, but not which thread is which worker: among the threads
-//! that have not parked while a worker was away, the one that computed least is taken.
+//! The thread's CPU time counts, so load on the machine makes no difference. The runtime reports when a worker is
+//! back at its scheduler and when a thread parks, but not which thread is which worker: among the threads that have
+//! not parked while a worker was away, the thread that computed least is taken.
 //!
 //! Invariant: the reported time is never more than the longest poll, and less by a few sampling intervals only.
 
@@ -44,7 +44,7 @@ struct WorkerThread {
 
 /// A worker that has not returned to its scheduler since the first sample.
 struct AwayWorker {
-    /// The worker's busy time and park count as the runtime reports them; both change when it is back.
+    /// The worker's busy time and park count as the runtime reports them. Both change when it is back.
     busy: Duration,
     parks: u64,
     /// The threads that may be this worker, with their processor time and parks at the first sample.
