@@ -102,10 +102,10 @@ struct TypeScriptWriter<'a> {
     order: &'a StepOrder,
     /// The constant with the result of each step.
     names: Vec<String>,
-    /// The constant with the arguments of each step; declared only where `shows_args` is set.
+    /// The constant with the arguments of each step. Declared only where `shows_args` is set.
     args: Vec<String>,
     shows_args: Vec<bool>,
-    /// Whether the step may have no result: it has `on_error: continue`, or it needs such a step.
+    /// True if the step may have no result: it has `on_error: continue`, or it needs such a step.
     is_open: Vec<bool>,
 }
 

@@ -1,6 +1,6 @@
-//! Looks up a path in JSON text.
+//! Looks up a path in raw JSON.
 //!
-//! Invariant: values are skipped without being built, so a value of 15 MiB needs no memory beyond its text.
+//! Invariant: values are skipped without being built, so a value of 15 MiB needs no additional memory.
 
 use std::{borrow::Cow, fmt};
 
@@ -19,13 +19,13 @@ const MAX_LISTED_NAMES: usize = 20;
 /// The error of a path that leads to no value.
 #[derive(Debug, PartialEq)]
 pub struct MissingValue {
-    /// What the path found last, and which key that lacks.
+    /// The last value on the path, and the key that it lacks.
     pub message: String,
     /// Similar names, as suggestions.
     pub near: Vec<String>,
 }
 
-/// The JSON text of the value at `path`.
+/// The raw JSON of the value at `path`.
 pub fn value_at_path<'a>(text: &'a str, path: &[PathKey]) -> Result<&'a str, MissingValue> {
     let mut here = text.trim();
     for (passed, key) in path.iter().enumerate() {
@@ -170,7 +170,7 @@ fn for_each_item<'a>(text: &'a str, each: impl FnMut(&'a str)) -> Result<(), ser
     serde_json::Deserializer::from_str(text).deserialize_seq(ItemVisitor(each))
 }
 
-/// Calls a function with each member of an object: its name, and its value as text.
+/// Calls a function with each member of an object: its name, and its value as raw JSON.
 struct MemberVisitor<F>(F);
 
 impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for MemberVisitor<F> {
@@ -188,7 +188,7 @@ impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for MemberVisitor<F> {
     }
 }
 
-/// Calls a function with each item of an array, as text.
+/// Calls a function with each item of an array, as raw JSON.
 struct ItemVisitor<F>(F);
 
 impl<'de, F: FnMut(&'de str)> Visitor<'de> for ItemVisitor<F> {

@@ -7,15 +7,16 @@
 //! ] }
 //! ```
 //!
-//! Depends on `mux-text`, `mux-typegen` and `mux-wire` for bounded text, spellings and faults; knows no server or tool.
+//! Depends on `mux-text`, `mux-typegen` and `mux-wire` for bounded text, tool names and faults. Knows no server or
+//! tool.
 //!
-//! - `program_parser` parses JSON text, with `template_parser` for references in arguments and `forward_references` for
-//!   references to later steps; `program_mistake` reports all mistakes at once.
-//! - `reference` parses what is between `{{` and `}}`, `template` holds arguments with references, `json_path` looks up
-//!   a path in JSON text.
-//! - `step_order` decides which steps wait for which; `explain` translates a program to TypeScript.
+//! - `program_parser` parses JSON, with `template_parser` for references in arguments and `forward_references` for
+//!   references to later steps. `program_mistake` reports all errors together.
+//! - `reference` parses the text between `{{` and `}}`, `template` contains arguments with references, `json_path`
+//!   looks up a path in JSON.
+//! - `step_order` decides which steps wait for which. `explain` translates a program to TypeScript.
 //!
-//! Invariant: nothing here calls a tool. Each step of a parsed program refers only to earlier steps, so executing them
+//! Invariant: no code here calls a tool. Each step of a parsed program refers only to earlier steps, so executing them
 //! in order always ends.
 
 mod explain;
@@ -72,7 +73,7 @@ pub struct PlanStep {
     pub description: Option<String>,
 }
 
-/// What happens to a program when a step fails.
+/// The effect of a failed step on the program.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnError {
     /// No later step begins, and those that have begun are cancelled.
@@ -83,7 +84,7 @@ pub enum OnError {
 }
 
 impl StepPlan {
-    /// The title of the program in a list of runs.
+    /// The title of the program in run lists.
     pub fn title(&self) -> String {
         let tools: Vec<&str> = self.steps.iter().map(|step| step.tool.as_str()).collect();
         let plural = if tools.len() == 1 { "" } else { "s" };

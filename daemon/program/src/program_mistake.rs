@@ -1,16 +1,16 @@
-//! Mistakes in a step program, reported all at once.
+//! Errors in a step program, reported together.
 //!
-//! Invariant: every mistake has its location and what to write instead.
+//! Invariant: every error has its location and a correction.
 
 use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 
 /// Mistakes beyond this number are only counted: they are most likely repetitions.
 const MAX_REPORTED_MISTAKES: usize = 50;
-/// Characters of user text that an error message shows.
+/// The number of characters of user input that an error message shows.
 const MAX_SHORT_TEXT_CHARS: usize = 60;
 
-/// One mistake in a program.
+/// One error in a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProgramMistake {
     pub message: String,
@@ -26,7 +26,7 @@ impl ProgramMistake {
     }
 }
 
-/// Combines all mistakes to one syntax fault; see [`combine_faults`].
+/// Combines all errors into one syntax fault, see [`combine_faults`].
 pub(crate) fn mistakes_fault(mistakes: &[ProgramMistake]) -> Option<Fault> {
     let faults = mistakes
         .iter()

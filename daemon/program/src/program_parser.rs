@@ -1,7 +1,7 @@
-//! Parses JSON text to a step program.
+//! Parses JSON to a step program.
 //!
-//! Invariant: total. For any text the result is a program whose steps refer only to earlier steps, or a fault that
-//! names each step with a mistake and what to write instead.
+//! Invariant: total. For any input, the result is a program whose steps refer only to earlier steps, or a fault
+//! that names each step with an error and the correction.
 
 mod forward_references;
 mod template_parser;
@@ -38,7 +38,7 @@ const MEMBER_ALIASES: &[(&str, &str)] = &[
     ("returns", "return"),
     ("output", "return"),
 ];
-/// Parsing collects no more mistakes than this: further ones are most likely repetitions.
+/// The maximum number of errors that are collected. Further errors are most likely repetitions.
 const MAX_MISTAKES: usize = 100;
 /// The maximum length of an id, in characters.
 const MAX_ID_CHARS: usize = 64;
@@ -361,7 +361,7 @@ impl ProgramReader {
         steps
     }
 
-    /// The index of the earlier step with this id. Records a mistake if there is none.
+    /// The index of the earlier step with this id. Records an error if there is none.
     fn resolve_earlier_step(&mut self, id: &str, written: &str) -> Option<usize> {
         let Some(index) = self.ids.get(id).copied() else {
             // Finding a similar name is expensive.

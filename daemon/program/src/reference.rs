@@ -1,4 +1,4 @@
-//! Parses references: what is between `{{` and `}}`, a name and a path.
+//! Parses references: the name and path between `{{` and `}}`.
 //!
 //! ```text
 //! {{list}}  {{list.result}}           the result of the step `list`
@@ -28,7 +28,7 @@ pub enum ReferenceRoot {
     Step { index: usize, part: StepPart },
 }
 
-/// What a reference can use of a step that succeeded.
+/// The parts of a successful step that a reference can use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StepPart {
     Result,
@@ -62,7 +62,7 @@ pub(super) struct ParsedReference {
     pub(super) length: usize,
 }
 
-/// Parses the text after `{{`. The error is a message.
+/// Parses the source after `{{`. The error is a message.
 pub(super) fn parse_reference(text: &str) -> Result<ParsedReference, String> {
     let mut rest = ReferenceScanner { text, at: 0 };
     rest.skip_whitespace();

@@ -15,7 +15,7 @@ use super::StepPlan;
 /// The predecessors of each step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepOrder {
-    /// Steps whose values the step refers to. It is skipped if one of them has none.
+    /// Steps whose values the step refers to. The step is skipped if one of them has no value.
     pub needs: Vec<Vec<usize>>,
     /// Steps that only must have ended. Disjoint from `needs`.
     pub after: Vec<Vec<usize>>,
@@ -36,7 +36,7 @@ impl StepOrder {
         for (index, step) in plan.steps.iter().enumerate() {
             let needs = StepPlan::needed_steps(&step.args);
             let mut after = step.after.clone();
-            // A program may spell one server in several ways.
+            // A program may write the name of one server in several ways.
             let server = spell(step.tool.split('.').next().unwrap_or_default());
             let lane = lanes.entry(server).or_default();
             after.extend(lane.last_change);

@@ -1,8 +1,8 @@
 //! Arguments with references, and their expansion.
 //!
-//! A string that is exactly one reference is replaced by the value, whatever its type. Within a longer string a
-//! value is inserted as text: strings as they are, everything else as JSON. `\{{` is a literal `{{`, and `\\{{` a
-//! backslash before a reference. Member names are not expanded.
+//! A string that is exactly one reference is replaced by the value, regardless of its type. Within a longer
+//! string, a value is inserted as text: strings as they are, everything else as JSON. `\{{` is a literal `{{`,
+//! and `\\{{` a backslash before a reference. Member names are not expanded.
 //!
 //! Invariant: neither the expansion nor an intermediate result is longer than the limit.
 
@@ -40,7 +40,7 @@ pub enum TextPiece {
 
 /// Resolves references to their values.
 pub trait ReferenceValues {
-    /// The JSON text at the root of a reference.
+    /// The raw JSON at the root of a reference.
     fn root_text(&self, reference: &ValueReference) -> Option<&str>;
 }
 
@@ -79,8 +79,7 @@ impl Template {
         }
     }
 
-    /// The JSON text with all references expanded, at most `most` bytes. A value that `values` does not have is
-    /// null.
+    /// The JSON with all references expanded, at most `most` bytes. A value that `values` does not have is null.
     pub fn fill(&self, values: &dyn ReferenceValues, most: usize) -> Result<String, FillError> {
         let mut out = BoundedJson {
             text: String::new(),
@@ -172,7 +171,7 @@ impl Formatter for JsNumberFormatter {
     }
 }
 
-/// JSON text that grows to at most `most` bytes.
+/// JSON that grows to at most `most` bytes.
 struct BoundedJson {
     text: String,
     most: usize,

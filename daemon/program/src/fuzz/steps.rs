@@ -284,8 +284,8 @@ impl Part {
     }
 }
 
-/// Joins neighbouring texts, and separates a brace from a reference after it: `{` and `{{a}}` would be read as `{{` and
-/// `{a}}`.
+/// Joins neighbouring strings, and separates a brace from a reference after it: `{` and `{{a}}` would be read as `{{`
+/// and `{a}}`.
 fn merged(parts: Vec<Part>) -> Vec<Part> {
     let mut merged: Vec<Part> = Vec::new();
     for part in parts {

@@ -6,7 +6,7 @@ use super::ProgramReader;
 use crate::program_mistake::{short_text, step_label};
 
 impl ProgramReader {
-    /// Adds a mistake for each reference to a later step. Called when all references of all steps are known.
+    /// Adds an error for each reference to a later step. Called when all references of all steps are known.
     pub(super) fn look_ahead(&mut self) {
         /// Finding a cycle is expensive, and more of them most likely have the same cause.
         const MAX_EXAMINED_REFERENCES: usize = 20;

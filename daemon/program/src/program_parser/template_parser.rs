@@ -103,7 +103,7 @@ impl ProgramReader {
         }
     }
 
-    /// Resolves a reference in the step that is being parsed. Records a mistake if it has no target.
+    /// Resolves a reference in the step that is being parsed. Records an error if it has no target.
     fn resolved(&mut self, parsed: ParsedReference, text: String) -> Option<ResolvedReference> {
         let ParsedReference { name, mut path, .. } = parsed;
         if name == INPUT_NAME {
