@@ -19,7 +19,7 @@ use super::{
 /// The maximum number of backtracks of one regular expression on one string.
 const MAX_BACKTRACKS: usize = 100_000;
 
-/// A schema of which nothing can be checked.
+/// A schema of which no part can be checked.
 #[derive(Debug, Error)]
 pub enum UncheckableSchema {
     #[error("it is not JSON: {0}")]
@@ -60,7 +60,7 @@ fn build(schema: &Value) -> Result<Validator<MeteredJson>, UncheckableSchema> {
         .size_limit(schema_weight::MAX_COMPILED_PATTERN_BYTES);
     jsonschema::options_for::<MeteredJson>()
         .with_pattern_options(patterns)
-        // Servers name formats that their values do not quite have, and drafts differ in what a format means.
+        // Servers name formats that their values do not quite match, and drafts differ in the meaning of formats.
         .should_validate_formats(false)
         .build(schema)
         .map_err(|error| UncheckableSchema::Invalid(error.to_string()))

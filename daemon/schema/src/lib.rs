@@ -4,7 +4,7 @@
 //! form of a schema: the validator reads the same schema as the types.
 //!
 //! - `lenient_compile` compiles a schema, without the keywords that the validator does not accept.
-//! - `schema_weight` estimates the cost of compiling a schema; a schema that is too heavy is not compiled.
+//! - `schema_weight` estimates the cost of compiling a schema. A schema that is too heavy is not compiled.
 //! - `schema_cache` keeps compiled schemas up to a size limit.
 //! - `metered_json` counts how often the validator accesses a value.
 //!
@@ -46,10 +46,10 @@ const MAX_INLINE_STEPS: u64 = 20_000;
 const CHECK_CPU_TIMEOUT: Duration = Duration::from_secs(2);
 /// The approximate size of one state of a compiled pattern.
 const PATTERN_STATE_BYTES: usize = 256;
-/// The maximum number of mistakes that an error lists.
+/// The maximum number of violations that an error lists.
 const MAX_SHOWN_MISTAKES: usize = 5;
-/// With more values no mistake is located: the validator builds all its errors before it returns the first, and each
-/// takes up to two kilobytes.
+/// In larger values, violations are not located: the validator builds all its errors before it returns the first, and
+/// each takes up to two kilobytes.
 const MAX_SEARCHED_VALUES: usize = 10_000;
 
 /// A compiled schema.
@@ -65,18 +65,18 @@ pub struct CompiledSchema {
 #[derive(Debug, Eq, PartialEq)]
 pub enum SchemaVerdict {
     Fits,
-    /// The first few mistakes, in the requested wording.
+    /// The first few violations, in the requested wording.
     Fails(Vec<String>),
     /// The check exceeded its budget.
     TooMuch,
 }
 
-/// The wording of mistakes.
+/// The wording of violations.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MistakeWording {
     /// For the author of the value: includes the value.
     Author,
-    /// For others: only the location and what was expected. The value may be secret or hostile.
+    /// For others: only the location and the expectation. The value may be secret or hostile.
     Stranger,
 }
 
@@ -85,7 +85,7 @@ pub fn can_be_checked(schema: &Value) -> bool {
     CompiledSchema::compile(schema).is_ok()
 }
 
-/// Whether a pattern can be compiled, and its estimated compiled size in bytes.
+/// Returns whether a pattern can be compiled, and its estimated compiled size in bytes.
 pub fn try_pattern(pattern: &str) -> (bool, usize) {
     let schema = json!({ "pattern": pattern });
     let weight = schema_weight::of(&schema).map_or(0, |weight| weight.largest_pattern);
@@ -175,7 +175,7 @@ impl CompiledSchema {
     }
 }
 
-/// Whether a value is small enough to locate the mistake.
+/// Returns true if a value is small enough to locate the violation.
 fn is_searched(value: &Value) -> bool {
     fn values_left(value: &Value, most: usize) -> Option<usize> {
         let most = most.checked_sub(1)?;

@@ -29,7 +29,7 @@ const MAX_CONCURRENT_COMPILES: usize = 2;
 /// Memory is returned to the system after compiling a schema larger than this, which leaves about as much garbage.
 const MEMORY_TRIM_BYTES: usize = 1 << 20;
 
-/// The cache. It is global because it limits the memory of the process.
+/// The cache. The cache is global because it limits the memory of the process.
 static SCHEMA_CACHE: LazyLock<Mutex<SchemaCache>> = LazyLock::new(Mutex::default);
 static COMPILE_PERMITS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_COMPILES);
 
@@ -85,7 +85,7 @@ impl SchemaSlot {
         made
     }
 
-    /// The parts of the schema that are not checked; none before its first use.
+    /// The parts of the schema that are not checked. Empty before its first use.
     pub fn notes(&self) -> Vec<String> {
         if let SlotState::Refused(why) = &*self.state.lock() {
             return vec![format!("nothing is checked: {why}")];

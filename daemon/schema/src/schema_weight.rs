@@ -38,7 +38,7 @@ pub(crate) struct SchemaWeight {
     pub(crate) bytes: usize,
     /// The estimated size of its largest compiled pattern; 0 if there are none.
     pub(crate) largest_pattern: usize,
-    /// Whether a pattern has lookaround or backreferences, which need a backtracking matcher.
+    /// True if a pattern has lookaround or backreferences, which need a backtracking matcher.
     pub(crate) backtracks: bool,
 }
 
@@ -147,7 +147,7 @@ impl WeightCounter {
     }
 }
 
-/// Whether a pattern needs a backtracking matcher, because it has lookaround or backreferences.
+/// Returns true if a pattern needs a backtracking matcher, because it has lookaround or backreferences.
 fn backtracks(pattern: &str) -> bool {
     let mut letters = pattern.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -246,7 +246,7 @@ fn escape(escaped: Option<char>) -> usize {
     }
 }
 
-/// Parses `n}`, `n,}` or `n,m}`. Returns the larger number and the rest of the text.
+/// Parses `n}`, `n,}` or `n,m}`. Returns the larger number and the rest of the pattern.
 fn repetition(text: &str) -> Option<(usize, &str)> {
     let (inside, after) = text.split_once('}')?;
     let numbers = inside.split(',').map(str::trim);
@@ -264,7 +264,7 @@ fn repetition(text: &str) -> Option<(usize, &str)> {
     Some((most, after))
 }
 
-/// Parses a bracketed class. Returns its estimated size and the rest of the text.
+/// Parses a bracketed class. Returns its estimated size and the rest of the pattern.
 fn class(text: &str) -> (usize, &str) {
     let mut bytes = CLASS_STATE_BYTES;
     let mut letters = text.char_indices();

@@ -1,4 +1,4 @@
-//! Schemas of the tests with changed values: what is compiled of them never refuses a value that the schema allows.
+//! The tests' schemas with changed values: their compiled form never refuses a value that the schema allows.
 
 use jsonschema::draft202012;
 use mux_chance::{
