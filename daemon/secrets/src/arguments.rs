@@ -44,7 +44,7 @@ pub fn named_value(word: &str) -> Option<(&str, usize)> {
     is_name.then_some((name, at + 1 + padding))
 }
 
-/// Whether a word is an option whose value, the next word, is a secret.
+/// Returns true if a word is an option whose value, the next word, is a secret.
 pub fn announces_secret(word: &str) -> bool {
     is_option(word) && suspicion(word) > Suspicion::None
 }
@@ -220,7 +220,7 @@ mod tests {
         ] {
             assert_eq!(shown(words), expected);
         }
-        // Concatenated, so that secret scanners do not report this file.
+        // Concatenated, because secret scanners would report this file otherwise.
         for token in [
             ["ghp", "_16C7e42F292c6912E7710c838347Ae178B4a"].concat(),
             ["eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"].concat(),

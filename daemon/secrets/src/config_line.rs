@@ -10,7 +10,7 @@ use crate::{
 pub fn mask_config_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
-    // Whether the preceding text announces a secret.
+    // True if the preceding text announces a secret.
     let mut named = false;
     while let Some((before, quote, inner, after)) = quoted(rest) {
         // TOML keys are not quoted.
@@ -49,7 +49,7 @@ fn announces(name: &str) -> bool {
     suspicion(name) > Suspicion::None
 }
 
-/// Whether a text is only a reference to a secret, such as `${TOKEN}`.
+/// Returns true if a string is only a reference to a secret, such as `${TOKEN}`.
 fn is_whole_reference(text: &str) -> bool {
     let rest = text.trim_start_matches("Bearer ").trim();
     is_reference(rest) && rest.ends_with('}') && rest.starts_with(['$', '{'])

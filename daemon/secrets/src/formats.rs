@@ -3,7 +3,7 @@
 //! In prose a token must have its published length. A standalone value (a variable, an argument) counts from
 //! [`MIN_VALUE_LEN`] characters on, since services change lengths but keep prefixes.
 
-/// A shorter value is never a token, whatever its prefix.
+/// A shorter value is never a token, regardless of its prefix.
 const MIN_VALUE_LEN: usize = 12;
 /// The maximum length of a piece that counts as a word.
 const MAX_WORD_LEN: usize = 15;
@@ -43,7 +43,7 @@ impl Body {
         }
     }
 
-    /// Whether the parts of a body have their places. Its characters are known to fit.
+    /// Returns true if the parts of a body are where they belong. The caller has checked its characters.
     pub(crate) fn has_parts(self, body: &str) -> bool {
         match (self, body.split_once('.')) {
             (Self::IdDotHex, Some((id, hex))) => {
@@ -55,7 +55,7 @@ impl Body {
     }
 }
 
-/// Whether a character may be part of a name; a token does not begin next to one.
+/// Returns true if a character may be part of a name. A token does not begin next to such a character.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -67,9 +67,9 @@ pub(crate) struct Format {
     pub(crate) body: Body,
     /// The minimum length after the prefix: published, or the shortest known.
     pub(crate) min: usize,
-    /// The maximum length after the prefix; `None` is unlimited.
+    /// The maximum length after the prefix. `None` is unlimited.
     pub(crate) max: Option<usize>,
-    /// Ordinary names have this prefix, too: what follows must not read as words.
+    /// Ordinary names also have this prefix, so the rest must not read as words.
     pub(crate) is_ambiguous: bool,
     /// The prefix is not secret (it is the URL of a service) and is not masked.
     pub(crate) keeps_prefix: bool,
@@ -94,7 +94,7 @@ const fn exact(prefix: &'static str, body: Body, length: usize) -> Format {
     }
 }
 
-/// A format whose prefix ordinary names have, too.
+/// A format whose prefix ordinary names also have.
 const fn ambiguous(prefix: &'static str, body: Body, min: usize) -> Format {
     Format {
         is_ambiguous: true,
@@ -354,8 +354,8 @@ pub(crate) const FORMATS: &[Format] = &[
 /// Prefixes that count only in a standalone value: in prose they begin words and names.
 const OF_VALUES: &[&str] = &["sk_", "pk_", "rk_", "pat-", "key_", "fw_"];
 
-/// Whether a value has the prefix of a published format, and the rest reads as a key rather than as words. `text` has
-/// no blanks.
+/// Returns true if a value has the prefix of a published format, and the rest reads as a key rather than as words.
+/// `text` has no blanks.
 pub(crate) fn begins_as_token(text: &str) -> bool {
     if text.len() < MIN_VALUE_LEN || text.contains('/') {
         return false;
@@ -380,7 +380,7 @@ pub(crate) fn begins_as_token(text: &str) -> bool {
 }
 
 impl Format {
-    /// Whether no ordinary name has this prefix.
+    /// Returns true if no ordinary name has this prefix.
     fn is_certain(&self) -> bool {
         let begins_names = [
             "npm_",
@@ -393,13 +393,13 @@ impl Format {
         !self.is_ambiguous && self.has_mark() && !begins_names.contains(&self.prefix)
     }
 
-    /// Whether the prefix ends with a separator, so that it cannot be part of a word.
+    /// Returns true if the prefix ends with a separator. It can then not be part of a word.
     pub(crate) fn has_mark(&self) -> bool {
         self.prefix.len() > 3 && self.prefix.ends_with(['_', '-', '.', '/', '=', '$'])
     }
 }
 
-/// Whether a text reads as words: pieces of letters followed by a number, or short pieces.
+/// Returns true if a string reads as words: pieces of letters followed by a number, or short pieces.
 pub(crate) fn reads_as_words(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .all(|piece| {

@@ -1,7 +1,7 @@
 //! Secrets in the strings of a JSON value, such as a tool's result. The strings are prose.
 //!
-//! Base64 of images, audio and files is not text, and is left alone. So are the pages of MCP Apps, which consist of
-//! scripts and fonts and are shown to no model, and the names of members.
+//! Base64 of images, audio and files is not text, and is not searched. Neither are member names, nor the pages of MCP
+//! Apps, which consist of scripts and fonts and are not shown to models.
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ const BINARY_MEMBERS: &[&str] = &["data", "blob"];
 /// The media type of MCP Apps.
 const APP_MEDIA_TYPE: &str = "text/html;profile=mcp-app";
 
-/// Whether a string of the value holds a secret.
+/// Returns true if a string of the value contains a secret.
 pub fn value_has_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => scan::finds(text),
@@ -26,8 +26,8 @@ pub fn value_has_secret(value: &Value) -> bool {
     }
 }
 
-/// Masks the secrets in the strings of the value. A string that is JSON text stays so, unless a secret spans several of
-/// its strings.
+/// Masks the secrets in the strings of the value. A string that is JSON stays valid JSON, unless a secret spans several
+/// of its strings.
 pub fn mask_value(value: &mut Value) {
     match value {
         Value::String(text) if scan::finds(text) => *text = masked_string(text),
@@ -43,8 +43,8 @@ pub fn mask_value(value: &mut Value) {
     }
 }
 
-/// Whether the value has at most `max_values` values and, without Base64, `max_bytes` bytes of text. Stops counting at
-/// the limits.
+/// Returns true if the value has at most `max_values` values and, without Base64, `max_bytes` bytes of text. Stops
+/// counting at the limits.
 pub fn is_searchable_within(value: &Value, max_values: usize, max_bytes: usize) -> bool {
     fn left_of(value: &Value, (values, bytes): (usize, usize)) -> Option<(usize, usize)> {
         let left = (values.checked_sub(1)?, bytes);
@@ -66,24 +66,24 @@ pub fn is_searchable_within(value: &Value, max_values: usize, max_bytes: usize) 
     left_of(value, (max_values, max_bytes)).is_some()
 }
 
-/// A text that may be JSON with its secrets masked.
+/// A string, which may be JSON, with its secrets masked.
 fn masked_string(text: &str) -> String {
     let masker = Masker::default();
     let is_json = text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<IgnoredAny>(text).is_ok();
     match is_json {
-        // The second search finds what begins in one string of the JSON text and ends in another.
+        // The second search finds secrets that begin in one string of the JSON and end in another.
         true => masker.text(&masker.json(text)),
         false => masker.text(text),
     }
 }
 
-/// Whether the member of this name is no text that a model reads.
+/// Returns true if the member of this name is not text that a model reads.
 fn is_unsearched(members: &Map<String, Value>, name: &str) -> bool {
     is_base64(members, name) || is_app_page(members, name)
 }
 
-/// Whether the member of this name is the page of an MCP App: HTML of a resource whose URI or type says so.
+/// Returns true if the member of this name is the page of an MCP App: HTML of a resource whose URI or type says so.
 fn is_app_page(members: &Map<String, Value>, name: &str) -> bool {
     let text_of = |name: &str| members.get(name).and_then(Value::as_str);
     let media_type = text_of("mimeType").map(|it| it.replace(' ', "").to_ascii_lowercase());
@@ -93,8 +93,8 @@ fn is_app_page(members: &Map<String, Value>, name: &str) -> bool {
         && (is_ui && media_type.starts_with("text/html") || media_type == APP_MEDIA_TYPE)
 }
 
-/// Whether the member of this name is Base64 of a file: MCP has it beside `mimeType`, in the standard alphabet.
-/// Published formats of tokens have a character outside of this alphabet, or are too short for a file.
+/// Returns true if the member of this name is a Base64 file: in MCP it is beside `mimeType`, in the standard alphabet.
+/// Published token formats have a character outside of this alphabet, or are too short for a file.
 fn is_base64(members: &Map<String, Value>, name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(&byte);
     BINARY_MEMBERS.contains(&name)
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Concatenated, so that secret scanners do not report this file.
+    /// Concatenated, because secret scanners would report this file otherwise.
     fn token() -> String {
         let token = format!("{}_{}", "ghp", "k9Qz3VxB7mTr1HjW5nYc".repeat(2));
         token[..40].to_owned()
@@ -217,7 +217,7 @@ mod tests {
     fn base64_does_not_count_as_searched_text() {
         let text = "A".repeat(100);
         let image = json!({ "mimeType": "image/png", "data": text });
-        // The value, the type and the data; both names and the type.
+        // 3 values: the object, the type and the data. 21 bytes: both names and the type.
         assert!(is_searchable_within(&image, 3, 21));
         assert!(!is_searchable_within(&image, 2, 21) && !is_searchable_within(&image, 3, 20));
         let prose = json!({ "mimeType": "text/plain", "data": format!("{text}.") });

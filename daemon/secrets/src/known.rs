@@ -18,7 +18,7 @@ pub const MIN_KNOWN_LEN: usize = 6;
 /// Authentication schemes, which precede a value in a header and are not secret.
 const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "apikey"];
 
-/// Values to mask. Those shorter than [`MIN_KNOWN_LEN`] are left out.
+/// Values to mask. Values shorter than [`MIN_KNOWN_LEN`] are left out.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct KnownSecrets(BTreeSet<Secret>);
 
@@ -27,8 +27,8 @@ impl KnownSecrets {
         Self::default()
     }
 
-    /// Adds a value in its encodings: form-encoded, percent-encoded and as JSON text. Each line of a multi-line value
-    /// is added, too.
+    /// Adds a value in its encodings: form-encoded, percent-encoded and as a JSON string. Each line of a multi-line
+    /// value is also added.
     pub fn add(&mut self, value: &str) {
         self.add_spelled(value);
         if value.contains('\n') {
@@ -85,7 +85,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the value of a header: the whole, each word except the scheme, and what `Basic` encodes.
+    /// Adds the value of a header: the whole, each word except the scheme, and the decoded `Basic` value.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);
         for word in value.split_whitespace() {
@@ -125,8 +125,8 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the values of JSON members whose names announce a secret. `key` and `session` occur in ordinary names, too:
-    /// there the value must also look generated.
+    /// Adds the values of JSON members whose names announce a secret. `key` and `session` also occur in ordinary names:
+    /// there, the value must also look generated.
     pub fn add_members_of(&mut self, value: &Value) {
         self.add_members(value, Suspicion::None);
     }

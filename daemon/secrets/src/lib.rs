@@ -1,10 +1,10 @@
 //! Detects and masks secrets.
 //!
-//! Depends on no other crate of this workspace. Client and daemon share it, so that import, status, errors, logs and
-//! recordings mask the same.
+//! Depends on no other crate of this workspace. Client and daemon share it, which makes import, status, errors, logs
+//! and recordings mask the same values.
 //!
-//! No rule measures entropy: each is a prefix, a word, a length or a set of characters, so that users can predict what
-//! is masked. Which rules apply depends on where a text is found:
+//! No rule measures entropy: each is a prefix, a word, a length or a set of characters. Users can therefore predict
+//! what is masked. The location of a text decides which rules apply:
 //!
 //! - **Prose** (errors, logs, results): known values, published token formats at their published lengths, `Bearer` and
 //!   `Basic` values, private keys, and passwords and tokens in URLs ([`Masker::text`]).
@@ -17,15 +17,16 @@
 //!
 //! - `formats` is the table of published token formats, `names` the words that announce a secret, `shape` detects
 //!   values that look like one, `scan` finds secrets in prose.
-//! - `arguments` masks command-line arguments, `url` a URL, `config_line` a line of a diff. `known` holds secrets known
-//!   by their value, including those written literally in a server's configuration.
-//! - `masker` replaces what these find, `json_value` in the strings of a JSON value; `secret` is the type of a secret.
+//! - `arguments` masks command-line arguments, `url` a URL, `config_line` a line of a diff. `known` contains secrets
+//!   known by their value, including those written literally in a server's configuration.
+//! - `masker` replaces the secrets that these find, `json_value` in the strings of a JSON value. `secret` is the type
+//!   of a secret.
 //!
 //! Invariants:
 //!
-//! - All rules about what is a secret are in this crate.
+//! - All rules that define a secret are in this crate.
 //! - Masking is idempotent and takes linear time, and its output contains no known value.
-//! - A [`Secret`] is neither `Display` nor `Serialize`; its memory is overwritten when it is dropped.
+//! - A [`Secret`] is neither `Display` nor `Serialize`. Its memory is overwritten when it is dropped.
 
 pub mod arguments;
 mod config_line;

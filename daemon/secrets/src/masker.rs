@@ -77,8 +77,8 @@ impl Masker {
         self.replaced(text, merged(spans))
     }
 
-    /// Applies [`Masker::text`] to each string in a JSON text, so that it stays valid JSON. Text between strings is
-    /// treated as prose.
+    /// Applies [`Masker::text`] to each string in a JSON document, which therefore stays valid JSON. Text between
+    /// strings is treated as prose.
     pub fn json(&self, json: &str) -> String {
         let mut out = String::with_capacity(json.len());
         let mut rest = json;

@@ -1,16 +1,16 @@
 //! Decides which names of variables, headers, options, query parameters and JSON members announce a secret.
 //!
 //! A name is matched word by word (`apiKey`, `API-Key` and `API_KEY` are the same), never by substrings: `tokenizer`,
-//! `keyboard` and `monkey` announce nothing. Compound words count if they end with a long keyword (`PGPASSWORD`,
-//! `githubtoken`).
+//! `keyboard` and `monkey` do not announce a secret. Compound words count if they end with a long keyword
+//! (`PGPASSWORD`, `githubtoken`).
 
 /// How likely a name announces a secret.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Suspicion {
-    /// The name announces nothing.
+    /// The name does not announce a secret.
     None,
-    /// The value may be a secret: `key`, `session`, `auth`. That of an option or a variable is one; a JSON member may
-    /// be something else.
+    /// The value may be a secret: `key`, `session`, `auth`. The value of an option or a variable is a secret; a JSON
+    /// member may be something else.
     Likely,
     /// The value is a secret: `password`, `api_key`, `authorization`.
     Certain,
@@ -139,7 +139,7 @@ const PAGES: &[&str] = &["page", "next", "continuation", "cursor"];
 const COUNTS: &[&str] = &[
     "max", "min", "num", "limit", "count", "per", "budget", "maximum", "minimum", "number",
 ];
-/// With one of these words, `tokens` is a count; `token` is not (`INPUT_TOKEN` is a token).
+/// With one of these words, `tokens` is a count, but `token` is not (`INPUT_TOKEN` is a token).
 const COUNTS_OF_MANY: &[&str] = &[
     "total",
     "input",
@@ -155,7 +155,7 @@ const COUNTS_OF_MANY: &[&str] = &[
     "estimated",
     "n",
 ];
-/// A name that ends with one of these describes a secret; its value is not one.
+/// A name that ends with one of these describes a secret, but its value is not a secret.
 const ABOUT: &[&str] = &[
     "file",
     "files",

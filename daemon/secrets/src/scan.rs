@@ -1,10 +1,10 @@
 //! Finds secrets in prose: published formats, `Bearer` and `Basic` values, JSON web tokens, private keys, passwords and
 //! tokens in URLs.
 //!
-//! Base64 in `data:` URIs is not searched, unless it is of a text or too short for a file.
+//! Base64 in `data:` URIs is not searched, unless it encodes text or is too short for a file.
 //!
-//! Invariant: linear time; each byte is examined a bounded number of times. No found secret is followed by a character
-//! that could continue it, so a second pass finds nothing new.
+//! Invariant: linear time, because each byte is examined a bounded number of times. No secret that was found is
+//! followed by a character that could continue it, so a second pass finds no more secrets.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -53,18 +53,18 @@ const MAX_LABEL_LEN: usize = 64;
 /// The minimum length of a private key whose end is missing.
 const MIN_KEY_LEN: usize = 16;
 
-/// The minimum length of Base64 in a `data:` URI that is not searched. It is longer than a token.
+/// The minimum length of Base64 in a `data:` URI that is not searched. Tokens are shorter.
 const MIN_PAYLOAD_LEN: usize = 256;
 /// The maximum length of the media type and its parameters in a `data:` URI.
 const MAX_MEDIA_TYPE_LEN: usize = 128;
 /// Parts of media types whose content is text.
 const TEXT_TYPES: &[&str] = &["text/", "json", "javascript", "xml", "yaml", "form"];
-/// How much Base64 stands before a token that only looks like one, at least.
+/// The minimum length of the Base64 before a string that only looks like a token.
 const BASE64_CONTEXT_LEN: usize = 40;
 
 struct Scanner {
     automaton: AhoCorasick,
-    /// For each format those whose prefix is a prefix of its own, the longest first: `sk-` for `sk-proj-`.
+    /// For each format, the formats whose prefix is a prefix of its prefix, the longest first: `sk-` for `sk-proj-`.
     shorter: Vec<Vec<usize>>,
 }
 
@@ -94,7 +94,7 @@ static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     pub(crate) text: &'a str,
-    /// Whether a masked span is directly before (or after) the piece: a token does not begin (or end) there.
+    /// True if a masked span is directly before (or after) the piece. A token does not begin (or end) there.
     pub(crate) follows_mask: bool,
     pub(crate) precedes_mask: bool,
 }
@@ -112,7 +112,7 @@ impl<'a> Piece<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// Whether a word may begin at `at`.
+    /// Returns true if a word may begin at `at`.
     fn begins_word(&self, at: usize) -> bool {
         let bytes = self.text.as_bytes();
         let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else {
@@ -127,7 +127,7 @@ impl<'a> Piece<'a> {
         !is_word(before) && !self.is_inside_base64(at) || escaped
     }
 
-    /// Whether `at` is after a `+` or `/` of a longer run of Base64, which is not a path.
+    /// Returns true if `at` is after a `+` or `/` of a longer run of Base64, which is not a path.
     fn is_inside_base64(&self, at: usize) -> bool {
         let before = &self.text.as_bytes()[..at];
         let Some(start) = at.checked_sub(BASE64_CONTEXT_LEN) else {
@@ -147,14 +147,14 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Whether a text contains a secret.
+/// Returns true if a text contains a secret.
 pub(crate) fn finds(text: &str) -> bool {
     let mut found = Vec::new();
     scan(Piece::whole(text), &mut found, true);
     !found.is_empty()
 }
 
-/// Appends the spans of all secrets, unordered; they may overlap.
+/// Appends the spans of all secrets, unordered. Spans may overlap.
 pub(crate) fn secrets(piece: Piece<'_>, found: &mut Vec<Range<usize>>) {
     scan(piece, found, false);
 }
@@ -246,7 +246,7 @@ fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<us
     Some(start..end)
 }
 
-/// The end of the Base64 of a `data:` URI whose scheme ends at `from`; `None` if it has to be searched.
+/// The end of the Base64 of a `data:` URI whose scheme ends at `from`, or `None` if it must be searched.
 fn end_of_payload(piece: Piece<'_>, from: usize) -> Option<usize> {
     let type_end = piece.run(from, |byte| {
         byte.is_ascii_alphanumeric() || b"/+.-;=_\"' ".contains(&byte)
@@ -347,7 +347,7 @@ fn basic(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
     (is_login && is_whole).then_some(from..end)
 }
 
-/// Whether a byte ends a URL in prose or in JSON.
+/// Returns true if a byte ends a URL in prose or in JSON.
 fn ends_url(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
 }

@@ -1,7 +1,8 @@
 //! A string that must not be shown: a token, a password, a client secret.
 //!
-//! Invariant: its `Debug` shows [`MASK`], and its memory is overwritten when it is dropped. It is neither `Display` nor
-//! `Serialize`, so it cannot be formatted by accident. [`Secret::expose`] marks each place that uses the text.
+//! Invariant: its `Debug` shows [`MASK`], and its memory is overwritten when it is dropped. A secret is neither
+//! `Display` nor `Serialize`, so it cannot be formatted by accident. [`Secret::expose`] marks each use of the plain
+//! value.
 
 use std::fmt;
 
@@ -18,12 +19,12 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The secret text.
+    /// The plain value of the secret.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// `text` with this secret masked, however short it is.
+    /// `text` with this secret masked, even if it is short.
     pub fn hidden_in(&self, text: &str) -> String {
         match self.0.is_empty() {
             true => text.to_owned(),
@@ -62,7 +63,7 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Serializes the secret text, for `#[serde(serialize_with = "…")]` in the file that stores secrets.
+/// Serializes the plain value, for `#[serde(serialize_with = "…")]` in the file that stores secrets.
 pub fn expose_optional<S: Serializer>(
     secret: &Option<Secret>,
     serializer: S,

@@ -19,13 +19,13 @@ const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey"];
 /// The minimum length of a scheme with its value.
 const MIN_CREDENTIAL_LEN: usize = 12;
 
-/// Whether the value of a variable, header, option or query parameter is a secret, by its name or by itself.
+/// Returns true if the value of a variable, header, option or query parameter is a secret, by its name or by itself.
 pub fn is_secret(name: &str, value: &str) -> bool {
     is_secret_value(value) || (suspicion(name) > Suspicion::None && may_be_secret(name, value))
 }
 
-/// Whether a value in a configuration is a secret by itself: a published format, a login, a URL with a password, a
-/// token in its query or a generated part in its path, or a value that looks generated.
+/// Returns true if a value in a configuration is a secret by itself: a published format, a login, a URL with a
+/// password, a token in its query or a generated part in its path, or a value that looks generated.
 pub fn is_secret_value(text: &str) -> bool {
     let text = text.trim();
     scan::finds(text)
@@ -36,7 +36,7 @@ pub fn is_secret_value(text: &str) -> bool {
         || path_of(text).is_some_and(|path| path.split('/').any(looks_generated))
 }
 
-/// Whether a text is a scheme and a value, such as `Bearer x`, whatever `x` looks like.
+/// Returns true if a string is a scheme and a value, such as `Bearer x`, regardless of `x`.
 fn is_credential(text: &str) -> bool {
     text.split_once(' ').is_some_and(|(scheme, value)| {
         SCHEMES
@@ -54,8 +54,8 @@ fn path_of(text: &str) -> Option<&str> {
     rest.split_once('/').map(|(_, path)| path)
 }
 
-/// Whether a word looks like a generated key. True for UUIDs and hashes, too: as arguments or parts of a path they are
-/// usually keys. Not used for prose.
+/// Returns true if a word looks like a generated key. UUIDs and hashes also count: as arguments or parts of a path
+/// they are usually keys. Not used for prose.
 pub(crate) fn looks_generated(word: &str) -> bool {
     if word.contains("${") {
         return false;
@@ -97,7 +97,8 @@ pub fn may_be_generated(value: &str) -> bool {
         && !begins_with_drive(value)
 }
 
-/// Whether a value whose name announces a secret may be one: `AUTH_ENABLED=true` and `AUTH_SERVER=https://…` are not.
+/// Returns true if a value whose name announces a secret may be one: `AUTH_ENABLED=true` and `AUTH_SERVER=https://…`
+/// are not.
 pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let lower = name.to_ascii_lowercase();
@@ -112,7 +113,7 @@ pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     !(is_switch(value) || count || place || is_reference(value) || is_path(value))
 }
 
-/// Whether a value is a word that sets an option, such as `secrets = "mask"` and `auth = "basic"`.
+/// Returns true if a value is a word that sets an option, such as `secrets = "mask"` and `auth = "basic"`.
 pub(crate) fn is_switch(value: &str) -> bool {
     const SWITCHES: &[&str] = &[
         "", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "never", "mask",
@@ -122,12 +123,13 @@ pub(crate) fn is_switch(value: &str) -> bool {
     SWITCHES.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// Whether a value only refers to a secret, or is masked.
+/// Returns true if a value only refers to a secret, or is masked.
 pub(crate) fn is_reference(value: &str) -> bool {
     value.contains("${") || value.contains("{env:") || matches!(value, "…" | crate::MASK)
 }
 
-/// Whether a value is a file path. Not if a part of it looks like a key: a Base64 key may contain slashes.
+/// Returns true if a value is a file path. A path with a part that looks like a key does not count, because a Base64
+/// key may contain slashes.
 pub fn is_path(value: &str) -> bool {
     let is_rooted = ["~/", "./", "../"]
         .iter()
@@ -139,7 +141,7 @@ pub fn is_path(value: &str) -> bool {
     is_rooted && !value.contains(['+', '=']) && !value.split(['/', '\\']).any(looks_generated)
 }
 
-/// Whether a value begins as an absolute path of Windows does.
+/// Returns true if a value begins like an absolute Windows path.
 fn begins_with_drive(value: &str) -> bool {
     matches!(value.get(1..3), Some(":\\" | ":/"))
 }

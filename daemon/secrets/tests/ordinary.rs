@@ -1,8 +1,8 @@
-//! Several hundred texts without secrets, which must pass unchanged.
+//! Several hundred strings without secrets, which must pass unchanged.
 
 use mux_secrets::{Masker, is_secret};
 
-/// Texts of servers, agents and users, one per line.
+/// Strings from servers, agents and users, one per line.
 const TEXTS: &str = include_str!("data/ordinary.txt");
 /// Variables and options from configurations, one per line.
 const VALUES: &str = include_str!("data/values.txt");
@@ -15,7 +15,7 @@ fn ordinary_texts_are_unchanged() {
     for line in &lines {
         assert_eq!(masker.text(line), *line);
     }
-    // Also as one text: no token spans two lines.
+    // Also as one string: no token spans two lines.
     assert_eq!(masker.text(TEXTS), TEXTS);
 }
 

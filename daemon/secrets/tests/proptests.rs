@@ -1,11 +1,11 @@
-//! Properties of the masker for every text and every list of known values.
+//! Properties of the masker for every string and every list of known values.
 
 use mux_secrets::{
     KnownSecrets, MIN_KNOWN_LEN, Masker, arguments, is_secret, mask_config_line, suspicion, url,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
-/// Pieces that confusing texts are composed of.
+/// Pieces of confusing strings.
 const PIECES: &[&str] = &[
     "ghp_",
     "sk-",
@@ -77,7 +77,7 @@ fn text() -> impl Strategy<Value = String> {
     vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
-/// A text, and values some of which occur in it.
+/// A string, and values, some of which occur in it.
 fn with_known() -> impl Strategy<Value = (String, Vec<String>)> {
     (
         text(),
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// Texts of a quarter of a megabyte each, which would take a naive masker quadratic time.
+/// Strings of a quarter of a megabyte each, which would take a naive masker quadratic time.
 #[test]
 fn hostile_texts_take_linear_time() {
     let (_, masker) = masker(&["aaaaaa".into(), "aaaaaaaab".into(), "secret-value".into()]);

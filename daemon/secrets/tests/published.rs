@@ -1,5 +1,5 @@
-//! Tokens in their published formats. Each is composed of its prefix and a filler, so that secret scanners do not
-//! report this file.
+//! Tokens in their published formats. Each is composed of its prefix and a filler, because secret scanners would
+//! report this file otherwise.
 
 use mux_secrets::{MASK, Masker, is_secret_value};
 
