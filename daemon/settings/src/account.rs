@@ -129,7 +129,7 @@ mod tests {
             (post, sent(""), None),
             (own("x", one), own("x", one), None),
         ] {
-            // The later one in the file is refused, whatever its name.
+            // The later entry in the file is refused, regardless of its name.
             let text = entry("b", "h/mcp", &first) + &entry("a", "h/mcp", &second);
             let found = problems(&text);
             match key {

@@ -1,6 +1,6 @@
-//! The profile by which `mux mcp` adapts its texts to an agent: `profile` of `[agents.NAME]`.
+//! The profile by which `mux mcp` adapts its output to an agent: `profile` of `[agents.NAME]`.
 //!
-//! The names are those of `client/src/mcp/profiles.toml`, which says what a profile does; a test compares them.
+//! The names are those of `client/src/mcp/profiles.toml`, which defines the profiles. A test compares them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `[agents.NAME]`: which tools an agent sees, and which of them are offered to it directly.
+//! `[agents.NAME]`: the tools that an agent sees, and the tools that are offered to it directly.
 //!
 //! Invariant: an agent's setting replaces the general one and is never merged with it. An agent that is not configured
 //! has the general settings.
@@ -11,11 +11,11 @@ use mux_config::{AgentEntry, ServerEntry, SourceEntry, ToolsEntry};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentViews {
     everybody: AgentView,
-    /// The agents that have a view of their own.
+    /// The agents that have their own view.
     agents: BTreeMap<String, AgentView>,
 }
 
-/// What one agent sees, as globs of canonical paths.
+/// The tools that one agent sees, as globs of canonical paths.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AgentView {
     pub exclude: Vec<String>,

@@ -1,4 +1,4 @@
-//! `[approvals]`: how long a call waits for approval, and what is kept meanwhile.
+//! `[approvals]`: how long a call waits for approval, and the data that is kept meanwhile.
 //!
 //! Invariant: an out-of-range value is reported with its range, and the default is used.
 
@@ -13,14 +13,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub struct ApprovalTerms {
     /// How long a call is held for an answer before it fails.
     pub wait: Duration,
-    /// The maximum number of calls that are held at once.
+    /// The maximum number of calls that are held at the same time.
     pub held: usize,
     pub held_per_run: usize,
-    /// The maximum size of a run's call log, which is kept so that the run can be resumed.
+    /// The maximum size of a run's call log, which is needed to resume the run.
     pub log: usize,
     /// How long an unanswered call and its run are kept.
     pub keep: Duration,
-    /// Whether desktop notifications are shown; `None`: if a desktop is detected.
+    /// Whether desktop notifications are shown. `None` shows them if a desktop is detected.
     pub desktop: Option<bool>,
 }
 

@@ -30,7 +30,7 @@ impl Default for AuditRetention {
     }
 }
 
-/// What is wrong leaves the default in force, and the log on.
+/// Invalid values keep the default, and the log stays on.
 pub(super) fn resolve(
     entry: &AuditEntry,
     problems: &mut Vec<ConfigProblem>,

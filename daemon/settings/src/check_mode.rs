@@ -6,7 +6,7 @@ use mux_config::{AgentEntry, CheckEntry, ConfigProblem, EntryError};
 
 use super::server::parse_or_ignore;
 
-/// What happens to a program with type errors.
+/// The treatment of programs with type errors.
 #[derive(
     Clone,
     Copy,
@@ -33,7 +33,7 @@ pub enum CheckMode {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckModes {
     strictness: CheckMode,
-    /// The agents that have a mode of their own.
+    /// The agents that have their own mode.
     agents: BTreeMap<String, CheckMode>,
     /// The TypeScript compiler, if it is configured.
     pub compiler: Option<PathBuf>,
@@ -47,7 +47,7 @@ impl CheckModes {
             .unwrap_or(self.strictness)
     }
 
-    /// Whether the programs of any agent are checked.
+    /// Returns true if the programs of any agent are checked.
     pub fn any(&self) -> bool {
         std::iter::once(&self.strictness)
             .chain(self.agents.values())

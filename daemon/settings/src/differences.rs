@@ -14,7 +14,7 @@ use super::{
     SettingOrigin, SettingRow, Settings, SourceDefinition,
 };
 
-/// A configuration in force, with the servers of approved projects.
+/// The current configuration, with the servers of approved projects.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedConfig {
     pub servers: BTreeMap<String, ServerSettings>,
@@ -39,7 +39,7 @@ pub struct ConfigChanges {
     pub sections: Vec<SectionChange>,
 }
 
-/// What differs in one section: keys, names, or rules.
+/// The differences in one section: keys, names, or rules.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SectionChange {
     pub section: String,
@@ -86,7 +86,7 @@ impl ConfigChanges {
         found
     }
 
-    /// Whether nothing differs.
+    /// Returns true if nothing differs.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()
             && self.removed.is_empty()
@@ -116,7 +116,7 @@ impl SectionChange {
     }
 }
 
-/// A rule that was edited counts as removed and added. Rules that only changed places count as a changed `order`.
+/// A rule that was edited counts as removed and added. Rules that only moved count as a changed `order`.
 fn rule_changes(old: &Settings, new: &Settings) -> SectionChange {
     let (old, new) = (&old.policy, &new.policy);
     let mut found = SectionChange {
@@ -180,7 +180,7 @@ fn agent_changes(old: &Settings, new: &Settings) -> SectionChange {
     found
 }
 
-/// The names of settings whose values differ, or that one side lacks.
+/// The names of the settings that differ or that one side lacks.
 fn differing_rows(old: &[SettingRow], new: &[SettingRow]) -> Vec<String> {
     let value = |rows: &[SettingRow], name: &str| {
         let row = rows.iter().find(|row| row.name == name);

@@ -1,15 +1,16 @@
-//! A fingerprint of how an entry reaches its server. Approvals are bound to it, so that they apply to no other server.
+//! A fingerprint of how an entry reaches its server. Approvals are bound to the fingerprint, and therefore apply to no
+//! other server.
 //!
-//! Invariant: the fingerprint is computed from the texts in the file, before expansion. A new value of a referenced
-//! variable does not change it; a different address, variable, header or directory does.
+//! Invariant: the fingerprint is computed from the strings in the file, before expansion. A new value of a referenced
+//! variable does not change the fingerprint, but a different address, variable, header or directory does.
 
 use std::collections::BTreeMap;
 
 use mux_config::{CredentialEntry, OauthEntry, RootsEntry, ServerEntry, SourceEntry};
 use mux_text::digest::{Digest, DigestKey};
 
-/// The fingerprint of an entry. Any two compare equal, so that rewording an entry without changing its definition does
-/// not close its sessions.
+/// The fingerprint of an entry. Any two compare equal. Otherwise, rewording an entry without changing its definition
+/// would close its sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryFingerprint(DigestKey);
 

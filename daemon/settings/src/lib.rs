@@ -5,25 +5,25 @@
 //!
 //! - `server`, `sandbox`, `source`, `agents`, `agent_profile`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins`,
 //!   `results` and `telemetry` resolve one section each, `tool_overrides` those of a server's tools, `account` the name
-//!   of a login. `source_values` checks a source's values; `remote` holds proxies and secrets of a server behind a URL;
-//!   `roots` and `workspace` resolve what depends on the client's directory; `split_command` recognizes a command line in
-//!   `command`.
+//!   of a login. `source_values` checks a source's values. `remote` has the proxies and secrets of a server behind a
+//!   URL. `roots` and `workspace` resolve settings that depend on the client's directory. `split_command` recognizes a
+//!   command line in `command`.
 //! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`, with the units
-//!   of `setting_units`; `differences` compares two configurations, `entry_fingerprint` identifies an entry by its texts
-//!   in the file.
+//!   of `setting_units`. `differences` compares two configurations. `entry_fingerprint` identifies an entry by its
+//!   strings in the file.
 //! - `projects` are servers that a project's files define: read (`project_files`, `mcp_json`), parsed
 //!   (`project_content`), approved by digest (`project_approvals`), resolved (`project_servers`). Approved servers join
 //!   the user's under the key `name@root`. `sources` in a project's file are ignored and reported.
 //!
-//! Denials of projects have precedence: those of every approved text in or above the caller's directory, which
-//! `projects.json` keeps, and those of the current text.
+//! Denials of projects have precedence: the denials of every approved version in or above the caller's directory, which
+//! `projects.json` keeps, and those of the current version.
 //!
 //! Invariants:
 //!
 //! - Resolved settings have no `Option` that means "default". Library code below reads neither the environment nor the
 //!   working directory.
-//! - An out-of-range value is reported with its range, and the default is used; no message repeats a value that may be
-//!   a secret.
+//! - An out-of-range value is reported with its range, and the default is used. Messages never repeat a value that may
+//!   be a secret.
 //! - A project's files start and run nothing unless the user has approved their current content at their current path.
 
 mod account;
@@ -119,25 +119,25 @@ pub struct Settings {
     pub profiles: AgentProfiles,
     /// The agents that have an entry.
     pub agent_names: BTreeSet<String>,
-    /// What happens to a tool whose definition has changed, unless its server's entry overrides it.
+    /// The reaction to a changed tool definition, unless its server's entry overrides it.
     pub on_change: OnChange,
     /// How results are treated, unless the server's entry overrides it.
     pub results: ResultSettings,
-    /// What applies to servers whose entry has no `sandbox`.
+    /// The sandbox mode of servers whose entry has no `sandbox`.
     pub sandbox_mode: SandboxMode,
     /// Whether the audit log is on, and how much of it is kept.
     pub audit: (bool, AuditRetention),
-    /// The address of the metrics port; `None` if it is off.
+    /// The address of the metrics port, or `None` if it is off.
     pub metrics: Option<SocketAddr>,
-    /// The idle time after which the daemon exits; `None`: never.
+    /// The idle time after which the daemon exits. `None` means never.
     pub idle_exit: Option<Duration>,
-    /// Servers that were called within this time are started with the daemon; `None`: no server is.
+    /// Servers that were called within this time are started with the daemon. `None` starts no server.
     pub prestart: Option<Duration>,
-    /// Whether tokens are stored in the system's keyring; `None`: decided by the environment of the daemon.
+    /// Whether tokens are stored in the system's keyring. `None` lets the daemon's environment decide.
     pub keyring: Option<bool>,
-    /// Where spans are exported; `None` if they are not.
+    /// Where spans are exported, or `None` if they are not exported.
     pub telemetry: Option<Result<TelemetrySettings, UnusableEndpoint>>,
-    /// What was ignored, and why.
+    /// The ignored values, with reasons.
     pub problems: Vec<ConfigProblem>,
     /// On which lines of the configuration all this is.
     pub lines: Arc<LineIndex>,
@@ -148,7 +148,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSettings {
     pub name: String,
-    /// The directory whose file defines it, for a server that is not the user's own.
+    /// The directory whose file defines it, for a server from a project.
     pub project: Option<Arc<Path>>,
     /// How to start it, or why it cannot be used.
     pub definition: Result<ServerDefinition, EntryError>,
@@ -159,7 +159,7 @@ impl ServerSettings {
         key(&self.name, self.project.as_deref())
     }
 
-    /// The mistake of a `command` that is a whole command line. A path may have spaces.
+    /// The problem of a `command` that is a whole command line. A path may have spaces.
     fn command_problem(&self) -> Option<ConfigProblem> {
         let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
             return None;
@@ -175,7 +175,7 @@ impl ServerSettings {
         Some(ConfigProblem::at(&["servers", name, "command"], message))
     }
 
-    /// What is wrong with overrides of its tools. `section` is the one that has its entry.
+    /// The problems of its tools' overrides. `section` is the section that has its entry.
     fn override_problems(&self, section: &str) -> Vec<ConfigProblem> {
         let Ok(definition) = &self.definition else {
             return Vec::new();
@@ -208,7 +208,7 @@ pub fn key(name: &str, project: Option<&Path>) -> String {
     }
 }
 
-/// What applies to a server or a source whose entry does not say otherwise.
+/// The defaults for servers and sources, which their entries can override.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerDefaults {
     pub calls_at_once: usize,

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use mux_config::{ConfigProblem, MetricsEntry};
 
-/// What is wrong leaves it off.
+/// Invalid values leave the port off.
 pub(super) fn resolve(
     entry: &MetricsEntry,
     problems: &mut Vec<ConfigProblem>,

@@ -1,4 +1,4 @@
-//! `[pins]`: what happens to a tool whose definition has changed since it was first trusted.
+//! `[pins]`: the reaction to a tool definition that has changed since it was first trusted.
 
 use mux_config::{ConfigProblem, PinsEntry};
 
@@ -32,7 +32,7 @@ impl OnChange {
     }
 }
 
-/// A word that means nothing leaves the safe one in force.
+/// An unknown word keeps the safe choice.
 pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<ConfigProblem>) -> OnChange {
     let (word, keys) = (entry.on_change.as_deref(), ["pins", "on_change"]);
     parse_or_ignore(word, "[pins] on_change", &keys, problems).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! Servers that a project's files define, for clients that work in the project.
 //!
 //! Invariant: a project's files start nothing, run nothing and define no server unless the user has approved their
-//! current content at their current path. Denials need no approval, and changing the file does not undo them: what the
-//! approved text denies stays denied until the user revokes the approval.
+//! current content at their current path. Denials need no approval, and changing the file does not undo them: the
+//! approved version's denials stay until the user revokes the approval.
 
 mod mcp_json;
 mod project_approvals;
@@ -37,7 +37,7 @@ pub struct Projects {
     visits: HashMap<PathBuf, WorkspaceVisit>,
     /// Counts changes of files and approvals.
     changes: u64,
-    /// The value of `changes` that is in force.
+    /// The value of `changes` that was applied last.
     in_force: u64,
 }
 
@@ -77,14 +77,14 @@ pub struct Project {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApprovalStatus {
-    /// Nothing is approved.
+    /// No version is approved.
     New,
     /// Other content was approved.
     Changed,
     Approved,
 }
 
-/// What clients that work in a project see of it.
+/// The part of a project that is visible to the clients that work in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectView {
     pub root: Arc<Path>,
@@ -119,7 +119,7 @@ impl Projects {
         }
     }
 
-    /// Whether there are changes that are not in force yet.
+    /// Returns true if there are changes that are not applied yet.
     pub fn is_stale(&self) -> bool {
         self.changes != self.in_force
     }
@@ -161,7 +161,7 @@ impl Projects {
         if let Some(root) = &place.root {
             self.update_project(root, files);
         }
-        // One of these directories may have had a file, which is gone now.
+        // One of these directories may have had a file that no longer exists.
         for dir in &place.looked_in {
             if place.root.as_ref() != Some(dir) {
                 self.update_project(dir, None);
@@ -173,7 +173,7 @@ impl Projects {
         }
     }
 
-    /// Records the current files of a project; `None` if they are gone.
+    /// Records the current files of a project, or `None` if they no longer exist.
     pub fn update_project(&mut self, root: &Path, files: Option<ProjectFiles>) {
         if self.read.get(root) == files.as_ref() {
             return;
@@ -202,7 +202,7 @@ impl Projects {
         }
     }
 
-    /// The context of a directory that was just scanned; no client needs to work there.
+    /// The context of a directory that was just scanned. No client needs to work there.
     pub fn workplace_at(&self, workspace: &Path, place: &ProjectLocation) -> WorkspaceContext {
         let root = place.root.as_deref();
         let known = root.and_then(|root| self.read.get_key_value(root));
@@ -240,7 +240,7 @@ impl Projects {
         self.read.keys().cloned().collect()
     }
 
-    /// The files to watch: those whose change or creation may change a project.
+    /// The files to watch: files whose change or creation may change a project.
     pub fn watched_files(&self) -> BTreeSet<PathBuf> {
         let roots = self.read.keys().map(|root| root.to_path_buf());
         let visits = self.visits.values();
@@ -255,7 +255,7 @@ impl Projects {
         Some(self.describe_project(Arc::clone(root), files.clone()))
     }
 
-    /// Describes a project from files that were just read; no client needs to work there.
+    /// Describes a project from files that were just read. No client needs to work there.
     pub fn describe_project(&self, root: Arc<Path>, files: ProjectFiles) -> Project {
         let approved = self.approvals.of(&root);
         let standing = match approved {
@@ -359,8 +359,8 @@ impl Project {
         self.standing == ApprovalStatus::Approved
     }
 
-    /// The servers that the project adds to the user's own, which are `taken`. The second value has a note for each
-    /// server whose name the user's configuration already has.
+    /// The servers that the project adds to the user's own, whose names are `taken`. The second value has a note for
+    /// each server whose name the user's configuration already has.
     pub fn servers<'a>(
         &'a self,
         taken: &[String],

@@ -84,7 +84,7 @@ impl RemoteServer {
         shown
     }
 
-    /// Whether the user can sign in. A token for the host in the URL must not be sent to a local socket.
+    /// Returns true if the user can sign in. A token for the host in the URL must not be sent to a local socket.
     pub fn has_login(&self) -> bool {
         let mut headers = self.headers.keys();
         let own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));

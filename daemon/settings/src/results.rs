@@ -1,4 +1,4 @@
-//! `[results]`: what is done with the results of servers before a model reads them.
+//! `[results]`: the processing of server results before a model reads them.
 
 use mux_config::{ConfigProblem, ResultsEntry};
 
@@ -7,7 +7,7 @@ use super::server::parse_choice;
 /// How the results of a server are treated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ResultSettings {
-    /// Whether text that a model reads is marked as data of its server.
+    /// True if text that a model reads is marked as its server's data.
     pub fence: bool,
     pub secrets: SecretSearch,
 }
@@ -21,7 +21,7 @@ impl Default for ResultSettings {
     }
 }
 
-/// What happens to a result that seems to hold a secret.
+/// The handling of results that seem to contain a secret.
 #[derive(
     Clone,
     Copy,

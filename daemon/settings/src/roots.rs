@@ -62,7 +62,8 @@ impl RootsSetting {
     }
 }
 
-/// Whether the command is one of [`SERVERS_PREFERRING_ROOTS`] with directories among its arguments.
+/// Returns true if the command is one of [`SERVERS_PREFERRING_ROOTS`] with directories among its
+/// arguments.
 fn has_directories(process: &ProcessServer) -> bool {
     let arguments = process.args.iter().map(Secret::expose);
     let words = std::iter::once(process.command.as_str()).chain(arguments);

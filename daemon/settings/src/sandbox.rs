@@ -1,6 +1,6 @@
-//! `sandbox = { … }` of a server, and `[sandbox]`: what a server that runs as a process may reach.
+//! `sandbox = { … }` of a server, and `[sandbox]`: the access of a server that runs as a process.
 //!
-//! Invariant: a sandbox with a mistake never means "no sandbox": its server does not start until it is mended.
+//! Invariant: a sandbox with an error never means "no sandbox": its server does not start until the error is fixed.
 
 use std::{
     fmt,
@@ -21,7 +21,7 @@ use super::{server::parse_choice, workspace::resolve_path};
 const MIB: u64 = 1 << 20;
 const DEFAULT_SANDBOX_PROCESSES: u32 = 256;
 
-/// What applies to servers whose entry has no `sandbox`.
+/// The sandbox mode of servers whose entry has no `sandbox`.
 #[derive(
     Clone,
     Copy,
@@ -35,26 +35,27 @@ const DEFAULT_SANDBOX_PROCESSES: u32 = 256;
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum SandboxMode {
-    /// They run in a sandbox that grants nothing of the user's.
+    /// These servers run in a sandbox that grants no access to the user's files.
     Enforce,
-    /// They run without a sandbox, and are named as such.
+    /// These servers run without a sandbox, and are reported.
     #[default]
     Warn,
-    /// They run without a sandbox.
+    /// These servers run without a sandbox.
     Off,
 }
 
-/// Whether a server runs in a sandbox.
+/// The sandbox of a server, if it has one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SandboxSetting {
     On(ServerSandbox),
-    /// It has all of the user's rights. `chosen`: by its entry or `mode = "off"`, so that nothing is to be said of it.
+    /// The server has all of the user's rights. `chosen` is true if its entry or `mode = "off"` says so; it is then
+    /// not reported.
     Off {
         chosen: bool,
     },
 }
 
-/// What a sandbox grants beyond what every program needs.
+/// The grants of a sandbox, in addition to what every program needs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ServerSandbox {
     pub read: Vec<PathBuf>,
@@ -62,7 +63,7 @@ pub struct ServerSandbox {
     pub network: SandboxNetwork,
     /// In bytes, of all processes together.
     pub memory: Option<u64>,
-    /// As the entry says; the limit is [`Self::max_processes`].
+    /// As the entry says. The limit is [`Self::max_processes`].
     pub processes: Option<u32>,
 }
 
@@ -89,7 +90,7 @@ impl SandboxMode {
         self.into()
     }
 
-    /// A word that means nothing leaves the strictest mode in force: its user most likely meant to have one.
+    /// An unknown word selects the strictest mode, because its user most likely meant to have a sandbox.
     pub(super) fn resolve(entry: &SandboxDefaultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
         match parse_choice(entry.mode.as_deref(), "mode") {
             Ok(mode) => mode.unwrap_or_default(),
@@ -168,7 +169,7 @@ impl ServerSandbox {
         self.processes.unwrap_or(DEFAULT_SANDBOX_PROCESSES)
     }
 
-    /// The granted paths, each with its key. Those in a workspace are not known yet.
+    /// The granted paths, each with its key. Paths in a workspace are not known yet.
     fn known_paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let read = self.read.iter().map(|path| ("read", path));
         let write = self.write.iter().map(|path| ("write", path));
@@ -183,7 +184,7 @@ impl ServerSandbox {
     }
 }
 
-/// A path in the `sandbox` of a server, and what to report of it.
+/// A path in the `sandbox` of a server, and its problem, if any.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SandboxGrant {
     pub server: String,
@@ -252,7 +253,7 @@ fn path(
     let expanded = environment
         .expand_path(text)
         .map_err(|error| error.in_key(&format!("sandbox.{key}")))?;
-    // Whether such a path exists is not asked: its file system may not answer.
+    // Such a path is not checked for existence, because its file system may not answer.
     if expanded.contains(['*', '?']) {
         return Err(format!(
             "sandbox.{key} = {text:?} is no path: patterns are not supported, name the directory"
@@ -375,7 +376,7 @@ impl HostPattern {
 }
 
 impl HostPattern {
-    /// Whether the pattern is an address, or the name of this machine: its user means the machine itself, too.
+    /// Returns true if the pattern is an address, or the name of this machine: its user also means the machine itself.
     pub fn is_address_or_local(&self) -> bool {
         self.host.parse::<IpAddr>().is_ok() || self.host == "localhost"
     }

@@ -1,7 +1,7 @@
 //! `[servers.NAME]`: how a server is reached and how its sessions are managed.
 //!
-//! Invariant: an entry that requests something impossible is an error that names the key; it never means something
-//! else.
+//! Invariant: an entry that requests something impossible is an error that names the key. Such an entry never means
+//! something else.
 
 use std::{
     collections::BTreeMap,
@@ -38,23 +38,23 @@ pub struct ServerDefinition {
     /// Globs of tool names that are not offered.
     pub exclude: Vec<String>,
     pub overrides: ToolOverrides,
-    /// Which callers share a session; `None`: inferred from the server's behavior.
+    /// The callers that share a session. `None` infers them from the server's behavior.
     pub share: Option<ShareMode>,
     pub roots: RootsSetting,
     pub start: StartMode,
-    /// How long a session may be unused before it is closed; `None`: depends on its session key.
+    /// How long a session may be unused before it is closed. `None` depends on its session key.
     pub idle_close: Option<Duration>,
     pub retry: RetryPolicy,
     pub start_timeout: Duration,
-    /// The timeout of one call; progress notifications reset it.
+    /// The timeout of one call. Progress notifications reset it.
     pub call_timeout: Duration,
     /// The timeout of one call, regardless of progress.
     pub total_timeout: Duration,
-    /// The maximum number of calls in flight; more are queued.
+    /// The maximum number of calls in flight. Further calls are queued.
     pub calls_at_once: usize,
     /// How long a client may take to answer the server's questions.
     pub ask: AskLimits,
-    /// What happens to a tool whose definition has changed since it was first trusted.
+    /// The reaction to a tool definition that has changed since it was first trusted.
     pub pins: OnChange,
     pub check_results: ResultCheck,
     pub results: ResultSettings,
@@ -83,7 +83,7 @@ pub enum StartMode {
 pub enum ServerEndpoint {
     Process(ProcessServer),
     Remote(RemoteServer),
-    /// An API that the daemon itself calls; there is no server.
+    /// An API that the daemon itself calls, without a server.
     Source(SourceDefinition),
 }
 
@@ -133,7 +133,7 @@ pub enum RemoteTransport {
     Sse,
 }
 
-/// Whether and how the daemon authenticates with OAuth.
+/// How the daemon authenticates with OAuth, if it does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OauthSetting {
     /// Never: a response of 401 is an ordinary error.
@@ -142,12 +142,12 @@ pub enum OauthSetting {
     On {
         client_id: Option<String>,
         client_secret: Option<Secret>,
-        /// How the client's secret is sent; `None`: chosen from the metadata.
+        /// How the client's secret is sent. `None` chooses from the metadata.
         auth: Option<ClientAuthentication>,
         /// The only authorization server at which this client is registered.
         issuer: Option<String>,
         scopes: Vec<String>,
-        /// The port of the callback on the loopback interface; `None`: any free one.
+        /// The port of the callback on the loopback interface. `None` uses any free port.
         port: Option<u16>,
         /// Allows the server to use another server's sign-in, if it was granted for this server.
         share: bool,
@@ -252,7 +252,7 @@ pub enum RetryPolicy {
     Idempotent,
 }
 
-/// What happens to a result that does not match the tool's output schema.
+/// The handling of results that do not match the tool's output schema.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum ResultCheck {
@@ -284,7 +284,7 @@ impl ServerEndpoint {
         }
     }
 
-    /// Whether an argument contains a literal secret, which is visible in the file and in process lists.
+    /// Returns true if an argument contains a literal secret, which is visible in the file and in process lists.
     pub fn has_secret_arguments(&self) -> bool {
         match self {
             Self::Process(process) => !arguments::secrets(&process.written).is_empty(),
@@ -303,7 +303,7 @@ pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> S
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Parses a duration of an entry; `default` if it is not set.
+/// Parses a duration of an entry, or returns `default` if it is not set.
 pub(super) fn parse_time(
     text: Option<&str>,
     what: &str,
@@ -324,7 +324,7 @@ pub(super) fn resolve_calls_at_once(
 }
 
 impl ServerDefinition {
-    /// Whether the entry allows a longer start than others.
+    /// Returns true if the entry allows a longer start than other entries.
     pub fn has_long_start(&self) -> bool {
         self.start_timeout > DEFAULT_SERVER_START_TIMEOUT
     }
@@ -506,7 +506,7 @@ fn resolve_remote(
     // The workspace is a path, which is valid in any URL.
     match url::Url::parse(&url.replace(WORKSPACE_PLACEHOLDER, "/workspace")) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {}
-        // The error does not repeat the text, which may contain a secret.
+        // The error does not repeat the string, which may contain a secret.
         _ => return Err("`url` must be http:// or https:// and a host".into()),
     }
     let remote = RemoteServer {
@@ -594,7 +594,7 @@ fn expand_headers(
         .collect()
 }
 
-/// Parses a value that must be one of the words of `T`; `None` if the key is not set.
+/// Parses a value that must be one of the words of `T`, or `None` if the key is not set.
 pub(super) fn parse_choice<T: FromStr + VariantNames>(
     text: Option<&str>,
     key: &str,
@@ -611,8 +611,7 @@ pub(super) fn parse_choice_or_auto<T: FromStr + VariantNames>(
     parse_word(text.filter(|text| *text != "auto"), key, &words)
 }
 
-/// As [`parse_choice`], with a value that means nothing reported as a problem and ignored. `what` is the key in the
-/// message.
+/// As [`parse_choice`], but an unknown value is reported as a problem and ignored. `what` is the key in the message.
 pub(super) fn parse_or_ignore<T: FromStr + VariantNames>(
     text: Option<&str>,
     what: &str,

@@ -1,4 +1,4 @@
-//! `[limits]`: what programs may use, each value with its range.
+//! `[limits]`: the limits of programs, each with its range.
 //!
 //! Invariant: an out-of-range value is reported with its range, and the default is used.
 
@@ -66,9 +66,9 @@ pub struct LimitSettings {
     pub pool: PoolLimits,
     /// Limits of stored values.
     pub terms: StoredValueLimits,
-    /// The maximum number of concurrent calls of one server; more are queued.
+    /// The maximum number of concurrent calls of one server. Further calls are queued.
     pub calls_per_server: usize,
-    /// The maximum number of servers that start at the same time; more are queued.
+    /// The maximum number of servers that start at the same time. Further starts are queued.
     pub starts: usize,
     pub ask: AskLimits,
 }
@@ -207,7 +207,7 @@ pub(super) struct SectionReader<'a> {
     pub(super) what: String,
     /// The keys that lead to it.
     pub(super) keys: Vec<&'a str>,
-    /// What becomes of a value that cannot be used.
+    /// The consequence of an unusable value.
     pub(super) otherwise: &'static str,
     pub(super) problems: &'a mut Vec<ConfigProblem>,
 }

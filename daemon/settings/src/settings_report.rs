@@ -1,4 +1,4 @@
-//! Lists the settings in force for an agent, each with its origin.
+//! Lists the settings that apply to an agent, each with its origin.
 //!
 //! Invariant: no value is a secret: values with variables are shown unexpanded.
 
@@ -25,7 +25,8 @@ pub struct SettingRow {
     pub is_per_agent: bool,
 }
 
-/// What applies where the configuration says nothing, because it depends on where the daemon runs.
+/// The defaults that depend on the daemon's environment. They apply where the configuration has no
+/// value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostDefaults {
     /// Credentials are stored in the keyring.
@@ -44,7 +45,7 @@ pub enum SettingOrigin {
 /// Collects the rows of a report.
 struct ReportBuilder<'a> {
     lines: &'a LineIndex,
-    /// What is ignored.
+    /// The ignored values.
     problems: &'a [ConfigProblem],
     agent: Option<&'a str>,
     rows: Vec<SettingRow>,

@@ -1,7 +1,7 @@
-//! The settings in force as a `config.toml`, each value with its origin as a comment.
+//! The current settings as a `config.toml`, each value with its origin as a comment.
 //!
-//! Invariant: the text is a configuration that resolves to the same settings, except for entries with secrets, which
-//! are comments: no value of the text is a secret.
+//! Invariant: the output is a configuration that resolves to the same settings, except for entries with secrets,
+//! which are comments. No value of the output is a secret.
 
 mod written_secrets;
 
@@ -16,7 +16,7 @@ use mux_config::LineIndex;
 const COMMENT_COLUMN: usize = 32;
 
 impl Settings {
-    /// `agent` is the one whose section has every setting that applies to it, with the general ones.
+    /// The section of `agent` has every setting that applies to it, including the general settings.
     pub fn text(&self, agent: Option<&str>, host: HostDefaults) -> String {
         let mut text = SettingsText {
             lines: &self.lines,
@@ -69,7 +69,8 @@ impl SettingsText<'_> {
         }
     }
 
-    /// Every setting that applies to an agent. Rules of its own are written; without any, the general ones apply.
+    /// Every setting that applies to an agent. The agent's own rules are written. Without any, the general rules
+    /// apply.
     fn agent(&mut self, settings: &Settings, agent: &str, host: HostDefaults) {
         self.header(&format!("[{}]", joined(&["agents", agent])));
         let rows = settings.report(Some(agent), host);
@@ -130,7 +131,7 @@ impl SettingsText<'_> {
         }
     }
 
-    /// A table as it is written; as a comment if it has secrets. Returns what begins each of its lines.
+    /// Writes a table, as a comment if it has secrets. Returns the prefix of each of its lines.
     fn table(&mut self, keys: &[&str], table: &Table) -> &'static str {
         let (table, has_secrets) = without_secrets(table);
         let prefix = if has_secrets { "# " } else { "" };
@@ -192,7 +193,7 @@ fn toml_value(row: &SettingRow) -> Option<Value> {
     }
 }
 
-/// `a.b = value`, on one line unless a text has several.
+/// `a.b = value`, on one line unless a string has several lines.
 fn assignment(keys: &[&str], value: &Value) -> String {
     format!("{} = {value}", joined(keys))
 }

@@ -1,6 +1,6 @@
 //! `[sources.NAME]`: an API with a description, and how its functions are called.
 //!
-//! Invariant: nothing that is displayed of a source contains a credential.
+//! Invariant: the displayed form of a source contains no credential.
 
 mod source_values;
 
@@ -43,20 +43,20 @@ pub struct SourceDefinition {
     pub description: Option<DescriptionLocation>,
     /// The address of the description or the endpoint as written, for display: an expanded variable may be a secret.
     pub written: String,
-    /// The base URL of calls; of a GraphQL source its endpoint.
+    /// The base URL of calls. For a GraphQL source, its endpoint.
     pub base_url: Option<String>,
     /// Server variables of the base URL, by their names in the description.
     pub variables: BTreeMap<String, String>,
     /// Further origins that credentials may be sent to, each as `https://host`, with its port if it is not the default.
     pub origins: Vec<String>,
     pub headers: BTreeMap<String, Secret>,
-    /// The values of headers that are secrets, whatever the name of the header.
+    /// Header values that are secrets, regardless of the header's name.
     pub secret_headers: Vec<Secret>,
     /// Credentials by the name of their security scheme.
     pub credentials: BTreeMap<String, SourceCredential>,
-    /// The name for whose credentials these are.
+    /// The label for the account of the credentials.
     pub account: Option<String>,
-    /// The scopes that tokens are requested for; `None`: all that operations name.
+    /// The scopes that tokens are requested for. `None` requests all scopes that operations name.
     pub scopes: Option<Vec<String>>,
     pub rate: Option<RequestRate>,
     /// The maximum age of a remote description before it is fetched again.
@@ -123,7 +123,7 @@ impl fmt::Debug for SourceCredential {
 }
 
 impl ServerDefinition {
-    /// Resolves the entry of a source. Keys that sources do not have keep their defaults; the other parameters are
+    /// Resolves the entry of a source. Keys that sources do not have keep their defaults. The other parameters are
     /// those of [`Self::resolve`].
     pub fn of_source(
         entry: SourceEntry,
@@ -209,7 +209,7 @@ fn resolve_source(
     if let Some(base) = &base_url
         && !is_http(base)
     {
-        // The error does not repeat the text, which may contain a secret.
+        // The error does not repeat the string, which may contain a secret.
         let key = match kind {
             SourceKind::OpenApi => "base_url",
             SourceKind::Graphql => "graphql",

@@ -140,7 +140,7 @@ fn check_endpoint(text: &str) -> Result<String, String> {
     let url = Url::parse(text.trim()).ok();
     match url {
         Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url.into()),
-        // The error does not repeat the text, which may contain a password.
+        // The error does not repeat the string, which may contain a password.
         _ => Err("it is not a URL such as \"http://127.0.0.1:4318\"".into()),
     }
 }

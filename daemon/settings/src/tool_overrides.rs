@@ -1,7 +1,7 @@
-//! `[servers.NAME.override.TOOL]`: what of a server's tools is different for everyone who uses them through muxd.
+//! `[servers.NAME.override.TOOL]`: changes to a server's tools for everyone who uses them through muxd.
 //!
-//! Invariant: an override with a mistake never means "no override". Its tool is not offered until it is mended, because
-//! the override may be what keeps callers from an argument.
+//! Invariant: an override with an error never means "no override". Its tool is not offered until the error is fixed,
+//! because the override might be all that blocks an argument.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const MAX_TOOL_NAME_BYTES: usize = 128;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOverrides(BTreeMap<String, Result<ToolOverride, String>>);
 
-/// What of one tool is different.
+/// The changes to one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOverride {
     pub name: Option<String>,
@@ -24,7 +24,7 @@ pub struct ToolOverride {
     pub annotations: AnnotationsEntry,
     /// Used where the caller gives no such argument.
     pub defaults: Map<String, Value>,
-    /// Always sent; callers neither see nor give them.
+    /// Arguments that are always sent. Callers neither see nor pass them.
     pub fixed: Map<String, Value>,
 }
 
@@ -45,7 +45,7 @@ impl ToolOverrides {
         self.0.is_empty()
     }
 
-    /// Each override by the name of its tool, or what is wrong with it.
+    /// Each override by the name of its tool, or its error.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Result<&ToolOverride, &str>)> {
         self.0.iter().map(|(tool, read)| {
             let read = read.as_ref().map_err(String::as_str);

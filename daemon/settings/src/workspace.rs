@@ -1,6 +1,7 @@
 //! `${workspace}` in a server's entry, which is expanded only when a session is requested.
 //!
-//! Invariant: the placeholder that replaces it until then cannot occur in a variable or in a user's text.
+//! Invariant: the placeholder that replaces it until then cannot occur in a variable or in a user's
+//! string.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use super::{ServerDefinition, ServerEndpoint};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 
 impl ServerDefinition {
-    /// Whether its sessions differ by workspace.
+    /// Returns true if the sessions differ by workspace.
     pub fn uses_workspace(&self) -> bool {
         let holds = |text: &Secret| text.expose().contains(WORKSPACE_PLACEHOLDER);
         match &self.link {

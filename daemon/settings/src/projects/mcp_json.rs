@@ -1,7 +1,7 @@
 //! Parses `.mcp.json`, the project file of Claude Code. No I/O.
 //!
-//! Invariant: a text means the same as in Claude Code, which expands only `${NAME}` and `${NAME:-default}`: no file
-//! written for it runs a command by `${cmd:…}`.
+//! Invariant: a string means the same as in Claude Code, which expands only `${NAME}` and `${NAME:-default}`: no
+//! file written for it runs a command by `${cmd:…}`.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
     })
 }
 
-/// Translates a text to the syntax of config.toml: keeps references, and escapes every other dollar sign.
+/// Translates a string to the syntax of config.toml: keeps references, and escapes every other dollar sign.
 fn to_mux_syntax(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -121,7 +121,7 @@ fn to_mux_syntax(text: &str) -> String {
     out
 }
 
-/// `${NAME}` or `${NAME:-default}` at the beginning of a text.
+/// `${NAME}` or `${NAME:-default}` at the beginning of a string.
 fn leading_reference(text: &str) -> Option<&str> {
     let end = text.find('}')?;
     let inside = text[..end].strip_prefix("${")?;

@@ -1,7 +1,7 @@
 //! The project files that the user has approved, with their approved content.
 //!
 //! Invariant: an approval applies to one content, by its digest, in one directory. Approvals are stored in a file that
-//! is written atomically; if that file is not trustworthy, nothing is approved.
+//! is written atomically. If that file is not trustworthy, no project is approved.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ const MAX_APPROVALS_FILE_BYTES: u64 = 64 << 20;
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ProjectApproval {
     pub digest: String,
-    /// The approved content: name and text of each file.
+    /// The approved content: name and content of each file.
     pub files: Vec<(String, String)>,
 }
 
@@ -47,7 +47,7 @@ impl ProjectApproval {
 #[derive(Debug)]
 pub struct ProjectApprovals {
     file: PathBuf,
-    /// Approvals by canonical path, or why nothing is approved.
+    /// Approvals by canonical path, or why no project is approved.
     approved: Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFileError>,
 }
 
@@ -110,7 +110,7 @@ impl ProjectApprovals {
         ))
     }
 
-    /// Stores the approval of a directory; `None` revokes it.
+    /// Stores the approval of a directory. `None` revokes it.
     pub fn set(&mut self, root: &Path, approval: Option<ProjectApproval>) -> Result<(), String> {
         self.read_again();
         let mut next = match &self.approved {

@@ -21,7 +21,7 @@ pub struct DefinedServer {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProjectContent {
     pub servers: BTreeMap<String, DefinedServer>,
-    /// What clients that work in the project may not call.
+    /// The calls that are denied to clients that work in the project.
     pub denied: Vec<PolicyEntry>,
     pub problems: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl ProjectContent {
                     rule.path_globs().join("\", \""),
                     rule.action
                 )),
-                // An unknown action denies, too.
+                // An unknown action also denies.
                 _ => self.denied.push(rule),
             }
         }

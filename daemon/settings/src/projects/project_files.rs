@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //!
-//! - Approval and parsing use the same text, read once here; no file is read again in between.
-//! - A file that a stranger could have placed or written defines and denies nothing, as if it did not exist.
+//! - Approval and parsing use the same content, which is read once here. Files are not read again in between.
+//! - A file that a stranger could have placed or written is ignored, as if it did not exist.
 
 use std::{
     fs, io,
@@ -20,12 +20,12 @@ const MAX_PROJECT_FILE_BYTES: u64 = 256 << 10;
 /// The files of one directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ProjectFiles {
-    /// The existing files: name, and text or why it cannot be read.
+    /// The existing files: name, and content or why it cannot be read.
     pub files: Vec<(&'static str, Result<String, String>)>,
 }
 
 impl ProjectFiles {
-    /// Reads the files of a directory; `None` if it has none.
+    /// Reads the files of a directory, or `None` if it has none.
     pub fn read(root: &Path) -> Option<Self> {
         let files: Vec<_> = PROJECT_FILE_NAMES
             .into_iter()
@@ -40,7 +40,7 @@ impl ProjectFiles {
         Some(digest(texts.iter().map(|(name, text)| (*name, *text))))
     }
 
-    /// Names and texts of the files. `None` if one cannot be read.
+    /// The names and contents of the files. `None` if one cannot be read.
     pub fn texts(&self) -> Option<Vec<(&'static str, &str)>> {
         let texts = self.files.iter();
         texts
@@ -49,7 +49,7 @@ impl ProjectFiles {
     }
 }
 
-/// The digest of names and texts. Each is hashed with its length, so that different sets of files do not collide.
+/// The digest of names and contents. Each is hashed with its length, because different sets of files must not collide.
 pub(crate) fn digest<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("muxd 2026 project files");
     for (name, text) in files {
@@ -109,14 +109,14 @@ fn exists(path: &Path) -> bool {
 }
 
 /// The file, or its directory, if a stranger could have written it, and the reason. `chosen` owns the directory in which
-/// the client works: whoever works in the directory of another user trusts that user.
+/// the client works. Whoever works in another user's directory trusts that user.
 fn ignored_path(dir: &Path, file: &Path, chosen: Owner) -> Option<(PathBuf, &'static str)> {
     let reason = |path: &Path| {
         let found = fs::metadata(path).ok()?;
         let reason = regular_file::writable_by_strangers(&found, chosen)?;
         Some((path.to_owned(), reason))
     };
-    // A link to the file is the decision of whoever may write to the directory.
+    // Whoever may write to the directory decides about a link to the file.
     reason(dir).or_else(|| reason(file))
 }
 
@@ -127,7 +127,7 @@ fn read(path: &Path) -> Option<Result<String, String>> {
         return None;
     }
     match regular_file::read_text(path, MAX_PROJECT_FILE_BYTES) {
-        // A link to nothing.
+        // A dangling link.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         read => Some(read.map_err(|error| error.to_string())),
     }

@@ -1,6 +1,6 @@
 //! Resolves the servers that a project defines.
 //!
-//! Invariant: nothing in the files of an unapproved project is expanded.
+//! Invariant: references in the files of an unapproved project are not expanded.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +24,7 @@ impl Project {
             .sum()
     }
 
-    /// Whether any value of an enabled server refers to a variable.
+    /// Returns true if any value of an enabled server refers to a variable.
     pub fn needs_environment(&self) -> bool {
         self.entries().any(ServerEntry::needs_environment)
     }

@@ -1,4 +1,4 @@
-//! Which clients see which project, and what an approval covers.
+//! Which clients see which project, and the content that an approval covers.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ impl ProjectFixture {
         fs::canonicalize(root).unwrap()
     }
 
-    /// Adds a client. Returns whether there was a change that was not in force.
+    /// Adds a client. Returns whether there was a change that was not applied.
     fn arrive(&mut self, workspace: &Path) -> bool {
         let looked = scan_workspace(workspace, self.dir.path());
         self.projects.client_arrived(workspace);

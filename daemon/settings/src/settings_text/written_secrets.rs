@@ -4,11 +4,11 @@ use mux_config::environment::literals_in;
 use mux_secrets::{MASK, arguments, is_secret, may_be_generated, url};
 use toml::{Table, Value};
 
-/// Tables and keys whose literal values are secrets, whatever they look like.
+/// Tables and keys whose literal values are secrets, regardless of their form.
 const CREDENTIAL_KEYS: [&str; 3] = ["auth", "client_secret", "password"];
 /// Tables whose values are secrets if they look generated.
 const VARIABLE_KEYS: [&str; 3] = ["env", "headers", "variables"];
-/// Beside a reference, a shorter text is a word such as `Bearer`, not a secret.
+/// Beside a reference, a shorter string is a word such as `Bearer`, not a secret.
 const MIN_MIXED_SECRET_BYTES: usize = 8;
 
 /// Where a literal value is.
@@ -69,7 +69,7 @@ fn mask(name: &str, value: &mut Value, kind: LiteralKind) {
     match value {
         Value::String(text) => {
             let address = text.contains("://").then(|| url::shown(text));
-            // It differs by a fragment, too, which is not sent.
+            // The string also differs if it has a fragment, which is not sent.
             match address.filter(|shown| shown != text) {
                 Some(shown) => *text = shown,
                 None if is_hidden(name, text, kind) => *text = MASK.to_owned(),

@@ -9,7 +9,7 @@ use mux_secrets::{Secret, may_be_generated};
 use super::RequestRate;
 use mux_config::{EntryError, environment::Environment};
 
-/// Words in the names of headers whose values look generated but are not secrets.
+/// Words in header names whose values look generated but are not secrets.
 const PLAIN_HEADER_WORDS: [&str; 5] = ["accept", "agent", "content", "version", "trace"];
 
 /// The values of headers that refer to a secret or look like one.
