@@ -1,7 +1,7 @@
 //! The daemon's log: `muxd.log` and its rotated files, of bounded size.
 //!
-//! Invariant: nothing is written to standard output or error, which a client may read. A log that cannot be written
-//! does not keep the daemon from serving. The log contains no token in a published format.
+//! Invariant: no output goes to standard output or error, which a client may read. A log that cannot be written does
+//! not keep the daemon from serving. The log contains no token in a published format.
 
 use std::{
     borrow::Cow,
@@ -21,9 +21,9 @@ use tracing_subscriber::EnvFilter;
 use mux_files::rotating_log::{RotatingLog, sweep_logs};
 
 const LOG_FILE_NAME: &str = "muxd.log";
-/// Lines that wait for the disk; more are dropped. The queue's memory is allocated at the start.
+/// The number of lines that wait for the disk. Further lines are dropped. The queue's memory is allocated at the start.
 const MAX_QUEUED_LINES: usize = 8_192;
-/// How long lines are collected after a write. A line that comes later is written at once.
+/// How long lines are collected after a write. A line that comes later is written immediately.
 const COLLECTION_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_COLLECTED_BYTES: usize = 64 << 10;
 /// The retention of the daily logs that earlier builds wrote.
@@ -31,7 +31,8 @@ const DAILY_LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The maximum size of the logs of all servers, including removed ones.
 const MAX_SERVER_LOG_BYTES: u64 = 1 << 30;
 
-/// Silences rmcp targets that log whole messages, session IDs and authorization codes, whatever filter is configured.
+/// Silences rmcp targets that log whole messages, session IDs and authorization codes, regardless of the configured
+/// filter.
 const RMCP_LOG_FILTER: &str = "rmcp::service=warn,rmcp::transport=warn";
 
 /// Targets that are silenced unless a filter names them: the cache's store, which logs every page that it writes, and
@@ -126,7 +127,7 @@ impl Write for MaskedLog {
     }
 }
 
-/// Escapes line ends within an event, so that quoted text cannot look like another event.
+/// Escapes line ends within an event. Otherwise quoted text could look like another event.
 fn one_line(event: &str) -> Cow<'_, str> {
     let (body, end) = match event.strip_suffix('\n') {
         Some(body) => (body, "\n"),

@@ -1,7 +1,7 @@
 //! The daemon's metrics since its start, exposed in Prometheus' text format.
 //!
-//! Invariant: no label contains an argument, a result, a path or a secret. The number of series is bounded, whatever
-//! the names of servers and tools. Counting never blocks.
+//! Invariant: no label contains an argument, a result, a path or a secret. The number of series is bounded,
+//! regardless of server and tool names. Counting never blocks.
 
 mod call_meter;
 mod metrics_port;

@@ -1,6 +1,6 @@
 //! Meters one call, from its request to its end.
 //!
-//! Invariant: a call is counted exactly once, also if its caller is gone.
+//! Invariant: a call is counted exactly once, even if its caller no longer exists.
 
 use std::{sync::Arc, time::Instant};
 

@@ -1,7 +1,7 @@
 //! The HTTP port that serves metrics to Prometheus: off by default, only on the loopback interface, and only with the
 //! token.
 //!
-//! Invariant: failures are reported in `problem` and retried, and affect nothing else. A web page of another site
+//! Invariant: failures are reported in `problem` and retried, and affect nothing else. A web page from another site
 //! cannot read the metrics, not even by DNS rebinding.
 
 use std::{
@@ -35,7 +35,7 @@ use super::{metrics_token, text_format::TextFormat};
 const METRICS_PATH: &str = "/metrics";
 /// The timeout of one request, from its first byte to the last byte of the response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum number of connections at once. More are closed.
+/// The maximum number of open connections. Further connections are closed.
 const MAX_CONNECTIONS: usize = 16;
 /// The interval between attempts to bind a port that is in use.
 const BIND_RETRY_INTERVAL: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ impl MetricsPort {
         }
     }
 
-    /// Sets the address; `None` switches the port off. An unchanged address has no effect.
+    /// Sets the address. `None` switches the port off. An unchanged address has no effect.
     pub fn listen(&self, address: Option<SocketAddr>) {
         self.wanted.send_if_modified(|wanted| {
             let differs = *wanted != address;
@@ -168,7 +168,7 @@ impl MetricsPort {
     }
 }
 
-/// The token that is in the file now; creates the file if it is missing.
+/// The token that is in the file now. Creates the file if it is missing.
 async fn token_of(path: &Path) -> Result<String, String> {
     let path = path.to_owned();
     let read = spawn_blocking(move || metrics_token::read_or_make(&path)).await;
@@ -249,7 +249,8 @@ fn page(status: StatusCode, kind: &'static str, text: String) -> PageResponse {
     page
 }
 
-/// Whether the request's only `Host` is a loopback name. Its port is not checked: it may come through a tunnel.
+/// Returns true if the request's only `Host` is a loopback name. The port is not checked, because the request may
+/// come through a tunnel.
 fn is_for_us<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {

@@ -1,4 +1,5 @@
-//! The token of the metrics port: random text in a private file, created when it is first needed.
+//! The token of the metrics port: a random string in a private file, created when it is first
+//! needed.
 //!
 //! Invariant: the current content of the file is the token, so removing the file replaces the token.
 

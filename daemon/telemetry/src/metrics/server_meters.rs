@@ -175,7 +175,7 @@ impl ServerMeters {
         })
     }
 
-    /// Creates the series with zero, so that the first event is an increase.
+    /// Creates the series with zero, which makes the first event an increase.
     fn begin(&self) {
         let families = &self.families;
         drop(families.opened.get_or_create(&self.by_server()));

@@ -27,7 +27,7 @@ fn call_is_counted_once_however_it_ends() {
         assert_eq!(server.in_flight.get(), 1);
         call.ended(kind);
     }
-    // A call whose caller is gone, and a call of an unknown server.
+    // A call whose caller no longer exists, and a call of an unknown server.
     let mut gone = metrics.begin_call();
     gone.at(&server);
     drop(gone);
@@ -69,7 +69,7 @@ fn number_of_series_is_bounded() {
     assert_eq!(samples(&text, rest), [rest]);
     // Special characters in a name are escaped.
     assert!(text.contains("tool=\"tool 7 \\\"\\n\\\\\""), "{text}");
-    // A name longer than the limit has no series of its own.
+    // A name longer than the limit has no separate series.
     server.tool(&"x".repeat(500));
     assert_eq!(
         samples(&self::text(&metrics), "muxd_tool_calls_total").len(),

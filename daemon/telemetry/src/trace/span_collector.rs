@@ -11,7 +11,8 @@ pub trait SpanCollector: Send + Sync {
     /// Takes a span without blocking. If the queue is full the span is dropped and counted.
     fn take(&self, span: EndedSpan);
     fn counts(&self) -> SpanCounts;
-    /// Sends the remaining spans. Resolves when they are sent, or after a timeout of its own.
+    /// Sends the remaining spans. Resolves when they are sent, or after the collector's own
+    /// timeout.
     fn close(&self) -> BoxFuture<'static, ()>;
 }
 
@@ -21,7 +22,7 @@ pub struct SpanCounts {
     pub sent: u64,
     /// Spans that did not fit into the queue, or that the collector rejected.
     pub lost: u64,
-    /// Why spans were lost last; cleared when some are sent again.
+    /// Why spans were last lost. Cleared when spans are sent again.
     pub problem: Option<String>,
 }
 

@@ -18,7 +18,7 @@ const KNOWN_FLAGS: u8 = 0b11;
 const SAMPLED_FLAG: u8 = 0b01;
 /// The maximum number of members of a `tracestate`.
 const MAX_TRACESTATE_MEMBERS: usize = 32;
-/// The maximum length of a `tracestate`; the standard requires at least 512.
+/// The maximum length of a `tracestate`. The standard requires at least 512.
 const MAX_TRACESTATE_BYTES: usize = 2048;
 
 /// A position in a trace: the trace and the span.
@@ -32,7 +32,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Parses a context. `None` if `traceparent` is invalid; an invalid `tracestate` is dropped.
+    /// Parses a context. `None` if `traceparent` is invalid. An invalid `tracestate` is dropped.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let text = traceparent.trim_matches([' ', '\t']);
         if text.len() < 55 || !text.is_ascii() {
@@ -75,7 +75,7 @@ impl TraceContext {
         }
     }
 
-    /// Whether the spans of the trace are to be recorded.
+    /// Returns true if the spans of the trace are to be recorded.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED_FLAG != 0
     }
