@@ -48,7 +48,7 @@ fn marks(home: &Home) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Begins a call of `counter`, and waits until it is the only one that is held.
+/// Begins a call of `counter`, and waits until it is the only held call.
 async fn held(
     client: &Client,
     arguments: Value,
@@ -68,7 +68,7 @@ fn records(home: &Home) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Replaces a text in the configuration, and reloads it.
+/// Replaces a string in the configuration, and reloads it.
 async fn change(home: &Home, client: &Client, from: &str, to: &str) {
     let text = fs::read_to_string(home.dirs.config_file()).unwrap();
     assert!(text.contains(from), "{text}");

@@ -112,7 +112,8 @@ impl Client {
         assert!(self.notices(0).await.is_empty());
     }
 
-    /// Connects a listening client after the server has started, so that its tools cause no notice.
+    /// Connects a listening client after the server has started, because its tools would cause a
+    /// notice otherwise.
     pub(crate) async fn ready(home: &Home, answers: &[AskKind]) -> Self {
         let starter = Self::deaf(home).await;
         starter.call("echo", json!({ "text": "x" })).await;
@@ -311,7 +312,7 @@ impl Client {
         self.events_until(run, ended).await
     }
 
-    /// The events of a run, up to one that is the last.
+    /// The events of a run, up to one that counts as the last.
     pub(crate) async fn events_until(
         &self,
         run: &str,
@@ -401,7 +402,7 @@ impl Client {
         }
     }
 
-    /// What policy would decide about a call.
+    /// The policy decision about a call.
     pub(crate) async fn explain(&self, path: &str) -> Value {
         self.explain_request(ExplainPolicyRequest {
             path: path.into(),

@@ -1,7 +1,7 @@
 //! Servers that die, hang, flap or start late.
 //!
-//! Invariant: the affected call gets one error that says what is known, nothing is sent twice, and everything else
-//! continues.
+//! Invariant: the affected call gets one error that says what is known, no request is sent twice, and everything
+//! else continues.
 
 mod calls;
 mod retries;

@@ -26,7 +26,7 @@ const FIXTURE: &str = "mux-fixture-server";
 /// The capacity of a client's stream in each direction.
 const STREAM_BYTES: usize = 64 << 10;
 
-/// The log of the daemons of this process: its directory, and what flushes it at the end.
+/// The log of the daemons of this process: its directory, and the guard that flushes it at the end.
 static LOG: Mutex<Option<(PathBuf, Box<dyn Any + Send>)>> = Mutex::new(None);
 
 /// A home, whose daemon is started by its first client.
@@ -40,7 +40,7 @@ pub(crate) struct Home {
 /// Starts fixture servers by the flags in their entries.
 #[derive(Debug, Default)]
 struct FixtureLauncher {
-    /// What moves the messages of each server that was started.
+    /// The tasks that move the messages of each started server.
     started: Mutex<HashMap<String, Vec<AbortHandle>>>,
 }
 
@@ -86,7 +86,7 @@ impl Home {
         let log = self.log_of(name);
         let mut all = vec!["--call-log", log.to_str().unwrap()];
         all.extend(flags);
-        // JSON, whose escapes are valid in TOML, too.
+        // JSON, whose escapes are also valid in TOML.
         let args = serde_json::json!(all);
         format!("[servers.{name}]\ncommand = {FIXTURE:?}\nargs = {args}\n")
     }
@@ -103,7 +103,7 @@ impl Home {
         started[name].iter().for_each(AbortHandle::abort);
     }
 
-    /// What the daemon has logged so far. What was logged last may be missing.
+    /// The daemon's log so far. The last lines may be missing.
     pub(crate) fn log() -> String {
         let log = LOG.lock().unwrap();
         let (logs, _) = log.as_ref().unwrap();
@@ -136,7 +136,7 @@ impl Home {
         self.logged(name, &format!("\"method\":\"{method}\""))
     }
 
-    /// The number of requests with this text, without parsing them: tests poll this.
+    /// The number of requests with this string, without parsing them: tests poll this.
     fn logged(&self, name: &str, text: &str) -> usize {
         let log = fs::read_to_string(self.log_of(name)).unwrap_or_default();
         log.lines().filter(|line| line.contains(text)).count()
@@ -153,7 +153,7 @@ impl Home {
         MuxClient::new(tarpc::client::Config::default(), transport::frames(ours)).spawn()
     }
 
-    /// Ends the daemon; the next client starts another.
+    /// Ends the daemon. The next client starts another.
     pub(crate) async fn stop(&self) {
         if let Some(daemon) = self.daemon.lock().await.take() {
             daemon.close().await;
@@ -206,7 +206,7 @@ impl ServerLauncher for FixtureLauncher {
             let mut server = server.map_err(|error| OpenError::Failed(error.to_string()))?;
             let (ours, mut theirs) = duplex(STREAM_BYTES);
             let moving = tokio::spawn(async move {
-                // Either end may have gone.
+                // Either end may have closed.
                 drop(copy_bidirectional(&mut theirs, &mut server).await);
             });
             let mut started = self.started.lock().unwrap();

@@ -1,5 +1,5 @@
 //! Sessions, policy, approvals, runs and lists of a daemon inside this process: clients and servers are at the other ends
-//! of streams in memory, and nothing is started. What only processes can show is in `tests/it`.
+//! of streams in memory, and no process is started. Tests that need processes are in `tests/it`.
 
 mod approvals;
 mod client;

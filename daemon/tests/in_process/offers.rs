@@ -1,6 +1,6 @@
 //! Resources and prompts of servers, and their notifications and requests during calls, as a client gets them.
 //!
-//! Invariant: a client gets only what its own calls caused, and every request of a server is answered.
+//! Invariant: a client gets only messages that its own calls caused, and every server request is answered.
 
 mod asks;
 mod clocks;

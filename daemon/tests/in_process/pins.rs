@@ -18,7 +18,7 @@ use crate::{
     home::Home,
 };
 
-/// A text that the server adds to the definition of a trusted tool.
+/// A string that the server adds to the definition of a trusted tool.
 const POISON: &str = "POISON";
 
 /// A home with the fixture server `fix`, whose tools a test can change, and a client.

@@ -1,4 +1,4 @@
-//! Policy rules: which of them decides a call, why the others do not, and how often each has decided.
+//! Policy rules: which rule decides a call, why the others do not, and how often each has decided.
 
 use mux_proto::{
     CallRequest, ExplainPolicyRequest, Kind, Outcome, PolicyList, PolicyRequest, ToolsRequest,
@@ -99,7 +99,7 @@ async fn policy_explains_which_rule_decides_and_why_the_others_do_not() {
         "{wrong}"
     );
 
-    // Nothing was called, and nothing counted.
+    // No tool was called, and no decision counted.
     assert_eq!(decided(&client).await, [0; 5]);
     client.call("echo", json!({ "text": "x" })).await;
     let error = client.fails("pid", json!({})).await;

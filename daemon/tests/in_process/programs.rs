@@ -16,7 +16,7 @@ async fn with_client() -> (Home, Client) {
     (home, client)
 }
 
-/// The events of steps and calls as short texts.
+/// The events of steps and calls as short strings.
 fn words(events: &[Event]) -> Vec<String> {
     let word = |event: &Event| match &event.event {
         EventKind::StepStarted { step, .. } => Some(format!("{step} begins")),

@@ -1,4 +1,4 @@
-//! What looks like a secret in the results and errors of calls.
+//! Strings that look like secrets in the results and errors of calls.
 
 use mux_proto::{CallRequest, Error};
 use serde_json::json;
@@ -8,12 +8,12 @@ use crate::{
     home::Home,
 };
 
-/// The fixture's error text, before the uri that does not exist.
+/// The fixture's error message, before the uri that does not exist.
 const MESSAGE_BEGIN: &str = "no resource ";
 /// The limit of an error's message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// Concatenated, so that secret scanners do not report this file.
+/// Concatenated, because secret scanners would report this file otherwise.
 fn token() -> String {
     format!("{}_{}", "ghp", "k9Qz3VxB7mTr1HjW5nYc".repeat(2))[..40].to_owned()
 }

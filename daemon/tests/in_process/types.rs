@@ -1,4 +1,4 @@
-//! Declarations of tools: what the daemon remembers of servers, and result types that it learns from calls.
+//! Tool declarations: the tools that the daemon remembers, and the result types that it learns from calls.
 
 use std::fs;
 

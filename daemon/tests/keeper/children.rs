@@ -112,7 +112,7 @@ async fn a_child_inherits_nothing_but_its_pipes() {
     assert_eq!(fds, "4");
     assert_eq!(blocked, "SigBlk:\t0000000000000000");
     let ignored = u64::from_str_radix(ignored.split_whitespace().next_back().unwrap(), 16);
-    // Those above 31 are the C library's own: its posix_spawn sets them so.
+    // Signals above 31 belong to the C library, whose posix_spawn ignores them.
     assert_eq!(ignored.unwrap() & 0x7fff_ffff, 0);
 
     let mut bare = place.sh("");

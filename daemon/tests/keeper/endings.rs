@@ -19,8 +19,8 @@ use tokio::time::timeout;
 
 use crate::place::{MUXD, PATIENCE, PROMISED, Place, ended};
 
-/// Ignores end of file and SIGTERM, has a child that does the same, one that also left the process group, and one that
-/// left its parent and its environment too. All hold the witness, and each says `ready`.
+/// Ignores end of file and SIGTERM, has a child that does the same, a child that also left the process group, and a
+/// child that also left its parent and its environment. All hold the witness, and each says `ready`.
 const OBSTINATE: &str = r#"
     exec 3>"$WITNESS"
     export STAY='trap "" TERM; echo ready >&3; while :; do sleep 1000; done'
@@ -47,7 +47,7 @@ async fn stop_ends_the_whole_tree_of_a_child_that_ignores_it() {
     let exit = child.exit_watch();
     child.stop(Duration::from_millis(50)).await;
     assert_eq!(exit.borrow().unwrap().signal, Some(9));
-    // Nothing holds the pipe when `stop` returns; the limit is for reading that.
+    // No process holds the pipe when `stop` returns. The limit is for reading that.
     ended(witness, Duration::from_millis(100)).await;
 }
 

@@ -17,7 +17,7 @@ pub(crate) const MUXD: &str = env!("CARGO_BIN_EXE_muxd");
 /// The time that invariant 8 of ARCHITECTURE.md allows from the daemon's end to the end of the last process.
 pub(crate) const PROMISED: Duration = Duration::from_secs(2);
 
-/// A limit for operations without a guaranteed time, so that they do not hang.
+/// A limit for operations without a guaranteed time, which would otherwise hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A directory for one test, with a lock path and a pipe that proves the end of a tree.

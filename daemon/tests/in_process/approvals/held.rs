@@ -88,7 +88,7 @@ async fn denied_call_is_never_sent_and_fails_with_the_reason() {
     assert_eq!((&error.kind, error.recoverable), (&Kind::Denied, false));
     let said = "fix.counter was denied by the user: not before Friday";
     assert!(error.message.contains(said), "{error:?}");
-    // Names of approvals are read whatever their case.
+    // Approval names are read regardless of case.
     let run = client.start_steps(&[("fix.counter", by(1))], false).await;
     client.approvals_once(1).await;
     client.decide("a2", Decision::Deny).await.unwrap();
@@ -145,7 +145,7 @@ async fn approval_ends_when_its_run_is_cancelled_or_its_client_disconnects() {
     other.approvals_once(1).await;
     drop(client);
     other.approvals_once(0).await;
-    // A call outside of runs, too.
+    // A call outside of runs is also held.
     let caller = Client::deaf(&home).await;
     let (call, _) = held(&caller, by(1)).await;
     call.abort();
@@ -181,7 +181,7 @@ async fn limits_of_held_calls_are_enforced_and_named() {
         .start(&json!({ "steps": [step("a"), step("b")] }), false)
         .await;
     client.approvals_once(1).await;
-    // The run's other call is refused at once.
+    // The run's other call is refused immediately.
     let refused = |event: &Event| matches!(event.event, EventKind::StepEnded { .. });
     client.events_until(&run, refused).await;
     let second = client.begin("counter", by(1));

@@ -75,7 +75,7 @@ async fn killed_lazy_server_is_restarted_by_the_next_call() {
 async fn server_death_fails_sent_calls_and_queued_calls_use_the_next_session() {
     let home = with_other("");
     let client = Client::deaf(&home).await;
-    // Eight calls at once are sent to one server. The others wait in the daemon.
+    // Eight calls are sent to one server at the same time. The others wait in the daemon.
     let sent: Vec<_> = (0..8).map(|_| client.begin("hang", json!({}))).collect();
     while home.called("fix", "hang") < 8 {
         client.call("other.pid", json!({})).await;

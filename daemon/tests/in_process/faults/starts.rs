@@ -11,7 +11,7 @@ use crate::{
     home::Home,
 };
 
-/// Waits until the condition holds for a server.
+/// Waits until the condition is true for a server.
 async fn until_seen(client: &Client, name: &str, is_so: impl Fn(&ServerInfo) -> bool) {
     while !is_so(&client.server(name).await) {
         tokio::task::yield_now().await;
@@ -64,7 +64,7 @@ async fn repeatedly_failing_server_backs_off_until_it_has_recovered() {
         assert_eq!(echo().await.kind, Kind::Unavailable);
         assert_eq!(home.starts("bad"), attempt);
     }
-    // From now on calls fail at once, and the server is not started.
+    // From now on, calls fail immediately, and the server is not started.
     let errors = join_all((0..20).map(|_| echo())).await;
     let error = errors.last().unwrap();
     for part in ["failed 5 times", "retrying in"] {
@@ -77,7 +77,7 @@ async fn repeatedly_failing_server_backs_off_until_it_has_recovered() {
     let server = client.server("bad").await;
     assert_eq!(server.state, ServerState::BackingOff, "{server:#?}");
 
-    // After the backoff one call starts it, and fails; the next backoff is longer.
+    // After the backoff, one call starts the server and fails. The next backoff is longer.
     until_seen(&client, "bad", |server| server.retry_in_ms.is_none()).await;
     for _ in 0..2 {
         echo().await;
@@ -241,7 +241,7 @@ async fn servers_that_were_called_lately_are_started_with_the_daemon() {
     assert_eq!(starts(), [2, 0, 1, 1]);
     home.stop().await;
 
-    // This one is opened by the start of the daemon, too.
+    // The start of the daemon also opens this server.
     let eager = entry("eager", "start = \"eager\"\n");
     home.write_config(&format!("[daemon]\nprestart = \"never\"\n{servers}{eager}"));
     let client = Client::deaf(&home).await;

@@ -116,7 +116,7 @@ fn is_declined(answer: &Value) {
 #[tokio::test(flavor = "multi_thread")]
 async fn question_without_an_answering_client_is_declined_at_once() {
     let home = with_offers("");
-    // A client that requests no notices, and one that answers only other kinds.
+    // A client that requests no notices, and a client that answers only other kinds.
     let deaf = Client::deaf(&home).await;
     let other = Client::listening(&home, &[AskKind::Roots]).await;
     for client in [&deaf, &other] {
@@ -191,7 +191,7 @@ async fn question_is_withdrawn_when_the_server_or_the_caller_cancels() {
     let (ask, ..) = client.question().await;
     call.abort();
     assert_eq!(client.next().await, NoticeKind::Withdrawn { ask });
-    // A question that the server cancels at once is asked and withdrawn, or never asked.
+    // A question that the server cancels immediately is asked and withdrawn, or never asked.
     client
         .call("elicit", json!({ "message": "?", "cancel": true }))
         .await;

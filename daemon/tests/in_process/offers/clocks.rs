@@ -80,7 +80,8 @@ async fn questions_of_a_run_share_a_total_time_limit() {
     let summary = client.summary(&run).await;
     let reasons = summary["steps"].as_array().unwrap().iter();
     let reasons = reasons.map(|step| step["result"]["_meta"]["muxd/reason"].as_str().unwrap());
-    // The first question has its own limit, the second what is left of the total, and the others nothing.
+    // The first question has its own limit, the second has the rest of the total, and the others have no
+    // time.
     let limits = [
         "(limits.ask)",
         "3s",

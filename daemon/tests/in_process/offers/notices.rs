@@ -48,7 +48,7 @@ async fn every_listener_is_notified_of_list_changes() {
     assert_eq!(list.offers[6].offer["uri"], "fix://new/1");
     let list = deaf.offers(OfferKind::Prompts, None).await.unwrap();
     assert_eq!(list.offers.len(), 2);
-    // Types that are learned from the results of calls are not a change of the tools.
+    // Types that are learned from call results do not count as changed tools.
     deaf.call("echo", json!({ "text": "{\"a\":1}" })).await;
     deaf.call("announce", json!({ "what": "prompts" })).await;
     assert_eq!(changed(&one.next().await), [false, false, true]);

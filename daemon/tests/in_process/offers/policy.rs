@@ -220,7 +220,7 @@ async fn unapproved_server_request_is_refused_and_not_stored() {
     let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
     home.write_config(&format!("{config}[approvals]\nwait = \"1s\"\n"));
     let client = Client::ready(&home, &[AskKind::Elicitation]).await;
-    // It can show forms, and answers none.
+    // The client can show forms, but answers none.
     let asked = client.call("elicit", json!({ "message": "?" })).await;
     assert_eq!(asked["action"], "decline", "{asked}");
     let left = client.rpc.approvals(within(), ApprovalsRequest::default());

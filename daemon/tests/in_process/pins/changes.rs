@@ -17,7 +17,7 @@ async fn change_is_detected_in_a_session_and_after_server_or_daemon_restart() {
     let restarted = pinned.client.rpc.restart_server(within(), "fix".into());
     restarted.await.unwrap().unwrap();
     pinned.echo_is_refused().await;
-    // The next daemon checks it, too, and shows it as refused before it has listed the tools.
+    // The next daemon also checks the tool, and shows it as refused before it has listed the tools.
     pinned.restart().await;
     assert_eq!(pinned.standing("echo").await, PinStanding::Refused);
     pinned.echo_is_refused().await;
@@ -110,7 +110,7 @@ async fn no_call_is_sent_after_a_change_is_announced() {
         .position(|request| request["announced"] == "tools");
     let after = requests[announced.unwrap()..].iter();
     let after = after.filter(|request| request["tool"] == "echo").count();
-    // Only calls that were sent before the announcement arrived: at most three at once.
+    // Only calls that were sent before the announcement arrived. At most three run at the same time.
     assert!(after <= 3, "{after} of {requests:?}");
 }
 

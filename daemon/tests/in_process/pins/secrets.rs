@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::PinnedServer;
 
-/// A token in a published format, composed so that scanners do not report this file.
+/// A token in a published format, composed because scanners would report this file otherwise.
 fn token() -> String {
     format!(
         "{}_{}",
@@ -59,7 +59,7 @@ async fn secrets_are_reported_masked_or_ignored() {
             assert!(warnings[0].contains(warning), "{warnings:?}");
             assert!(!warnings[0].contains(&token()));
         }
-        // The error of a tool is a result, too.
+        // A tool's error is also a result.
         let content = json!([{ "type": "text", "text": format!("no access with {}", token()) }]);
         let failed = json!({ "isError": true, "content": content });
         pinned.change(&json!({ "add": { "result": failed } })).await;

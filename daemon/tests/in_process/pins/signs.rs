@@ -1,4 +1,4 @@
-//! Descriptions that may instruct a model are named, and nothing else happens to them.
+//! Descriptions that may instruct a model are reported, but otherwise unchanged.
 
 use mux_proto::{PinInfo, PinsRequest};
 use serde_json::{Value, json};
