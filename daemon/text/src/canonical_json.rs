@@ -1,6 +1,7 @@
-//! Canonical JSON text: sorted member names, and one spelling per number.
+//! Canonical JSON: sorted member names, and one representation per number.
 //!
-//! Invariant: two values have the same text if and only if they are equal, ignoring the order of members.
+//! Invariant: two values have the same canonical form if and only if they are equal, ignoring the order
+//! of members.
 
 use std::borrow::Cow;
 
@@ -8,24 +9,24 @@ use serde_json::{Number, Value};
 
 use crate::{digest::DigestKey, sanitize::push_visible};
 
-/// The hash of a value's canonical text.
+/// The hash of a value's canonical form.
 pub fn digest(value: &Value) -> DigestKey {
     digest_of_text(&to_text(value))
 }
 
-/// The hash of a value whose canonical text is `text`.
+/// The hash of a value whose canonical form is `text`.
 pub fn digest_of_text(text: &str) -> DigestKey {
     blake3::hash(text.as_bytes()).into()
 }
 
-/// The canonical text of a value.
+/// The canonical form of a value.
 pub fn to_text(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
     text
 }
 
-/// The canonical text of an object with these members.
+/// The canonical form of an object with these members.
 pub fn members_to_text<'a>(members: impl IntoIterator<Item = (&'a str, Cow<'a, Value>)>) -> String {
     let (mut text, members) = (String::new(), members.into_iter().collect::<Vec<_>>());
     let members = members.iter().map(|(name, member)| (*name, &**member));
@@ -33,7 +34,7 @@ pub fn members_to_text<'a>(members: impl IntoIterator<Item = (&'a str, Cow<'a, V
     text
 }
 
-/// Formats a canonical text on many lines for display. Invisible characters are escaped as in JSON.
+/// Formats canonical JSON on many lines for display. Invisible characters are escaped as in JSON.
 pub fn to_readable(text: &str) -> String {
     let ordered: Value = serde_json::from_str(text).unwrap_or_default();
     let lines = serde_json::to_string_pretty(&ordered).unwrap_or_default();
@@ -85,7 +86,7 @@ fn write_string(string: &str, text: &mut String) {
     text.push_str(&Value::from(string).to_string());
 }
 
-/// The canonical spelling of a number: `1`, `1.0` and `1e0` are the same.
+/// The canonical form of a number: `1`, `1.0` and `1e0` are the same.
 fn spell_number(number: &Number) -> String {
     /// Up to this every integer is exact.
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
@@ -93,7 +94,7 @@ fn spell_number(number: &Number) -> String {
         Some(float)
             if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER =>
         {
-            // Integral and in range, so the conversion is exact; minus zero becomes zero.
+            // Integral and in range, so the conversion is exact. Minus zero becomes zero.
             (float as i64).to_string()
         }
         _ => number.to_string(),

@@ -1,6 +1,7 @@
 //! Digests over lists of parts, as keys for computed values.
 //!
-//! Invariant: every part is hashed with its length, so that different lists of parts do not collide.
+//! Invariant: every part is hashed with its length, because different lists of parts must not
+//! collide.
 
 /// The result of a digest.
 pub type DigestKey = [u8; 32];
@@ -24,7 +25,7 @@ impl Digest {
         self.bytes(part.as_bytes())
     }
 
-    /// Adds an optional text. `None` differs from an empty text.
+    /// Adds an optional string. `None` differs from an empty string.
     pub fn optional_text(self, part: Option<&str>) -> Self {
         match part {
             Some(text) => self.bytes(&[1]).text(text),

@@ -2,13 +2,13 @@
 
 use wildmatch::WildMatch;
 
-/// A glob: `*` matches any characters, `?` exactly one; everything else is literal.
+/// A glob: `*` matches any characters, `?` exactly one. All other characters are literal.
 #[derive(Clone, Debug)]
 pub struct Glob {
     pattern: WildMatch,
     text: String,
-    /// The end of the literal prefix, and the start of the literal suffix: most non-matching texts differ there, and
-    /// with a single `*` nothing else is compared.
+    /// The end of the literal prefix, and the start of the literal suffix. Most non-matching strings differ there,
+    /// and with a single `*` no other part is compared.
     head: usize,
     tail: usize,
 }
@@ -49,7 +49,7 @@ impl Glob {
     }
 }
 
-/// Whether a pattern may match a text that begins with `head`. True if in doubt.
+/// Returns true if a pattern may match a string that begins with `head`, or if in doubt.
 pub fn may_match_below(pattern: &str, head: &str) -> bool {
     match pattern.find(['*', '?']) {
         Some(end) => head.starts_with(&pattern[..end]) || pattern[..end].starts_with(head),
@@ -57,7 +57,7 @@ pub fn may_match_below(pattern: &str, head: &str) -> bool {
     }
 }
 
-/// Whether a pattern matches, for a single use.
+/// Returns true if a pattern matches, for a single use.
 pub fn glob(pattern: &str, text: &str) -> bool {
     WildMatch::new(pattern).matches(text)
 }

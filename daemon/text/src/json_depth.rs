@@ -8,7 +8,7 @@ use mux_wire::{Fault, FaultKind};
 /// The maximum number of nested arrays and objects.
 const MAX_JSON_DEPTH: usize = 100;
 
-/// Fails for JSON text that nests too deep. `what` begins the message, such as `the result`.
+/// Fails for JSON that nests too deep. `what` begins the message, such as `the result`.
 pub fn check(text: &str, what: &str) -> Result<(), Fault> {
     let depth = depth(text);
     if depth <= MAX_JSON_DEPTH {
@@ -20,7 +20,7 @@ pub fn check(text: &str, what: &str) -> Result<(), Fault> {
         .hint("flatten it: a list of entries with the ids of their parents"))
 }
 
-/// The deepest level of JSON text, without recursion.
+/// The deepest nesting level of JSON, computed without recursion.
 pub fn depth(text: &str) -> usize {
     let (mut now, mut deepest) = (0_usize, 0);
     let mut bytes = text.bytes();

@@ -1,4 +1,4 @@
-//! The length of a value as JSON text, without building the text.
+//! The length of a value as JSON, without serializing it.
 //!
 //! Invariant: counting stops at the caller's limit.
 
@@ -6,7 +6,7 @@ use std::io;
 
 use serde::Serialize;
 
-/// The length in bytes; `None` if it is more than `most`.
+/// The length in bytes, or `None` if it is more than `most`.
 pub fn of(value: &impl Serialize, most: usize) -> Option<usize> {
     let mut counter = LengthCounter { left: most };
     serde_json::to_writer(&mut counter, value).ok()?;

@@ -1,4 +1,4 @@
-//! Estimates how much memory JSON text takes as a value, without parsing it.
+//! Estimates how much memory JSON takes as a parsed value, without parsing it.
 //!
 //! Sixteen megabytes of `[1,1,1…]` are eight million values of 72 bytes each, and an object takes several times as
 //! much as its text. So untrusted JSON is weighed before it is parsed, and long JSON is parsed on a blocking thread.
@@ -21,7 +21,7 @@ pub const WEIGHT_RULE_TEXT: &str = "where an object counts as four";
 /// The weight of an object without its members.
 const OBJECT_WEIGHT: usize = 4;
 
-/// The weight of JSON text, in values; `None` if it is more than `most`. Arbitrary for text that is not JSON.
+/// The weight of JSON, in values, or `None` if it is more than `most`. Arbitrary for input that is not JSON.
 pub fn of(text: &[u8], most: usize) -> Option<usize> {
     let mut weight = 1_usize;
     let mut bytes = text.iter();
@@ -54,7 +54,7 @@ pub async fn to_text(value: Value) -> String {
     blocking_pool::run_if(!is_light(&value), move || value.to_string()).await
 }
 
-/// Serializes a value, on a blocking thread if it is large. Returns the value, too.
+/// Serializes a value, on a blocking thread if it is large. Also returns the value.
 pub async fn with_text(value: Value) -> (Value, String) {
     let write = move |value: Value| {
         let text = value.to_string();
@@ -70,12 +70,13 @@ pub fn drop_beside(value: Value) {
     }
 }
 
-/// Whether a value is small enough to be serialized and dropped on the current thread.
+/// Returns true if a value is small enough to be serialized and dropped on the current thread.
 pub fn is_light(value: &Value) -> bool {
     is_within(value, MIN_OFFLOAD_VALUES, MIN_OFFLOAD_BYTES)
 }
 
-/// Whether a value has at most `max_values` values and `max_bytes` bytes of text. Stops counting at the limits.
+/// Returns true if a value has at most `max_values` values and `max_bytes` bytes of text. Stops counting at the
+/// limits.
 pub fn is_within(value: &Value, max_values: usize, max_bytes: usize) -> bool {
     fn left_of(value: &Value, (values, bytes): (usize, usize)) -> Option<(usize, usize)> {
         let left = (values.checked_sub(1)?, bytes);

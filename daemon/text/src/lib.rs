@@ -2,14 +2,14 @@
 //!
 //! Depends on `mux-process`, to move work off the runtime, and on `mux-wire` for faults.
 //!
-//! - `json_depth` limits the nesting of JSON; `json_weight` estimates its memory before it is parsed; `json_length`
-//!   computes its length as text.
-//! - `canonical_json` writes one text for equal values; `digest` computes keys over lists of parts; `random_name`
+//! - `json_depth` limits the nesting of JSON, `json_weight` estimates its memory before it is parsed, and
+//!   `json_length` computes its serialized length.
+//! - `canonical_json` writes equal values identically, `digest` computes keys over lists of parts, and `random_name`
 //!   creates names that cannot be guessed.
-//! - `sanitize` strips invisible characters and control sequences from servers' texts; `glob` matches globs.
+//! - `sanitize` strips invisible characters and control sequences from server strings. `glob` matches globs.
 //! - `loose_name` compares names as lenient servers do.
-//! - `tool_path` reads paths of tools in the spellings of other clients.
-//! - `error_chain` describes the causes of an error on one line; `did_you_mean` suggests similar names.
+//! - `tool_path` reads tool paths as other clients write them.
+//! - `error_chain` describes the causes of an error on one line. `did_you_mean` suggests similar names.
 //!
 //! Invariant: the time of every function is linear in its input, or bounded by a constant. Recursion is bounded by the
 //! depth at which serde_json stops parsing.

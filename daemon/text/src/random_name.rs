@@ -7,7 +7,7 @@ const RANDOM_NAME_DIGITS: usize = 20;
 
 /// A new name, from the system's random numbers.
 pub fn random_name() -> String {
-    // A UUID has fixed version bits; its hash is random in every digit.
+    // A UUID has fixed version bits. Its hash is random in every digit.
     let digits = blake3::hash(Uuid::new_v4().as_bytes()).to_hex();
     digits[..RANDOM_NAME_DIGITS].to_owned()
 }

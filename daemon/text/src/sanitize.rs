@@ -1,4 +1,4 @@
-//! Strips invisible characters from servers' texts before models and terminals see them.
+//! Strips invisible characters from server strings before models and terminals see them.
 //!
 //! Invisible characters (controls, bidirectional marks, zero widths, tags) can carry instructions to a model or rewrite
 //! a terminal. Only prose is changed: names, constants and defaults of a schema are kept, since calls must use them
@@ -42,7 +42,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
-/// The beginning of a description that is too long for a list, with a pointer to the rest; `None` if it is not.
+/// The beginning of a description that is too long for a list, with a pointer to the rest, or `None` if it is not.
 pub fn shortened(text: &str, path: &str) -> Option<String> {
     let (head, rest) = beginning(text)?;
     Some(format!(
@@ -50,7 +50,7 @@ pub fn shortened(text: &str, path: &str) -> Option<String> {
     ))
 }
 
-/// A server's instructions, sanitized and truncated; `None` if nothing is left of them.
+/// A server's instructions, sanitized and truncated, or `None` if they are then empty.
 pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
     let text = clean(text);
     let text = text.trim();
@@ -62,7 +62,7 @@ pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
     }
 }
 
-/// The beginning of a text that is too long, and how many bytes follow.
+/// The beginning of a string that is too long, and the number of bytes that follow.
 fn beginning(text: &str) -> Option<(&str, usize)> {
     if text.len() <= MAX_SHOWN_DESCRIPTION_BYTES {
         return None;
@@ -124,7 +124,7 @@ fn change_prose(members: &mut Map<String, Value>, change: &mut impl FnMut(&mut S
     }
 }
 
-/// Appends a text with its invisible characters escaped as in JSON.
+/// Appends a string with its invisible characters escaped as in JSON.
 pub fn push_visible(shown: &mut String, text: &str) {
     for letter in text.chars() {
         if is_unseen(letter) {
@@ -141,7 +141,7 @@ pub fn push_visible(shown: &mut String, text: &str) {
 /// Asks for the colored form of the character before it.
 const EMOJI_STYLE: char = '\u{fe0f}';
 
-/// Whether a character may have a colored form.
+/// Returns true if a character may have a colored form.
 fn is_emoji(letter: char) -> bool {
     matches!(letter,
         '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
@@ -150,7 +150,7 @@ fn is_emoji(letter: char) -> bool {
         | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Whether a character is invisible: it has no glyph, or only affects its neighbors.
+/// Returns true if a character is invisible: it has no glyph, or only affects its neighbors.
 pub fn is_unseen(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,

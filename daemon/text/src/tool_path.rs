@@ -1,4 +1,4 @@
-//! Tool paths: `server.tool`, and how other clients spell it.
+//! Tool paths: `server.tool`, and the notations of other clients.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub fn read_tool_path(path: &str, is_server: impl FnOnce(&str) -> bool) -> Cow<'
     plain_spelling(path)
 }
 
-/// The path that a foreign spelling means: `mux.github.ping`, `github/ping`, `mcp__github__ping`, `github__ping`,
+/// The path that a foreign notation means: `mux.github.ping`, `github/ping`, `mcp__github__ping`, `github__ping`,
 /// `github:ping`, `mux["github"].ping`, `github.ping({})`.
 pub fn plain_spelling(path: &str) -> Cow<'_, str> {
     let path = path.trim();
