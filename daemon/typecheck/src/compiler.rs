@@ -1,8 +1,8 @@
 //! One compiler process, from its start to its end.
 //!
 //! Invariant: dropping a [`Compiler`] kills its process group. A check that takes too long or too much memory kills the
-//! process, since nothing else stops a busy compiler. If the daemon dies, the end of its input ends the compiler, even
-//! while it is busy.
+//! process, because a busy compiler cannot be stopped otherwise. If the daemon dies, the end of its input ends the
+//! compiler, even while it is busy.
 
 mod compiler_process;
 
@@ -51,7 +51,7 @@ pub(super) struct CheckLimits {
 pub(super) enum CheckLoss {
     /// The checked program is the cause.
     Guilty(CheckFailure),
-    /// The process ended; the checked program may not be the cause.
+    /// The process ended. The checked program may not be the cause.
     Gone(String),
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Compiler {
     going_on: AtomicU64,
     /// The folders whose types the compiler has loaded.
     loaded: Mutex<HashSet<PathBuf>>,
-    /// Whether it has ever answered a check.
+    /// True if the compiler has ever answered a check.
     answered: AtomicBool,
     /// Why the process was killed or has ended.
     why: Arc<OnceLock<String>>,
@@ -157,7 +157,7 @@ impl Compiler {
         self.open(folder, text, limits).await
     }
 
-    /// Loads the types before the first program, so that their size does not count against the program's limits.
+    /// Loads the types before the first program. Their size therefore does not count against the program's limits.
     async fn load(&self, folder: &Path, limits: CheckLimits) -> Result<(), CheckLoss> {
         let is_loaded = {
             let loaded = self.loaded.lock();
@@ -259,7 +259,7 @@ impl Compiler {
         self.end.is_cancelled() || self.over.is_cancelled()
     }
 
-    /// Cancelled when the process is gone.
+    /// Cancelled when the process has exited.
     pub(super) fn over(&self) -> CancellationToken {
         self.over.clone()
     }

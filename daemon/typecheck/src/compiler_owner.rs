@@ -26,7 +26,7 @@ use super::{
 };
 use mux_process::process_stats;
 
-/// The delay before the next start after repeated failures; it doubles each time.
+/// The delay before the next start after repeated failures. The delay doubles each time.
 const INITIAL_RESTART_DELAY: Duration = Duration::from_millis(100);
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(10);
 /// How long a search that found no compiler counts: every run of a program asks, and each search reads every folder of
@@ -99,7 +99,7 @@ impl OwnerShared {
     }
 
     pub(super) async fn ended(&self) {
-        // `self` holds the sender, so this cannot fail.
+        // `self` has the sender, so this cannot fail.
         drop(self.pid.subscribe().wait_for(Option::is_none).await);
     }
 
@@ -146,14 +146,14 @@ impl CompilerOwner {
         Self(orders)
     }
 
-    /// A running compiler; starts one if needed.
+    /// A running compiler. Starts one if needed.
     pub(super) async fn compiler(&self) -> Result<Arc<Compiler>, CheckFailure> {
         let (reply, answer) = oneshot::channel();
         drop(self.0.send(OwnerRequest::Compiler(reply)));
         answer.await.unwrap_or(Err(CheckFailure::Closed))
     }
 
-    /// Stops handing out this compiler. It ends with its last user.
+    /// Stops handing out this compiler. The compiler ends with its last user.
     pub(super) fn forget(&self, compiler: &Compiler) {
         drop(self.0.send(OwnerRequest::Forget(compiler.pid)));
     }
@@ -179,7 +179,7 @@ struct OwnerTask {
 /// Until when no compiler is searched and started, and the failure to report until then.
 struct StartRefusal {
     until: Instant,
-    /// The configured compiler; another one is not refused.
+    /// The configured compiler. Other compilers are not refused.
     named: Option<PathBuf>,
     why: CheckFailure,
 }
@@ -280,8 +280,8 @@ impl OwnerTask {
         Compiler::start(&found.path, path, &self.settings.work, limits).await
     }
 
-    /// Removes a compiler that has ended. The next one starts at once, unless this one ended by itself without ever
-    /// answering a check.
+    /// Removes a compiler that has ended. The next one starts immediately, unless this one ended by itself without
+    /// ever answering a check.
     fn bury(&mut self) {
         self.shared.pid.send_replace(None);
         let Some(running) = self.running.take() else {

@@ -1,7 +1,7 @@
 //! Turns compiler diagnostics into diagnostics for the author of a program: with a severity, and with positions in the
 //! program as written.
 //!
-//! Invariant: an error is what is certain to fail (`severity`); everything else is a warning.
+//! Invariant: code that is certain to fail is an error (`severity`). All other findings are warnings.
 
 mod severity;
 
@@ -30,7 +30,8 @@ const ONLY_A_TYPE_CODE: u32 = 2693;
 /// `No value exists in scope for the shorthand property 'x'.`
 const NO_SHORTHAND_VALUE_CODE: u32 = 18004;
 
-/// Whether the compiler lacks the types that every program has. Then the diagnostics are not the program's fault.
+/// Returns true if the compiler lacks the types that every program has. In that case, the diagnostics are not the
+/// program's fault.
 pub(super) fn has_lost_its_types(found: &[LspDiagnostic]) -> bool {
     found.iter().any(|found| {
         found.message.starts_with("Cannot find name 'mux'.")
@@ -47,7 +48,7 @@ pub(super) struct ProgramDiagnostics {
     pub(super) with_type_names: Vec<LspDiagnostic>,
 }
 
-/// Declares the names that the compiler does not know as types; empty if it knows all of them.
+/// Declares the names that the compiler does not know as types. Empty if it knows all of them.
 pub(super) fn declared_type_names(found: &[LspDiagnostic]) -> String {
     let unknown = found
         .iter()
@@ -234,8 +235,8 @@ fn cleaned(message: &str, folder: &str) -> String {
     cleaned
 }
 
-/// Removes the marks of closed types: `Closed<{ a: string; }>` becomes `{ a: string; }`. What is in double quotes is the
-/// program's own text.
+/// Removes the marks of closed types: `Closed<{ a: string; }>` becomes `{ a: string; }`. Text in double quotes is the
+/// program's own.
 fn without_marks(line: &str) -> String {
     const MARK: &str = "Closed<";
     let mut text = String::with_capacity(line.len());
@@ -318,8 +319,8 @@ fn named(lines: &[u32]) -> Option<String> {
     })
 }
 
-/// Truncates to [`MAX_WARNINGS`] and [`MAX_DIAGNOSTICS`]. Drops warnings before errors; the last one says how many are
-/// missing.
+/// Truncates to [`MAX_WARNINGS`] and [`MAX_DIAGNOSTICS`]. Drops warnings before errors. The last diagnostic says how
+/// many are missing.
 fn few(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let all = diagnostics.len();
     diagnostics.sort_by_key(|d| d.severity == Severity::Warning);

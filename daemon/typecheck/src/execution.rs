@@ -1,10 +1,10 @@
 //! Decides which parts of a program certainly execute if the program runs, and fail the program if they throw.
 //!
-//! Certain are the statements of the top level, and functions that are declared once and called by their name, or where
-//! they are written. A branch, the body of a loop or of a `switch`, a callback, a method, a generator, a default, what a
-//! `try` or a handler catches, and a promise that is not awaited or returned at once are not certain.
+//! Top-level statements are certain to execute, and so are functions that are declared once and called by their name or
+//! inline. A branch, the body of a loop or of a `switch`, a callback, a method, a generator, a default, code that a
+//! `try` or a handler catches, and a promise that is not awaited or returned immediately are not certain.
 //!
-//! Invariant: what tokens do not show is not certain.
+//! Invariant: code is not certain to execute unless the tokens show it.
 
 use super::{
     program_tokens::{BLOCK_HEADS, ProgramTokens},
@@ -58,7 +58,7 @@ enum BlockKind {
     Branch,
     Loop,
     Switch,
-    /// A block that executes with the statement before it, or with what surrounds it.
+    /// A block that executes with the statement before it, or with the surrounding code.
     Plain,
     Try,
 }
@@ -242,7 +242,7 @@ impl ExecutionSearch<'_, '_> {
         program.expression_start(start) == start
     }
 
-    /// The surroundings of the statement or expression that contains `at`; `None` at the top level of the program.
+    /// The surroundings of the statement or expression that contains `at`, or `None` at the top level of the program.
     fn around(&self, at: usize) -> Option<Surrounding> {
         let program = self.program;
         let mut start = at;

@@ -1,8 +1,8 @@
-//! Finds the compiler: the configured one, the one that `mux setup` installed, or a `tsc` of version 7 on the login
-//! shell's `PATH`, in this order.
+//! Finds the compiler: the configured compiler, the compiler that `mux setup` installed, or a `tsc` of version 7 on
+//! the login shell's `PATH`, in this order.
 //!
-//! Invariant: never a compiler from the `node_modules` of a workspace. Checks run in every workspace, and a project on
-//! this machine is not thereby allowed to run programs.
+//! Invariant: a compiler from the `node_modules` of a workspace is never used. Checks run in every workspace, and this
+//! must not let a project on this machine run programs.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::{CheckFailure, CheckSettings, PINNED_TSC_VERSION, compiler};
 use mux_process::blocking_pool;
 
-/// How long a compiler may take to report its version; the first time it may be read from a cold disk.
+/// How long a compiler may take to report its version. The first time, it may be read from a cold disk.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 const TSC_FILE_NAME: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
 
@@ -155,7 +155,7 @@ fn native(tsc: &Path) -> Option<PathBuf> {
         .find(|native| native.is_file())
 }
 
-/// Whether a file begins with `#!`.
+/// Returns true if a file begins with `#!`.
 pub(super) fn is_script(path: &Path) -> bool {
     use std::io::Read as _;
 

@@ -1,6 +1,7 @@
-//! Hints that name what a program should use instead.
+//! Hints that name a replacement for the code of a program.
 //!
-//! Invariant: a hint names something that works. If nothing does, it says so and names the tools.
+//! Invariant: a hint names something that works. If no replacement works, the hint says so and names the
+//! tools.
 
 use mux_wire::{line_hints, missing_globals};
 
@@ -11,11 +12,11 @@ use mux_text::did_you_mean::nearest_few;
 const MAX_NAMED_MEMBERS: usize = 5;
 const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
 
-/// What to write instead.
+/// The correction.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProgramHint {
     pub text: String,
-    /// Whether it names members with a similar spelling.
+    /// True if the hint names members with a similar spelling.
     pub is_spelling: bool,
 }
 
@@ -37,7 +38,7 @@ pub(super) struct HintContext<'a> {
     pub(super) why: &'a str,
     /// The line of the program.
     pub(super) line: &'a str,
-    /// The text of `mux.d.ts`.
+    /// The content of `mux.d.ts`.
     pub(super) types: &'a str,
 }
 
@@ -100,7 +101,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<ProgramHint> {
     fix_hint(about).map(ProgramHint::from)
 }
 
-/// The hint for a diagnostic that needs nothing but its text.
+/// The hint for a diagnostic that needs only the message.
 fn fix_hint(about: &HintContext<'_>) -> Option<String> {
     let text = match about.code {
         2588 => "declare the variable with `let`",

@@ -6,14 +6,14 @@
 //!
 //! - `find_compiler` finds it, `compiler_owner` keeps one running, `compiler` makes requests within limits
 //!   (`compiler_process` is its process and pipes), `lsp` is the protocol. `types_folders` writes the types for it,
-//!   `types_text` holds them, compressed if they are long.
-//! - `verdict_cache` caches results. `diagnostics` turns them into errors and warnings (`severity`), `hints` suggests what
-//!   to use instead.
+//!   `types_text` keeps them, compressed if they are long.
+//! - `verdict_cache` caches results. `diagnostics` turns them into errors and warnings (`severity`), `hints` suggests
+//!   replacements.
 //! - `program_tokens` scans a program. On its tokens, `enclosing_call` finds the tool call around a position, `execution`
-//!   what certainly executes, `value_uses` what fails without a value, `value_origin` where a value comes from.
-//!   `printed_types` reads types in messages.
+//!   the code that certainly executes, `value_uses` the code that fails without a value, `value_origin` the source of a
+//!   value. `printed_types` reads types in messages.
 //!
-//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. Only what
+//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. Only code that
 //! is certain to fail is an error.
 //!
 //! Invariant: the compiler reads the program, the types and its own library, and no other file. A check that cannot be
@@ -91,36 +91,36 @@ pub struct CheckSettings {
     pub idle: Duration,
 }
 
-/// The text of a `mux.d.ts` and its hash.
+/// The content of a `mux.d.ts` and its hash.
 #[derive(Clone, Debug)]
 pub struct TypeDeclarations {
     pub hash: [u8; 32],
     pub text: TypesText,
 }
 
-/// One finding of the compiler. Lines and columns count from 1 and refer to the program as given; columns count UTF-16
+/// One finding of the compiler. Lines and columns count from 1 and refer to the original program. Columns count UTF-16
 /// code units, as everywhere in muxd.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Diagnostic {
     pub severity: Severity,
     /// TypeScript's diagnostic code.
     pub code: u32,
-    /// What is wrong, with details on further lines.
+    /// The message, with details on further lines.
     pub message: String,
     pub line: u32,
     pub column: u32,
     pub end_line: u32,
     pub end_column: u32,
-    /// What to write instead.
+    /// The correction.
     pub hint: Option<ProgramHint>,
-    /// Server and tool as the program spells them, if the finding is in the arguments of a tool call.
+    /// Server and tool as written in the program, if the finding is in the arguments of a tool call.
     pub tool: Option<(String, String)>,
-    /// Whether the tool does not exist.
+    /// True if the tool does not exist.
     pub is_unknown: bool,
 }
 
 impl Diagnostic {
-    /// Whether it is a syntax error, about which the sandbox's parser decides.
+    /// Returns true for a syntax error, about which the sandbox's parser decides.
     pub fn is_syntax(&self) -> bool {
         self.severity == Severity::Syntax
     }
@@ -130,9 +130,9 @@ impl Diagnostic {
 pub enum Severity {
     /// The compiler cannot parse the program.
     Syntax,
-    /// Certainly a mistake.
+    /// Certainly an error.
     Error,
-    /// Possibly a mistake; the program may be right.
+    /// Possibly an error. The program may be right.
     Warning,
 }
 
@@ -210,7 +210,7 @@ impl Checker {
         })
     }
 
-    /// Sets the configured compiler; `None` searches the default locations.
+    /// Sets the configured compiler. `None` searches the default locations.
     pub fn set_compiler(&self, compiler: Option<PathBuf>) {
         if self.inner.shared.name(compiler) {
             self.inner.verdicts.forget_all();
@@ -384,7 +384,7 @@ async fn diagnose(
     })
 }
 
-/// Processes diagnostics on a blocking thread: it searches the text of the types, which may be long.
+/// Processes diagnostics on a blocking thread: it searches the declarations, which may be long.
 async fn judge_off_thread(
     found: ProgramDiagnostics,
     plain: &str,
@@ -400,7 +400,7 @@ async fn judge_off_thread(
     Ok(blocking_pool::run(judge).await.into())
 }
 
-/// Returns true if `// @ts-nocheck` stands before the first statement, where TypeScript reads it.
+/// Returns true if `// @ts-nocheck` is before the first statement, where TypeScript reads it.
 fn declines_check(plain: &str) -> bool {
     let lines = plain.lines().map(str::trim);
     let comments = lines.take_while(|line| {
@@ -410,10 +410,10 @@ fn declines_check(plain: &str) -> bool {
     comments.any(|comment| comment.starts_with("@ts-nocheck"))
 }
 
-/// Whether a program could declare globals that affect other open programs. The wrapper confines declarations, but a
-/// program that closes the wrapper's brackets can write `declare global`. Such a program is checked alone.
+/// Returns true if a program could declare globals that affect other open programs. The wrapper confines declarations,
+/// but a program that closes the wrapper's brackets can write `declare global`. Check such a program alone.
 fn may_declare_globals(plain: &str) -> bool {
-    // An escape could spell the word.
+    // An escape could hide the word.
     plain.contains("\\u")
         || plain
             .split("global")

@@ -36,7 +36,7 @@ pub(super) struct DiagnosticReport {
 #[derive(Debug, Deserialize)]
 pub(super) struct LspDiagnostic {
     pub(super) range: LspRange,
-    /// 1 is an error; other values are advice.
+    /// 1 is an error. Other values are advice.
     #[serde(default = "default_severity")]
     pub(super) severity: u8,
     #[serde(default)]
@@ -54,7 +54,7 @@ pub(super) struct LspRange {
     pub(super) end: LspPosition,
 }
 
-/// A position. Line and character count from 0; characters are UTF-16 code units.
+/// A position. Lines and characters count from 0. Characters are UTF-16 code units.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct LspPosition {
     pub(super) line: u32,
@@ -67,7 +67,7 @@ pub(super) fn encode_message(message: &Value) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// Reads the next message; `None` at the end of the pipe.
+/// Reads the next message, or `None` at the end of the pipe.
 pub(super) async fn read_message(
     pipe: &mut (impl AsyncBufRead + Unpin),
 ) -> io::Result<Option<LspMessage>> {
@@ -136,7 +136,7 @@ pub(super) fn answer_compiler_request(
 /// The parameters of `initialize`.
 pub(super) fn initialize_params(work: &Path) -> Value {
     json!({
-        // The end of its input tells the compiler that the daemon is gone.
+        // The end of its input tells the compiler that the daemon has exited.
         "processId": null,
         "rootUri": file_uri(work),
         "capabilities": { "textDocument": { "diagnostic": {} } },

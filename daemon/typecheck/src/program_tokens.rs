@@ -1,10 +1,10 @@
 //! The tokens of a program, with their nesting.
 //!
-//! Scans strings, templates, comments and, by the preceding token, regular expressions. It is not a parser: the modules
-//! that read tokens must stay on the safe side where the text is ambiguous.
+//! Scans strings, templates, comments and, by the preceding token, regular expressions. This is not a parser: the
+//! modules that read tokens must stay on the safe side where the source is ambiguous.
 //!
-//! Invariant: the scan is one pass in linear time. Every read of a token counts; beyond [`MAX_STEPS`] reads no token has
-//! a neighbor, so that each search ends, and its answer is not to be trusted.
+//! Invariant: the scan is one pass in linear time. Every read of a token counts. After [`MAX_STEPS`] reads, no token
+//! has a neighbor: each search ends, and its answer must not be trusted.
 
 use std::{cell::Cell, collections::HashMap};
 
@@ -66,10 +66,10 @@ pub(super) enum TokenKind {
     /// A template without expressions.
     Template,
     RegularExpression,
-    /// `(`, `[`, `{`, or the text of a template before an expression.
+    /// `(`, `[`, `{`, or the part of a template before an expression.
     Open,
-    /// `)`, `]`, `}`, or the text of a template after an expression. If another expression follows, an `Open` with the
-    /// same start precedes that one.
+    /// `)`, `]`, `}`, or the part of a template after an expression. If another expression follows, an `Open` with the
+    /// same start precedes it.
     Close,
     Operator,
 }
@@ -206,7 +206,7 @@ impl<'a> ProgramTokens<'a> {
         self.tokens.get(at).map(|token| token.kind)
     }
 
-    /// The text of a token; empty beyond the end.
+    /// The text of a token. Empty beyond the end.
     pub(super) fn text(&self, at: usize) -> &'a str {
         self.count(1);
         self.tokens
@@ -214,7 +214,7 @@ impl<'a> ProgramTokens<'a> {
             .map_or("", |token| &self.source[token.start..token.end])
     }
 
-    /// The text of the token before `at`; empty at the beginning.
+    /// The text of the token before `at`. Empty at the beginning.
     pub(super) fn before(&self, at: usize) -> &'a str {
         at.checked_sub(1).map_or("", |before| self.text(before))
     }
@@ -244,7 +244,7 @@ impl<'a> ProgramTokens<'a> {
         token.partner
     }
 
-    /// The token before `at` in the same brackets; a bracketed group counts as its opening bracket.
+    /// The token before `at` in the same brackets. A bracketed group counts as its opening bracket.
     pub(super) fn sibling_before(&self, at: usize) -> Option<usize> {
         self.count(1);
         let before = at.checked_sub(1).filter(|_| !self.is_exhausted())?;
@@ -255,7 +255,7 @@ impl<'a> ProgramTokens<'a> {
         }
     }
 
-    /// The token after `at` in the same brackets; a group counts as its opening bracket.
+    /// The token after `at` in the same brackets. A group counts as its opening bracket.
     pub(super) fn sibling_after(&self, at: usize) -> Option<usize> {
         self.count(1);
         let token = self.tokens.get(at).filter(|_| !self.is_exhausted())?;
@@ -446,8 +446,8 @@ impl TokenScanner<'_> {
         }
     }
 
-    /// Reads the text of a template up to its end or its next expression; `start` is at its quote, or at the bracket
-    /// that ends an expression.
+    /// Reads a template up to its end or its next expression. `start` is at its quote, or at the bracket that ends an
+    /// expression.
     fn template(&mut self, start: usize) {
         let continues = self.text[start] == b'}';
         while self.at < self.text.len() {

@@ -1,9 +1,9 @@
 //! Folders with the types, one for each `mux.d.ts`, and their `tsconfig.json`.
 //!
 //! Changed types get another folder in the same compiler process. Measured with 400 tools, that takes 8 ms, the same as
-//! a change notification, against 37 ms for a new process; and checks in progress still see the old types.
+//! a change notification, compared with 37 ms for a new process. Checks in progress still see the old types.
 //!
-//! Invariant: a folder with its final name is complete. It is written under another name first.
+//! Invariant: a folder with its final name is complete. Folders are first written under another name.
 
 use std::{
     fs, io,
@@ -22,8 +22,8 @@ const MAX_TYPES_FOLDERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 const DECLARATIONS_FILE: &str = "mux.d.ts";
 const TSCONFIG_FILE: &str = "tsconfig.json";
 
-/// Imports are not resolved (`noResolve`), no package is searched (`types`), nothing is downloaded (`typeAcquisition`),
-/// and only syntax that the sandbox can erase is allowed (`erasableSyntaxOnly`).
+/// Imports are not resolved (`noResolve`), no package is searched (`types`), no package is downloaded
+/// (`typeAcquisition`), and only syntax that the sandbox can erase is allowed (`erasableSyntaxOnly`).
 const TSCONFIG: &str = r#"{
   "compilerOptions": {
     "target": "es2024",
@@ -63,10 +63,10 @@ impl TypesFolders {
         }
     }
 
-    /// The folder in which programs are checked against these types; creates it if needed.
+    /// The folder in which programs are checked against these types. Creates it if needed.
     pub(super) async fn folder(&self, types: &TypeDeclarations) -> Result<PathBuf, CheckFailure> {
         let folder = self.work.join(name(&types.hash));
-        // The cache directory may have been emptied; this check takes a microsecond.
+        // The cache directory may have been emptied. This check takes a microsecond.
         if self.known.lock().get(&types.hash).is_some() && folder.join(DECLARATIONS_FILE).exists() {
             return Ok(folder);
         }
@@ -115,7 +115,7 @@ impl TypesFolders {
 }
 
 fn name(hash: &[u8; 32]) -> String {
-    // Half of the hash keeps the path short; a collision would not be an attack.
+    // Half of the hash keeps the path short. A collision would not be an attack.
     hash[..16]
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -179,7 +179,7 @@ mod tests {
             fs::read_dir(&work).unwrap().count(),
             MAX_TYPES_FOLDERS.get()
         );
-        // Folders of an earlier daemon are removed, too; other files are kept.
+        // Folders of an earlier daemon are also removed. Other files are kept.
         fs::write(work.join("mine.txt"), "").unwrap();
         TypesFolders::new(work.clone())
             .folder(&types(30))

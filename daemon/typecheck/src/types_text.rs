@@ -1,4 +1,4 @@
-//! The text of a `mux.d.ts`. Long texts, of large APIs, are compressed.
+//! The content of a `mux.d.ts`. Long declarations, from large APIs, are compressed.
 //!
 //! Invariant: the text is read as a whole, and only when something must be looked up in it.
 
@@ -6,12 +6,13 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use mux_files::gzip_text::GzipText;
 
-/// Texts from this size on are compressed. Decompressing shorter ones with every diagnostic is not worth it.
+/// Declarations of at least this size are compressed. Decompressing shorter ones for every diagnostic is not
+/// worth it.
 const MIN_PACKED_BYTES: usize = 1 << 20;
 /// The maximum decompressed size: far more than the types of ten thousand tools.
 const MAX_UNPACKED_BYTES: usize = 1 << 30;
 
-/// The text of a `mux.d.ts`. Cheap to clone.
+/// The content of a `mux.d.ts`. Cheap to clone.
 #[derive(Clone)]
 pub struct TypesText(TypesTextRepr);
 
@@ -40,7 +41,7 @@ impl TypesText {
         }
     }
 
-    /// Restores a stored text, and returns it decompressed, too. `None` if `bytes` are invalid.
+    /// Restores a stored text, and also returns it decompressed. `None` if `bytes` are invalid.
     pub fn kept(bytes: Vec<u8>) -> Option<(Self, String)> {
         let packed = GzipText::from_bytes(bytes)?;
         let text = packed.read(MAX_UNPACKED_BYTES)?;

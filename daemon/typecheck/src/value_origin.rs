@@ -1,7 +1,7 @@
 //! Finds out where a value of a program comes from, to know if it certainly has the type that the compiler prints.
 //!
 //! The compiler believes annotations and casts, and an inferred type can be too narrow. Literals, the results of tools
-//! that declare them, and what is made of these by functions of the language have their types.
+//! that declare them, and values that built-in functions compute from these have their declared types.
 //!
 //! Invariant: an origin that tokens do not show is unknown.
 
@@ -19,12 +19,12 @@ const MAX_VARIABLES: usize = 8;
 /// The maximum number of calls in one expression whose results are looked up.
 const MAX_CALLS: usize = 20;
 
-/// Functions and objects of the language whose results have their declared types.
+/// Built-in functions and objects whose results have their declared types.
 const LANGUAGE_ROOTS: &[&str] = &[
     "Array", "Boolean", "Math", "Number", "Object", "Promise", "String",
 ];
 
-/// Functions of the language whose results have the same type for every argument.
+/// Built-in functions whose results have the same type for every argument.
 const CONVERSIONS: &[&str] = &["Boolean", "Number", "String"];
 
 /// Keywords and constructors in an expression that do not change where its value comes from.
@@ -388,7 +388,7 @@ fn learns_result(program: &ProgramTokens<'_>, types: &str, names: &[String]) -> 
     let [server, .., tool] = names else {
         return false;
     };
-    // Nothing of these has a type that could be wrong.
+    // None of these has a type that could be wrong.
     if BUILTIN_NAMES.contains(&server.as_str()) {
         return false;
     }

@@ -164,7 +164,7 @@ pub(super) fn value_end(program: &ProgramTokens<'_>, start: usize) -> usize {
     }
 }
 
-/// The object literal that a constant stands for, if the program uses the constant as an argument only.
+/// The object literal that a constant stands for, if the program uses the constant only as an argument.
 pub(super) fn constant_object(program: &ProgramTokens<'_>, name: &str) -> Option<usize> {
     let mut literal = None;
     for at in program.names(name) {

@@ -63,7 +63,7 @@ impl PendingVerdict {
     pub(super) async fn verdict(mut self) -> CheckVerdict {
         match self.0.wait_for(Option::is_some).await {
             Ok(verdict) => verdict.clone().unwrap_or(Err(CheckFailure::Closed)),
-            // The checking task is gone: the runtime is shutting down, or it panicked.
+            // The checking task no longer exists: the runtime is shutting down, or it panicked.
             Err(_) => Err(CheckFailure::Closed),
         }
     }

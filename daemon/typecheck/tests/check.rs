@@ -1,6 +1,7 @@
 //! The type checker with the real compiler, and with fake ones.
 //!
-//! Invariant: no test depends on the speed of the machine, except for timeouts of what would hang.
+//! Invariant: no test depends on the speed of the machine, except for timeouts of operations that
+//! would hang.
 
 #![cfg(unix)]
 

@@ -41,7 +41,7 @@ pub(super) type LspAnswer = Result<Box<RawValue>, String>;
 /// The requests that wait for a response.
 pub(super) struct PendingRequests {
     pub(super) next: u64,
-    /// Senders by request ID; `None` when the process has ended.
+    /// Senders by request ID, or `None` when the process has ended.
     pub(super) askers: Option<HashMap<u64, oneshot::Sender<LspAnswer>>>,
 }
 
@@ -114,7 +114,7 @@ impl CompilerProcess {
     }
 }
 
-/// Dispatches responses until the pipe ends. Returns what was wrong with the output, if anything.
+/// Dispatches responses until the pipe ends. Returns the error in the output, if any.
 async fn listen(
     stdout: ChildStdout,
     waiting: &Mutex<PendingRequests>,
@@ -194,7 +194,7 @@ fn kill_group(pid: u32) {
     }
 }
 
-/// Does nothing: the compiler itself is killed when its handle is dropped, and what it has started ends with the
-/// daemon's job.
+/// Does nothing: the compiler itself is killed when its handle is dropped, and its children end with the daemon's
+/// job.
 #[cfg(windows)]
 fn kill_group(_pid: u32) {}

@@ -1,7 +1,7 @@
 //! The severity of diagnostics.
 //!
-//! TypeScript is stricter than the engine: it knows no values, only declared or inferred types. An error is what is
-//! certain to fail when it executes, which the location of a diagnostic decides; everything else is a warning.
+//! TypeScript is stricter than the engine: it knows no values, only declared or inferred types. Code that is certain to
+//! fail when it executes is an error, which the location of a diagnostic decides. All other findings are warnings.
 //!
 //! Invariant: a program that works unchecked has no errors, unless it calls a tool that does not exist, or a tool with
 //! arguments that the tool cannot accept.
@@ -23,7 +23,7 @@ use super::super::{
 
 /// Codes in the range of syntax errors that concern types.
 const NON_SYNTAX_CODES: &[u32] = &[1058, 1062, 1117, 1320, 1321, 1322, 1345, 1355, 1360];
-/// Codes that are irrelevant at run time: uninitialized properties, values of unknown type, the comma in place of a
+/// Codes that are irrelevant at run time: uninitialized properties, values of unknown type, the comma instead of a
 /// default export, calls of a promise's `resolve` without a value.
 const IGNORED_CODES: &[u32] = &[2564, 2571, 2683, 2695, 2794, 18046];
 /// Names that are not declared.
@@ -85,7 +85,7 @@ pub(super) struct SeverityContext<'a> {
     pub(super) types: &'a str,
 }
 
-/// The severity of a diagnostic; `None` if it is not reported.
+/// The severity of a diagnostic, or `None` if it is not reported.
 pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     let severity = judged(code, message, context)?;
     // Brackets that do not match, or too much to read: no answer about the program is certain.
@@ -172,7 +172,7 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
         || of.trim_end_matches('.').trim_end_matches('\''),
         |(of, _)| of,
     );
-    // Nothing is known about the members of these types.
+    // The members of these types are unknown.
     if matches!(of, "{}" | "never" | "object" | "never[]") {
         return None;
     }
@@ -406,7 +406,7 @@ fn is_literal_type(printed: &str) -> bool {
     is_text || matches!(printed, "true" | "false") || printed.parse::<f64>().is_ok()
 }
 
-/// The kind of the values of a printed type; `None` if the type does not show it.
+/// The kind of the values of a printed type, or `None` if the type does not show it.
 fn kind_of(printed: &str) -> Option<JsonKind> {
     if alternatives(printed) != [printed] {
         return None;

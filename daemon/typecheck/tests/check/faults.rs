@@ -96,7 +96,7 @@ async fn check_fails_without_a_compiler_and_finds_one_installed_later() {
     let bin = setting.home.path().join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(compiler(), bin.join("tsc")).unwrap();
-    // That there was none counts for a moment.
+    // The absence of a compiler is remembered for a moment.
     while setting.try_check("return 1").await.is_err() {}
     let status = setting.checker.status();
     assert_eq!(status.compiler, compiler().canonicalize().ok());

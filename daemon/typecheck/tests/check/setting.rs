@@ -84,7 +84,7 @@ impl Setting {
         assert!(found.is_empty(), "{source}\n{found:#?}");
     }
 
-    /// Resolves when the compiler is gone.
+    /// Resolves when the compiler has exited.
     pub(super) async fn ended(&self) {
         let ended = tokio::time::timeout(HANG, self.checker.wait_until_stopped()).await;
         ended.expect("the compiler ends");

@@ -1,4 +1,4 @@
-//! What a program must not read or break while it is checked.
+//! Files and limits that a program must not read or break while it is checked.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -122,7 +122,7 @@ async fn check_survives_programs_that_exceed_limits() {
         let after = setting.check(&format!("nope // {name}")).await;
         assert_eq!(after.len(), 1, "{name}: {after:#?}");
     }
-    // A program that exceeded a limit is not checked again at once.
+    // A program that exceeded a limit is not checked again immediately.
     let (_, brackets) = bombs().swap_remove(3);
     let before = setting.checker.status().checks;
     let verdict = setting.try_check(&brackets).await;
