@@ -1,5 +1,5 @@
-//! Agents (programs with MCP servers of their own) and their configuration files: the paths, and how the list of
-//! servers is read and edited.
+//! Agents (programs with their own MCP servers) and their configuration files: the paths, and how the server list is
+//! read and edited.
 //!
 //! Invariant: an edit changes one entry. Comments, order, indentation, line endings and every other entry stay as they
 //! are, and a file that cannot be parsed is not written.
@@ -32,7 +32,7 @@ pub(crate) use self::{
     mux_entry::{MuxEntry, command_words},
 };
 
-/// A program with MCP servers of its own, whose configuration file can be edited.
+/// A program with its own MCP servers, whose configuration file can be edited.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, strum::IntoStaticStr, ValueEnum)]
 #[strum(serialize_all = "kebab-case")]
 pub(crate) enum Agent {
@@ -82,7 +82,7 @@ impl Agent {
         self.spec().format
     }
 
-    /// The keys of the object that holds the agent's servers.
+    /// The keys of the object that contains the agent's servers.
     pub(crate) fn servers_section(self, document: &ConfigDocument) -> &'static [&'static str] {
         let spec = self.spec();
         let is_newer = |section: &&'static [&'static str]| {

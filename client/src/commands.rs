@@ -72,12 +72,12 @@ pub(crate) struct CommandFailure {
     error: Error,
     source: Option<ProgramListing>,
     is_usage: bool,
-    /// A file was changed by another program after it was read; nothing was written.
+    /// A file was changed by another program after it was read. Nothing was written.
     is_edit_conflict: bool,
 }
 
 impl CommandFailure {
-    /// Prints the error; returns the exit code.
+    /// Prints the error. Returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         match self.is_usage {
             true => render::usage(&self.error, json),
@@ -268,7 +268,8 @@ async fn connect_or_start_as(me: &ClientIdentity) -> Result<Session, CommandFail
     Ok(session)
 }
 
-/// Sends a request. A daemon that is shutting down may refuse it without any effect; the next one is asked then.
+/// Sends a request. A daemon that is shutting down may refuse it without any effect. The request then goes to
+/// the next daemon.
 async fn request_with_retry<T>(
     mut question: impl AsyncFnMut(&Session) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, CommandFailure> {
@@ -281,7 +282,7 @@ async fn request_with_retry<T>(
     Ok(question(&connect_or_start().await?).await)
 }
 
-/// Connects to the running daemon; `None` if none runs.
+/// Connects to the running daemon. `None` if none runs.
 async fn connect_if_running() -> Result<Option<Session>, CommandFailure> {
     let dirs = resolve_dirs()?;
     match mux_client::connect(&dirs, &client_identity()).await {

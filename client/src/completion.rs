@@ -1,4 +1,4 @@
-//! Completion of command lines in a shell, with the names of servers, tools, their arguments, runs and approvals.
+//! Shell completion of command lines, with names of servers, tools, arguments, runs and approvals.
 //!
 //! The script that `mux completions` prints calls `mux` with [`variables::COMPLETE`] set and the words so far.
 //!
@@ -31,7 +31,7 @@ use crate::{args::MuxCli, commands, render};
 /// The longest explanation beside a candidate, in characters.
 const MAX_HELP_CHARS: usize = 80;
 
-/// What the names of an argument belong to.
+/// The kind of names that an argument takes.
 #[derive(Clone, Copy, Debug)]
 enum CompletedName {
     Server,
@@ -49,7 +49,7 @@ enum CompletedName {
     Secret,
 }
 
-/// The arguments whose values are names: the subcommands, the argument, and what it names.
+/// The arguments whose values are names: the subcommands, the argument, and the kind of name.
 const COMPLETED: &[(&[&str], &str, CompletedName)] = &[
     (&["approvals"], "approval", CompletedName::Approval),
     (&["approvals", "revoke"], "grant", CompletedName::Grant),
@@ -116,7 +116,7 @@ pub(crate) fn registration_script(shell: Shell) -> String {
     script
 }
 
-/// The candidates that a completion script asks for; `None` if this is any other command line.
+/// The candidates that a completion script asks for, or `None` if this is any other command line.
 pub(crate) fn answer() -> Option<String> {
     let shell = commands::env_path(variables::COMPLETE)?;
     let mut words = std::env::args_os().skip(1);
@@ -190,7 +190,7 @@ fn shell_candidate(found: NameCandidate) -> CompletionCandidate {
     CompletionCandidate::new(found.value).help(help.map(Into::into))
 }
 
-/// Whether a shell takes the word as it is.
+/// Returns true if a shell takes the word unchanged.
 fn is_plain_word(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:=@+".contains(c);
     !word.is_empty() && word.chars().all(is_plain)
@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// The candidates for the last word, without the options and what is beside them, in a home without a daemon.
+    /// The candidates for the last word, without options and descriptions, in a home without a daemon.
     fn completed(dirs: &Dirs, words: &[&str]) -> Vec<String> {
         let words = ["mux"].iter().chain(words).map(OsString::from).collect();
         let output = write_candidates(&Fish, words, Some(dirs.clone()));

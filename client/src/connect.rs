@@ -38,7 +38,7 @@ pub struct ClientIdentity {
     pub workspace: Option<PathBuf>,
     /// The client acts for an agent: it finds only its own runs, and hints do not name commands.
     pub for_agent: bool,
-    /// The profile by which texts are adapted to the agent.
+    /// The profile by which output is adapted to the agent.
     pub profile: Option<String>,
 }
 
@@ -79,8 +79,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Fails if the daemon did not list this feature. A method needs no check: a request for one that is not listed
-    /// fails, and is not sent.
+    /// Fails if the daemon did not list this feature. A method needs no check: a request for an unlisted method
+    /// fails and is not sent.
     pub fn require_feature(&self, feature: &str) -> Result<(), Error> {
         check_feature(&self.welcome, feature)
     }
@@ -102,7 +102,7 @@ pub fn within_seconds(seconds: u64) -> tarpc::context::Context {
     transport::within(Duration::from_secs(seconds))
 }
 
-/// Connects to the running daemon; never starts one.
+/// Connects to the running daemon. Never starts one.
 pub async fn connect(dirs: &Dirs, me: &ClientIdentity) -> Result<Session, ConnectError> {
     dirs.prepare()?;
     let mut last = ConnectError::NotRunning;
@@ -113,7 +113,7 @@ pub async fn connect(dirs: &Dirs, me: &ClientIdentity) -> Result<Session, Connec
         }
         match dial_and_greet(dirs, me).await {
             Err(ConnectError::Ending) => return Err(ConnectError::NotRunning),
-            // The daemon ended at that moment; there may be another one.
+            // The daemon ended at that moment. There may be another one.
             Err(error @ ConnectError::Lost(_)) => last = error,
             greeted => return greeted,
         }
@@ -121,8 +121,8 @@ pub async fn connect(dirs: &Dirs, me: &ClientIdentity) -> Result<Session, Connec
     Err(last)
 }
 
-/// Connects to the running daemon, or starts one. `program` is the path of `muxd`; by default the one next to this
-/// program.
+/// Connects to the running daemon, or starts one. `program` is the path of `muxd`; by default the `muxd` next to
+/// this program.
 pub async fn connect_or_spawn(
     dirs: &Dirs,
     program: Option<PathBuf>,
@@ -134,7 +134,7 @@ pub async fn connect_or_spawn(
         match dial_and_greet(dirs, me).await {
             Ok(session) if session.welcome.contract == CONTRACT => return Ok(session),
             Ok(session) => {
-                // The old daemon drains and exits; the one started below waits for its lock.
+                // The old daemon drains and exits. The daemon started below waits for its lock.
                 let theirs = session.welcome.contract;
                 last = ConnectError::OtherContract {
                     theirs,
@@ -144,7 +144,7 @@ pub async fn connect_or_spawn(
                 drop(session.client.retire(within_seconds(5), reason).await);
             }
             Err(error @ ConnectError::NotRunning) => last = error,
-            // If a service manager owns the socket, nothing else waits for the successor.
+            // If a service manager owns the socket, no other code waits for the successor.
             Err(ConnectError::Ending) => wait_for_successor(dirs).await,
             Err(error @ (ConnectError::Lost(_) | ConnectError::Silent(_))) => last = error,
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! A part of a tool's result, or one that a program emitted in addition to its result: an MCP content block.
+//! A part of a tool's result, or a part that a program emitted in addition to its result: an MCP content block.
 //!
 //! Invariant: no part is lost: a block that is not valid MCP is kept as JSON.
 
@@ -47,7 +47,7 @@ pub(crate) struct ContentPart {
 pub(crate) enum PartContent {
     Text(String),
     Bytes(Vec<u8>),
-    /// A block without content of its own, such as a link, or one that is not valid MCP.
+    /// A block without own content, such as a link, or an invalid MCP block.
     Block(Value),
 }
 
@@ -99,7 +99,7 @@ impl ContentPart {
         }
     }
 
-    /// The size of the content in bytes; `None` for a block without content.
+    /// The size of the content in bytes, or `None` for a block without content.
     pub(crate) fn size(&self) -> Option<usize> {
         match &self.content {
             PartContent::Text(text) => Some(text.len()),
@@ -166,7 +166,7 @@ fn uri_extension(uri: &str) -> Option<&str> {
     Some(extension).filter(|extension| !stem.is_empty() && is_plausible_extension(extension))
 }
 
-/// Whether a text is safe as a file name's extension.
+/// Returns true if a string is safe as a file name's extension.
 fn is_plausible_extension(extension: &&str) -> bool {
     (1..=8).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric())
 }

@@ -51,8 +51,8 @@ impl StartGuard {
 /// Resolves when the daemon `pid` no longer holds the instance lock.
 ///
 /// Another client may start the next daemon at the same time, and that daemon keeps the instance lock. The startup
-/// lock is held until a new daemon serves: while this function holds it, the instance lock is free, or its file names
-/// the holder.
+/// lock is held until a new daemon serves: while this function holds it, either the instance lock is free, or its
+/// file names the holder.
 pub async fn wait_for_exit(dirs: &Dirs, pid: u32) -> io::Result<()> {
     let dirs = dirs.clone();
     spawn::run_blocking(move || {

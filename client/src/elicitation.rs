@@ -1,7 +1,7 @@
-//! A server's question to the user (MCP's elicitation) as a dialog: prompts, and what typed lines mean.
+//! A server's question to the user (MCP's elicitation) as a dialog: prompts, and the meaning of typed lines.
 //!
-//! Invariants: an answer consists of what the user typed or took as a default, and an accepted form has a valid value
-//! for each required field. A page is only ever http or https.
+//! Invariants: an answer consists of values that the user typed or accepted as a default, and an accepted form has a
+//! valid value for each required field. A page is only ever http or https.
 
 mod field;
 
@@ -35,14 +35,14 @@ pub(crate) struct ElicitationDialog {
 enum ElicitationContent {
     Form {
         fields: Vec<FormField>,
-        /// The index of the field that is asked for; all were answered if there is none.
+        /// The index of the current field. If there is no such field, all were answered.
         current: usize,
         values: Map<String, Value>,
     },
     Page(Url),
 }
 
-/// What the user is asked for.
+/// The question to the user.
 #[derive(Debug)]
 pub(crate) enum DialogPrompt<'a> {
     Field {
@@ -51,18 +51,18 @@ pub(crate) enum DialogPrompt<'a> {
         number: usize,
         count: usize,
     },
-    /// Whether the answers are sent.
+    /// Asks whether to send the answers.
     Submit,
-    /// Whether the page is opened.
+    /// Asks whether to open the page.
     OpenPage,
 }
 
 /// The effect of a typed line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum DialogStep {
-    /// It is not an answer, for this reason: the same prompt again.
+    /// The line is not an answer, for this reason. The prompt is shown again.
     Retry(String),
-    /// The user wants to know what the answers mean: the same prompt again.
+    /// The user wants to know the meaning of the answers. The prompt is shown again.
     Explain,
     /// The next prompt.
     Next,
@@ -104,7 +104,7 @@ impl ElicitationDialog {
         Ok(Self { message, content })
     }
 
-    /// The server's text.
+    /// The server's message.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -137,7 +137,7 @@ impl ElicitationDialog {
         }
     }
 
-    /// Whether the line that answers the prompt must not be shown.
+    /// Returns true if the line that answers the prompt must not be shown.
     pub(crate) fn is_hidden(&self) -> bool {
         matches!(self.prompt(), DialogPrompt::Field { field, .. } if field.is_secret)
     }
@@ -220,7 +220,7 @@ fn parse_page(address: Option<&str>) -> Result<Url, String> {
     let page = address
         .and_then(parse_web_url)
         .ok_or_else(|| "its page has no address with http or https".to_owned())?;
-    // The user agrees to the whole address, so that it has to fit on the screen.
+    // The user agrees to the whole address, so it must fit on the screen.
     match page.as_str().len() > MAX_PAGE_URL_BYTES {
         true => Err(format!(
             "the address of its page is longer than {MAX_PAGE_URL_BYTES} bytes"

@@ -23,7 +23,7 @@ pub(crate) fn exit_code_of(kind: &Kind) -> u8 {
     }
 }
 
-/// The exit code for what is not allowed.
+/// The exit code for denied actions.
 pub(crate) const DENIED_EXIT_CODE: u8 = 5;
 /// The exit code of a usage error.
 pub(crate) const USAGE_EXIT_CODE: u8 = 2;

@@ -20,7 +20,7 @@ use tarpc::{ClientMessage, RequestName, Response, ServerError};
 
 type MuxRpcResponse = Response<MuxResponse>;
 
-/// The features that the daemon listed; unset until `hello` is answered.
+/// The features that the daemon listed. Unset until `hello` is answered.
 pub(crate) type ListedFeatures = Arc<OnceLock<Vec<String>>>;
 
 pub(crate) struct FeatureGate<T> {
@@ -44,7 +44,7 @@ impl<T> FeatureGate<T> {
     fn missing_feature(&self, request: &MuxRequest) -> Option<String> {
         let method = request.name().rsplit('.').next()?;
         let feature = feature(method)?;
-        // Nothing but `hello` is sent before it is answered.
+        // Only `hello` is sent before it is answered.
         let known = self.features.get()?;
         let listed = known.iter().any(|known| known == feature);
         (!listed).then(|| feature.to_owned())

@@ -31,18 +31,19 @@ const UVX_VALUE_OPTIONS: &[&str] = &[
     "-w",
 ];
 
-/// What a command fetches from a registry.
+/// The package that a command fetches from a registry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FetchedPackage<'a> {
     pub(crate) runner: PackageRunner,
     /// With its version, as it is written.
     pub(crate) package: &'a str,
-    /// What the package's program gets. `None` if the package is named by an option, so that its program comes first.
+    /// The arguments of the package's program. `None` if an option names the package, because the program then comes
+    /// first.
     pub(crate) arguments: Option<&'a [String]>,
 }
 
 impl<'a> FetchedPackage<'a> {
-    /// `None` if the command is no package runner, or what it starts is a path, a URL or a variable.
+    /// `None` if the command is not a package runner, or if it starts a path, a URL or a variable.
     pub(crate) fn of(command: &str, args: &'a [String]) -> Option<Self> {
         // `npx.cmd` and `uvx.exe` on Windows.
         let program = Path::new(command).file_stem()?.to_str()?;
@@ -95,7 +96,7 @@ impl PackageRunner {
     }
 }
 
-/// Whether it is the name of a package, and no path, URL or variable.
+/// Returns true for the name of a package, not for a path, URL or variable.
 fn is_registry_name(package: &str) -> bool {
     !package.contains([':', '$', '~', '\\']) && !package.starts_with(['.', '/'])
 }

@@ -1,6 +1,6 @@
 //! Finds programs in the `PATH` of this process that muxd does not find in its own.
 //!
-//! Invariant: nothing is looked up unless the daemon says that it found no program of this name.
+//! Invariant: a program is looked up only if the daemon says that it found none of this name.
 
 use std::{
     borrow::Cow,

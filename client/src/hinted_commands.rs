@@ -1,4 +1,4 @@
-//! Every `mux` command that a message, a hint or a comment names in backticks is one that the command line accepts.
+//! The command line accepts every `mux` command that a message, a hint or a comment names in backticks.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use clap::{
 
 use crate::args::MuxCli;
 
-/// The folders of the workspace whose texts users see.
+/// The workspace folders whose strings users see.
 const SOURCE_FOLDERS: &[&str] = &["client", "daemon", "proto", "sandbox"];
 const SOURCE_EXTENSIONS: &[&str] = &["js", "rs", "ts"];
 /// Stands for the name of a server, a run or an agent.
@@ -39,7 +39,7 @@ fn named_commands(text: &str) -> impl Iterator<Item = &str> {
         let last = parts.len() - 1;
         parts.into_iter().take(last).skip(1)
     });
-    // Of a command whose name is a placeholder, nothing is known.
+    // A command whose name is a placeholder cannot be checked.
     let is_command = |span: &&str| {
         let named = span.strip_prefix("mux ").unwrap_or_default();
         !named.is_empty()
@@ -75,7 +75,7 @@ fn words(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a command, apart from values that it lacks or that are placeholders.
+/// The error in a command, except for missing values and placeholders.
 fn mistake(command: &str) -> Option<String> {
     let words = words(command);
     // `mux servers NAME` shows one server, and `mux runs 3` one run.

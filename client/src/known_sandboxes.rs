@@ -14,7 +14,7 @@ use crate::{
     fetched_package::{FetchedPackage, PackageRunner},
 };
 
-/// A server's command, with its texts as in config.toml.
+/// A server's command, with its strings as in config.toml.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerCommand<'a> {
     pub(crate) command: &'a str,
@@ -22,7 +22,7 @@ pub(crate) struct ServerCommand<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
 }
 
-/// What a well-known server needs.
+/// The needs of a well-known server.
 #[derive(Clone, Copy, Debug)]
 enum KnownServer {
     /// The directories that its arguments name.
@@ -33,7 +33,7 @@ enum KnownServer {
     Git,
     /// Any address.
     Fetch,
-    /// Nothing of the user's.
+    /// No access to the user's files.
     Nothing,
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn propose_sandbox(
                 }
                 entry.insert("write".into(), json!([folder]));
             }
-            // It writes beside its program, which a sandbox lets it do only in a cache of its own.
+            // The server writes beside its program, which a sandbox allows only in a private cache.
             None => drop(fetched?),
         },
         KnownServer::Git => {
@@ -146,8 +146,8 @@ pub(crate) fn propose_sandbox(
     Some(entry)
 }
 
-/// Whether it is a directory by its full name that can be granted: not the home directory or one above it, nor
-/// anything whose place a variable decides.
+/// Returns true for an absolute directory that can be granted: not the home directory or one above it, nor a path that
+/// contains a variable.
 fn is_grantable(folder: &str, places: &AgentPaths) -> bool {
     let path = places.expand_tilde(folder);
     let is_plain = |part: Component<'_>| !matches!(part, Component::ParentDir | Component::CurDir);

@@ -1,7 +1,7 @@
 //! A parser of log lines. Pure.
 //!
-//! A line of the daemon's log starts with a time, a level and its spans; a line of a server's log with a time and the
-//! runs that had calls in flight. Anything else is text.
+//! A line of the daemon's log starts with a time, a level and its spans, a line of a server's log with a time and the
+//! runs that had calls in flight. All other lines are text.
 
 use std::time::SystemTime;
 
@@ -29,7 +29,7 @@ pub(crate) struct LogLine {
     pub(crate) bytes: Option<u64>,
 }
 
-/// What a line passes on to the following lines without a time of their own.
+/// The context that a line passes on to the following lines without a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LineContext {
     time: Option<SystemTime>,
@@ -66,7 +66,7 @@ impl LogLine {
         self.level = word.parse().ok();
         let text = if self.level.is_some() { text } else { rest };
         text.clone_into(&mut self.text);
-        // The run is the outermost span, so no foreign text can precede it.
+        // The run is the outermost span, so foreign text cannot precede it.
         let run = text.strip_prefix("run{id=").and_then(|rest| {
             let id = rest.split(['}', ' ']).next()?;
             Some(id.trim_matches('"'))
@@ -91,7 +91,7 @@ impl LogLine {
         self.level = mcp_level(text);
     }
 
-    /// What the following lines inherit.
+    /// The context that the following lines inherit.
     pub(crate) fn line_context(&self) -> LineContext {
         LineContext {
             time: self.time,
@@ -100,7 +100,7 @@ impl LogLine {
         }
     }
 
-    /// Inherits from the previous line, for a line without a time of its own.
+    /// Inherits from the previous line, for a line without a time.
     pub(crate) fn inherit_context(&mut self, before: &LineContext) {
         self.time = before.time;
         self.level = before.level;
@@ -108,7 +108,7 @@ impl LogLine {
     }
 }
 
-/// Splits the leading time from a text.
+/// Splits the leading time from a line.
 fn split_time(text: &str) -> Option<(SystemTime, &str)> {
     let (first, rest) = text.split_once(' ')?;
     let is_like = (20..=35).contains(&first.len()) && first.ends_with('Z');
@@ -116,7 +116,7 @@ fn split_time(text: &str) -> Option<(SystemTime, &str)> {
     Some((time, rest))
 }
 
-/// Whether a text is a run id: `19a2b3c4d5-12`.
+/// Returns true if a string is a run id: `19a2b3c4d5-12`.
 fn is_run_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(epoch, number)| {
         !epoch.is_empty()

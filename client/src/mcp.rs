@@ -3,10 +3,10 @@
 //! A thin bridge, which leaves decisions to the daemon. `mcp_server` implements the protocol in both eras: legacy (MCP
 //! 2025-11-25 and older, with `initialize`) and modern (2026-07-28 and newer). `daemon_link` keeps a connection to the
 //! daemon, `notice_follower` receives the daemon's notices, and `question_router` routes a server's question to the
-//! request that caused it; `fence` marks results as data of servers. What reaches the model depends on the agent:
-//! `profiles` says how, `run_texts` places the inventory and `result_reader` cuts results by it.
+//! request that caused it. `fence` marks results as server data. The agent decides how much reaches the model:
+//! `profiles` describes the agents, and `run_texts` places the inventory and `result_reader` cuts results accordingly.
 //!
-//! Invariant: standard output carries the protocol and nothing else.
+//! Invariant: standard output carries only the protocol.
 
 mod agent_stdio;
 mod builtin_calls;
@@ -53,14 +53,14 @@ use crate::exit;
 pub(crate) struct McpOptions {
     /// The name whose overrides in `[agents.NAME]` apply.
     pub(crate) agent: Option<String>,
-    /// The agent's workspace; takes precedence over its roots.
+    /// The agent's workspace. Takes precedence over its roots.
     pub(crate) workspace: Option<PathBuf>,
     /// The directory in which this process was started.
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) show: ServedTools,
     /// The maximum size of the tool inventory, in tokens.
     pub(crate) inventory_tokens: Option<usize>,
-    /// The profile, whatever the agent's name.
+    /// The profile, regardless of the agent's name.
     pub(crate) profile: Option<&'static AgentProfile>,
     /// The built-in tools return structured content instead of text.
     pub(crate) structured: bool,

@@ -11,7 +11,7 @@ pub(crate) struct EndedCall {
     pub(crate) error: Option<Error>,
 }
 
-/// Describes the calls other than the one that caused `failure`; `None` if there were none.
+/// Describes the calls other than the one that caused `failure`. `None` if there were none.
 pub(crate) fn describe_prior_calls(calls: &[EndedCall], failure: &Error) -> Option<String> {
     let is_failure = |call: &EndedCall| {
         let same =
@@ -70,7 +70,7 @@ mod tests {
                 failure(Some("a.read")),
                 Some("2 other calls ended, 1 of them with an error"),
             ),
-            // The program threw an error of its own.
+            // The program itself threw an error.
             (
                 vec![failing()],
                 failure(None),

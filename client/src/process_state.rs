@@ -1,4 +1,4 @@
-//! Whether a process is stopped by a signal or a debugger, if the system can tell.
+//! Tells whether a process is stopped by a signal or a debugger, if the system can tell.
 
 #[cfg(target_os = "macos")]
 mod libproc;

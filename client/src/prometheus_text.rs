@@ -27,7 +27,7 @@ impl MetricSample {
     }
 }
 
-/// The text is not in the exposition format.
+/// The input is not in the exposition format.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 #[error("line {line} of the metrics cannot be parsed")]
 pub(crate) struct MetricsParseError {
@@ -116,7 +116,7 @@ fn parse_sample(line: &str) -> Option<MetricSample> {
     })
 }
 
-/// Parses a label; returns its name, its value and the rest of the text.
+/// Parses a label. Returns its name, its value and the rest of the line.
 fn parse_label(text: &str) -> Option<(String, String, &str)> {
     let (name, rest) = text.split_once("=\"")?;
     let mut escaped = false;

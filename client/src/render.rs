@@ -1,4 +1,4 @@
-//! The only code that prints. Data goes to standard output, everything else to standard error; with `--json`, exactly
+//! The only code that prints. Data goes to standard output, everything else to standard error. With `--json`, exactly
 //! one document goes to standard output.
 
 mod approvals;
@@ -126,7 +126,7 @@ fn print_document(value: &impl Serialize) {
     terminal::expect_written(print_pretty_json(value));
 }
 
-/// Prints one of several JSON documents, on a line of its own.
+/// Prints one of several JSON documents, on a separate line.
 fn print_json_line(value: &impl Serialize) {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
@@ -149,7 +149,7 @@ fn print_pretty_json(value: &impl Serialize) -> io::Result<()> {
     terminal::print_json(&text)
 }
 
-/// Prints a value for a person: a string as text, everything else as JSON.
+/// Prints a value for a person: a string unquoted, all other values as JSON.
 fn print_value(value: &Value) -> io::Result<()> {
     match value {
         Value::Null => Ok(()),
@@ -191,7 +191,7 @@ pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints TypeScript declarations; as JSON, one string.
+/// Prints TypeScript declarations, or, as JSON, one string.
 pub(crate) fn types(types: &str, json: bool) -> ExitCode {
     if json {
         print_document(&json!({ "types": types }));
@@ -212,7 +212,7 @@ pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints a text that ends with its own newline.
+/// Prints a string that ends with its own newline.
 pub(crate) fn text(text: &str) {
     print!("{text}");
 }
@@ -255,7 +255,7 @@ fn warn_always(warning: impl Display) {
     eprintln!("{}: {warning}", style::paint(style::WARN, "warning"));
 }
 
-/// Escapes a text and indents all lines but the first, so that quoted text cannot imitate a line of ours.
+/// Escapes a text and indents all lines except the first. Quoted text therefore cannot imitate a line of ours.
 fn indent_continuation(text: &str) -> String {
     terminal::escape_visible(text).replace('\n', "\n  ")
 }
@@ -320,7 +320,7 @@ pub(crate) fn completion_script(shell: Shell, script: &str, json: bool) -> ExitC
     ExitCode::SUCCESS
 }
 
-/// At most `most` characters of a foreign text on one line, for what is printed elsewhere.
+/// At most `most` characters of a foreign string on one line, for output elsewhere.
 pub(crate) fn short_line(text: &str, most: usize) -> String {
     style::one_line(text, most)
 }

@@ -11,7 +11,7 @@ use mux_proto::{
 
 use crate::{Session, rpc_error, within_seconds};
 
-/// How long the daemon holds a poll before it answers with nothing.
+/// How long the daemon holds a poll before it answers without events.
 const EVENTS_POLL_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A run that has ended.
@@ -45,7 +45,7 @@ pub async fn start(session: &Session, request: RunRequest) -> Result<String, Err
 }
 
 /// Passes the events of a run after number `after` to `on_event` as they happen, until the run has ended. For a run
-/// that has already ended, at least the last event is passed, whatever `after` is.
+/// that has already ended, at least the last event is passed, regardless of `after`.
 pub async fn watch(
     session: &Session,
     run: &str,

@@ -1,8 +1,8 @@
 //! Starts a daemon and waits for its report that it serves.
 //!
-//! Invariant: a client holds the startup lock while it starts a daemon, so that concurrent clients start only one; the
-//! others wait for the lock and then connect. On Windows, where a lock is not inherited, several may start one: all but
-//! the first find that another serves, and end.
+//! Invariant: a client holds the startup lock while it starts a daemon. Concurrent clients therefore start only one;
+//! the others wait for the lock and then connect. On Windows, where a lock is not inherited, several clients may start
+//! a daemon: all except the first find that another daemon serves, and exit.
 
 #[cfg(unix)]
 mod unix;
@@ -90,7 +90,8 @@ pub(crate) fn lock_startup(path: &Path) -> io::Result<File> {
 }
 
 /// Spawns the daemon and reads its report. The daemon inherits the lock as its standard input and holds it until it
-/// serves. On Unix it leaves our session and terminal by itself, which it could not do as the leader of a process group.
+/// serves. On Unix, the daemon leaves our session and terminal by itself, which the leader of a process group cannot
+/// do.
 fn spawn_and_read_report(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> {
     let mut command = Command::new(program);
     command
@@ -103,7 +104,7 @@ fn spawn_and_read_report(program: &Path, home: Option<PathBuf>, lock: File) -> i
         None => command.env_remove(HOME),
     };
     let mut child = system::spawn_daemon(&mut command)?;
-    // From here on only the daemon holds the lock: if this process is stopped, other clients are not blocked.
+    // From here on, only the daemon holds the lock: if this process is stopped, other clients are not blocked.
     drop(command);
     let channel = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();

@@ -5,7 +5,8 @@
 use mux_proto::{Event, EventKind, Outcome};
 use serde_json::{Value, json};
 
-/// Whether an event is about a step. Every started step program has such events, and no other program does.
+/// Returns true if an event is about a step. Every started step program has such events, and no other
+/// program does.
 pub(crate) fn is_step_event(event: &Event) -> bool {
     matches!(
         event.event,
@@ -13,7 +14,7 @@ pub(crate) fn is_step_event(event: &Event) -> bool {
     )
 }
 
-/// The summary of steps, and the outcome without it; `None` if there is no summary.
+/// The summary of steps, and the outcome without it, or `None` if there is no summary.
 pub(crate) fn split_steps(outcome: &Outcome) -> Option<(Value, Outcome)> {
     match outcome {
         Outcome::Result(summary) => {
@@ -40,7 +41,7 @@ pub(crate) fn split_steps(outcome: &Outcome) -> Option<(Value, Outcome)> {
     }
 }
 
-/// Renders each step on a line of its own.
+/// Renders each step on a separate line.
 pub(crate) fn step_lines(steps: &Value) -> Vec<String> {
     let steps = steps.as_array().into_iter().flatten();
     steps.map(step_line).collect()

@@ -1,6 +1,6 @@
 //! The figures and the interaction state of `mux top`.
 //!
-//! Invariant: pure. Nothing here does I/O, waits, or reads a clock.
+//! Invariant: pure. No code here does I/O, waits, or reads a clock.
 
 mod figures;
 mod history;

@@ -1,4 +1,4 @@
-//! Command lines that clap does not accept, and those that it answers itself: help and version.
+//! Command lines that clap does not accept, and command lines that it answers itself: help and version.
 
 use std::{env, process::ExitCode};
 
@@ -72,7 +72,7 @@ pub(crate) fn print_help_of(command: &[String]) -> ExitCode {
     }
 }
 
-/// Answers what clap rejects. `words`: the command line without the program's name.
+/// Answers command lines that clap rejects. `words` is the command line without the program's name.
 fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
     // clap has not parsed the flags of a command line that it rejects.
     let said = |flag: &str| words.iter().any(|word| word == flag);
@@ -98,8 +98,7 @@ fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
     render::clap_error(&error)
 }
 
-/// The names of the command that these words name, and of those that it is a subcommand of. Options and their values
-/// are skipped.
+/// The names of the command that these words name, and of its parent commands. Options and their values are skipped.
 fn command_path(words: &[String]) -> Vec<String> {
     let root = MuxCli::command();
     let (mut command, mut path) = (&root, Vec::new());
@@ -121,7 +120,7 @@ fn command_path(words: &[String]) -> Vec<String> {
     path
 }
 
-/// Whether `word` is this option without its value, which follows.
+/// Returns true if `word` is this option without its value, which follows.
 fn takes_next_word(option: &Arg, word: &str) -> bool {
     let is_named = match word.strip_prefix("--") {
         Some(name) => option.get_long() == Some(name),
@@ -209,7 +208,7 @@ mod tests {
         line.split(' ').map(str::to_owned).collect()
     }
 
-    /// The text of the error for a command line, with our tips.
+    /// The error for a command line, with our tips.
     fn answer_text(line: &str) -> String {
         let all = words(&format!("mux {line}"));
         let mut error = MuxCli::parse_words(&all).unwrap_err();

@@ -1,6 +1,6 @@
 //! Reads a stored value page by page.
 //!
-//! Invariant: the pages in order are the JSON text of the value from the first offset on, without a gap.
+//! Invariant: the pages in order are the JSON of the value from the first offset on, without a gap.
 
 use mux_proto::{Error, Kind, ReadPage, ReadRequest};
 
@@ -14,9 +14,9 @@ const MAX_PAGE_BYTES: u64 = 4 << 20;
 pub struct ValuePages<'a> {
     session: &'a Session,
     handle: &'a str,
-    /// The offset of the next page; `None` at the end.
+    /// The offset of the next page, or `None` at the end.
     next: Option<u64>,
-    /// The number of bytes still to read; `None` for all.
+    /// The number of bytes still to read, or `None` for all.
     wanted: Option<u64>,
 }
 

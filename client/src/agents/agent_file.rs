@@ -82,12 +82,12 @@ impl AgentFile {
         self.bytes.is_some()
     }
 
-    /// The content; empty if the file does not exist.
+    /// The content. Empty if the file does not exist.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or_default()
     }
 
-    /// Copies the content to a new file next to it; `None` if the file does not exist.
+    /// Copies the content to a new file next to it. `None` if the file does not exist.
     pub(crate) fn back_up(&self, now: SystemTime) -> Result<Option<PathBuf>, AgentFileError> {
         let Some(bytes) = &self.bytes else {
             return Ok(None);

@@ -89,7 +89,7 @@ impl AgentPaths {
         file.expect("each agent has a file on each system")
     }
 
-    /// Whether the agent seems to be installed on this machine.
+    /// Returns true if the agent seems to be installed on this machine.
     pub(crate) fn seems_installed(&self, agent: Agent) -> bool {
         let spec = agent.spec();
         let file = self.agent_config_file(agent);
@@ -101,7 +101,7 @@ impl AgentPaths {
         directory || file.exists() || programs.any(|name| self.is_in_path(name))
     }
 
-    /// The path that `~` or `~/…` stands for; any other text as it is.
+    /// The path that `~` or `~/…` stands for. Any other string is returned unchanged.
     pub(crate) fn expand_tilde(&self, text: &str) -> PathBuf {
         match text.strip_prefix('~') {
             Some("") => self.home.clone(),

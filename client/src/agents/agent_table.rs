@@ -17,7 +17,7 @@ pub(crate) struct AgentSpec {
     pub(crate) directories: &'static [Location],
     /// The names of its programs in PATH.
     pub(crate) programs: &'static [&'static str],
-    /// The keys of the object that holds the servers.
+    /// The keys of the object that contains the servers.
     pub(crate) section: &'static [&'static str],
     /// The keys of that object in the newer version of the file.
     pub(crate) newer_section: Option<&'static [&'static str]>,
@@ -50,14 +50,14 @@ pub(crate) struct Location {
 
 #[derive(Clone, Copy)]
 pub(crate) enum LocationBase {
-    /// The value of a variable; no location if it is not set.
+    /// The value of a variable. No location if it is not set.
     Variable(&'static str),
     Home,
     /// `XDG_CONFIG_HOME`, on every system.
     Config,
     /// The directory in which the system's desktop programs keep their settings.
     Desktop,
-    /// The same on Windows; no location on other systems.
+    /// The same on Windows. No location on other systems.
     WindowsDesktop,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum ReferenceSyntax {
     Braces,
     /// `$(command)`
     Command,
-    /// `${NAME}` in the command, its arguments and the URL, too.
+    /// `${NAME}` also in the command, its arguments and the URL.
     Arguments,
     /// `${workspaceFolder}` and other names that only an editor knows.
     EditorVariables,
@@ -189,7 +189,7 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             section: &["mcp"],
             newer_section: Some(&["mcp", "servers"]),
             references: &[Braces],
-            // For the list of tools.
+            // For the tool list.
             timeout: Some(START_MILLISECONDS),
             entry: |mux, _| {
                 let words: Vec<&String> = std::iter::once(&mux.command).chain(&mux.args).collect();

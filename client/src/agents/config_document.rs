@@ -1,6 +1,6 @@
-//! The parsed text of an agent's file, and edits of one entry.
+//! The parsed content of an agent's file, and edits of one entry.
 //!
-//! Invariant: an edited text parses to the same values as before, except for the one entry; otherwise the edit fails.
+//! Invariant: an edited file parses to the same values as before, except for the one entry. Otherwise the edit fails.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(crate) enum ConfigFormat {
     Yaml,
 }
 
-/// The text of a file, with its parsed values.
+/// The content of a file, with its parsed values.
 #[derive(Debug)]
 pub(crate) struct ConfigDocument {
     bom: bool,
@@ -42,7 +42,7 @@ impl ConfigDocument {
         })
     }
 
-    /// The whole text as it was read, including a byte order mark.
+    /// The whole content as it was read, including a byte order mark.
     pub(crate) fn text(&self) -> String {
         let bom = if self.bom { BYTE_ORDER_MARK } else { "" };
         format!("{bom}{}", self.text)
@@ -77,7 +77,7 @@ impl ConfigDocument {
             .find_map(|(known, entry)| (known == name).then_some(entry))
     }
 
-    /// The text with this entry added. If an entry of this name exists, its other keys are kept.
+    /// The content with this entry added. If an entry of this name exists, its other keys are kept.
     pub(crate) fn with_server_entry(
         &self,
         section: &[&str],
@@ -98,8 +98,8 @@ impl ConfigDocument {
         self.verify_edit(edited, &expected)
     }
 
-    /// The TOML text with the value at a path set, of which the first `headed` keys are a table with a header. A comment
-    /// after the value stays.
+    /// The TOML content with the value at a path set. The first `headed` keys of the path are a table with a header. A
+    /// comment after the value stays.
     pub(crate) fn with_value(
         &self,
         path: &[&str],
@@ -122,7 +122,7 @@ impl ConfigDocument {
         self.verify_edit(edited, &expected)
     }
 
-    /// The TOML text with a table added to a list of tables, as its first item or as its last.
+    /// The TOML content with a table added to a list of tables, as its first item or as its last.
     pub(crate) fn with_list_item(
         &self,
         list: &str,
@@ -142,7 +142,7 @@ impl ConfigDocument {
         self.verify_edit(edited, &expected)
     }
 
-    /// The text with this entry removed.
+    /// The content with this entry removed.
     pub(crate) fn without_server_entry(
         &self,
         section: &[&str],

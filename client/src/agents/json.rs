@@ -1,6 +1,6 @@
-//! JSON with comments: its values, and edits of one property in the text.
+//! JSON with comments: its values, and edits of one property in the source.
 //!
-//! Invariant: the text is never reformatted. An edit inserts, replaces or removes one piece.
+//! Invariant: the source is never reformatted. An edit inserts, replaces or removes one piece.
 
 mod layout;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::layout::JsonLayout;
 use super::config_document_error::{ConfigDocumentError, utf16_position};
 
-/// Some agents accept comments and trailing commas; none accepts the parser's other extensions.
+/// Some agents accept comments and trailing commas. None accepts the parser's other extensions.
 const JSONC_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -40,7 +40,7 @@ pub(super) fn read_json(text: &str) -> Result<Value, ConfigDocumentError> {
         })
 }
 
-/// The text with the entry added. The keys of an existing entry are set one by one.
+/// The source with the entry added. The keys of an existing entry are set one by one.
 pub(super) fn put_json_entry(
     text: &str,
     section: &[&str],

@@ -34,12 +34,13 @@ impl MuxEntry {
         })
     }
 
-    /// Whether the entry starts `mux`: by the name of the entry, or by the program's file name.
+    /// Returns true if the entry starts `mux`, judged by the name of the entry or the program's file
+    /// name.
     pub(crate) fn starts_mux(&self, entry: &str) -> bool {
         entry == "mux" || is_mux_program(&self.command)
     }
 
-    /// The entry as the agent documents it; `section` and `name` are where it will be written.
+    /// The entry as the agent documents it. `section` and `name` say where it will be written.
     pub(crate) fn to_agent_entry(&self, agent: Agent, section: &[&str], name: &str) -> Value {
         let spec = agent.spec();
         let mut entry = (spec.entry)(self, name);
@@ -59,7 +60,7 @@ impl MuxEntry {
         entry
     }
 
-    /// The text for the user to insert by hand, if the file cannot be edited.
+    /// The snippet for the user to insert by hand, if the file cannot be edited.
     pub(crate) fn manual_text(&self, agent: Agent, section: &[&str], name: &str) -> String {
         let entry = self.to_agent_entry(agent, section, name);
         let text = match agent.format() {
@@ -100,7 +101,7 @@ pub(crate) fn command_words(entry: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Whether a command's file name is `mux` or `mux.exe`, in any directory.
+/// Returns true if a command's file name is `mux` or `mux.exe`, in any directory.
 fn is_mux_program(command: &str) -> bool {
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     Path::new(name)

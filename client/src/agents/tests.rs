@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Realistic files of agents in `tests/data/agents`; `installed/` has the expected result of each.
+/// Realistic files of agents in `tests/data/agents`. `installed/` has the expected result of each.
 pub(crate) const AGENT_FILES: &[(Agent, &str)] = &[
     (Agent::Claude, "claude.json"),
     (Agent::ClaudeDesktop, "claude-desktop.json"),

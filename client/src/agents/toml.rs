@@ -1,7 +1,7 @@
 //! TOML: its values, and edits of one table.
 //!
-//! Tables with headers are inserted into and removed from the text directly, because a comment above a header belongs
-//! to the user and not to the table.
+//! Tables with headers are inserted into and removed from the source directly, because a comment above a header
+//! belongs to the user, not to the table.
 
 mod table_ranges;
 mod values;
@@ -29,7 +29,7 @@ fn parse_toml(text: &str) -> Result<DocumentMut, ConfigDocumentError> {
     })
 }
 
-/// The text with the entry added. The keys of an existing entry are set one by one.
+/// The source with the entry added. The keys of an existing entry are set one by one.
 pub(super) fn put_toml_entry(
     text: &str,
     section: &[&str],

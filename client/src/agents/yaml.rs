@@ -1,6 +1,6 @@
 //! YAML: its values, and edits of one entry.
 //!
-//! The values come from one parser and the edits from another, so that an edit is verified independently.
+//! The values come from one parser and the edits from another, which verifies an edit independently.
 
 use serde_json::{Map, Value, json};
 use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
@@ -10,7 +10,7 @@ use super::config_document_error::{ConfigDocumentError, utf16_position};
 
 pub(super) fn read_yaml(text: &str) -> Result<Value, ConfigDocumentError> {
     let mut options = serde_saphyr::Options::default();
-    // YAML 1.1 reads `no` and `on` as booleans; here they are strings.
+    // YAML 1.1 reads `no` and `on` as booleans. Here they are strings.
     options.strict_booleans = true;
     options.with_snippet = false;
     let values = serde_saphyr::from_str_with_options(text, options)
@@ -27,7 +27,7 @@ pub(super) fn read_yaml(text: &str) -> Result<Value, ConfigDocumentError> {
     }
 }
 
-/// The text with the entry added. The keys of an existing entry are set one by one.
+/// The source with the entry added. The keys of an existing entry are set one by one.
 pub(super) fn put_yaml_entry(
     text: &str,
     section: &[&str],
@@ -39,7 +39,7 @@ pub(super) fn put_yaml_entry(
     path.push(name);
     let file = parse_yaml(&text)?;
     let Some(root) = root_mapping(&file) else {
-        // There is nothing but comments to keep.
+        // Only comments need to be kept.
         let gap = if text.is_empty() || text.ends_with('\n') {
             ""
         } else {
@@ -69,7 +69,7 @@ pub(super) fn take_yaml_entry(
     Ok(file.to_string())
 }
 
-/// Sets the value at a path below a mapping, of which `old` has the values.
+/// Sets the value at a path below a mapping, whose values are in `old`.
 fn set_yaml_value(
     mapping: &Mapping,
     path: &[&str],
@@ -108,7 +108,7 @@ fn nested(path: &[&str], value: &Value) -> Value {
 
 fn parse_yaml(text: &str) -> Result<YamlFile, ConfigDocumentError> {
     let file: Option<YamlFile> = text.parse().ok();
-    // What it does not understand, it must not write.
+    // The editor must not write a file that it does not understand.
     file.filter(|file| file.to_string() == text)
         .ok_or(ConfigDocumentError::Entangled)
 }

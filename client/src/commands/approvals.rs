@@ -18,7 +18,7 @@ use crate::{
     render::{self, RunView},
 };
 
-/// Milliseconds that the daemon holds a request before it answers with nothing new.
+/// Milliseconds that the daemon holds a request before it answers without news.
 const APPROVALS_POLL_MS: u64 = 25_000;
 
 pub(super) async fn approvals(args: args::ApprovalsArgs, json: bool) -> CommandResult {

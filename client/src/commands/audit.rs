@@ -1,4 +1,4 @@
-//! `mux audit`: calls and decisions, read from the audit log's files, so that it works without a daemon.
+//! `mux audit`: calls and decisions, read from the audit log's files. It works without a daemon.
 //!
 //! Invariant: an invalid line, such as one torn by a crash, is counted and skipped.
 
@@ -67,7 +67,7 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
     }
 }
 
-/// Whether muxd has written an audit log.
+/// Returns true if muxd has written an audit log.
 pub(super) fn has_audit_log(dirs: &Dirs) -> bool {
     !list_audit_files(&dirs.audit()).is_empty()
 }

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use super::env_path;
 use crate::render;
 
-/// Starts `wanted`, or the system's opener of addresses; `None` if there is no display or it does not start. Some
+/// Starts `wanted`, or the system's URL opener. `None` if there is no display or the program does not start. Some
 /// browsers keep running, so do not wait for the child.
 pub(super) fn open_url(wanted: Option<PathBuf>, url: &str) -> Option<Child> {
     let command = opener_command(wanted)?;
@@ -44,7 +44,7 @@ fn opener_command(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
             "url.dll,FileProtocolHandler".into(),
         ]);
     }
-    // Without a display `xdg-open` would start a text browser in this terminal.
+    // Without a display, `xdg-open` would start a text browser in this terminal.
     let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
         .into_iter()
         .find_map(env_path);

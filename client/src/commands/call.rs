@@ -20,10 +20,10 @@ const CALL_INPUT: InputWording = InputWording {
     hint: "arguments are key=value pairs, one JSON object, @FILE, or - for standard input:\n\
         files.read path=/tmp limit=3, or files.read '{\"path\": \"/tmp\"}', or 'files.read(path: \"/tmp\")'",
 };
-/// Longer than the daemon's own limit for a call, so that the daemon reports the timeout.
+/// Longer than the daemon's own limit for a call, because the daemon should report the timeout.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// Names the call in notices; a connection of this command makes only one.
+/// Names the call in notices. A connection of this command makes only one call.
 const CALL_TOKEN: &str = "call";
 
 /// The arguments as they were given.
@@ -123,7 +123,7 @@ struct TypedCall {
 }
 
 impl TypedCall {
-    /// Accepts `SERVER.TOOL`, `SERVER TOOL`, and a call expression with named arguments in place of either.
+    /// Accepts `SERVER.TOOL`, `SERVER TOOL`, and a call expression with named arguments instead of either.
     fn parse(path: String, mut words: Vec<String>) -> Result<Self, UsageMistake> {
         let has_server_only = !path.contains(['.', '(']);
         let path = match words.first() {
@@ -157,7 +157,7 @@ impl TypedCall {
     }
 }
 
-/// Whether a word is a tool or a call of it, and no argument.
+/// Returns true if a word is a tool or a call of it, not an argument.
 fn begins_with_name(word: &str) -> bool {
     let name = word.split('(').next().unwrap_or_default();
     let is_letter = |c: char| c.is_alphanumeric() || "_-.$".contains(c);

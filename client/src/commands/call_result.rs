@@ -11,8 +11,8 @@ use crate::{
     render::{self, SavedParts},
 };
 
-/// A stored value that may have parts is read as a whole up to this size, in bytes; a longer one is printed page by
-/// page.
+/// A stored value that may have parts is read as a whole up to this size, in bytes. Longer values are printed page
+/// by page.
 const MAX_PARTS_BYTES: u64 = 8 << 20;
 
 pub(super) async fn print_call_result(
@@ -49,7 +49,7 @@ pub(super) async fn print_call_result(
     Ok(render::call_result(&value, shown, saved.as_ref()))
 }
 
-/// Whether it is JSON of a size that is read as a whole.
+/// Returns true if the value is JSON of a size that is read as a whole.
 fn may_have_parts(handle: &Handle) -> bool {
     handle.bytes <= MAX_PARTS_BYTES && handle.preview.trim_start().starts_with(['{', '['])
 }

@@ -41,7 +41,7 @@ pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult 
     }
 }
 
-/// The settings in force; `with_text`: they are needed as a `config.toml`, too.
+/// The current settings. `with_text` is true if they are also needed as a `config.toml`.
 async fn settings_report(
     agent: Option<String>,
     with_text: bool,
@@ -81,7 +81,7 @@ pub(super) async fn check_text(text: String, file: &Path) -> Result<ConfigReport
     Ok(report.await??)
 }
 
-/// The text of a configuration file; `-` is standard input.
+/// The content of a configuration file. `-` is standard input.
 pub(super) fn read_config_text(file: &Path) -> Result<String, CommandFailure> {
     let read = match file.as_os_str() == "-" {
         true => read_limited_text(std::io::stdin(), MAX_CONFIG_FILE_BYTES),

@@ -1,7 +1,7 @@
 //! Edits config.toml and the `env` file with the secrets: one entry at a time, with comments and order kept.
 //!
-//! Invariant: the files are edited here and never by a request to the daemon, so that a client that can only call
-//! tools cannot add a program or an address.
+//! Invariant: the files are edited here and never by a request to the daemon. A client that can only call tools
+//! therefore cannot add a program or an address.
 
 use std::{path::PathBuf, time::SystemTime};
 
@@ -35,7 +35,7 @@ pub(super) fn edit_verb(replaced: bool) -> &'static str {
     }
 }
 
-/// Whether config.toml has servers or sources. A file that cannot be read has some.
+/// Returns true if config.toml has servers or sources. An unreadable file counts as having some.
 pub(super) fn has_entries() -> bool {
     ConfigFiles::read(&["servers"]).map_or(true, |files| {
         let mut sections = NAMESPACE_SECTIONS.iter().map(|(section, _)| *section);
@@ -72,14 +72,14 @@ impl ConfigFiles {
         })
     }
 
-    /// The entry that has this name, or one that is the same identifier in programs.
+    /// The entry that has this name, or a name that is the same identifier in programs.
     fn find_clashing_entry(&self, section: &[&str], name: &str) -> Option<&str> {
         let servers = self.config.section_entries(section);
         let mut names = servers.into_iter().map(|(known, _)| known);
         names.find(|known| names_clash(known, name))
     }
 
-    /// The entry that a new one of this name replaces. Fails if there is one that it may not replace.
+    /// The entry that a new entry of this name replaces. Fails if the existing entry may not be replaced.
     pub(super) fn entry_to_replace(
         &self,
         name: &str,

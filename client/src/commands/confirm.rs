@@ -22,7 +22,7 @@ pub(super) fn confirm(question: &str, default: DefaultAnswer) -> bool {
     matches!(read, Ok(1..)) && is_yes(&line, default)
 }
 
-/// Whether there is a terminal for the question and for the answer.
+/// Returns true if there is a terminal for the question and for the answer.
 pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

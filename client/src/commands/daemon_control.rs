@@ -61,18 +61,18 @@ pub(super) async fn stop_daemon(session: Session, now: bool) -> Result<(), Comma
     wait_for_exit(pid).await
 }
 
-/// Ends a daemon that drains and takes no more requests: a second SIGTERM ends it at once.
+/// Ends a daemon that drains and takes no more requests. A second SIGTERM ends it immediately.
 #[cfg(unix)]
 fn terminate_draining(pid: u32) {
     use nix::{
         sys::signal::{Signal, kill},
         unistd::Pid,
     };
-    // It may have exited already.
+    // The daemon may have exited already.
     _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
 }
 
-/// Ends a daemon that drains and takes no more requests. What it has started ends with it.
+/// Ends a daemon that drains and takes no more requests. Its children end with it.
 #[cfg(windows)]
 #[expect(unsafe_code, reason = "no safe wrapper of TerminateProcess is at hand")]
 fn terminate_draining(pid: u32) {

@@ -1,4 +1,4 @@
-//! `mux doctor`: checks the installation for common mistakes. One file per group of checks.
+//! `mux doctor`: checks the installation for common problems. One file per group of checks.
 //!
 //! Invariant: it starts no daemon and no server, and every warning and failure comes with a fix.
 

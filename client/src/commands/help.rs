@@ -22,7 +22,7 @@ pub(super) fn help(args: HelpArgs) -> CommandResult {
     Ok(usage::print_help_of(&args.commands))
 }
 
-/// The help, with what to do first if nothing is configured.
+/// The help, with the first step if nothing is configured.
 pub(super) fn overview() -> ExitCode {
     let first_step = (!config_edit::has_entries()).then_some(FIRST_STEP);
     render::help(&grouped_help(), first_step);

@@ -1,4 +1,4 @@
-//! Hides what is typed at the terminal.
+//! Hides input at the terminal.
 //!
 //! Invariant: echo is restored, however the input ends.
 
@@ -33,12 +33,12 @@ pub(super) fn hide_echo() -> io::Result<()> {
     system::hide_echo()
 }
 
-/// Restores what [`hide_echo`] has changed, if it has, and discards input that was not read.
+/// Undoes [`hide_echo`], if it was called, and discards input that was not read.
 pub(super) fn restore_echo() {
     system::restore_echo();
 }
 
-/// Discards what was typed and not read yet, even an unfinished line.
+/// Discards typed input that was not read yet, even an unfinished line.
 pub(super) fn discard_input() {
     system::discard_input();
 }

@@ -1,7 +1,7 @@
 //! `mux import`: copies the servers of the agents into config.toml, and moves them there with `--move`.
 //!
-//! Invariant: a secret in an agent's file goes into the `env` file and nowhere else, and an existing entry is
-//! overwritten only with `--replace`.
+//! Invariant: a secret in an agent's file goes only into the `env` file, and an existing entry is overwritten only
+//! with `--replace`.
 
 mod agent_servers;
 mod env_file;
@@ -208,7 +208,7 @@ pub(super) fn restrict_to_owner(_path: &Path) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Makes a running daemon reload the configuration; starts none.
+/// Makes a running daemon reload the configuration. Does not start a daemon.
 pub(super) async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
     let Some(session) = connect_if_running()
         .await

@@ -1,11 +1,10 @@
 //! `mux init`: imports the agents' servers, adds mux to the agents, installs the type checker, connects to all servers,
 //! and runs a program.
 //!
-//! Each step is that of the command of its own (`mux import`, `mux install`, `mux setup`, `mux service install`), first
-//! as a dry run, which is the plan, and then in earnest.
+//! Each step runs the code of a separate command (`mux import`, `mux install`, `mux setup`, `mux service install`),
+//! first as a dry run, which is the plan, and then for real.
 //!
-//! Invariant: nothing is written before the plan was shown and confirmed. A step that fails does not keep the others
-//! from being taken.
+//! Invariant: no file is written before the plan was shown and confirmed. A failed step does not stop the others.
 
 mod init_record;
 mod server_check;
@@ -77,21 +76,21 @@ pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
     Ok(render::init_done(&done, json))
 }
 
-/// What is to be set up.
+/// The steps to take.
 struct InitSteps<'a> {
     args: &'a args::InitArgs,
     dirs: Dirs,
     places: AgentPaths,
     /// The agents that were named, or all that are on this machine.
     agents: Vec<Agent>,
-    /// Those of them that already start mux.
+    /// The agents that already start mux.
     with_mux: Vec<Agent>,
 }
 
-/// What config.toml says.
+/// A summary of config.toml.
 struct ConfigSummary {
     has_servers: bool,
-    /// Whether programs are checked by a compiler of the user, or not at all.
+    /// True if the user's own compiler checks programs, or if they are not checked at all.
     has_own_check: bool,
 }
 
@@ -193,7 +192,7 @@ impl<'a> InitSteps<'a> {
         Some(report.map_err(|failure| failure.error))
     }
 
-    /// What the user can do next, one sentence each. `has_servers`: whether muxd has servers after the steps.
+    /// The user's next steps, one sentence each. `has_servers` is true if muxd has servers after the steps.
     fn next_steps(&self, report: &InitReport, has_servers: bool) -> Vec<String> {
         let import = report
             .import
@@ -314,7 +313,7 @@ async fn run_first_program(json: bool) -> Result<Value, Error> {
             error.hint.get_or_insert_with(|| {
                 "`mux servers` shows the state of each server, `mux doctor` what to do".into()
             });
-            // Its place is in a program that the user does not see.
+            // The position is in a program that the user does not see.
             (error.line, error.column) = (None, None);
             Err(error)
         }

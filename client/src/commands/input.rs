@@ -1,4 +1,4 @@
-//! Reads what a user passes to a program or a tool: JSON, a file, standard input, or pairs.
+//! Reads the input that a user passes to a program or a tool: JSON, a file, standard input, or pairs.
 //!
 //! Invariant: JSON is also accepted as it is written in JavaScript: names without quotes, single quotes, comments and
 //! trailing commas.
@@ -21,7 +21,7 @@ const MAX_QUOTED_CHARS: usize = 60;
 const STDIN_WORD: &str = "-";
 const FILE_MARK: char = '@';
 
-/// JSON as JavaScript writes it. A missing comma is a mistake.
+/// JSON in JavaScript's notation. A missing comma is an error.
 const LENIENT_JSON: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: true,
@@ -35,12 +35,12 @@ const LENIENT_JSON: ParseOptions = ParseOptions {
     allow_extended_string_escapes: true,
 };
 
-/// What was passed.
+/// The input that was passed.
 #[derive(Debug, PartialEq)]
 pub(super) enum GivenInput {
     Nothing,
     Json(Value),
-    /// Names with texts, which are not converted yet.
+    /// Names with strings, which are not converted yet.
     Pairs(Vec<(String, String)>),
 }
 
@@ -52,7 +52,7 @@ pub(super) struct InputWording {
     pub(super) hint: &'static str,
 }
 
-/// Whether reading these words reads standard input.
+/// Returns true if these words refer to standard input.
 pub(super) fn takes_stdin(words: &[String]) -> bool {
     words.iter().any(|word| word == STDIN_WORD)
 }
@@ -102,7 +102,7 @@ fn read_word(word: &str, wording: &InputWording) -> Result<GivenInput, UsageMist
     })
 }
 
-/// `key=value`. A text that begins like a JSON object, array or string is none.
+/// `key=value`. A string that begins like a JSON object, array or string is not a pair.
 fn parse_pair(word: &str) -> Option<(String, String)> {
     let (key, value) = word.split_once('=')?;
     let is_pair = !key.is_empty() && !begins_as_json(word) && !word.starts_with(FILE_MARK);
@@ -113,7 +113,7 @@ fn begins_as_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[', '"', '\''])
 }
 
-/// Parses JSON, or the same as JavaScript writes it. `origin`: where the text is, for an error.
+/// Parses JSON, or the same in JavaScript's notation. `origin` says where the input is, for errors.
 fn parse_json(text: &str, origin: &str, wording: &InputWording) -> Result<Value, UsageMistake> {
     let strict = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
@@ -130,7 +130,7 @@ fn parse_json(text: &str, origin: &str, wording: &InputWording) -> Result<Value,
     Err(UsageMistake::new(message, wording.hint))
 }
 
-/// An object of pairs whose types nothing declares: a text that is JSON is its value, any other a string.
+/// An object of pairs without declared types: valid JSON becomes its value, everything else a string.
 pub(super) fn guess_types(
     pairs: Vec<(String, String)>,
     wording: &InputWording,
@@ -164,7 +164,7 @@ pub(super) fn read_limited_text(source: impl Read, most: u64) -> io::Result<Stri
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// The beginning of a text in quotes.
+/// The beginning of a string in quotes.
 pub(super) fn quote(text: &str) -> String {
     let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).collect();
     if shown.len() < text.len() {

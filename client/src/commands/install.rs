@@ -217,7 +217,7 @@ fn apply_file_step(file: &AgentFile, step: FileStep) -> Result<Option<PathBuf>, 
         }
         FileStep::Restore { text, backup } => {
             file.replace(text.as_bytes(), &lock)?;
-            // Its content is the file's now.
+            // The file now has the backup's content.
             drop(std::fs::remove_file(backup));
         }
         FileStep::Remove => file.remove(&lock)?,

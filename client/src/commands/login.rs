@@ -22,7 +22,7 @@ use crate::{
     web_url,
 };
 
-/// Milliseconds of one long poll; the daemon waits no longer.
+/// Milliseconds of one long poll. The daemon does not wait longer.
 const LOGIN_POLL_MS: u64 = 30_000;
 /// Seconds for requests that discover and ask the authorization server, which may be slow.
 const LOGIN_TIMEOUT_SECS: u64 = 180;
@@ -58,7 +58,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         let message = "the authorization server gave an address that is not http or https";
         return Err(exit::unavailable_error(message.into()).into());
     }
-    // Shown before anything is opened: the user may expect another place to sign in.
+    // Shown before anything is opened: the user may expect to sign in elsewhere.
     render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
     let opened = match args.no_browser || args.paste {
         true => None,
@@ -220,7 +220,7 @@ async fn wait_for_login_or_paste(
     }
 }
 
-/// The next line of standard input; `None` at its end.
+/// The next line of standard input, or `None` at its end.
 async fn read_stdin_line() -> Option<String> {
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();

@@ -1,7 +1,7 @@
-//! `mux logs` and `mux servers logs`: the logs of the daemon and the servers, merged by time. They are read from the
-//! files, so that this works without a daemon.
+//! `mux logs` and `mux servers logs`: the logs of the daemon and the servers, merged by time. Both commands read the
+//! files, and work without a daemon.
 //!
-//! Invariant: the lines of one log stay in their order, whatever their times are.
+//! Invariant: the lines of one log stay in their order, regardless of their times.
 
 mod backward_lines;
 mod log_files;
@@ -102,7 +102,7 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
     }
 }
 
-/// Fails if there is nothing to show, now or later.
+/// Fails if there are no lines to show, now or later.
 fn require_logs(dirs: &Dirs, of: LogSelection<'_>, follows: bool) -> Result<(), Error> {
     let there: Vec<_> = select_logs(dirs, of)
         .into_iter()

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::UsageMistake;
 use crate::content_part::ContentPart;
 
-/// Creates the directory, before the program runs, so that a wrong name fails early.
+/// Creates the directory before the program runs, because a wrong name should fail early.
 pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), UsageMistake> {
     fs::create_dir_all(folder).map_err(|error| {
         let message = format!("cannot make the directory {}: {error}", folder.display());

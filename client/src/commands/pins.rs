@@ -1,6 +1,6 @@
 //! `mux servers pins`, `mux servers accept`.
 //!
-//! Invariant: only what was shown is accepted, identified by its digest.
+//! Invariant: only a definition that was shown is accepted, identified by its digest.
 
 use mux_client::Session;
 use mux_proto::{
@@ -109,7 +109,8 @@ fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Com
     Ok(wanted)
 }
 
-/// Changed text and arguments come first, then hints that permit more, then what needs no decision.
+/// Changed descriptions and arguments come first, then hints that permit more, then changes that
+/// need no decision.
 fn urgency(tool: &PinInfo) -> u8 {
     match tool.changed_paths.first() {
         _ if tool.note.is_some() => 2,

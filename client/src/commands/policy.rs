@@ -1,4 +1,4 @@
-//! `mux policy`: the rules, which of them decides, and a new one.
+//! `mux policy`: listing the rules, finding the rule that decides, and adding a rule.
 
 mod add;
 mod cases;
@@ -110,7 +110,7 @@ async fn test_cases(args: &args::PolicyExplainArgs, json: bool) -> CommandResult
     Ok(render::policy_cases(&outcomes, &args.path, json))
 }
 
-/// Who makes the call, and whose rules decide.
+/// The caller, and the rules that decide.
 fn base_request(args: &args::PolicyExplainArgs) -> Result<ExplainPolicyRequest, CommandFailure> {
     let config = args.file.as_deref().map(read_config_text).transpose()?;
     Ok(ExplainPolicyRequest {

@@ -7,7 +7,8 @@ use mux_proto::Error;
 use super::{CommandFailure, UsageMistake, input::read_limited};
 use crate::{args, exit, render::ProgramListing};
 
-/// Maximum bytes read of a program. The daemon accepts 1 MiB; a much longer one would not fit into a message.
+/// The maximum bytes read of a program. The daemon accepts 1 MiB. A much longer program would not fit into a
+/// message.
 const MAX_SOURCE_BYTES: u64 = 2 << 20;
 const SOURCE_HINT: &str =
     "name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input";
@@ -50,7 +51,7 @@ pub(super) fn read_source(args: &args::SourceArgs) -> Result<ProgramListing, Com
     }
 }
 
-/// The name of the program's file; `None` if it is not in a file.
+/// The name of the program's file, or `None` if it is not in a file.
 pub(super) fn file_name(args: &args::SourceArgs) -> Option<String> {
     let file = args
         .file

@@ -1,6 +1,6 @@
 //! `mux project`: servers that a project's own files define, shown and approved.
 //!
-//! Invariant: an approval names the digest of what was shown.
+//! Invariant: an approval names the digest of the content that was shown.
 
 use std::path::PathBuf;
 

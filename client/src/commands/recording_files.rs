@@ -69,7 +69,7 @@ pub(super) async fn save_recording(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Only the owner can read a temporary file: a recording may hold private results of tools.
+    // Only the owner can read a temporary file: a recording may contain private tool results.
     let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     let mut pages = ValuePages::new(session, &handle.handle, 0, None);
     while let Some(page) = pages.next().await? {
@@ -135,7 +135,7 @@ fn error_text(kind: &str, message: &str) -> String {
     format!("[{kind}] {message}")
 }
 
-/// The first place at which two values differ, with both values.
+/// The first path at which two values differ, with both values.
 fn value_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
     match (old, new) {
         (Value::Object(before), Value::Object(after)) => {

@@ -17,7 +17,7 @@ pub(super) async fn repeat_edit<T>(
     edit().await
 }
 
-/// Like [`repeat_edit`], for an edit that waits for nothing.
+/// Like [`repeat_edit`], for an edit that does not wait.
 pub(super) fn repeat_blocking_edit<T>(
     mut edit: impl FnMut() -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{args, render::ProgramListing};
 
-/// Maximum bytes of a recording, which goes to the daemon in one message.
+/// The maximum bytes of a recording, which goes to the daemon in one message.
 const MAX_RECORDING_BYTES: u64 = 13 << 20;
 
-/// The parts of a recording that this program reads; the daemon reads the rest.
+/// The parts of a recording that this program reads. The daemon reads the rest.
 #[derive(Deserialize)]
 struct RecordingFile {
     program: RecordedProgram,

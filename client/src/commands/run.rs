@@ -49,7 +49,7 @@ pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
     self::execute_run(request, listing, &at_end, (json, silent)).await
 }
 
-/// What is done with a run at its end.
+/// The actions at the end of a run.
 #[derive(Debug, Default)]
 pub(super) struct RunEndActions {
     /// The directory to which its parts are written.
@@ -68,7 +68,7 @@ impl RunEndActions {
         }
     }
 
-    /// Checks the paths before the program runs, so that a wrong name fails early.
+    /// Checks the paths before the program runs, because a wrong name should fail early.
     pub(super) fn check_paths(&self) -> Result<(), UsageMistake> {
         if let Some(folder) = &self.parts {
             part_files::prepare_parts_dir(folder)?;
@@ -99,7 +99,8 @@ pub(super) fn duration_millis(time: Option<Duration>) -> Option<u64> {
     time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Starts a run, and shows it to its end unless it is detached. `silent`: nothing is asked at the terminal.
+/// Starts a run, and shows it to its end unless it is detached. If `silent`, no questions are asked at the
+/// terminal.
 pub(super) async fn execute_run(
     request: RunRequest,
     listing: ProgramListing,

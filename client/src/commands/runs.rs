@@ -78,7 +78,7 @@ async fn fetch_run_info(session: &Session, run: String) -> Result<RunInfo, Comma
 }
 
 async fn show_run(session: &Session, run: String, json: bool) -> CommandResult {
-    // Requested after the events, so that it is not older than they are.
+    // Requested after the events, and therefore not older than the events.
     let mut events = fetch_events(session, &run).await?;
     let info = fetch_run_info(session, run).await?;
     let is_over = matches!(info.state, RunState::Succeeded | RunState::Failed);

@@ -1,4 +1,5 @@
-//! `mux servers sandbox`: what a server's sandbox grants and denied, and a suggestion after an observed session.
+//! `mux servers sandbox`: the grants and denials of a server's sandbox, and a suggestion after an observed
+//! session.
 //!
 //! Invariant: the entry is edited here and never by a request to the daemon, as with every other command.
 
@@ -144,10 +145,10 @@ fn suggested_entry(
     Ok(entry)
 }
 
-/// Resolves with a line on standard input; never at its end, since there may be none.
+/// Resolves with a line on standard input. Never resolves at its end, because there may be none.
 async fn line_of_input() {
     let (read, line) = oneshot::channel();
-    // A thread of its own: the end of the program does not wait for it.
+    // A separate thread: the program can end without waiting for it.
     std::thread::spawn(move || {
         if matches!(io::stdin().read_line(&mut String::new()), Ok(1..)) {
             read.send(()).ok();

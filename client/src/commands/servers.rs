@@ -1,7 +1,7 @@
 //! `mux servers add`, `remove`, `enable` and `disable`: edit config.toml.
 //!
-//! Invariant: the file is edited here and never by a request to the daemon, so that a client that can only call tools
-//! cannot add a program. An edit touches one entry, and secrets go into the `env` file.
+//! Invariant: the file is edited here and never by a request to the daemon. A client that can only call tools
+//! therefore cannot add a program. An edit touches one entry, and secrets go into the `env` file.
 
 mod server_entry;
 

@@ -1,6 +1,6 @@
 //! `mux setup`: installs TypeScript's compiler where the daemon looks for it.
 //!
-//! Invariant: nothing is unpacked or run unless its checksum is the one built in here. A partial installation is never
+//! Invariant: a package is unpacked or run only if its checksum is the built-in one. A partial installation is never
 //! visible: a folder named after the version is complete.
 
 mod download;
@@ -45,7 +45,7 @@ pub(super) async fn setup(args: args::SetupArgs, json: bool) -> CommandResult {
     Ok(render::installed(&compiler, from.as_deref(), json))
 }
 
-/// The URL from which the compiler would be downloaded; `None` if it is installed.
+/// The URL from which the compiler would be downloaded, or `None` if it is installed.
 pub(super) fn missing_compiler_url() -> Result<Option<String>, CommandFailure> {
     let package = CompilerPackage::of_this_machine()?;
     let found = install_compiler::find_installed(&package, &resolve_dirs()?.typescript());
@@ -53,8 +53,8 @@ pub(super) fn missing_compiler_url() -> Result<Option<String>, CommandFailure> {
     Ok((!is_installed).then(|| package.url(&registry_url(None))))
 }
 
-/// Offers once to install the compiler, after a run whose types were not checked without one. The run has ended: a
-/// download that fails delays nothing.
+/// Offers once to install the compiler, after a run whose types were not checked for lack of one. The run has already
+/// ended, so a failed download delays nothing.
 pub(super) async fn offer_compiler(why_unchecked: &str) {
     if !why_unchecked.starts_with(NO_COMPILER) || !can_ask() {
         return;
@@ -85,7 +85,7 @@ pub(super) async fn offer_compiler(why_unchecked: &str) {
     }
 }
 
-/// Installs the compiler, and returns where it was taken from; `None` if it was installed already.
+/// Installs the compiler and returns its source, or `None` if it was already installed.
 pub(super) async fn install_compiler(
     args: args::SetupArgs,
     json: bool,
@@ -120,7 +120,7 @@ pub(super) async fn install_compiler(
     Ok((compiler, Some(from)))
 }
 
-/// The registry that was asked for, the one that npm is configured to use, or npm's default.
+/// The requested registry, npm's configured registry, or npm's default.
 fn registry_url(asked: Option<String>) -> String {
     let of_npm = || {
         let mut set = variables::REGISTRY.iter().filter_map(|name| env_path(name));

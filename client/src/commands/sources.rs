@@ -1,4 +1,4 @@
-//! `mux sources`: APIs whose operations are functions.
+//! `mux sources`: APIs whose operations become functions.
 //!
 //! Invariant: a credential goes into the `env` file and never into config.toml or onto the screen.
 
@@ -93,7 +93,7 @@ async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, Command
     files.write_and_refresh(edit, true).await
 }
 
-/// The entry that the arguments define, in the syntax of config.toml, with references in place of secrets.
+/// The entry that the arguments define, in the syntax of config.toml, with references instead of secrets.
 fn source_entry(
     args: &SourceAddArgs,
     name: &str,
@@ -169,7 +169,7 @@ fn json_array(words: &[String]) -> Option<Value> {
     (!words.is_empty()).then(|| json!(words))
 }
 
-/// An address as it is; a file as an absolute path, since the daemon has another working directory.
+/// An address unchanged, or a file as an absolute path, because the daemon has another working directory.
 fn resolve_description(written: &str) -> Result<String, Error> {
     if written.contains("://") || written.starts_with('$') {
         return Ok(written.to_owned());

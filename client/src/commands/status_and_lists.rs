@@ -158,7 +158,7 @@ fn similar_servers_command(word: &str) -> Option<String> {
     (similarity > MIN_SIMILARITY).then(|| name.to_owned())
 }
 
-/// The error for a word that is a path without a tool, or that matches nothing.
+/// The error for a word that is a path without a tool, or that matches no name.
 async fn unknown_name(
     session: &Session,
     word: &str,
@@ -200,7 +200,7 @@ async fn server_names(session: &Session) -> Result<Vec<String>, CommandFailure> 
     Ok(servers.into_iter().map(|server| server.name).collect())
 }
 
-/// Whether the query is the full name of this tool.
+/// Returns true if the query is the full name of this tool.
 fn is_full_name(tool: &ToolInfo, query: &[String]) -> bool {
     let [name] = query else { return false };
     *name == tool.path || *name == format!("{}.{}", tool.server, tool.name)

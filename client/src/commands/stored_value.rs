@@ -20,7 +20,7 @@ pub(super) async fn print_stored_value(session: &Session, handle: &Handle) -> Co
     Ok(render::output_exit_code(value.print_rest()))
 }
 
-/// Prints the JSON text of a value or a part of it, byte for byte.
+/// Prints the JSON of a value or a part of it, byte for byte.
 pub(super) async fn print_stored_text(mut pages: ValuePages<'_>) -> CommandResult {
     let mut printed: io::Result<()> = Ok(());
     while printed.is_ok()

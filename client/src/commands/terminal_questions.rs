@@ -1,11 +1,11 @@
 //! Asks the user at the terminal of `mux run`, `mux program`, `mux resume` and `mux call`: to approve calls, and to answer
 //! questions of servers.
 //!
-//! - `approval_prompt` asks for approvals, `elicitation_prompt` asks the questions of servers; `prompt_terminal` reads the
-//!   terminal and keeps other output from it.
+//! - `approval_prompt` asks for approvals, `elicitation_prompt` asks the questions of servers. `prompt_terminal` reads
+//!   the terminal and keeps other output from it.
 //!
-//! Invariant: nothing is asked if standard input is not a terminal, because it is data then. There is one question on
-//! the terminal at a time.
+//! Invariant: no questions are asked if standard input is not a terminal, because it is then data. The terminal shows
+//! one question at a time.
 
 mod approval_prompt;
 mod elicitation_prompt;
@@ -30,9 +30,9 @@ use self::{
 };
 use crate::render::{self, RunView, SpinnerGuard, SpinnerHandle};
 
-/// Milliseconds that the daemon holds a request before it answers with nothing.
+/// Milliseconds that the daemon holds a request before it answers without notices.
 const NOTICES_POLL_MS: u64 = 25_000;
-/// Why a server's question is declined if nothing can be asked.
+/// Why a server's question is declined if no question can be asked.
 const NO_TERMINAL: &str = "standard input and standard error must be a terminal";
 /// How long questions are collected before they are shown together. Input typed before that is discarded.
 const QUESTION_BATCH_DELAY: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ const QUESTION_BATCH_DELAY: Duration = Duration::from_millis(50);
 pub(super) struct TerminalQuestions {
     /// The kinds of questions that the user at the terminal answers.
     answers: &'static [AskKind],
-    /// The path of the call, outside of runs. What a run's view shows of a run is shown of it here.
+    /// The path of the call, outside of runs. For such a call, this module shows what a run's view shows for a run.
     call: Option<String>,
     /// With `--json`.
     is_mute: bool,
@@ -51,7 +51,7 @@ pub(super) struct TerminalQuestions {
 }
 
 impl TerminalQuestions {
-    /// For a run, whose view shows pending approvals. `mute`: nothing is asked.
+    /// For a run, whose view shows pending approvals. If `mute`, no questions are asked.
     pub(super) fn for_run(mute: bool, view: &mut RunView) -> Self {
         let asks = !mute && is_interactive();
         Self {
@@ -104,7 +104,7 @@ impl TerminalQuestions {
         }
         // Each connection counts its notices from 1.
         self.last_notice.set(0);
-        // If this fails nothing is asked here, and `mux approve` still works.
+        // If this fails, no questions are asked here, but `mux approve` still works.
         drop(
             session
                 .client
@@ -193,7 +193,7 @@ impl TerminalQuestions {
     }
 
     fn is_idle(&self, session: &Session) -> bool {
-        // A call warns on standard error with `--json`, too.
+        // A call also warns on standard error with `--json`.
         let shows_notices = self.spinner.is_some() && (!self.is_mute || self.call.is_some());
         !(self.asks() || shows_notices) || session.require_feature("approvals").is_err()
     }
@@ -325,7 +325,7 @@ impl QuestionPrompts {
             .get_or_insert_with(|| Instant::now() + QUESTION_BATCH_DELAY);
     }
 
-    /// Shows the first question. Approvals go before the questions of servers, one of which may be on the terminal.
+    /// Shows the first question. Approvals precede server questions, one of which may be on the terminal.
     async fn show(&mut self, session: &Session) {
         self.due = None;
         let Self {
@@ -349,7 +349,7 @@ impl QuestionPrompts {
             false => self.approvals.handle_line(session, line, terminal).await,
         }
         if !self.approvals.is_shown() && !self.elicitations.is_shown() {
-            // Prints what was held back during the question, before the next one.
+            // Prints the output that was held back during the question, before the next question.
             self.terminal.end_question();
             self.schedule_show();
         }

@@ -39,7 +39,7 @@ async fn write_override(
     let document = source.document()?;
     let section = entry_of(&document, server)?;
     let overrides = [section[0], section[1], "override"];
-    // An override that is there may have another spelling of the tool.
+    // An existing override may have another spelling of the tool.
     let written = document.section_entries(&overrides).into_iter();
     let tool = written
         .map(|(written, _)| written)

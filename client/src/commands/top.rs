@@ -1,6 +1,7 @@
 //! `mux top`: a live view of the daemon.
 //!
-//! Invariant: it never starts a daemon; if the daemon exits, it waits for another. Keys work whatever the daemon does.
+//! Invariant: this command never starts a daemon. If the daemon exits, the command waits for another. Keys work
+//! regardless of the daemon's state.
 
 use std::{
     process::ExitCode,
@@ -49,12 +50,12 @@ type PollResult = (Option<Session>, Result<MetricsReading, String>);
 struct LiveView {
     history: ReadingHistory,
     screen: TopScreen,
-    /// The figures that are shown; while the view is paused, older ones.
+    /// The shown figures, which are older while the view is paused.
     figures: Option<TopFigures>,
     session: Option<Session>,
     /// Why there are no newer figures.
     trouble: Option<String>,
-    /// Requests in flight; each resolves to a note about its result.
+    /// Requests in flight. Each resolves to a note about its result.
     errands: FuturesUnordered<BoxFuture<'static, String>>,
 }
 
@@ -76,7 +77,7 @@ async fn run_live_view(session: Session, history: ReadingHistory) -> CommandResu
     let code = loop {
         let (figures, trouble) = (live.figures.as_ref(), live.trouble.as_deref());
         if terminal.draw(figures, &live.screen, trouble).is_err() {
-            // The terminal is gone.
+            // The terminal no longer exists.
             break 0;
         }
         tokio::select! {

@@ -1,6 +1,6 @@
 //! The trace context in which a command is started.
 //!
-//! Invariant: the daemon validates the context, and an invalid one fails nothing.
+//! Invariant: the daemon validates the context, and an invalid context does not cause a failure.
 
 use mux_proto::variables;
 

@@ -64,7 +64,7 @@ async fn watch_types(folder: &Path) -> CommandResult {
         write_atomically(&project, TSCONFIG_TEXT)?;
     }
     let follow = async {
-        // Asks servers that were never asked for their tools; later changes are reported by the daemon.
+        // Asks servers that were never asked for their tools. The daemon reports later changes.
         let session = connect_or_start().await?;
         let everything = TypesRequest::default();
         let all = session
@@ -110,7 +110,7 @@ async fn poll_types(known: Option<String>) -> Result<TypesPage, CommandFailure> 
         .await??)
 }
 
-/// Writes a file atomically, so that an editor never reads half of it.
+/// Writes a file atomically, because an editor must never read half of it.
 fn write_atomically(file: &Path, text: &str) -> Result<(), CommandFailure> {
     replace_file(file, text.as_bytes()).map_err(|error| write_failure(file, &error))
 }

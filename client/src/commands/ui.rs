@@ -22,7 +22,7 @@ pub(super) async fn ui(args: &args::UiArgs, json: bool) -> CommandResult {
     let session = connect_or_start_as(&me).await?;
     let bound = ui::UiServer::bind(args.port.unwrap_or(0)).await;
     let server = bound.map_err(|error| bind_failure(args.port, &error))?;
-    // Listens before the address is printed: its reader may send a signal at once.
+    // Listens before the address is printed: its reader may send a signal immediately.
     let ended = termination_signal();
     // Other users can read the arguments of the browser, so this address opens the page only once.
     let opened = match args.no_open {

@@ -16,7 +16,8 @@ use crate::render;
 /// Seconds, more than all limits of the two daemons together.
 const UPGRADE_TIMEOUT_SECS: u64 = 120;
 
-/// The running daemon may have another contract: it is asked if it lists the method, whose messages only grow.
+/// The running daemon may have another contract. The request is sent if the daemon lists the method, whose
+/// messages only grow.
 pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult {
     let binary = muxd_to_start(binary)?;
     let Some(session) = connect_if_running().await? else {

@@ -63,7 +63,7 @@ fn muxd_path() -> Option<PathBuf> {
     daemon.filter(|daemon| daemon.exists())
 }
 
-/// What `PROGRAM --version --json` prints; `None` if it fails or takes too long.
+/// The output of `PROGRAM --version --json`, or `None` if it fails or takes too long.
 fn program_version(program: PathBuf) -> Option<ProgramVersion> {
     let mut child = Command::new(program)
         .args(["--version", "--json"])
@@ -87,7 +87,7 @@ fn program_version(program: PathBuf) -> Option<ProgramVersion> {
         }
     });
     let said = line.recv_timeout(VERSION_TIMEOUT).ok();
-    // It has exited, or it hangs.
+    // The program has exited, or it hangs.
     drop(child.kill());
     drop(child.wait());
     serde_json::from_str(&said?).ok()

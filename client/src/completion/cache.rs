@@ -47,7 +47,7 @@ impl CachedTool {
 
 /// Keeps the tools of a list. `server`: only those of this server were requested.
 pub(crate) fn remember_list(dirs: &Dirs, list: &ToolList, server: Option<&str>) {
-    // A whole list has no tool that is gone.
+    // A complete list has no removed tools.
     let is_whole = list.tools.len() == list.total;
     let is_listed = |known: &str| {
         let is_missing = list.missing.iter().any(|missing| missing.server == known);
@@ -132,7 +132,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         let paths = || read(&dirs).into_keys().collect::<Vec<_>>();
-        // Without a cache directory nothing is kept, and nothing fails.
+        // Without a cache directory, lists are not kept, and there is no error.
         remember_list(&dirs, &list(&["a.x"], 1), None);
         assert!(paths().is_empty());
         fs::create_dir(&dirs.cache).unwrap();

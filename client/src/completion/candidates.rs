@@ -1,4 +1,5 @@
-//! The names that a running daemon knows, or else the last list of tools and the configuration file.
+//! The names that a running daemon knows, or else those in the last tool list and the configuration
+//! file.
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
@@ -69,7 +70,7 @@ impl CandidateFinder {
         }
     }
 
-    /// All servers, or only sources; without a daemon, those of the configuration file.
+    /// All servers, or only sources. Without a daemon, those in the configuration file.
     fn servers(&self, sources_only: bool) -> Vec<NameCandidate> {
         let asked = self.ask(async |session| {
             let servers = session.client.servers(transport::within(DAEMON_TIMEOUT));
@@ -270,7 +271,7 @@ impl CandidateFinder {
         self.dirs.as_ref().map(cache::read).unwrap_or_default()
     }
 
-    /// Asks the running daemon; `None` if there is none, or if it does not answer in time.
+    /// Asks the running daemon. `None` if there is none, or if it does not answer in time.
     fn ask<T>(&self, request: impl AsyncFnOnce(&Session) -> Option<T>) -> Option<T> {
         let dirs = self.dirs.as_ref()?;
         // Connecting creates directories.
@@ -300,7 +301,7 @@ fn tool_candidates(tools: CachedTools) -> Vec<NameCandidate> {
     named.collect()
 }
 
-/// Whether a word may be `server.tool`.
+/// Returns true if a word may be `server.tool`.
 fn is_tool_path(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.contains('.')
 }

@@ -1,10 +1,10 @@
-//! The names of a tool's arguments, from its one-line signature: `files.read(args: { path: string; head?: number })`.
+//! The argument names of a tool, from its one-line signature: `files.read(args: { path: string; head?: number })`.
 
 /// An argument of a tool.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct SignatureArgument {
     pub(super) name: String,
-    /// Its type in TypeScript, with `?` before it if the argument is optional.
+    /// The argument's type in TypeScript, with `?` before it if the argument is optional.
     pub(super) kind: String,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn signature_arguments(signature: &str) -> Vec<SignatureArgument> {
         .collect()
 }
 
-/// The members of the object type at the start of the text.
+/// The members of the object type at the start of the string.
 fn members(text: &str) -> Vec<&str> {
     let Some(body) = text.strip_prefix('{') else {
         return Vec::new();
@@ -46,7 +46,7 @@ fn members(text: &str) -> Vec<&str> {
                 return members;
             }
             (None, '}' | ']' | ')') => depth = depth.saturating_sub(1),
-            // The arrow of a function type closes nothing.
+            // The arrow of a function type is not a closing bracket.
             (None, '>') if !body[..at].ends_with('=') => depth = depth.saturating_sub(1),
             (None, ';') if depth == 0 => {
                 members.push(&body[start..at]);
@@ -58,7 +58,7 @@ fn members(text: &str) -> Vec<&str> {
     members
 }
 
-/// `name?: type`; `None` for an index signature or an ellipsis.
+/// `name?: type`, or `None` for an index signature or an ellipsis.
 fn member(text: &str) -> Option<SignatureArgument> {
     let text = text.trim();
     let (name, rest) = match text.starts_with('"') {

@@ -1,6 +1,6 @@
 //! One field of a form: its schema, and the values of typed lines.
 //!
-//! Invariant: a value that is returned fits the schema, and no error repeats what was typed, which may be a secret.
+//! Invariant: a value that is returned fits the schema, and no error repeats typed input, which may be a secret.
 
 use mux_secrets::{Suspicion, suspicion};
 use serde::Deserialize;
@@ -43,7 +43,7 @@ pub(crate) enum FieldKind {
         min: u64,
         max: Option<u64>,
     },
-    /// Any JSON: the schema is not one of those that MCP allows in forms.
+    /// Any JSON: MCP does not allow this schema in forms.
     Json,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum TextFormat {
 #[derive(Debug)]
 pub(crate) struct EnumChoice {
     pub(crate) value: Value,
-    /// The text that stands for it.
+    /// The display text of the choice.
     pub(crate) title: String,
 }
 
@@ -106,7 +106,7 @@ impl FormField {
             title,
             description,
             is_required,
-            // What is chosen from a list is no secret.
+            // A choice from a list is not a secret.
             is_secret: is_secret
                 && matches!(
                     kind,
@@ -117,12 +117,12 @@ impl FormField {
         }
     }
 
-    /// Whether [`SKIP_ANSWER`] leaves the field out, because an empty line takes the default.
+    /// Returns true if [`SKIP_ANSWER`] leaves the field out, because an empty line takes the default.
     pub(crate) fn skips_by_dash(&self) -> bool {
         !self.is_required && self.default.is_some()
     }
 
-    /// The value of a typed line; `None` leaves the field out. The error says what is wrong.
+    /// The value of a typed line, or `None` to leave the field out. The error says what is wrong.
     pub(crate) fn parse_line(&self, line: &str) -> Result<Option<Value>, String> {
         let is_empty = match self.kind {
             FieldKind::Text { .. } => line.is_empty(),
@@ -165,7 +165,7 @@ impl FieldSchema {
         }
     }
 
-    /// The values of an enumeration; `None` if there are none.
+    /// The values of an enumeration, or `None` if there are none.
     fn into_choices(self) -> Option<Vec<EnumChoice>> {
         let choices: Vec<EnumChoice> = match (self.r#enum, self.one_of) {
             (Some(values), _) => {
@@ -199,7 +199,8 @@ fn plain_text(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether choices can be chosen by their number in the list: not if one of them looks like a number itself.
+/// Returns true if choices can be chosen by their number in the list, unless one of them looks like a number
+/// itself.
 pub(crate) fn is_numbered(choices: &[EnumChoice]) -> bool {
     let is_number = |text: &str| text.trim().parse::<f64>().is_ok();
     let mut all = choices.iter();

@@ -36,12 +36,12 @@ const DEFAULT_READ_BYTES: u64 = 32 * 1024;
 const SEARCH_WAIT_MS: u64 = 5_000;
 /// The size of an answer to `search`, in tokens: 1,500 with the lines around the tools.
 const SEARCH_BUDGET_TOKENS: usize = 1_300;
-/// The maximum length of a list of servers in it, in bytes.
+/// The maximum length of its server list, in bytes.
 const MAX_SERVER_NAMES_BYTES: usize = 300;
 const DEFAULT_RESUME_WAIT_SECONDS: f64 = 30.0;
 const MAX_RESUME_WAIT_SECONDS: f64 = 300.0;
 
-/// The work of a built-in tool; `None` if there is none of this name.
+/// The work of a built-in tool, or `None` if there is no such tool.
 pub(super) fn builtin_work(
     access: DaemonAccess,
     name: &str,
@@ -193,7 +193,7 @@ async fn start_and_follow(
     result
 }
 
-/// Whether a text has the handle of a stored value in quotes, which a program can read.
+/// Returns true if a string has the handle of a stored value in quotes. A program can read such a value.
 fn names_stored_value(text: &str) -> bool {
     ["\"h_", "'h_", "`h_"]
         .iter()
@@ -444,7 +444,7 @@ async fn execute_describe(
             texts.push(format!("// Its results so far had this shape:\n{shape}"));
         }
     }
-    // The error of a server that does not start contains text of the server.
+    // The error of a server that does not start contains the server's text.
     let fence = origin.fence(&access.fences);
     let missing = described.missing.iter();
     texts.extend(missing.map(|error| tool_results::render_fenced_error(error, fence.as_ref())));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{guide, meant_arguments::convert_arguments, run_texts::RunTexts};
 
-/// The kinds of a JSON value. Without a kind, some models write the JSON text of an object.
+/// The kinds of a JSON value. Without a kind, some models pass an object as a JSON string.
 const ANY_KIND: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"];
 
 pub(super) const BUILTIN_NAMES: &[&str] = &[
@@ -54,7 +54,7 @@ pub(super) struct DescribeToolArgs {
 #[serde(deny_unknown_fields)]
 pub(super) struct CallToolArgs {
     pub(super) path: String,
-    /// Named as in signatures and steps; `arguments` is MCP's name.
+    /// Named as in signatures and steps. MCP's name is `arguments`.
     #[serde(default, alias = "arguments")]
     pub(super) args: JsonObject,
     pub(super) timeout_seconds: Option<f64>,
@@ -90,7 +90,7 @@ pub(super) struct RunProgramToolArgs {
 }
 
 impl RunProgramToolArgs {
-    /// The step program as JSON text for the daemon.
+    /// The step program as JSON for the daemon.
     pub(super) fn program_json(&self) -> String {
         let mut program = json!({ "steps": self.steps });
         if let Some(returns) = &self.returns {

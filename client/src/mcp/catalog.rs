@@ -1,7 +1,7 @@
 //! The tools that this server lists: the built-in ones with the inventory, and tools of servers.
 //!
-//! Invariant: a change is announced only if the list differs from the one that the agent has seen, because every change
-//! invalidates the agent's prompt cache.
+//! Invariant: a change is announced only if the list differs from the list that the agent has seen, because every
+//! change invalidates the agent's prompt cache.
 
 use std::{
     sync::Arc,
@@ -30,8 +30,9 @@ use super::{
     run_texts, tool_results,
 };
 
-/// How long a list waits, in all, for servers whose tools were never listed before. With the rest of its work it takes less
-/// than 2 s. Later tools are announced as a list change. Agents wait 5 s or longer, and then lose every tool.
+/// How long a list request waits, in total, for servers whose tools were never listed before. With the rest of its
+/// work, the request takes less than 2 s. Later tools are announced as a list change. Agents wait 5 s or longer, and
+/// then lose every tool.
 pub(super) const LIST_PATIENCE: Duration = Duration::from_millis(1_800);
 /// How long the instructions wait for the names of the servers.
 const INSTRUCTIONS_PATIENCE: Duration = Duration::from_secs(1);
@@ -77,7 +78,8 @@ impl ToolCatalog {
         listed
     }
 
-    /// Whether the list differs from the one that the agent has seen. False if it has never asked for the list.
+    /// Returns true if the list differs from the list that the agent has seen. False if the agent has never requested
+    /// the list.
     pub(super) async fn has_changed(&self) -> bool {
         let Some(known) = self.seen().digest else {
             return false;
@@ -137,7 +139,7 @@ impl ToolCatalog {
         }
     }
 
-    /// All names of tools, for the error about an unknown one.
+    /// All tool names, for the error about an unknown tool.
     pub(super) fn known_names(&self) -> Vec<String> {
         let own = match self.0.show {
             ServedTools::Programs => builtins::BUILTIN_NAMES,

@@ -31,8 +31,8 @@ use crate::exit;
 
 /// How many daemons in a row may refuse a request because they are shutting down.
 const MAX_SHUTDOWN_REFUSALS: usize = 3;
-/// The timeout of a call. The daemon limits each call itself, and pauses that limit while a server waits for the user;
-/// this is for a daemon that hangs.
+/// The timeout of a call. The daemon limits each call itself, and pauses that limit while a server waits for the user.
+/// This timeout is for a daemon that hangs.
 const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 const NOTICE_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -72,7 +72,7 @@ impl DaemonConnection {
         self.handled.store(notice, Ordering::Release);
     }
 
-    /// Calls a tool. Resolves when the notices before the answer were handled, of which it names the last.
+    /// Calls a tool. Resolves when the notices before the answer have been handled. The answer names the last of them.
     async fn call(&self, request: CallRequest) -> Result<Result<Held, Error>, RpcError> {
         let (client, within) = (&self.session.client, transport::within(HUNG_CALL_TIMEOUT));
         let CallAnswer {
@@ -174,7 +174,7 @@ impl DaemonLink {
         }))
     }
 
-    /// An open connection; starts a daemon if none is running.
+    /// An open connection. Starts a daemon if none is running.
     pub(super) async fn open(&self) -> Result<Arc<DaemonConnection>, Error> {
         let slot = self.slot();
         if let Some(line) = slot.line.get() {
@@ -199,7 +199,7 @@ impl DaemonLink {
         slot.line.get_or_try_init(opening).await.is_ok()
     }
 
-    /// Sends a request to the daemon. If it refuses because it is shutting down, nothing has happened, and the request
+    /// Sends a request to the daemon. If the daemon refuses because it is shutting down, the request had no effect and
     /// goes to the next daemon.
     pub(super) async fn send_with_retry<T, F>(
         &self,
@@ -219,7 +219,7 @@ impl DaemonLink {
         Err(exit::unavailable_error("muxd is shutting down".into()).hint("try again"))
     }
 
-    /// Sends one request; returns the response and its connection.
+    /// Sends one request. Returns the response and its connection.
     pub(super) async fn request_with_connection<R, T, F>(
         &self,
         request: R,
@@ -260,7 +260,7 @@ impl DaemonLink {
         called.await
     }
 
-    /// Sends one request; returns the response.
+    /// Sends one request. Returns the response.
     pub(super) async fn request<R, T, F>(
         &self,
         request: R,
@@ -292,7 +292,7 @@ impl DaemonLink {
         });
     }
 
-    /// A receiver of each connection that is opened; `None` after the first call.
+    /// A receiver of each connection that is opened, or `None` after the first call.
     pub(super) fn take_connections(&self) -> Option<ConnectionReceiver> {
         self.0.listener.lock().take()
     }
@@ -320,8 +320,8 @@ impl DaemonLink {
         self.0.approves.store(true, Ordering::Relaxed);
     }
 
-    /// The request that polls for notices after number `after`. It claims to answer all kinds of questions: one that
-    /// the agent cannot answer is refused individually.
+    /// The request that polls for notices after number `after`. The request claims to answer all kinds of questions.
+    /// Questions that the agent cannot answer are refused individually.
     pub(super) fn notices_request(&self, after: u64, wait_ms: u64) -> NoticesRequest {
         let mut answers = vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
         if self.0.approves.load(Ordering::Relaxed) {
@@ -341,19 +341,19 @@ impl DaemonLink {
         session: Session,
     ) -> Arc<DaemonConnection> {
         if session.require_feature("notices").is_ok() {
-            // Before any other request, so that the daemon can deliver servers' questions to us.
+            // Before any other request, because the daemon must be able to deliver servers' questions to us.
             let listening = self.notices_request(0, 0);
             drop(session.client.notices(within_seconds(5), listening).await);
         }
         let line = DaemonConnection::new(session, slot.over.clone());
         self.0.opened.send_modify(|count| *count += 1);
-        // The follower is gone only when the process is about to end.
+        // The follower ends only when the process is about to end.
         drop(self.0.lines.send(Arc::clone(&line)));
         line
     }
 }
 
-/// Whether the error means that the connection is broken.
+/// Returns true if the error means that the connection is broken.
 pub(super) fn breaks_connection(error: &RpcError) -> bool {
     !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }

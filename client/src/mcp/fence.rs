@@ -1,13 +1,13 @@
-//! Marks results as data of servers, where a model reads them: a text of a server may look like an instruction.
+//! Marks results as server data, where a model reads them: a server's text may look like an instruction.
 //!
 //! Two marks: `_meta` names the servers for programs, and a fence encloses the text for models: a line before and one
-//! after, with a number that the text does not contain, so that the text cannot end the fence. A result has one fence,
-//! whatever number of parts.
+//! after, with a number that the text does not contain. The text therefore cannot end the fence. A result has one
+//! fence, regardless of the number of parts.
 //!
 //! Invariants:
 //!
-//! - Structured content of a server is never changed, and neither is text that stands for it.
-//! - What muxd itself says, such as hints and handles, is outside of the fence.
+//! - Structured content of a server is never changed, and neither is text that represents it.
+//! - Output of muxd itself, such as hints and handles, is outside of the fence.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ use uuid::Uuid;
 const UNTRUSTED_META_KEY: &str = "muxd/untrusted";
 /// Text up to this length without white space is not enclosed: a number, a name, a word of success.
 const MAX_PLAIN_BYTES: usize = 16;
-/// A name of more bytes than this is a text.
+/// A longer name counts as text.
 const MAX_NAME_BYTES: usize = 64;
-/// Stands for a server whose name is not one.
+/// Stands for a server whose name does not look like a name.
 const UNNAMED_SERVER: &str = "another server";
 /// The maximum number of servers that a fence names.
 const MAX_NAMED_SERVERS: usize = 3;
@@ -37,7 +37,7 @@ const FENCE_NUMBER_ATTEMPTS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(super) struct DataOrigin {
     servers: BTreeSet<String>,
-    /// Whether a stored value was read, of which the servers are not known.
+    /// True if a stored value was read, whose servers are not known.
     pub(super) has_stored: bool,
 }
 
@@ -71,7 +71,7 @@ impl DataOrigin {
         }
     }
 
-    /// The fence for a result with this data; `None` if the user has switched it off for all that the data is from.
+    /// The fence for a result with this data, or `None` if the user has switched fences off for all its sources.
     pub(super) fn fence(&self, rules: &FenceRules) -> Option<ResultFence> {
         let servers = self.servers.iter().filter(|server| rules.fences(server));
         let servers: Vec<String> = servers.cloned().collect();
@@ -93,7 +93,7 @@ impl DataOrigin {
     }
 }
 
-/// The names of servers, and of stored values, for programs.
+/// The names of the servers and stored values, for programs.
 fn source_names<'a>(servers: impl Iterator<Item = &'a String>, has_stored: bool) -> Value {
     let stored = has_stored.then(|| "stored value".to_owned());
     servers.cloned().chain(stored).collect()
@@ -136,7 +136,7 @@ impl FenceRules {
     }
 }
 
-/// True if a text is the path of a tool or a part of it, as identifiers are: nothing that a model could take for words.
+/// Returns true if a string is a tool path or a part of one, as identifiers are: a model could not read it as prose.
 pub(super) fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-$/".contains(c);
     text.len() <= MAX_NAME_BYTES && text.chars().all(is_part)
@@ -173,7 +173,7 @@ impl ResultFence {
         }
     }
 
-    /// Encloses one text, on lines of its own.
+    /// Encloses one text, with separate lines for the fence.
     pub(super) fn enclose_text(&self, text: String) -> String {
         let block = [ContentBlock::text(text.as_str())];
         if is_plain(&block) {
@@ -200,8 +200,8 @@ impl ResultFence {
     }
 }
 
-/// Marks the result of a tool that a client called by its own name. A client may parse text that is JSON, and text that
-/// repeats structured content: it stays as it is.
+/// Marks the result of a tool that a client called by its own name. JSON, and text that repeats structured content,
+/// stay unchanged, because a client may parse them.
 pub(super) fn mark_direct_result(
     result: &mut CallToolResult,
     origin: &DataOrigin,
@@ -214,7 +214,7 @@ pub(super) fn mark_direct_result(
     }
 }
 
-/// Whether the only text is a JSON object or array.
+/// Returns true if the only text is a JSON object or array.
 fn is_json(content: &[ContentBlock]) -> bool {
     let mut texts = content.iter().filter_map(ContentBlock::as_text);
     let (Some(text), None) = (texts.next(), texts.next()) else {
@@ -224,14 +224,14 @@ fn is_json(content: &[ContentBlock]) -> bool {
         && serde_json::from_str::<IgnoredAny>(&text.text).is_ok()
 }
 
-/// True if the text in the blocks is too short to say anything.
+/// Returns true if the text in the blocks is too short to instruct a model.
 fn is_plain(data: &[ContentBlock]) -> bool {
     let mut texts = data.iter().filter_map(ContentBlock::as_text);
     data.iter().map(readable_bytes).sum::<usize>() <= MAX_PLAIN_BYTES
         && !texts.any(|text| text.text.contains(char::is_whitespace))
 }
 
-/// The length of what a model reads of a block.
+/// The length of the part of a block that a model reads.
 fn readable_bytes(block: &ContentBlock) -> usize {
     match block {
         ContentBlock::Text(text) => text.text.len(),
@@ -252,7 +252,7 @@ fn free_number(data: &[ContentBlock]) -> String {
     let random = || Uuid::new_v4().as_u128();
     let short = || format!("{:06}", random() % FENCE_NUMBERS);
     let mut tried = std::iter::repeat_with(short).take(FENCE_NUMBER_ATTEMPTS);
-    // Only text made for this contains all that were tried.
+    // Only text made for this purpose contains all numbers that were tried.
     let found = tried.find(|number| !occurs(number));
     found.unwrap_or_else(|| random().to_string())
 }

@@ -1,7 +1,7 @@
 //! The names under which this server lists tools, prompts and resources of servers.
 //!
-//! Tools and prompts are `server__name`; if only one server is shown, its tools are `name`. Model APIs allow at most 64
-//! letters, digits, `_` and `-` in the name of a tool. Resources are `mux://server/` followed by their own uri.
+//! Tools and prompts are `server__name`. If only one server is shown, its tools are `name`. Model APIs allow at most 64
+//! letters, digits, `_` and `-` in a tool name. Resources are `mux://server/` followed by their own uri.
 //!
 //! Invariant: a name is resolved by a table, never by parsing, and to exactly one item.
 

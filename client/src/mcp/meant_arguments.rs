@@ -1,5 +1,5 @@
-//! Reads the arguments of a built-in tool as what its schema says: models write JSON text in place of an object, numbers
-//! as strings, one string in place of a list, and null for what they leave out.
+//! Reads the arguments of a built-in tool as its schema intends: models write a JSON string instead of an object,
+//! numbers as strings, one string instead of a list, and null for omitted arguments.
 
 use mux_proto::{Error, Kind};
 use rmcp::model::JsonObject;
@@ -51,7 +51,7 @@ fn convert_value(value: &mut Value, schema: &Value, path: &str) -> Result<(), St
     } else if kinds.contains(&"object")
         && let Some(container) = value.as_str().and_then(parse_container)
     {
-        // Any JSON value is allowed, and this text is that of an object or list.
+        // Any JSON value is allowed, and this string is the JSON of an object or list.
         *value = container;
     }
     match value {
@@ -113,7 +113,7 @@ fn meant_value(value: &Value, kinds: &[&str]) -> Option<Value> {
     }
 }
 
-/// The object or list whose JSON text this is.
+/// The object or list that this JSON string represents.
 fn parse_container(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with(['{', '[']) {

@@ -20,9 +20,9 @@ use super::{
     subscriptions::ResourceSubscriptions,
 };
 
-/// Milliseconds that the daemon holds a request before it answers with nothing.
+/// Milliseconds that the daemon holds a request before it answers without notices.
 const NOTICE_POLL_MS: u64 = 25_000;
-/// The delay before the second attempt to reconnect; later delays double up to the maximum below.
+/// The delay before the second attempt to reconnect. Later delays double up to the maximum below.
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(100);
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// How long list changes are collected: servers become ready one after the other, but the agent is notified once.
@@ -48,7 +48,7 @@ impl NoticeFollower {
         tokio::spawn(self.clone().announce_list_changes(self.changed.subscribe()));
         let mut first = true;
         while let Some(line) = lines.recv().await {
-            // In a task of its own, so that questions arrive at once, even while subscriptions are being renewed.
+            // In a separate task: questions must arrive immediately, even while subscriptions are being renewed.
             tokio::spawn(self.clone().follow_connection(Arc::clone(&line)));
             if !first {
                 tokio::spawn(self.clone().resume_after_reconnect(line));
@@ -216,7 +216,7 @@ impl NoticeFollower {
                 self.audience.notify_elicitation_complete(&id).await
             }
             NoticeKind::Withdrawn { ask } => self.question_router.withdraw_question(line, ask),
-            // Requests in flight finish on this connection; new ones go to the next daemon.
+            // Requests in flight finish on this connection. New ones go to the next daemon.
             NoticeKind::Leaving {} => {
                 self.link.mark_broken(line);
                 let link = self.link.clone();
@@ -226,7 +226,7 @@ impl NoticeFollower {
         }
     }
 
-    /// Announces list changes, several at once, and only if the agent would see a difference.
+    /// Announces list changes, several together, and only if the agent would see a difference.
     async fn announce_list_changes(self, mut news: watch::Receiver<ListChanges>) {
         while news.changed().await.is_ok() {
             sleep(LIST_CHANGE_DEBOUNCE).await;

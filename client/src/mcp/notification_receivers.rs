@@ -29,8 +29,8 @@ const LOG_LEVELS: &[&str] = &[
     "emergency",
 ];
 
-/// How many subscriptions may be between their acceptance and their first notification. Above it, the newest one may
-/// miss what changes in that time.
+/// How many subscriptions may be between their acceptance and their first notification. Above this number, the
+/// newest one may miss the changes in that time.
 const MAX_ACCEPTED: usize = 64;
 
 /// A changed resource, with uris as the agent knows them.
@@ -51,7 +51,7 @@ struct NotificationReceiversInner {
     /// The minimum level of log messages for the agent.
     level: usize,
     sinks: Vec<(u64, SubscriptionSink)>,
-    /// What each subscription that was accepted and does not receive yet has missed, the oldest first.
+    /// The changes missed by each subscription that was accepted but does not receive yet, the oldest first.
     accepted: VecDeque<ListChanges>,
 }
 
@@ -126,12 +126,12 @@ impl NotificationReceivers {
         self.inner().agent = Some(agent);
     }
 
-    /// A subscription will be acknowledged. What changes until [`subscribe`](Self::subscribe) is announced then.
+    /// A subscription will be acknowledged. Changes before [`subscribe`](Self::subscribe) are announced then.
     pub(super) fn accept_subscription(&self) {
         self.inner().accept_subscription();
     }
 
-    /// Adds an acknowledged subscription, and announces what it missed since it was accepted.
+    /// Adds an acknowledged subscription, and announces the changes since it was accepted.
     pub(super) async fn subscribe(&self, sink: SubscriptionSink) -> SubscriptionGuard {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -150,7 +150,7 @@ impl NotificationReceivers {
         self.inner().level = level_rank(level);
     }
 
-    /// Announces changed lists. A receiver that is gone is skipped.
+    /// Announces changed lists. Closed receivers are skipped.
     pub(super) async fn notify_lists_changed(&self, changed: ListChanges) {
         let (agent, sinks) = {
             let mut inner = self.inner();
@@ -180,7 +180,7 @@ impl NotificationReceivers {
             let params = json!({ "elicitationId": id });
             let method = "notifications/elicitation/complete";
             let done = CustomNotification::new(method, Some(params));
-            // A receiver that is gone is skipped.
+            // Closed receivers are skipped.
             drop(agent.send_notification(done.into()).await);
         }
     }
@@ -216,7 +216,7 @@ impl NotificationReceivers {
     }
 }
 
-/// Announces changed lists. A receiver that is gone is skipped, and a list that was not subscribed to is not sent.
+/// Announces changed lists. Closed receivers are skipped, and lists without a subscription are not sent.
 async fn notify_subscription(sink: &SubscriptionSink, changed: ListChanges) {
     if changed.tools {
         drop(sink.notify_tool_list_changed().await);
@@ -229,7 +229,7 @@ async fn notify_subscription(sink: &SubscriptionSink, changed: ListChanges) {
     }
 }
 
-/// Whether `level` is at least `least`.
+/// Returns true if `level` is at least `least`.
 pub(super) fn is_level_at_least(level: &str, least: &str) -> bool {
     level_rank(level) >= level_rank(least)
 }

@@ -1,7 +1,7 @@
 //! A long request of the agent: it may be cancelled, and a server may ask questions.
 //!
-//! In the legacy era a question is sent to the agent as a request of its own. In the modern era the response to the
-//! request is the question; the work is parked here until the agent repeats the request with the answer.
+//! In the legacy era, a question is sent to the agent as a separate request. In the modern era, the response to the
+//! request is the question, and the work is parked here until the agent repeats the request with the answer.
 //!
 //! Invariant: abandoned work is dropped, which cancels it in the daemon.
 
@@ -51,7 +51,7 @@ pub(super) struct JobContext {
     pub(super) question_router: QuestionRouter,
     pub(super) questions: mpsc::UnboundedSender<ServerQuestion>,
     pub(super) progress_sender: ProgressSender,
-    /// Whether the agent was already told why types are not checked.
+    /// True if the agent was already told why types are not checked.
     pub(super) unchecked_warning_shown: Arc<AtomicBool>,
     pub(super) runs_without_stored_values: Arc<RunsWithoutStoredValues>,
     /// The trace of the agent's request.
@@ -77,7 +77,7 @@ impl TraceContext {
 }
 
 impl JobContext {
-    /// Registers the request; returns a new token for the daemon, and the guard of the registration.
+    /// Registers the request. Returns a new token for the daemon, and the guard of the registration.
     pub(super) fn register_call(self) -> (String, RegistrationGuard) {
         let token = uuid::Uuid::new_v4().to_string();
         let cause = Cause::Call(token.clone());
@@ -97,7 +97,7 @@ pub(super) enum JobStep {
     Asks(InputRequiredResult),
 }
 
-/// Whether the agent speaks MCP 2026-07-28 or later.
+/// Returns true if the agent speaks MCP 2026-07-28 or later.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
@@ -118,7 +118,7 @@ struct ParkedJob {
     since: Instant,
 }
 
-/// Starts requests, and keeps those that wait for answers of the agent.
+/// Starts requests, and keeps the requests that wait for the agent's answers.
 #[derive(Default)]
 pub(super) struct JobRegistry {
     question_router: QuestionRouter,

@@ -1,6 +1,6 @@
-//! Profiles: what an agent does with what an MCP server says. `profiles.toml` is the table.
+//! Profiles: how agents treat the output of an MCP server. `profiles.toml` is the table.
 //!
-//! Invariant: a client that lies about its name gets the texts of another profile, and every tool works all the same.
+//! Invariant: a client that lies about its name gets the output for another profile, but every tool still works.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,8 +27,8 @@ static PROFILES: LazyLock<Vec<AgentProfile>> = LazyLock::new(|| {
     table.map(|table| table.profile).unwrap_or_default()
 });
 
-/// How one agent treats the texts of a server. Lengths are UTF-16 code units, as JavaScript counts them. The table has
-/// further keys, which describe the agent and are compared with its program by `scripts/agents`.
+/// How one agent treats the output of a server. Lengths are UTF-16 code units, as JavaScript counts them. The table
+/// has further keys, which describe the agent and are compared with its program by `scripts/agents`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct AgentProfile {
     pub(crate) name: String,
@@ -38,26 +38,26 @@ pub(crate) struct AgentProfile {
     /// The version of the program in which all values were seen.
     #[serde(default)]
     pub(crate) version: Option<String>,
-    /// What is passed on of a tool's description. Absent: all of it.
+    /// How much of a tool's description is passed on. All of it if absent.
     #[serde(default)]
     pub(crate) description_chars: Option<usize>,
-    /// What the model sees of a description before it loads the tool. Absent: the tools are not hidden.
+    /// How much of a description the model sees before it loads the tool. If absent, tools are not hidden.
     #[serde(default)]
     pub(crate) preview_chars: Option<usize>,
-    /// What is passed on of a parameter's description. Absent: all of it.
+    /// How much of a parameter's description is passed on. All of it if absent.
     #[serde(default)]
     pub(crate) parameter_chars: Option<usize>,
-    /// What is passed on of the instructions; 0: nothing. Absent: all of it.
+    /// How much of the instructions is passed on. Nothing if 0, all of it if absent.
     #[serde(default)]
     pub(crate) instructions_chars: Option<usize>,
     /// Where a long text arrives whole.
     pub(crate) inventory: InventoryPlace,
-    /// The longest text of a result, in bytes, that is passed on as it is.
+    /// The longest text of a result, in bytes, that is passed on unchanged.
     pub(crate) result_bytes: usize,
     /// The same in lines. Absent: any number.
     #[serde(default)]
     pub(crate) result_lines: Option<usize>,
-    /// Whether the agent asks again when a list has changed.
+    /// Whether the agent requests a list again when it has changed.
     #[serde(default)]
     pub(crate) list_changed: Option<bool>,
     /// `_meta` of our own tools.
@@ -95,7 +95,7 @@ impl AgentProfile {
         known.unwrap_or_else(Self::careful)
     }
 
-    /// What the agent does not pass on or do, as the ends of a sentence.
+    /// The limitations of the agent, as the ends of a sentence.
     pub(crate) fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
         if let Some(chars) = self.description_chars {

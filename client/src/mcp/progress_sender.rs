@@ -87,7 +87,7 @@ impl ProgressSender {
         let mut params = ProgressNotificationParam::new(token, progress);
         params.total = total;
         params.message = message;
-        // An agent that is gone is ignored.
+        // A closed agent is ignored.
         drop(peer.notify_progress(params).await);
     }
 

@@ -1,8 +1,8 @@
 //! Converts a server's question to MCP: a request to the agent (legacy era), or required input of one (modern era).
 //!
-//! Invariant: an agent is asked only for what its capabilities allow. To the agent, every question comes from one MCP
-//! server, muxd. A question of another server therefore begins with a line of ours that names the server, whatever its
-//! own text claims, and carries the name in `_meta`; muxd's own questions have neither.
+//! Invariant: an agent is asked only questions that its capabilities allow. To the agent, every question comes from
+//! one MCP server, muxd. A question from another server therefore begins with a line of ours that names the server,
+//! regardless of the claims in its own text, and carries the name in `_meta`. muxd's own questions have neither.
 
 use mux_proto::AskKind;
 use rmcp::{
@@ -15,7 +15,7 @@ use url::Url;
 
 use super::question_router::ServerQuestion;
 
-/// Whether an agent can show its user a form. An elicitation capability without a mode means forms.
+/// Returns true if an agent can show its user a form. An elicitation capability without a mode means forms.
 pub(super) fn shows_forms(able: &ClientCapabilities) -> bool {
     let modes = able.elicitation.as_ref();
     modes.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
@@ -77,7 +77,7 @@ const SERVER_META_KEY: &str = "muxd/server";
 
 /// The parameters of a server's question, with the name of the server above its own text.
 fn attribute_to_server(server: &str, kind: AskKind, params: &Value) -> Value {
-    // The origin is what the user has to trust: the rest of an address can be long and look like another.
+    // The user must trust the origin: the rest of an address can be long and look like another.
     let opens_page = kind == AskKind::Elicitation && params["mode"] == "url";
     let page = params["url"].as_str().filter(|_| opens_page);
     let origin = page.and_then(|page| Some(Url::parse(page).ok()?.origin().ascii_serialization()));
@@ -85,7 +85,7 @@ fn attribute_to_server(server: &str, kind: AskKind, params: &Value) -> Value {
         Some(origin) => format!("asks you to open {origin}:"),
         None => "asks:".to_owned(),
     };
-    // As a JSON string, so that a name cannot break out of its quotes.
+    // As a JSON string: a name cannot break out of its quotes.
     let line = format!("The MCP server {} {asks}", Value::from(server));
     let mut params = params.as_object().cloned().unwrap_or_default();
     let words = match kind {

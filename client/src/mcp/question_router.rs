@@ -1,6 +1,6 @@
 //! Routes the daemon's notices about a call or run to the agent's request that caused it.
 //!
-//! Invariant: a question is answered once, by the request that receives it; a question without a request is refused.
+//! Invariant: a question is answered once, by the request that receives it. Questions without a request are refused.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ const EARLY_QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct ServerQuestion {
     pub(super) line: Arc<DaemonConnection>,
     pub(super) ask: u64,
-    /// The server that asks; `None` if muxd itself does.
+    /// The server that asks, or `None` if muxd itself does.
     pub(super) server: Option<String>,
     /// The server's key of the question, in the modern era.
     pub(super) key: Option<String>,
@@ -52,7 +52,7 @@ impl ServerQuestion {
         let client = &self.line.session.client;
         match Box::pin(client.answer(within_seconds(10), request)).await {
             Ok(answered) => answered,
-            // The call that the question was for has ended, too.
+            // The call that caused the question has also ended.
             Err(error) if breaks_connection(&error) => Ok(()),
             Err(error) => Err(rpc_error(error)),
         }
@@ -79,7 +79,7 @@ struct RegisteredRequest {
     progress_sender: ProgressSender,
 }
 
-/// A guard: while it lives, notices with this cause go to the request that holds it.
+/// A guard: while it exists, notices with this cause go to the request that owns it.
 pub(super) struct RegistrationGuard {
     question_router: QuestionRouter,
     cause: Cause,
@@ -125,7 +125,7 @@ impl QuestionRouter {
         }
     }
 
-    /// Where progress with this cause goes.
+    /// The receiver of progress with this cause.
     pub(super) fn progress_of(&self, cause: &Cause) -> Option<ProgressSender> {
         self.inner()
             .jobs

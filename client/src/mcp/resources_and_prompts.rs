@@ -78,7 +78,7 @@ impl ResourcesAndPrompts {
         self.remember_list(ListKind::Prompts, self.all_prompts().await)
     }
 
-    /// Whether the resources or templates differ from the lists that the agent has seen.
+    /// Returns true if the resources or templates differ from the lists that the agent has seen.
     pub(super) async fn resources_have_changed(&self) -> bool {
         (self.has_seen_list(ListKind::Resources)
             && self.list_differs(ListKind::Resources, self.all_resources().await))
@@ -158,7 +158,7 @@ impl ResourcesAndPrompts {
         Ok(all)
     }
 
-    /// The servers' instructions; empty on failure, because the guide is useful without them.
+    /// The servers' instructions. Empty on failure, because the guide is useful without them.
     async fn instructions(&self) -> Vec<ServerInstructions> {
         let request = DescribeRequest {
             all_instructions: true,
@@ -237,7 +237,7 @@ impl ResourcesAndPrompts {
         let ours =
             reference["name"] == guide::GUIDE_PROMPT_NAME || reference["uri"] == guide::GUIDE_URI;
         if self.has_guide() && ours {
-            // It takes no arguments.
+            // The prompt takes no arguments.
             return serde_json::from_value(json!({ "completion": { "values": [] } }))
                 .map_err(invalid_mcp_error);
         }
@@ -385,7 +385,7 @@ impl ResourcesAndPrompts {
         }
     }
 
-    /// Whether only one server is shown, under its own names.
+    /// Returns true if only one server is shown, under its own names.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.0.show, ServedTools::Server(_))
     }

@@ -1,9 +1,9 @@
-//! Results as a model reads them: one text and what is no text, cut to what the agent passes on.
+//! Results as a model reads them: one text and the non-text parts, cut to the length that the agent passes on.
 //!
 //! Agents put longer results into a file, or drop their middle. A part that is too long is stored instead, and its
 //! beginning and its end are shown with its handle.
 //!
-//! Invariant: nothing is left out without saying so, and without saying where all of it is.
+//! Invariant: every omission is stated, and so is where the whole result is.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use super::{
     value_text::{is_shown_otherwise, value_text},
 };
 
-/// What is shown of a part that is cut, in bytes and lines.
+/// The size of the beginning of a cut part that is shown, in bytes and lines.
 const HEAD_BYTES: usize = 2_000;
 const TAIL_BYTES: usize = 1_000;
 const HEAD_LINES: usize = 200;
@@ -29,7 +29,7 @@ pub(super) const MAX_UNCUT_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
 const MAX_UNCUT_LINES: usize = HEAD_LINES + TAIL_LINES;
 /// A longer stored value is not read as a whole in order to find images in it.
 const MAX_FETCHED_BYTES: u64 = 4 << 20;
-/// Room for the fence and for what separates the parts.
+/// Room for the fence and the separators between the parts.
 const FRAME_BYTES: usize = 300;
 /// Room for the notice about a part that is cut.
 const NOTICE_BYTES: usize = 300;
@@ -50,7 +50,7 @@ pub(super) struct ResultReader {
 pub(super) struct ModelResult {
     /// Our own words before the data.
     pub(super) before: Vec<String>,
-    /// What may be data of servers.
+    /// The parts that may be server data.
     pub(super) data: Vec<DataPart>,
     /// Our own words after the data.
     pub(super) after: Vec<String>,
@@ -72,13 +72,13 @@ pub(super) struct DataText {
 
 #[derive(Debug)]
 enum TextState {
-    /// A text that is stored as a JSON string if it is cut.
+    /// Text that is stored as a JSON string if it is cut.
     Text,
-    /// The text stands for a value, which is stored if it is cut.
+    /// The text represents a value, which is stored if it is cut.
     Value(JsonText),
     /// The value is stored already, and the text is its beginning.
     Stored(Handle),
-    /// The beginning of the text matters: it is cut at its end only.
+    /// The beginning of the text matters: it is cut only at its end.
     List,
     /// The text was cut.
     Cut,
@@ -130,7 +130,7 @@ impl ResultReader {
         self.max_bytes.saturating_sub(FRAME_BYTES) as u64
     }
 
-    /// The content of a tool result. Parts that are too long are stored; the longest is cut first.
+    /// The content of a tool result. Parts that are too long are stored. The longest is cut first.
     pub(super) async fn content(
         &self,
         mut result: ModelResult,
@@ -278,7 +278,7 @@ impl ModelResult {
         })
     }
 
-    /// The content as it is. Texts beside each other are one block: some agents join blocks without a line break.
+    /// The unchanged content. Adjacent texts are one block, because some agents join blocks without a line break.
     pub(super) fn into_content(self, fence: Option<&ResultFence>) -> Vec<ContentBlock> {
         let first = self.before.len();
         let mut content: Vec<ContentBlock> =
@@ -324,7 +324,7 @@ pub(super) fn resource_text(block: &ContentBlock) -> Option<&str> {
     }
 }
 
-/// The form in which a stored value is shown. It is stored as JSON, and `read` counts the bytes of that.
+/// The form in which a stored value is shown. The value is stored as JSON, whose bytes `read` counts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ShownForm {
     Json,
@@ -333,7 +333,7 @@ enum ShownForm {
 }
 
 impl ShownForm {
-    /// The form of a text that shows the value of JSON text.
+    /// The form of a text that shows the value of some JSON.
     fn of(json: &str, shown: &str) -> Self {
         if json.trim_start().starts_with('"') {
             Self::Text
@@ -428,7 +428,7 @@ fn tail(text: &str, bytes: usize, lines: usize) -> &str {
     &end[line_start.map_or(0, |(start, _)| start + 1)..]
 }
 
-/// Two ends of a text, with a line between them that says how much is left out.
+/// Two ends of a text, with a line between them that states the omitted length.
 fn with_gap(text: &str, head: &str, tail: &str) -> String {
     gap(head, text.len() - head.len() - tail.len(), tail)
 }

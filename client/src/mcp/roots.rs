@@ -31,7 +31,7 @@ pub(super) async fn first_local_root(peer: &Peer<RoleServer>) -> Option<PathBuf>
 
 fn file_uri_path(uri: &str) -> Option<PathBuf> {
     let uri = Url::parse(uri).ok()?;
-    // On Windows, the share of another host is a path, too.
+    // On Windows, a share of another host is also a path.
     let path = match uri.host() {
         None => uri.to_file_path().ok()?,
         Some(_) => return None,

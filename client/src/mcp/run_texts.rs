@@ -1,9 +1,10 @@
-//! The texts that introduce programs: the description of `run`, that of its parameter `code`, and the instructions, with
-//! the inventory where it arrives whole.
+//! The texts that introduce programs: the description of `run`, the description of its parameter `code`, and the
+//! instructions. The inventory is in the one where it arrives whole.
 //!
 //! Invariants:
 //!
-//! - No text is longer than what the agent's profile passes on, so that what a text says of itself stays true.
+//! - No text is longer than the agent's profile passes on, because a text's statements about its completeness must stay
+//!   true.
 //! - How to write a program, how results come back, and the servers are in the first 2,000 characters of the
 //!   description.
 
@@ -14,7 +15,7 @@ use super::{
     profiles::{AgentProfile, InventoryPlace},
 };
 
-/// What every agent is expected to pass on of a description, in UTF-16 code units.
+/// The length of a description that every agent is expected to pass on, in UTF-16 code units.
 const HEAD_CHARS: usize = 2_000;
 /// The maximum length of the server names in the instructions, and in the first sentence of the description for agents
 /// that show only its beginning.
@@ -57,7 +58,7 @@ pub(super) fn inventory_request(
     }
 }
 
-/// The request for the names of the servers alone. It waits for nothing.
+/// The request for only the server names. The daemon answers it without waiting.
 pub(super) fn names_request() -> InventoryRequest {
     InventoryRequest {
         budget_tokens: Some(0),
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// Whatever the daemon makes of the request, the texts fit what the profile passes on.
+    /// Whatever inventory the daemon returns, the texts fit the profile.
     #[test]
     fn texts_of_the_requested_size_fit_every_profile() {
         for profile in AgentProfile::all() {

@@ -1,6 +1,7 @@
-//! Remembers which runs of this agent read no stored value, so that their results have no mark of one after `resume`.
+//! Remembers which runs of this agent read no stored value. After `resume`, their results are not marked as
+//! containing one.
 //!
-//! Invariant: a run that is not remembered may have read a stored value, such as one that another process started.
+//! Invariant: a run that is not remembered may have read a stored value, such as a run that another process started.
 
 use std::collections::VecDeque;
 

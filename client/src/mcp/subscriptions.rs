@@ -1,6 +1,7 @@
 //! Subscriptions to resources of servers.
 //!
-//! Invariant: subscriptions survive a restart of the daemon; they are renewed with the next one.
+//! Invariant: subscriptions survive a restart of the daemon, because they are renewed with the next
+//! daemon.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -88,7 +89,7 @@ impl ResourceSubscriptions {
         Ok(())
     }
 
-    /// Removes a subscriber; returns whether none is left.
+    /// Removes a subscriber. Returns whether none is left.
     fn remove_subscriber(&self, key: &(String, String), holder: ResourceSubscriber) -> bool {
         let mut wanted = self.lock_subscribers();
         let Some(holders) = wanted.get_mut(key) else {
@@ -111,7 +112,7 @@ impl ResourceSubscriptions {
         }
     }
 
-    /// A changed resource of a server as an update for the agent; `None` if it is not subscribed to.
+    /// A changed resource of a server as an update for the agent, or `None` without a subscription.
     pub(super) fn listed_update(&self, server: &str, uri: &str) -> Option<ResourceUpdate> {
         let shown = |own: &str| match self.0.offers.is_single() {
             true => own.to_owned(),
@@ -135,7 +136,7 @@ impl ResourceSubscriptions {
     }
 }
 
-/// Whether a subscribed uri covers a changed one, which may be a part of it.
+/// Returns true if a subscribed uri covers a changed uri, which may be a part of it.
 fn uri_covers(wanted: &str, uri: &str) -> bool {
     uri.strip_prefix(wanted).is_some_and(|rest| {
         rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?'])

@@ -1,7 +1,7 @@
 //! A run as a tool result for the agent: as text, with the result first, then console output and emitted parts, or as
-//! structured content. What may be data of servers is enclosed.
+//! structured content. Parts that may be server data are enclosed.
 //!
-//! Invariant: omissions are stated, and nothing is repeated.
+//! Invariant: omissions are stated, and no part is repeated.
 
 use std::sync::{
     Arc,
@@ -39,7 +39,7 @@ pub(super) struct RunTranscript {
     warnings: Vec<String>,
     parts: Vec<Held>,
     calls: Vec<EndedCall>,
-    /// Whether the run executes a step program.
+    /// True if the run executes a step program.
     of_steps: bool,
     /// True if the agent was told why types are not checked: afterwards it is told only that they are not.
     unchecked_warning_shown: Arc<AtomicBool>,
@@ -164,7 +164,7 @@ impl RunTranscript {
         let mut transcript = self;
         transcript.fetch_parts(reader, connection).await;
         let model = if structured.is_some() && !is_error {
-            // Structured content does not hold what the program emitted.
+            // Structured content does not contain the emitted parts.
             ModelResult {
                 data: transcript.emitted_parts(),
                 ..ModelResult::default()
@@ -380,7 +380,7 @@ impl RunTranscript {
     }
 }
 
-/// True if a warning of the type check lists members of a type, whose names may be those of a result.
+/// Returns true if a type check warning lists members of a type. The names may come from a result.
 fn quotes_learned_type(warning: &str) -> bool {
     ["Seen<", "type '{", "it has `"]
         .iter()

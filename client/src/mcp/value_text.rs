@@ -1,6 +1,6 @@
-//! A value as a model reads it: a string as it is, and anything else as compact JSON, unless it holds strings of several
-//! lines. Then the objects and arrays around these are YAML in block style, with each such string as a literal block:
-//! escaped, it can hardly be read. All else in it stays JSON, which is YAML, too.
+//! A value as a model reads it: a string unchanged, and any other value as compact JSON, unless it contains strings of
+//! several lines. In that case, the objects and arrays around these strings are YAML in block style, with each such
+//! string as a literal block, because an escaped one is hard to read. Everything else stays JSON, which is also YAML.
 //!
 //! Invariant: the text is the JSON, or YAML of the same value. No string can leave its block, because each of its lines is
 //! indented more than the key or the dash before it.
@@ -44,7 +44,7 @@ fn ends_with_line_break(value: &Value) -> bool {
     }
 }
 
-/// True if the text of a value is not its JSON.
+/// Returns true if the text of a value is not its JSON.
 pub(super) fn is_shown_otherwise(value: &Value) -> bool {
     value.is_string() || has_block(value)
 }
@@ -117,7 +117,7 @@ struct LiteralBlock<'a> {
     content: Cow<'a, str>,
 }
 
-/// The literal block of a string that is better read in one. `None` also for what a block cannot hold.
+/// The literal block of a string that is easier to read as one. `None` also for strings that a block cannot contain.
 fn literal_block(text: &str) -> Option<LiteralBlock<'_>> {
     let has_lines = text.trim_end_matches(['\r', '\n']).contains('\n');
     let is_long = text.len() >= LONG_LINE_BYTES && text.contains(['"', '\\']);
@@ -305,7 +305,8 @@ mod tests {
         }
     }
 
-    /// Asserts that the text of a value is YAML of it. Blocks with a note about their line ends have these without it.
+    /// Asserts that the text of a value is YAML of it. A block with a note about its line ends is compared without the
+    /// note.
     #[track_caller]
     fn assert_reads_back(value: &Value) {
         let shown = value_text(value);

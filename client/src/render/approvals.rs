@@ -36,7 +36,7 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the list after each change; with `--json`, one document per line.
+/// Prints the list after each change. With `--json`, one document per line.
 pub(crate) fn approvals_now(list: &ApprovalList, json: bool) {
     if json {
         print_json_line(list);
@@ -303,7 +303,7 @@ impl PromptAnswer {
     }
 }
 
-/// Prints the prompt for an approval. `place`: its position, and the number of calls that wait together.
+/// Prints the prompt for an approval. `place` is its position, and the number of calls that wait together.
 pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_run: bool) {
     let because = rule_with_reason(&asked.rule, asked.reason.as_deref());
     eprintln!("{}", question(asked, place));
@@ -351,7 +351,7 @@ pub(crate) fn more_calls_wait(count: usize, in_run: bool) {
     ask_again(in_run);
 }
 
-/// Prints what each answer does, and the prompt again.
+/// Prints the effect of each answer, and the prompt again.
 pub(crate) fn explain_answers(asked: &ApprovalAsked, in_run: bool) {
     for line in answers(asked, in_run) {
         eprintln!("  {line}");
@@ -436,17 +436,18 @@ pub(crate) fn answered_elsewhere() {
     eprintln!("\n{}", paint(DIM, "it needs no answer here any more"));
 }
 
-/// A tool as programs spell it.
+/// A tool as written in programs.
 pub(super) fn shown_path(path: &str) -> String {
     quoted_path(&display_path(path))
 }
 
-/// The path with the server's own name of the tool, if programs spell it in another way: two tools may have one spelling.
+/// The path with the server's own name for the tool, if programs write it differently: two tools may share a program
+/// name.
 fn servers_own_path(path: &str) -> Option<&str> {
     (display_path(path) != path).then_some(path)
 }
 
-/// A path as one word, quoted if needed: a server could name a tool so that it looks like a path with arguments.
+/// A path as one word, quoted if needed: a tool's name could look like a path with arguments.
 fn quoted_path(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
     let word = match path.chars().all(is_plain) {

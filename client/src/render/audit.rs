@@ -1,6 +1,6 @@
 //! The audit log, one line per entry.
 //!
-//! Invariant: names of clients and servers are escaped for the terminal.
+//! Invariant: client and server names are escaped for the terminal.
 
 use super::terminal::println;
 use mux_typegen::names::display_path;

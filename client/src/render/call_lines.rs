@@ -1,6 +1,6 @@
 //! One line for each call of a run, on a terminal.
 //!
-//! Invariant: the number of lines is bounded; further calls are counted.
+//! Invariant: the number of lines is bounded. Further calls are counted.
 
 use mux_proto::Error;
 use mux_typegen::names::display_path;
@@ -11,7 +11,7 @@ use super::{
     style::{DIM, ERROR, one_line, paint},
 };
 
-/// The maximum number of calls with a line of their own.
+/// The maximum number of calls with a separate line.
 const MAX_CALL_LINES: usize = 20;
 /// The maximum length of an error message, in characters.
 const MAX_CALL_MESSAGE_CHARS: usize = 80;
@@ -39,7 +39,7 @@ impl CallLines {
         !self.is_unlimited && self.shown == MAX_CALL_LINES
     }
 
-    /// The line for a call that has ended; `None` if the limit is reached.
+    /// The line for a call that has ended, or `None` if the limit is reached.
     pub(super) fn ended(
         &mut self,
         name: &str,
@@ -56,7 +56,7 @@ impl CallLines {
         Some(call_line(name, ms, bytes, error))
     }
 
-    /// The line for a skipped step; `None` if the limit is reached.
+    /// The line for a skipped step, or `None` if the limit is reached.
     pub(super) fn skipped(&mut self, step: &str, tool: &str, reason: &str) -> Option<String> {
         if self.is_full() {
             self.more += 1;
@@ -66,7 +66,7 @@ impl CallLines {
         Some(skipped_line(step, tool, reason))
     }
 
-    /// The line that counts the calls without a line of their own.
+    /// The line that counts the calls without a separate line.
     pub(super) fn remaining_line(&self) -> Option<String> {
         if self.more == 0 {
             return None;
@@ -80,7 +80,7 @@ impl CallLines {
     }
 }
 
-/// The name of a call's tool, as programs spell it.
+/// The name of a call's tool, as written in programs.
 pub(super) fn tool_name(path: &str) -> String {
     one_line(&display_path(path), MAX_CALL_NAME_CHARS)
 }
@@ -103,7 +103,7 @@ pub(super) fn call_line(name: &str, ms: f64, bytes: usize, error: Option<&Error>
     }
 }
 
-/// The name of a step, in place of its call's path.
+/// The name of a step, instead of its call's path.
 pub(super) fn step_name(step: &str, tool: &str) -> String {
     format!(
         "{}  {}",

@@ -1,4 +1,5 @@
-//! The output for edits of config.toml that are checked before and reloaded afterwards. It contains no values of secrets.
+//! The output for edits of config.toml that are checked before and reloaded afterwards. The output contains no secret
+//! values.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -12,14 +13,14 @@ use super::{display_path, note, print_document, reloaded, style::escape_text, wa
 #[derive(Debug)]
 pub(crate) struct ConfigEdit {
     pub(crate) config: PathBuf,
-    /// What was changed, as in `limits.wall is set`.
+    /// The change, as in `limits.wall is set`.
     pub(crate) summary: String,
     pub(crate) diff: String,
     pub(crate) changed: bool,
     pub(crate) dry_run: bool,
     pub(crate) notes: Vec<String>,
     pub(crate) warnings: Vec<String>,
-    /// The answer of the running daemon; `None` if none runs.
+    /// The answer of the running daemon, or `None` if none runs.
     pub(crate) reloaded: Option<ReloadReport>,
     pub(crate) not_reloaded: Option<String>,
 }

@@ -18,9 +18,9 @@ pub(crate) struct DoctorCheck {
     pub(crate) group: &'static str,
     pub(crate) verdict: CheckVerdict,
     pub(crate) message: String,
-    /// What to do about it.
+    /// The fix.
     pub(crate) fix: Option<String>,
-    /// More about the message, for those who ask for it.
+    /// More about the message, shown on request.
     pub(crate) detail: Option<String>,
 }
 
@@ -31,9 +31,9 @@ pub(crate) enum CheckVerdict {
     Ok,
     /// Neither good nor bad, but worth knowing.
     Note,
-    /// It works, but less well or less safely than it could.
+    /// The checked part works, but less well or less safely than it could.
     Warning,
-    /// It does not work.
+    /// The checked part does not work.
     Failure,
 }
 

@@ -1,6 +1,6 @@
 //! A server's question at the terminal: who asks, the server's own words, and the prompts for an answer.
 //!
-//! Invariant: text of the server stands behind a bar on each line, is escaped and bounded, and never begins a line or a
+//! Invariant: the server's text is behind a bar on each line, is escaped and bounded, and never begins a line or a
 //! prompt of ours.
 
 use mux_proto::Error;
@@ -19,9 +19,9 @@ use crate::elicitation::{
     FormField, SKIP_ANSWER, TextFormat, is_numbered,
 };
 
-/// What marks the words of a server.
+/// Marks the words of a server.
 const BAR: &str = "  \u{2502} ";
-/// The maximum number of lines shown of one text of a server.
+/// The maximum number of lines shown of one server text.
 const MAX_QUOTED_LINES: usize = 100;
 const MAX_SHOWN_CHOICES: usize = 50;
 /// The maximum length of the label of a choice, in characters.
@@ -38,7 +38,7 @@ pub(crate) fn ask_elicitation(server: &str, tool: Option<&str>, dialog: &Elicita
     }
 }
 
-/// Prints what the user is asked for now. `again`: the server's words are above already.
+/// Prints the current question to the user. `again` is true if the server's words are already above.
 pub(crate) fn elicitation_prompt(dialog: &ElicitationDialog, again: bool) {
     let prompt = dialog.prompt();
     if let (DialogPrompt::Field { field, .. }, false) = (&prompt, again) {
@@ -59,7 +59,7 @@ pub(crate) fn end_prompt_line() {
     eprintln!();
 }
 
-/// Prints what each answer does.
+/// Prints the effect of each answer.
 pub(crate) fn explain_elicitation(dialog: &ElicitationDialog) {
     for line in answer_lines(dialog) {
         eprintln!("  {line}");
@@ -79,7 +79,7 @@ pub(crate) fn elicitation_rejected(error: &Error) {
     super::note(&error.message);
 }
 
-/// Prints that the server reports the end of what the user did on a page.
+/// Prints that the server reports the end of the user's task on a page.
 pub(crate) fn page_completed(server: &str) {
     eprintln!(
         "the MCP server {} reports that its page is completed",
@@ -196,7 +196,7 @@ fn prompt_text(prompt: &DialogPrompt<'_>, has_fields: bool) -> String {
     }
 }
 
-/// What may be typed for a field, and what an empty line does.
+/// The allowed input for a field, and the effect of an empty line.
 fn field_text(field: &FormField) -> String {
     let mut text = kind_text(&field.kind);
     if field.is_secret {
@@ -320,7 +320,7 @@ fn quoted_name(name: &str) -> String {
     one_line(&Value::from(name).to_string(), MAX_NAME_CHARS)
 }
 
-/// Text of the server behind a bar, in lines that fit the terminal, which would wrap longer ones to its left edge.
+/// The server's text behind a bar, in lines that fit the terminal, which would wrap longer lines to its left edge.
 fn quoted_lines(text: &str, columns: usize) -> Vec<String> {
     let text = escape_text(text).replace('\t', "    ");
     let room = quoted_columns(columns);
@@ -380,7 +380,7 @@ mod tests {
         anstream::adapter::strip_str(text).to_string()
     }
 
-    /// What a terminal shows while these lines are typed, and the answer if there was one.
+    /// The terminal's content while these lines are typed, and the answer, if any.
     fn screen(params: Value, typed: &[&str]) -> (Vec<String>, Option<Value>) {
         let mut dialog = ElicitationDialog::parse(&params).unwrap();
         let mut shown = opening_lines("fix", Some("fix.elicit"), &dialog, 60);

@@ -36,7 +36,7 @@ impl ProgramListing {
     }
 }
 
-/// Prints the error of a failed command; returns the exit code of the error's kind.
+/// Prints the error of a failed command. Returns the exit code of the error's kind.
 pub(crate) fn failure(error: &Error, json: bool, listing: Option<&ProgramListing>) -> ExitCode {
     if json {
         print_document(&error_document(error));
@@ -97,7 +97,7 @@ pub(super) fn print_error(error: &Error, listing: Option<&ProgramListing>) {
 }
 
 /// Prints a warning for a person, on standard error.
-/// Prints an error that came after the result, if there is one; returns the exit code of its kind.
+/// Prints an error that came after the result, if there is one. Returns the exit code of its kind.
 pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
     let error = failure?;
     print_error(&error, None);
@@ -141,7 +141,7 @@ fn show_hint(error: &Error) {
     }
 }
 
-/// A text of an error, in which its tool is spelled as in programs.
+/// A string of an error, with its tool as written in programs.
 pub(super) fn with_display_path<'a>(error: &Error, text: &'a str) -> Cow<'a, str> {
     match error.path.as_deref().map(|path| (path, display_path(path))) {
         Some((path, Cow::Owned(spelled))) => text.replace(path, &spelled).into(),
@@ -149,7 +149,7 @@ pub(super) fn with_display_path<'a>(error: &Error, text: &'a str) -> Cow<'a, str
     }
 }
 
-/// Prints the details that have no line of their own, with --verbose.
+/// Prints the details that have no separate line, with --verbose.
 fn show_details(error: &Error) {
     let details = error.details.as_ref().and_then(Value::as_object);
     for (name, value) in details.into_iter().flatten() {

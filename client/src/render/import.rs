@@ -1,4 +1,4 @@
-//! The output of `mux import`. It contains no values of secrets.
+//! The output of `mux import`. The output contains no secret values.
 
 use std::{
     path::{Path, PathBuf},
@@ -58,7 +58,7 @@ pub(crate) struct FileMove {
     pub(crate) backup: Option<PathBuf>,
 }
 
-/// A server of an agent, and what was done with it.
+/// An agent's server, and the outcome.
 #[derive(Debug)]
 pub(crate) struct ImportedServer {
     pub(crate) agent: Agent,
@@ -68,10 +68,10 @@ pub(crate) struct ImportedServer {
     pub(crate) server: Option<String>,
     pub(crate) fate: ImportOutcome,
     pub(crate) moved: MoveOutcome,
-    /// Whether the entry starts mux itself.
+    /// True if the entry starts mux itself.
     pub(crate) is_mux: bool,
     pub(crate) disabled: bool,
-    /// Notes on what could not be imported.
+    /// Notes on settings that could not be imported.
     pub(crate) notes: Vec<String>,
     /// The variables in `env` that hold its secrets.
     pub(crate) secrets: Vec<String>,
@@ -92,12 +92,12 @@ pub(crate) enum ImportOutcome {
     Skipped,
 }
 
-/// What was done with the entry in the agent's file.
+/// The outcome for the entry in the agent's file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum MoveOutcome {
     NotMoved,
     Moved,
-    /// It was to be moved, but stays for this reason.
+    /// The entry should have been moved, but stays for this reason.
     Stays(String),
 }
 
@@ -171,7 +171,7 @@ impl ImportReport {
         files.chain(&self.move_error)
     }
 
-    /// Whether it writes to a file.
+    /// Returns true if the import writes to a file.
     pub(crate) fn changes_files(&self) -> bool {
         self.written().next().is_some() || self.agents.iter().any(|read| read.moved.is_some())
     }
@@ -220,12 +220,12 @@ impl ImportedServer {
         self.moved == MoveOutcome::Moved
     }
 
-    /// Whether its entry in config.toml is new or replaced.
+    /// Returns true if its entry in config.toml is new or replaced.
     pub(crate) fn is_written(&self) -> bool {
         matches!(self.fate, ImportOutcome::Added | ImportOutcome::Replaced)
     }
 
-    /// Whether config.toml has it.
+    /// Returns true if config.toml has the server.
     pub(crate) fn is_in_config(&self) -> bool {
         self.is_written() || self.fate == ImportOutcome::Same
     }

@@ -1,4 +1,5 @@
-//! The output of `mux init`: the plan, what was done, and what comes next. It contains no values of secrets.
+//! The output of `mux init`: the plan, the completed steps, and the next steps. The output contains no secret
+//! values.
 
 use std::process::ExitCode;
 
@@ -35,7 +36,7 @@ pub(crate) struct InitReport {
     pub(crate) compiler: Result<CompilerStep, Error>,
     /// `None` if the service was not asked for.
     pub(crate) service: Option<Result<ServiceChange, Error>>,
-    /// The result of the first program; `None` if none was run.
+    /// The result of the first program, or `None` if none was run.
     pub(crate) program: Option<Result<Value, Error>>,
     /// All servers, once they were connected to.
     pub(crate) servers: Vec<InitServer>,
@@ -92,7 +93,7 @@ pub(crate) enum CompilerStep {
     /// The configuration names another compiler, or switches checks off.
     NotNeeded,
     Present,
-    /// It would be downloaded.
+    /// The compiler would be downloaded.
     Missing {
         from: String,
     },
@@ -109,7 +110,7 @@ impl InitReport {
         edited.map(|edit| edit.agent)
     }
 
-    /// Whether a step changes something.
+    /// Returns true if a step changes something.
     pub(crate) fn has_changes(&self) -> bool {
         matches!(&self.import, Some(Ok(import)) if import.changes_files())
             || self.edited_agents().next().is_some()
@@ -190,7 +191,7 @@ impl InitReport {
     }
 }
 
-/// Prints the plan, or that there is nothing to do. The exit code is that of the first step that cannot be taken.
+/// Prints the plan, or that no step is needed. The exit code is that of the first step that cannot be taken.
 pub(crate) fn init_plan(plan: &InitReport, json: bool) -> ExitCode {
     if json {
         print_document(&plan.document());
@@ -226,7 +227,7 @@ pub(crate) fn init_unconfirmed(plan: &InitReport, error: &Error, json: bool) -> 
     usage(error, false)
 }
 
-/// Prints what was done, the result of the first program, and what comes next.
+/// Prints the completed steps, the result of the first program, and the next steps.
 pub(crate) fn init_done(done: &InitReport, json: bool) -> ExitCode {
     if json {
         print_document(&done.document());
@@ -306,7 +307,7 @@ fn print_program_result(result: &Value) {
     );
 }
 
-/// Prints the errors with their fixes, then what comes next.
+/// Prints the errors with their fixes, then the next steps.
 fn print_end(report: &InitReport) -> ExitCode {
     for error in report.errors() {
         eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));

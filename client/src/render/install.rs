@@ -13,11 +13,11 @@ use super::{
 };
 use crate::{agents::Agent, exit};
 
-/// An agent's file, and what was done with it.
+/// An agent's file, and the outcome.
 #[derive(Debug)]
 pub(crate) struct InstallEdit {
     pub(crate) agent: Agent,
-    /// Whether the agent seems to be installed.
+    /// True if the agent seems to be installed.
     pub(crate) found: bool,
     pub(crate) file: PathBuf,
     pub(crate) status: InstallStatus,

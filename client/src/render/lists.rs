@@ -63,7 +63,7 @@ pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the results of a search, the best first. `asked` is the server whose tools were searched, if not all were.
+/// Prints the results of a search, best match first. `asked` is the server whose tools were searched, if not all were.
 pub(crate) fn search_results(
     list: &ToolList,
     next: Option<&str>,
@@ -101,8 +101,8 @@ pub(crate) fn search_results(
     ExitCode::SUCCESS
 }
 
-/// The remarks of a list, and of the servers that failed or were remembered only those of its tools, or the one that was
-/// asked for.
+/// The remarks on a list. Servers that failed or were remembered are mentioned only if they have tools in the list, or
+/// if the user asked for them.
 fn remarks_on_results(list: &ToolList, asked: Option<&str>) -> ToolList {
     let concerns =
         |server: &str| asked == Some(server) || list.tools.iter().any(|tool| tool.server == server);
@@ -268,7 +268,7 @@ pub(crate) fn servers(
 pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as ***, and is readable in config.toml and in \
                                          the list of processes";
 
-/// The reason for a server's state, and what needs the user's attention.
+/// The reason for a server's state, and the problems that need the user's attention.
 pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     let retry = server
         .retry_in_ms
@@ -314,7 +314,7 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     remarks
 }
 
-/// What was repaired in the server's messages. It matters to no user who lists several servers.
+/// The repairs of the server's messages. They do not matter to a user who lists several servers.
 fn repair_remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
     server
         .coded_warnings()
@@ -322,7 +322,7 @@ fn repair_remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
         .map(|(text, _)| text.to_owned())
 }
 
-/// The layers of a sandbox, what it lets through, and what it has denied.
+/// The layers of a sandbox, its grants, and its denials.
 fn sandbox_remarks(sandbox: &SandboxInfo) -> Vec<String> {
     if sandbox.state != SandboxState::On {
         return Vec::new();

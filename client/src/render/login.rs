@@ -44,7 +44,7 @@ pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
     );
 }
 
-/// Prints whose sign-in is used in place of a page.
+/// Prints the server whose sign-in is used instead of a page.
 pub(crate) fn covered_sign_in(server: &str, started: &LoginStarted) {
     let by = match (&started.covered_by, &started.issuer) {
         (Some(other), _) => format!("the sign-in of `{other}`"),
@@ -64,8 +64,8 @@ pub(crate) fn paste_this() {
     );
 }
 
-/// Prints the outcome of a login. It has failed if the server refuses the token that was just issued: another login would
-/// bring the same.
+/// Prints the outcome of a login. The login has failed if the server refuses the token that was just issued: another
+/// login would have the same result.
 pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
     let refused = match (&state.problem_kind, &state.problem) {
         (Some(kind @ Kind::AuthRequired), Some(why)) => Some(Error::new(kind.clone(), why)),

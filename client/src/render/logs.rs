@@ -1,6 +1,6 @@
 //! Lines of the daemon's log and of servers' logs.
 //!
-//! Invariant: control characters in log lines are escaped, in JSON output, too.
+//! Invariant: control characters in log lines are escaped, also in JSON output.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ use crate::{
 /// The maximum length of a line that is shown to a person, in bytes.
 const MAX_SHOWN_LINE_BYTES: usize = 4096;
 
-/// Prints lines; with `json`, one object per line, because the output may be endless.
+/// Prints lines. With `json`, one object per line, because the output may be endless.
 pub(crate) fn logs(lines: &[LogLine], json: bool) {
     for line in lines {
         match json {

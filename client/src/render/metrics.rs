@@ -20,7 +20,7 @@ pub(crate) fn metrics_document(families: &[MetricFamily]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the token of the metrics port. Its use is described in docs/guides/observe.md.
+/// Prints the token of the metrics port. For its use, see docs/guides/observe.md.
 pub(crate) fn metrics_token(token: &str, json: bool) -> ExitCode {
     if json {
         print_document(&json!({ "token": token }));

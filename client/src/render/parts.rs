@@ -22,7 +22,7 @@ use crate::{
 /// The maximum length of a uri or MIME type, in characters.
 const MAX_PART_NAME_CHARS: usize = 100;
 
-/// Prints an emitted part: text as it is, of others the type and size. Parts are numbered from 1.
+/// Prints an emitted part: text unchanged, of other parts the type and size. Parts are numbered from 1.
 pub(super) fn print_part(number: usize, part: &Held) {
     match plain_text(part) {
         Some(text) => eprintln!("{}", escape_text(&text)),
@@ -33,7 +33,7 @@ pub(super) fn print_part(number: usize, part: &Held) {
     }
 }
 
-/// Whether `emitted` does not print the whole part.
+/// Returns true if `emitted` does not print the whole part.
 pub(super) fn needs_a_file(part: &Held) -> bool {
     plain_text(part).is_none()
 }
@@ -74,7 +74,7 @@ pub(super) fn part_summary(part: &Held) -> String {
     }
 }
 
-/// The files to which parts were written, and what stopped it.
+/// The files to which parts were written, and the error that stopped it.
 pub(crate) struct SavedParts {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) failure: Option<Error>,
@@ -100,8 +100,8 @@ pub(crate) fn call_document(held: &Held, saved: Option<&SavedParts>) -> ExitCode
     ExitCode::from(failure.map_or(0, |error| exit::exit_code_of(&error.kind)))
 }
 
-/// Prints the result of a call. If `parts` has one of bytes, texts go to standard output, and the types and sizes of the
-/// others to standard error.
+/// Prints the result of a call. If `parts` has a binary part, texts go to standard output, and the types and sizes of
+/// the other parts to standard error.
 pub(crate) fn call_result(value: &Value, parts: &[Held], saved: Option<&SavedParts>) -> ExitCode {
     let parsed = parts.iter().map(|part| match part {
         Held::Value(block) => ContentPart::parse_block(&block.to_value()).content,

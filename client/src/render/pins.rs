@@ -54,7 +54,8 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The name of a tool as programs spell it, or its own if another tool of the server has that spelling.
+/// The name of a tool as written in programs, or its own name if another tool of the server has the
+/// same program name.
 pub(crate) fn pinned_tool_name<'a>(list: &PinList, tool: &'a PinInfo) -> Cow<'a, str> {
     let spelled = spell(&tool.name);
     let mut others = list.tools.iter().filter(|other| other.name != tool.name);

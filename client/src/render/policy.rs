@@ -149,14 +149,14 @@ pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) 
     }
 }
 
-/// What decides a call, as in `by rule 3`.
+/// The reason for a decision, as in `by rule 3`.
 fn decider(explanation: &PolicyExplanation) -> String {
     match &explanation.rule {
         Some(rule) => format!("by rule {}", rule_name(rule)),
         None if explanation.action == PolicyAction::Ask => {
             "by default: the tool is marked as destructive; allowed if no user can answer".into()
         }
-        // Nothing else is denied without a rule.
+        // No other call is denied without a rule.
         None if explanation.action == PolicyAction::Deny => {
             "by default: a server uses your model only if a rule allows it".into()
         }

@@ -1,7 +1,7 @@
 //! A spinner on standard error during slow operations. Silent without a terminal.
 //!
-//! Invariant: while a prompt is on the terminal, nothing else is written there: the spinner is hidden, and other output
-//! is printed after the prompt.
+//! Invariant: while a prompt is on the terminal, no other output goes there: the spinner is hidden, and other output is
+//! printed after the prompt.
 
 use std::{io::IsTerminal, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     verbosity::{Verbosity, has_color, verbosity},
 };
 
-/// The delay before the spinner is shown, so that short waits do not flicker.
+/// The delay before the spinner is shown, to avoid flicker on short waits.
 const SPINNER_DELAY: Duration = Duration::from_millis(150);
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 

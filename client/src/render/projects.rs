@@ -1,6 +1,6 @@
-//! Projects, with the complete content of their files, so that a user can review them.
+//! Projects, with the complete content of their files for the user's review.
 //!
-//! Invariant: what is to be approved is not truncated or masked, and all characters are visible.
+//! Invariant: content to be approved is not truncated or masked, and all characters are visible.
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -76,7 +76,7 @@ pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) ->
     ExitCode::SUCCESS
 }
 
-/// The number of rules that deny, and of those from the approved text.
+/// The number of deny rules, and of those from the approved version.
 fn denials_text(project: &ProjectInfo) -> String {
     let (now, still) = (project.denied.len(), project.still_denied.len());
     match (now, still) {

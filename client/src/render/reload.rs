@@ -1,4 +1,4 @@
-//! The output of `mux reload`: what it has changed, one line for each section of the configuration.
+//! The output of `mux reload`: the changes, one line for each section of the configuration.
 
 use std::process::ExitCode;
 
@@ -53,7 +53,7 @@ fn report_lines(report: &ReloadReport) -> Vec<String> {
     lines
 }
 
-/// What has changed: servers, sources, then the other sections.
+/// The changes: servers, sources, then the other sections.
 fn change_lines(report: &ReloadReport) -> Vec<String> {
     let is_source = |name: &String| report.sources.contains(name);
     let of = |names: &[String], source: bool| -> Vec<String> {
@@ -77,7 +77,7 @@ fn with_reasons(report: &ReloadReport, name: &str) -> String {
     }
 }
 
-/// `None` if nothing of the section has changed.
+/// `None` if the section has not changed.
 fn section_line(change: &SectionChange) -> Option<String> {
     let parts = [
         ("added", &change.added),

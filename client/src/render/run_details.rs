@@ -106,7 +106,7 @@ fn run_json(info: &RunInfo, events: &[Event]) -> Value {
             whole.insert("error".into(), json!(error));
         }
     }
-    // `calls` of a run's info is a number; the events have the list.
+    // `calls` of a run's info is a number. The events have the list.
     whole.shift_remove("calls");
     whole.extend(record.event_fields());
     whole.into()

@@ -26,7 +26,7 @@ pub(crate) struct RunRecord {
     pub(super) recorded: Option<Value>,
     /// The summary of a step program's steps.
     pub(super) steps: Option<Value>,
-    /// Whether the run executes a step program.
+    /// True if the run executes a step program.
     of_steps: bool,
     /// The files that the parts were written to, with `--save-parts`.
     pub(super) files: Option<Vec<Value>>,
@@ -72,7 +72,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run executes a step program, whose steps are shown instead of calls.
+    /// Returns true if the run executes a step program, whose steps are shown instead of calls.
     pub(super) fn is_of_steps(&self) -> bool {
         self.of_steps
     }

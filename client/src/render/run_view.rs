@@ -36,9 +36,9 @@ pub(crate) struct RunView {
     running: BTreeMap<u32, String>,
     /// A failure after the end of the run.
     failure: Option<Error>,
-    /// Whether parts are saved to files.
+    /// True if parts are saved to files.
     saves: bool,
-    /// Whether approvals are prompted for at this terminal.
+    /// True if approvals are prompted for at this terminal.
     asks: bool,
     /// The program's source, if it is available.
     listing: ProgramListing,
@@ -283,7 +283,7 @@ impl RunView {
         self.record.verification = Some(difference.map_or(Ok(()), Err));
     }
 
-    /// The exit code of a run whose outcome was compared with a recorded one: the kind of its error does not count.
+    /// The exit code of a run whose outcome was compared with a recorded one. The kind of its error does not count.
     fn verification_code(&self) -> Option<ExitCode> {
         let verification = self.record.verification.as_ref()?;
         let is_good = verification.is_ok() && self.failure.is_none();
@@ -326,7 +326,7 @@ impl RunView {
         code.unwrap_or_else(|| ExitCode::from(exit::exit_code_of(&error.kind)))
     }
 
-    /// The user pressed Ctrl-C; `what` says what happened to the run.
+    /// The user pressed Ctrl-C. `what` is the effect on the run.
     pub(crate) fn interrupted(self, what: &str) -> ExitCode {
         let error = Error::new(Kind::Cancelled, format!("interrupted; {what}"));
         if self.json {

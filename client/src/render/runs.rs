@@ -80,7 +80,7 @@ fn state(run: &RunInfo) -> Cell {
     Cell::new(state_name(run)).fg(color)
 }
 
-/// The state of a run in words; for a failed run, with the error's kind.
+/// The state of a run in words. For a failed run, includes the error's kind.
 pub(super) fn state_name(run: &RunInfo) -> String {
     match (run.state, &run.error) {
         (RunState::Waiting | RunState::Running, _) if run.approvals > 0 => {

@@ -143,7 +143,7 @@ pub(crate) fn sandbox_suggestion(
 /// A `sandbox` as it is written in config.toml.
 pub(crate) fn inline_table(entry: &Map<String, Value>) -> String {
     let keys = entry.iter();
-    // Lists and texts of JSON are those of TOML, too.
+    // JSON lists and strings are also valid TOML.
     let keys: Vec<String> = keys
         .map(|(key, value)| format!("{key} = {value}"))
         .collect();

@@ -55,7 +55,7 @@ fn line_count(server: &ServerInfo) -> usize {
     1 + server.sessions.len() + remarks(server).count()
 }
 
-/// What needs the user's attention, one line each.
+/// The problems that need the user's attention, one line each.
 fn remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
     let is_shown = !is_healthy(server) || server.source.is_some();
     let remarks = is_shown

@@ -1,4 +1,4 @@
-//! The output for edits of config.toml, with the daemon's response. It contains no values of secrets.
+//! The output for edits of config.toml, with the daemon's response. The output contains no secret values.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -20,14 +20,15 @@ pub(crate) struct ServerEdit {
     /// `added`, `replaced`, `removed`, `enabled` or `disabled`.
     pub(crate) change: &'static str,
     pub(crate) dry_run: bool,
-    /// Whether the files were changed.
+    /// True if the files were changed.
     pub(crate) changed: bool,
     pub(crate) config: PathBuf,
     pub(crate) diff: String,
     /// The variables of the `env` file that hold its secrets.
     pub(crate) secrets: Vec<String>,
     pub(crate) backup: Option<PathBuf>,
-    /// The server as the running daemon sees it after the reload; the inner `None` if the daemon does not list it.
+    /// The server as the running daemon sees it after the reload. The inner `None` means that the daemon does not
+    /// list it.
     pub(crate) verdict: Option<Option<ServerInfo>>,
     pub(crate) not_reloaded: Option<String>,
     /// The added server once it was connected to, or why that failed.
@@ -196,7 +197,7 @@ fn print_proposal(edit: &ServerEdit) {
     }
 }
 
-/// Prints what was found at the server, or what is wrong.
+/// Prints the findings at the server, or the error.
 fn print_connection(server: &str, connected: &Result<ServerInfo, Error>) {
     match connected {
         Ok(info) => {
@@ -206,7 +207,7 @@ fn print_connection(server: &str, connected: &Result<ServerInfo, Error>) {
                 "connected: {tools} in {}",
                 human_units::duration_text(took as f64)
             );
-            // Its tools are pinned as they are now.
+            // The server's current tools are pinned.
             for warning in &info.warnings {
                 warn(warning);
             }

@@ -26,14 +26,14 @@ pub(crate) struct ServiceChange {
     pub(crate) ran: Vec<String>,
     /// The daemon that was stopped because a client had started it.
     pub(crate) made_room: Option<u32>,
-    /// The service manager listens for clients; otherwise it starts muxd at the login.
+    /// The service manager listens for clients. Otherwise, it starts muxd at the login.
     #[serde(skip)]
     pub(crate) listens: bool,
     pub(crate) socket: PathBuf,
 }
 
 impl ServiceChange {
-    /// Whether the service was already as it is to be.
+    /// Returns true if the service was already in the desired state.
     pub(crate) fn is_idle(&self) -> bool {
         self.ran.is_empty() && self.files.iter().all(|file| !file.changes)
     }
@@ -43,7 +43,7 @@ impl ServiceChange {
 pub(crate) struct ServiceFile {
     pub(crate) path: PathBuf,
     pub(crate) changes: bool,
-    /// The new content; `None` if the file is removed.
+    /// The new content, or `None` if the file is removed.
     pub(crate) text: Option<String>,
     pub(crate) diff: String,
 }
@@ -61,7 +61,7 @@ pub(crate) struct ServiceReport {
     pub(crate) unreachable: Option<Error>,
     pub(crate) active: bool,
     pub(crate) enabled: bool,
-    /// The service manager listens for clients; otherwise it starts muxd at the login.
+    /// The service manager listens for clients. Otherwise, it starts muxd at the login.
     pub(crate) listens: bool,
     pub(crate) socket: PathBuf,
     pub(crate) daemon: Option<(u32, Option<Started>)>,

@@ -42,8 +42,8 @@ pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints a value of the configuration: a text as it is, everything else as JSON, which is TOML for numbers, switches
-/// and lists.
+/// Prints a value of the configuration: a string unquoted, all other values as JSON, which is TOML for numbers,
+/// switches and lists.
 pub(crate) fn config_value(key: &str, value: &Value, json: bool) -> ExitCode {
     if json {
         print_document(&json!({ "key": key, "value": value }));
@@ -79,7 +79,7 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
     }
 }
 
-/// Prints the mistakes of an edited text, before the user is asked.
+/// Prints the errors of an edited file, before the user is asked.
 pub(crate) fn config_mistakes(problems: &[ConfigProblem], file: &Path) {
     for problem in problems {
         eprintln!("{}", mistake_line(problem, &display_path(file)));

@@ -13,7 +13,7 @@ use super::{display_path, print_document};
 pub(crate) struct CompilerInfo {
     /// The path of the compiler, whether it exists or not.
     pub(crate) path: PathBuf,
-    /// The version that it reports; `None` if it does not exist or does not run.
+    /// The version that the compiler reports, or `None` if it does not exist or does not run.
     pub(crate) version: Option<String>,
 }
 
@@ -32,7 +32,8 @@ pub(crate) fn compiler(compiler: &CompilerInfo, json: bool) -> ExitCode {
     ExitCode::from(u8::from(compiler.version.is_none()))
 }
 
-/// Prints the installation. `from` is the source of the package; `None` if the compiler was already installed.
+/// Prints the installation. `from` is the source of the package, or `None` if the compiler was already
+/// installed.
 pub(crate) fn installed(compiler: &CompilerInfo, from: Option<&str>, json: bool) -> ExitCode {
     let version = compiler.version.as_deref().unwrap_or_default();
     let path = display_path(&compiler.path);

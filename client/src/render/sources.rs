@@ -15,7 +15,7 @@ use super::{
     warn,
 };
 
-/// The maximum number of names of each kind that are listed; the others are counted.
+/// The maximum number of names of each kind that are listed. The others are counted.
 const MAX_NAMED_CHANGES: usize = 20;
 
 pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> ExitCode {

@@ -201,7 +201,7 @@ fn servers(servers: &[ServerInfo]) {
     }
 }
 
-/// Where trace spans are sent; `None` if no endpoint is configured.
+/// Where trace spans are sent, or `None` if no endpoint is configured.
 fn spans_text(telemetry: &TelemetryStatus) -> Option<String> {
     let to = one_line(telemetry.endpoint.as_deref()?, 120);
     if !telemetry.built_in {

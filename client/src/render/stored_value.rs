@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{print_data, print_value, unescape::JsonUnescaper};
 
-/// The maximum length of JSON text that is formatted, in bytes; a longer one is printed as it is stored.
+/// The maximum length of JSON that is formatted, in bytes. Longer JSON is printed as stored.
 const MAX_FORMATTED_BYTES: u64 = 8 << 20;
 
 /// Prints the pages of a stored value, in order.

@@ -13,12 +13,12 @@ pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
 pub(super) const STRONG: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// Applies a style to a text.
+/// Applies a style to a string.
 pub(super) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
-/// At most `most` characters of a text on one line, with invisible characters escaped.
+/// At most `most` characters of a string on one line, with invisible characters escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let text = escape_one_line(text);
     let mut line: String = text.chars().take(most).collect();
@@ -28,7 +28,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Escapes control sequences and invisible characters in the text of a program or server.
+/// Escapes control sequences and invisible characters in a string from a program or server.
 pub(super) fn escape_text(text: &str) -> Cow<'_, str> {
     escape_visible(text)
 }

@@ -1,7 +1,7 @@
 //! Tables of lists: one row for each item, columns two blanks apart.
 //!
-//! Invariant: on a terminal each row is one line, no wider than the terminal. Elsewhere nothing is cut and no column is
-//! left out, so that other programs read whole rows.
+//! Invariant: on a terminal each row is one line, no wider than the terminal. Elsewhere, cells are not cut and no
+//! column is left out, because other programs read whole rows.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ impl ListTable {
         table
             .load_style(presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Disabled)
-            // No text has it, so that a cell is cut at a character and not at a word.
+            // No cell contains this delimiter, so cells are cut at a character and not at a word.
             .set_delimiter('\0')
             .set_header(header);
         Self {
@@ -118,7 +118,7 @@ impl ListTable {
             .set_width(width);
     }
 
-    /// The columns that remain, so that the one that is cut stays readable.
+    /// The columns that remain. The cut column must stay readable.
     fn shown_columns(&self, natural: &[u16], width: u16) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..natural.len()).collect();
         let mut least = natural.to_vec();
@@ -139,7 +139,7 @@ impl ListTable {
     }
 }
 
-/// The width of these columns and of what separates them.
+/// The width of these columns and their separators.
 fn total(widths: &[u16], shown: &[usize]) -> u16 {
     let columns = shown
         .iter()
@@ -149,17 +149,17 @@ fn total(widths: &[u16], shown: &[usize]) -> u16 {
     columns.saturating_add(separators.saturating_mul(SEPARATOR_COLUMNS))
 }
 
-/// The width of a text with its colors.
+/// The width of a string with its colors.
 pub(super) fn text_columns(text: &str) -> u16 {
     u16::try_from(console::measure_text_width(text)).unwrap_or(u16::MAX)
 }
 
-/// The width of the terminal that is standard output; `None` if that is no terminal.
+/// The width of the terminal that is standard output, or `None` if that is not a terminal.
 pub(super) fn terminal_columns() -> Option<u16> {
     columns_of(&console::Term::stdout())
 }
 
-/// The width of a terminal; `None` if it is none.
+/// The width of a terminal, or `None` if it is not a terminal.
 pub(super) fn columns_of(terminal: &console::Term) -> Option<u16> {
     let size = || terminal.size_checked().map(|(_, columns)| columns);
     terminal.is_term().then(|| match size() {

@@ -1,9 +1,9 @@
 //! All output to standard output and standard error.
 //!
-//! Invariant: text of a server, program, file or agent cannot control the terminal: control sequences, invisible
+//! Invariant: text from a server, program, file or agent cannot control the terminal: control sequences, invisible
 //! characters and direction marks are escaped, on both streams, whether they are terminals or not. Line breaks, tabs
-//! and the colors of [`super::style`] are kept. Data for other programs ([`print_data`]) is unchanged unless it goes to a
-//! terminal, and JSON ([`print_json`]) is escaped as JSON.
+//! and the colors of [`super::style`] are kept. Data for other programs ([`print_data`]) is unchanged unless it goes to
+//! a terminal, and JSON ([`print_json`]) is escaped as JSON.
 //!
 //! A reader that closes its pipe, as `head` does, is not an error. This file alone recognizes it ([`unless_closed`]), and
 //! commands that would never end ask [`is_output_closed`].
@@ -76,7 +76,7 @@ pub(crate) fn err(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Prints data of a program or tool to standard output, unchanged; escaped only if that is a terminal.
+/// Prints data of a program or tool to standard output. The data is escaped only if that is a terminal.
 pub(crate) fn print_data(text: &str) -> io::Result<()> {
     let stdout = io::stdout().lock();
     match stdout.is_terminal() {
@@ -85,7 +85,7 @@ pub(crate) fn print_data(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints TOML text, with control and invisible characters escaped as in basic strings of TOML.
+/// Prints TOML, with control and invisible characters escaped as in basic strings of TOML.
 pub(crate) fn print_toml(text: &str) -> io::Result<()> {
     let text = escape_with(text, |c, spelled| {
         spelled.push_str(&format!("\\U{:08X}", u32::from(c)));
@@ -93,7 +93,7 @@ pub(crate) fn print_toml(text: &str) -> io::Result<()> {
     write_to(io::stdout().lock(), &text)
 }
 
-/// Prints JSON text, with control and invisible characters escaped as JSON.
+/// Prints JSON, with control and invisible characters escaped as JSON.
 pub(crate) fn print_json(text: &str) -> io::Result<()> {
     write_to(io::stdout().lock(), &escaped_json(text))
 }
@@ -105,7 +105,7 @@ pub(crate) fn expect_written(written: io::Result<()>) {
     }
 }
 
-/// Passes every failure of a write to standard output on but that of a pipe whose reader has closed it.
+/// Passes on every failure of a write to standard output, except for a pipe that its reader has closed.
 pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if is_closed_pipe(&error) => {
@@ -116,7 +116,7 @@ pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Whether the reader of standard output has closed its pipe, as far as a write has shown it.
+/// Returns true if a write has shown that the reader of standard output has closed its pipe.
 pub(crate) fn is_output_closed() -> bool {
     OUTPUT_CLOSED.load(Ordering::Relaxed)
 }
@@ -134,17 +134,17 @@ fn write_to(mut stream: impl io::Write, text: &str) -> io::Result<()> {
     stream.flush()
 }
 
-/// Escapes control and invisible characters in a foreign text. Line breaks and tabs are kept.
+/// Escapes control and invisible characters in a foreign string. Line breaks and tabs are kept.
 pub(crate) fn escape_visible(text: &str) -> Cow<'_, str> {
     escape_with(text, |c, spelled| spelled.extend(c.escape_default()))
 }
 
-/// Escapes a foreign text on one line: control characters become spaces.
+/// Escapes a foreign string on one line: control characters become spaces.
 pub(crate) fn escape_one_line(text: &str) -> String {
     escape_visible(&text.replace(char::is_control, " ")).into_owned()
 }
 
-/// JSON text with characters that match [`is_unsafe_char`] as `\uXXXX`; they can only occur in strings.
+/// JSON with characters that match [`is_unsafe_char`] as `\uXXXX`. They can only occur in strings.
 pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
     escape_with(text, |c, spelled| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -153,7 +153,7 @@ pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a character controls the terminal or is invisible.
+/// Returns true if a character controls the terminal or is invisible.
 pub(crate) fn is_unsafe_char(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
@@ -177,7 +177,7 @@ fn escape_with(text: &str, how: impl Fn(char, &mut String)) -> Cow<'_, str> {
     spelled.into()
 }
 
-/// Escapes a text, except for colors.
+/// Escapes a string, except for colors.
 fn escape_keeping_colors(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe_char) {
         return text.into();
@@ -202,7 +202,7 @@ fn escape_keeping_colors(text: &str) -> Cow<'_, str> {
     styled.into()
 }
 
-/// The length of the escape sequence at the start, if it only sets a color or weight; otherwise 0. Styles that hide
+/// The length of the escape sequence at the start, if it only sets a color or weight, otherwise 0. Styles that hide
 /// text are not allowed.
 fn color_sequence_len(text: &str) -> usize {
     let Some(body) = text.strip_prefix("\u{1b}[") else {

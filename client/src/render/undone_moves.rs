@@ -1,4 +1,4 @@
-//! The output of `mux import --undo`. It contains no values of secrets.
+//! The output of `mux import --undo`. The output contains no secret values.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +22,7 @@ use crate::{agents::Agent, exit};
 pub(crate) struct UndoneMove {
     pub(crate) agent: Agent,
     pub(crate) file: PathBuf,
-    /// The names of the servers, without those that the file has again.
+    /// The server names, without the servers that are back in the file.
     pub(crate) servers: Vec<String>,
     pub(crate) diff: String,
     /// The backup of the file, unless the file is now as it was before the move.
@@ -54,7 +54,7 @@ impl UndoneMove {
     }
 }
 
-/// Prints what was put back. The exit code is that of the first error.
+/// Prints the entries that were put back. The exit code is that of the first error.
 pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> ExitCode {
     let mut errors = undone.iter().filter_map(|one| one.error.as_ref());
     let code = errors

@@ -1,6 +1,6 @@
 //! Unescapes a JSON string that arrives in pieces.
 //!
-//! Invariant: the result does not depend on where the pieces are split; at most a part of one escape is buffered.
+//! Invariant: the result does not depend on where the pieces are split. At most a part of one escape is buffered.
 
 /// Unescapes one JSON string, from its opening quote to its closing quote.
 #[derive(Debug, Default)]

@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 
-/// What is printed beside results and errors, from the least to the most.
+/// The amount of output beside results and errors, from the least to the most.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Verbosity {
-    /// Nothing.
+    /// No such output.
     Quiet,
     /// Progress, notes and warnings.
     Normal,
@@ -30,7 +30,7 @@ impl Verbosity {
     }
 }
 
-/// Must be called before anything is printed; the first call counts.
+/// Must be called before anything is printed. The first call counts.
 pub(crate) fn set_verbosity(verbosity: Verbosity) {
     VERBOSITY.get_or_init(|| verbosity);
 }
@@ -49,7 +49,7 @@ pub(crate) fn set_color(color: clap::ColorChoice) {
     choice.write_global();
 }
 
-/// Whether a stream shows colors.
+/// Returns true if a stream shows colors.
 pub(super) fn has_color(stream: &impl anstream::stream::RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

@@ -15,9 +15,9 @@ use super::{display_path, human_units, print_document};
 pub(crate) struct VersionInfo {
     pub(crate) build: &'static str,
     pub(crate) contract: u32,
-    /// The name and version of the worker's engine; `None` if no worker reports it.
+    /// The name and version of the worker's engine, or `None` if no worker reports it.
     pub(crate) engine: Option<String>,
-    /// Whether the daemon is built with OpenTelemetry; `None` if no daemon reports it.
+    /// Returns true if the daemon is built with OpenTelemetry. `None` if no daemon reports it.
     pub(crate) otel: Option<bool>,
 }
 

@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command},
 };
 
-/// Nothing to do: the daemon inherits the lock with its file.
+/// Does nothing: the daemon inherits the lock with its file.
 #[expect(clippy::unnecessary_wraps, reason = "on Windows it can fail")]
 pub(super) fn hand_over(lock: File, _path: &Path) -> io::Result<File> {
     Ok(lock)

@@ -31,12 +31,12 @@ pub(super) fn spawn_daemon(command: &mut Command) -> io::Result<Child> {
     let alone = command
         .creation_flags(apart | CREATE_BREAKAWAY_FROM_JOB)
         .spawn();
-    // A job that nothing may leave: the daemon ends with it.
+    // The job does not allow processes to leave it: the daemon ends with the job.
     alone.or_else(|_| command.creation_flags(apart).spawn())
 }
 
-/// Without this, the daemon would inherit what the client has as standard handles, and a program that waits for the end
-/// of the client's output would wait for the daemon's.
+/// Without this, the daemon would inherit the client's standard handles, and a program that waits for the end of the
+/// client's output would wait for the daemon's.
 #[expect(
     unsafe_code,
     reason = "no safe wrapper of SetHandleInformation is at hand"
@@ -48,8 +48,8 @@ fn keep_standard_handles() {
         io::stderr().as_raw_handle(),
     ];
     for handle in handles.into_iter().filter(|handle| !handle.is_null()) {
-        // SAFETY: the handle is a standard handle, which stays open. It fails for that of an old console, which is
-        // not inherited.
+        // SAFETY: the handle is a standard handle, which stays open. The call fails for the handle of an old console,
+        // which is not inherited.
         unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
     }
 }

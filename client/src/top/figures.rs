@@ -61,7 +61,7 @@ pub(crate) struct ServerFigures {
 }
 
 impl TopFigures {
-    /// The figures of the latest reading; `None` before the first one.
+    /// The figures of the latest reading, or `None` before the first one.
     pub(crate) fn of(history: &ReadingHistory) -> Option<Self> {
         let last = history.last()?;
         let number = |name: &str| to_count(last.metric_value(name).unwrap_or(0.0));
@@ -119,7 +119,7 @@ fn server_figures(name: &str, server: &ServerReading, history: &ReadingHistory) 
     }
 }
 
-/// A count, which the metrics text has as a floating-point number.
+/// A count, which is a floating-point number in the metrics.
 fn to_count(number: f64) -> u64 {
     number.max(0.0) as u64
 }

@@ -6,7 +6,7 @@ use mux_proto::RunInfo;
 
 use crate::prometheus_text::MetricFamily;
 
-/// A reading of the whole daemon; counters are sums since it started.
+/// A reading of the whole daemon. Counters are sums since it started.
 #[derive(Clone, Debug)]
 pub(crate) struct MetricsReading {
     pub(crate) at: Instant,

@@ -1,4 +1,4 @@
-//! The layout of a JSON file, so that an inserted property follows the file's style and a removed one leaves no gap.
+//! The layout of a JSON file: an inserted property follows the file's style, and a removed property leaves no gap.
 
 use jsonc_parser::{ast::Object, common::Ranged as _};
 use serde_json::Value;
@@ -26,7 +26,7 @@ impl JsonLayout {
         }
     }
 
-    /// The text with a property added at the end of an object.
+    /// The source with a property added at the end of an object.
     pub(super) fn with_property(
         &self,
         text: &str,
@@ -92,7 +92,7 @@ impl JsonLayout {
         }
     }
 
-    /// Formats a value with one property per line; arrays stay on one line.
+    /// Formats a value with one property per line. Arrays stay on one line.
     fn format_multiline(&self, value: &Value, indent: &str) -> String {
         match value {
             Value::Object(fields) if !fields.is_empty() => {
@@ -112,13 +112,13 @@ impl JsonLayout {
     }
 }
 
-/// The text with one of an object's properties removed.
+/// The source with one of an object's properties removed.
 pub(super) fn without_property(text: &str, object: &Object<'_>, index: usize) -> String {
     let property = object.properties[index].range();
     let next = object.properties.get(index + 1);
     let end = next.map_or(object.range().end - 1, |next| next.range().start);
     let gap = PropertyGap::of(&text[property.end..end]);
-    // From the start of the line, if nothing else precedes the property on it.
+    // From the start of the line, if the property is the first on its line.
     let start = match own_indentation(text, property.start) {
         Some(indent) => property.start - indent.len(),
         None => property.start,
@@ -159,10 +159,10 @@ pub(super) fn without_property(text: &str, object: &Object<'_>, index: usize) ->
     }
 }
 
-/// The text between two properties, or after the last one.
+/// The source between two properties, or after the last one.
 struct PropertyGap {
     comma: Option<usize>,
-    /// The end of what belongs to the previous line: after the comma and the comments next to it.
+    /// The end of the previous line's part: after the comma and the comments next to it.
     line: usize,
 }
 
@@ -184,7 +184,7 @@ impl PropertyGap {
             match c {
                 ',' => {
                     gap.comma = Some(at - 1);
-                    // If the comma starts a line, what follows it belongs to that line.
+                    // If the comma starts a line, the rest of the line belongs to it.
                     (gap.line, same_line) = (at, true);
                 }
                 '/' if same_line => gap.line = at,
@@ -196,7 +196,7 @@ impl PropertyGap {
     }
 }
 
-/// The whitespace before an offset, if nothing else precedes it on its line.
+/// The whitespace before an offset, if only whitespace precedes it on its line.
 fn own_indentation(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind('\n').map(|end| end + 1)?;
     let before = &text[start..at];

@@ -1,10 +1,10 @@
-//! The byte ranges of a TOML text that tables with headers occupy.
+//! The byte ranges that tables with headers occupy in a TOML file.
 
 use std::ops::Range;
 
 use toml_edit::{Document, Item, Table};
 
-/// The text with a table added to a section: after its last table, or at the end of the file.
+/// The source with a table added to a section: after its last table, or at the end of the file.
 pub(super) fn with_table(text: &str, section: &[&str], piece: &str) -> String {
     let mut at = text.len();
     if let Ok(document) = Document::parse(text) {
@@ -30,8 +30,8 @@ pub(super) fn with_table(text: &str, section: &[&str], piece: &str) -> String {
     format!("{before}{gap}{piece}{after}")
 }
 
-/// The text with a table put before the first one of a list, and before the comment above that, unless the comment is at
-/// the beginning of the file.
+/// The source with a table put before the first table of a list, and before the comment above that table, unless the
+/// comment is at the beginning of the file.
 pub(super) fn with_first_table(text: &str, list: &str, piece: &str) -> String {
     let mut blocks = Vec::new();
     if let Ok(document) = Document::parse(text)
@@ -56,7 +56,7 @@ pub(super) fn with_first_table(text: &str, list: &str, piece: &str) -> String {
     format!("{before}{piece}\n{after}")
 }
 
-/// The text with a table and its subtables removed; `None` if the table has no header.
+/// The source with a table and its subtables removed, or `None` if the table has no header.
 pub(super) fn without_table(text: &str, section: &[&str], name: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
     let table = find_item(document.as_item(), section)?

@@ -15,8 +15,8 @@ use super::{
     to_inline_value,
 };
 
-/// The text with the value at a path set. The first `headed` keys are a table with a header; what is missing below it
-/// is an inline table.
+/// The source with the value at a path set. The first `headed` keys are a table with a header. Missing tables below
+/// it become inline tables.
 pub(in crate::agents) fn set_toml_value(
     text: &str,
     path: &[&str],
@@ -86,7 +86,7 @@ fn trim_last_value(table: &mut dyn TableLike) {
     }
 }
 
-/// The text without the lines of a value; `None` if it is in an inline table, or is a table with a header.
+/// The source without the lines of a value, or `None` if the value is in an inline table or is a table with a header.
 pub(super) fn without_lines(text: &str, section: &[&str], name: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
     let mut above = section
@@ -109,7 +109,7 @@ pub(super) fn without_lines(text: &str, section: &[&str], name: &str) -> Option<
     Some(format!("{}{}", &text[..start], &text[end..]))
 }
 
-/// The text with a table added to a list of tables, as its first item or as its last.
+/// The source with a table added to a list of tables, as its first item or as its last.
 pub(in crate::agents) fn add_toml_item(
     text: &str,
     list: &str,
@@ -191,7 +191,7 @@ fn push_last(array: &mut Array, mut new: TomlValue) {
     array.push_formatted(new);
 }
 
-/// The indentation of a value that is on a line of its own.
+/// The indentation of a value that has its own line.
 fn indent(before: &str) -> Option<&str> {
     before.rsplit_once('\n').map(|(_, indent)| indent)
 }

@@ -33,7 +33,7 @@ impl AuditFile {
     /// The complete lines of the file, and their length in bytes.
     pub(super) fn read_complete_lines(&self) -> io::Result<(Vec<String>, u64)> {
         let mut bytes = match fs::read(&self.path) {
-            // It has been deleted because of its age since the folder was listed.
+            // The file has been deleted because of its age since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
             read => read?,
         };
@@ -45,7 +45,7 @@ impl AuditFile {
     }
 }
 
-/// Follows what is appended to the audit log.
+/// Follows the audit log.
 pub(super) struct AuditTail {
     folder: PathBuf,
     file: File,

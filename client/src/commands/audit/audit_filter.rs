@@ -34,7 +34,7 @@ impl AuditFilter {
         })
     }
 
-    /// Whether an entry written before `before`, in milliseconds since 1970, can match.
+    /// Returns true if an entry written before `before`, in milliseconds since 1970, can match.
     pub(super) fn may_match_before(&self, before: u64) -> bool {
         let before = UNIX_EPOCH + Duration::from_millis(before);
         self.since.is_none_or(|since| since <= before)

@@ -1,3 +1,3 @@
-//! Random input for what is read back from disk.
+//! Random input for the code that reads files back from disk.
 
 mod audit_lines;

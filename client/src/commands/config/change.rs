@@ -1,6 +1,6 @@
 //! A change of config.toml: checked by the daemon before it is written, and reloaded afterwards.
 //!
-//! Invariant: a text with a problem that the file does not have yet is not written.
+//! Invariant: an edit that adds a problem is not written.
 
 use std::time::Instant;
 
@@ -49,7 +49,7 @@ impl ConfigSource {
         config_failure(error, &self.dirs.config_file())
     }
 
-    /// The problems of a new text, except for those that the file has, too.
+    /// The problems of the new content, except for those that the file already has.
     pub(super) async fn added_problems(
         &self,
         text: &str,
@@ -63,8 +63,9 @@ impl ConfigSource {
         Ok(added)
     }
 
-    /// Puts a text into the file. Fails with the first mistake that it adds; `documented` is what its value may be. What
-    /// a right text names and does not exist now becomes a warning. If another program changed the file since it was read, `repeat_edit` repeats the edit.
+    /// Writes new content to the file. Fails with the first error that it adds. `documented` describes the allowed
+    /// values. If the content is right but names a host, path or tool that does not exist now, warns. If another
+    /// program changed the file since it was read, `repeat_edit` repeats the edit.
     pub(in crate::commands) async fn apply(
         &self,
         text: &str,

@@ -1,4 +1,5 @@
-//! Dotted keys of config.toml, looked up in its JSON Schema: what a key takes, and whether there is such a key.
+//! Dotted keys of config.toml, looked up in its JSON Schema: the values that a key takes, and whether the key
+//! exists.
 
 use mux_proto::{Error, Kind};
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub(in crate::commands) struct ConfigKey {
     shapes: Vec<Value>,
 }
 
-/// What applies where a key is not set.
+/// The value that applies if a key is not set.
 pub(super) enum KeyDefault {
     Value(Value),
     /// In words.
@@ -131,7 +132,8 @@ impl ConfigKey {
         }
     }
 
-    /// The value that a word of the command line stands for: TOML if the key takes what it is, otherwise a text.
+    /// The value that a word of the command line stands for: a TOML value if the key takes one of its type,
+    /// otherwise a string.
     pub(in crate::commands) fn parse_value(&self, text: &str) -> Value {
         let kinds: Vec<&str> = self.kinds();
         let takes = |kind: &str| kinds.is_empty() || kinds.contains(&kind);
@@ -145,7 +147,7 @@ impl ConfigKey {
         value.unwrap_or_else(|| text.into())
     }
 
-    /// The types of the values that it takes; empty if it takes any.
+    /// The types of the values that the key takes. Empty if it takes any type.
     fn kinds(&self) -> Vec<&str> {
         let shapes = self
             .shapes
@@ -161,14 +163,14 @@ impl ConfigKey {
     }
 }
 
-/// What a table of the schema has under a key.
+/// The result of looking up a key in a table of the schema.
 enum SchemaLookup {
     Found(Vec<Value>),
     /// The table takes any key.
     Any,
-    /// No such key; these are known.
+    /// The key is unknown. These keys are known.
     Unknown(Vec<String>),
-    /// It is no table.
+    /// The schema is not a table.
     None,
 }
 
@@ -195,7 +197,7 @@ fn members(schema: &Value, shapes: &[Value], key: &str) -> SchemaLookup {
     }
 }
 
-/// A schema and what it refers to: the first one has precedence.
+/// A schema and the target of its reference. The schema has precedence.
 fn with_target(schema: &Value, shape: &Value) -> Vec<Value> {
     let target = target(schema, shape);
     [Some(shape), target]
@@ -273,12 +275,12 @@ fn parse_toml_value(text: &str) -> Option<Value> {
     let line = format!("value = {text}\n");
     let document = ConfigDocument::parse(line.as_bytes(), ConfigFormat::Toml).ok()?;
     let mut values = document.values().as_object()?.clone();
-    // A text with a line break would be two settings.
+    // A string with a line break would be two settings.
     let is_date = text.parse::<toml_edit::Datetime>().is_ok();
     (values.len() == 1 && !is_date).then(|| values.remove("value"))?
 }
 
-/// A text of the reference page without backticks, and links as their texts.
+/// A paragraph of the reference page without backticks, with links as plain text.
 fn without_markup(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

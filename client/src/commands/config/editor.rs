@@ -1,7 +1,7 @@
 //! `mux config edit`: config.toml in the user's editor.
 //!
-//! Invariant: the editor has a copy. The file gets its text only when that has no new mistakes and no other program
-//! changed the file meanwhile; otherwise the copy stays, and its path is named.
+//! Invariant: the editor opens a copy. The file gets its content only if the copy has no new errors and no other
+//! program changed the file meanwhile. Otherwise the copy stays, and its path is shown.
 
 #[cfg(unix)]
 mod unix;
@@ -73,7 +73,7 @@ pub(super) async fn edit_config(json: bool) -> CommandResult {
     }
 }
 
-/// Lets the user edit until the copy has no new mistakes. `None` if it is as it was.
+/// Lets the user edit until the copy has no new errors. `None` if it is unchanged.
 async fn edit_copy(
     source: &ConfigSource,
     copy: &Path,

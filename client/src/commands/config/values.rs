@@ -16,7 +16,8 @@ use crate::{
     render::{self, ConfigEdit},
 };
 
-/// Prints the value in force. Of an agent that has a section, every setting that applies to it.
+/// Prints the current value. For an agent with a section, prints every setting that applies to the
+/// agent.
 pub(super) async fn get(key: &str, json: bool) -> CommandResult {
     let key = ConfigKey::parse(key)?;
     let agent = match key.path.as_slice() {

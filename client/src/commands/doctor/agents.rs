@@ -93,7 +93,8 @@ fn check_agent(
     }
 }
 
-/// Whether an agent's entry is a server of ours: by its name and program, or by its whole command line.
+/// Returns true if an agent's entry is one of our servers, judged by its name and program, or by its
+/// whole command line.
 fn is_same_server(own: &ConfiguredProcess, entry: &str, value: &serde_json::Value) -> bool {
     let words = command_words(value);
     let Some((program, args)) = words.split_first() else {

@@ -39,7 +39,7 @@ pub(super) fn check_config_file(
     let file = dirs.config_file();
     let shown = file.display();
     let Ok(text) = std::fs::read_to_string(&file) else {
-        // `places` reports a file that is missing or cannot be read.
+        // `places` reports a missing or unreadable file.
         return group;
     };
     let config: DocumentMut = match text.parse() {
@@ -81,7 +81,7 @@ pub(super) fn check_config_file(
     group
 }
 
-/// The names of servers whose state the daemon knows.
+/// The servers whose state the daemon knows.
 fn servers_known_to_daemon(status: Option<&Status>) -> BTreeSet<&str> {
     let servers = status.into_iter().flat_map(|status| &status.servers);
     servers

@@ -1,4 +1,4 @@
-//! Lists the agents that are connected, each with the profile by which its texts are adapted.
+//! Lists the agents that are connected, each with the profile by which output is adapted to it.
 
 use mux_proto::{ConnectedAgent, Status};
 

@@ -1,4 +1,4 @@
-//! Checks the running daemon, or what is left of one that has exited.
+//! Checks the running daemon, or the leftovers of a daemon that has exited.
 
 use std::{
     fs::{File, TryLockError},
@@ -106,8 +106,8 @@ fn check_stale_socket(group: &mut CheckGroup, socket: &Path) {
     }
 }
 
-/// Whether a process listens on the socket, found without a connection, which would start muxd. Linux only: `false`
-/// on other systems.
+/// Returns true if a process listens on the socket. Does not connect, because that would start muxd. Linux only:
+/// `false` on other systems.
 #[cfg(unix)]
 fn is_socket_listening(socket: &Path) -> bool {
     /// `__SO_ACCEPTCON` of the kernel.

@@ -18,7 +18,7 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
         .filter_map(|dir| Some((dir, mode_open_to_others(dir)?)))
         .map(|(dir, mode)| format!("{} (mode {mode:03o})", dir.display()))
         .collect();
-    // This also finds links, files in place of directories, other owners, and a socket path that is too long.
+    // This also finds links, files instead of directories, other owners, and a socket path that is too long.
     match dirs.prepare() {
         Err(error) => {
             group.fail(error.to_string(), "mux cannot work until this is fixed");

@@ -8,7 +8,7 @@ use super::CheckGroup;
 
 const NETWORK_GROUP: &str = "network";
 
-/// Variables that name a proxy; lowercase ones take precedence.
+/// Variables that name a proxy. Lowercase ones take precedence.
 const PROXY_VARIABLES: &[&str] = &[
     "https_proxy",
     "HTTPS_PROXY",
@@ -28,7 +28,7 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
         let Some(value) = variable(name) else {
             continue;
         };
-        // Its value may hold a password.
+        // The value may contain a password.
         match value.to_str().is_some_and(is_proxy_address) {
             true => group.ok(format!("requests use the proxy in {name}")),
             false => group.fail(

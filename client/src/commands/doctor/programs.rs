@@ -10,7 +10,8 @@ use crate::found_program::is_executable;
 const PROGRAMS_GROUP: &str = "programs";
 /// The file in which a package says how muxd was installed, from the parent of the directory of the programs.
 const INSTALLED_BY_FILE: &str = "share/mux/installed-by";
-/// The file in which `cargo install` and `cargo binstall` list what they have installed, beside the same directory.
+/// The file in which `cargo install` and `cargo binstall` list the programs that they have installed, beside the same
+/// directory.
 const CARGO_INSTALLS_FILE: &str = ".crates.toml";
 
 /// `muxd` and `worker` are the paths that the environment names, if any. Returns the path of a `muxd` that can be run.
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(worker.verdict, CheckVerdict::Failure);
         assert_eq!(worker.message, "there is no /nowhere/mux-worker");
         assert!(worker.fix.as_ref().unwrap().contains("MUX_WORKER"));
-        // It is looked for beside the daemon.
+        // The worker is searched beside the daemon.
         let (group, _) = check_programs(Some("/bin/sh".into()), None);
         assert_eq!(group.checks[1].message, "there is no /bin/mux-worker");
         let (group, _) = check_programs(Some("/etc/passwd".into()), None);

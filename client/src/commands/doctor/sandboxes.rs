@@ -1,6 +1,7 @@
 //! Checks which layers of sandboxes this machine has, for programs and servers, before any of them runs.
 //!
-//! Invariant: `muxd` tries the layers, as it does for a server; nothing is concluded from a version here.
+//! Invariant: `muxd` tries the layers, as it does for a server. No conclusion is drawn from a version
+//! here.
 
 use std::{path::Path, process::Stdio, time::Duration};
 

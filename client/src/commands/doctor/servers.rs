@@ -1,4 +1,4 @@
-//! What the daemon found wrong with the configuration, and servers that cannot be used.
+//! Problems that the daemon found in the configuration, and servers that cannot be used.
 
 use mux_proto::{SandboxState, ServerState, ServerWarningCode, SourceNote, Status, endpoint::Dirs};
 
@@ -15,13 +15,13 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
     let config = status.config.display();
     for problem in &status.problem_details {
-        // Its server is shown below.
+        // The server is shown below.
         if problem.server.is_some() {
             continue;
         }
         let fix = problem_fix(&problem.code, &config.to_string());
         match problem.code == "cache" {
-            // It only costs time.
+            // This problem only costs time.
             true => group.warn(&problem.message, fix),
             false => group.fail(&problem.message, fix),
         }
@@ -168,7 +168,7 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
     }
 }
 
-/// What to do about a problem of this code.
+/// The fix for a problem of this code.
 fn problem_fix(code: &str, config: &str) -> String {
     match code {
         "workers" => {

@@ -1,5 +1,5 @@
-//! Finds packages that `npx` and `uvx` start without a version: what a server does can change from one start to the
-//! next.
+//! Finds packages that `npx` and `uvx` start without a version. Such a server's behavior can change from one start to
+//! the next.
 //!
 //! Invariant: of a server's arguments only the package is shown, since others may be secrets.
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::fetched_package::{FetchedPackage, PackageRunner};
 
-/// The maximum size of a `package.json` that is read: whoever publishes a package writes it.
+/// The maximum size of a `package.json` that is read. Whoever publishes a package writes this file.
 const MAX_PACKAGE_FILE_BYTES: u64 = 1 << 20;
 
 /// `variable` reads the environment.

@@ -1,6 +1,6 @@
 //! Checks the engine that runs programs, and the sandbox layers of its process.
 //!
-//! Invariant: a missing layer is reported with what it would do.
+//! Invariant: a missing layer is reported with its effect.
 
 use mux_proto::Status;
 
@@ -12,9 +12,9 @@ const WORKERS_GROUP: &str = "workers";
 struct SandboxLayer {
     /// The name that a worker reports.
     layer: &'static str,
-    /// What the layer does.
+    /// The effect of the layer.
     holds: &'static str,
-    /// What the system must have for it.
+    /// The system's requirements for the layer.
     needs: &'static str,
 }
 

@@ -22,7 +22,8 @@ pub(super) fn hide_echo() -> io::Result<()> {
 pub(super) fn restore_echo() {
     let before = SAVED_TERMIOS.lock().take();
     if let Some(before) = before {
-        // Flushed: half a secret must not appear at the shell's prompt. This fails only if the terminal is gone.
+        // Flushed: half a secret must not appear at the shell's prompt. This fails only if the terminal no
+        // longer exists.
         _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
     }
 }

@@ -34,13 +34,13 @@ pub(super) fn restore_echo() {
     let before = SAVED_MODE.lock().take();
     if let Some(before) = before {
         discard_input();
-        // SAFETY: as above. It fails only if the console is gone.
+        // SAFETY: as above. The call fails only if the console no longer exists.
         unsafe { SetConsoleMode(console(), before) };
     }
 }
 
 pub(super) fn discard_input() {
-    // SAFETY: as above. It fails only if standard input is no console.
+    // SAFETY: as above. The call fails only if standard input is not a console.
     unsafe { FlushConsoleInputBuffer(console()) };
 }
 

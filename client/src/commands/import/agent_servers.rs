@@ -36,14 +36,14 @@ pub(super) struct AgentServer {
     pub(super) agent: Agent,
     /// As the agent calls it.
     pub(super) name: String,
-    /// The keys of the object that holds its entry.
+    /// The keys of the object that contains its entry.
     pub(super) section: Vec<String>,
     pub(super) server: Result<ServerDefinition, SkipReason>,
-    /// What could not be carried over.
+    /// Notes on settings that could not be carried over.
     pub(super) notes: Vec<String>,
-    /// Variables whose values the user has to put into the file `env`.
+    /// Variables whose values the user must put into the `env` file.
     pub(super) variables_by_hand: Vec<String>,
-    /// Whether it works only within the agent until the user changes its entry in config.toml.
+    /// True if the server works only within the agent until the user changes its entry in config.toml.
     pub(super) needs_edit: bool,
 }
 
@@ -196,7 +196,7 @@ impl EntryConverter<'_> {
         }
     }
 
-    /// Converts one key; `false` if it has no equivalent.
+    /// Converts one key. Returns `false` if the key has no equivalent.
     fn convert_key(&mut self, key: &str, value: &Value) -> bool {
         match (key, value) {
             // Cline's newer format.
@@ -260,7 +260,7 @@ impl EntryConverter<'_> {
                 true
             }
             ("tools", Value::Array(tools)) => tools.iter().any(|tool| tool == "*"),
-            // An empty list approves nothing, and restricts nothing.
+            // An empty list neither approves nor restricts anything.
             ("autoApprove" | "available_tools", Value::Array(tools)) => tools.is_empty(),
             _ => {
                 self.to.agent.spec().labels.contains(&key)
@@ -379,7 +379,7 @@ impl EntryConverter<'_> {
         if self.definition.url.is_none() {
             return;
         }
-        // A longer name precedes those that it begins with.
+        // A longer name precedes the names that are its prefixes.
         for (name, value) in std::mem::take(&mut self.definition.env).iter().rev() {
             let references = [format!("${{{name}}}"), format!("${name}")];
             let mut is_used = false;
@@ -398,7 +398,7 @@ impl EntryConverter<'_> {
     }
 }
 
-/// The text of a string, number or boolean.
+/// A string, number or boolean as a string.
 fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -17,7 +17,7 @@ impl EnvFile {
         }
     }
 
-    /// The value of a variable; its last line counts.
+    /// The value of a variable. If it has several lines in the file, the last one counts.
     pub(in crate::commands) fn get(&self, name: &str) -> Option<&str> {
         let mut values = self
             .lines
@@ -41,7 +41,7 @@ impl EnvFile {
         if self.get(name) == Some(value) {
             return true;
         }
-        // The parser strips one pair of quotes, whatever is inside.
+        // The parser strips one pair of quotes, regardless of the content.
         let line = format!("{name}=\"{value}\"");
         let old = self
             .lines
@@ -73,7 +73,7 @@ impl EnvFile {
         self.changed
     }
 
-    /// Whether an existing value was overwritten.
+    /// Returns true if an existing value was overwritten.
     pub(in crate::commands) fn overwrote_value(&self) -> bool {
         self.wrote_over
     }

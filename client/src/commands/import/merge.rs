@@ -1,6 +1,6 @@
 //! Decides which of the agents' servers go into config.toml, and under which names. Pure.
 //!
-//! Invariant: servers in the same order get the same names, so that a second import finds everything there.
+//! Invariant: servers in the same order get the same names. A second import therefore finds all of them.
 
 use serde_json::{Map, Value};
 
@@ -126,7 +126,7 @@ impl ConfigMerger<'_> {
         Ok(carried)
     }
 
-    /// Chooses the name of a server, and what is done with it.
+    /// Chooses the name of a server, and its outcome.
     fn choose_server_name(
         &self,
         definition: &ServerDefinition,

@@ -1,6 +1,7 @@
 //! The record of the servers that were moved out of the agents' files, in `moved.json` of the state directory.
 //!
-//! Invariant: it holds names and paths only. The entries themselves, which may contain secrets, are in the backups.
+//! Invariant: a record contains only names and paths. The entries themselves, which may contain secrets, are in the
+//! backups.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ pub(super) struct MoveRecord {
     pub(super) servers: Vec<MovedServer>,
 }
 
-/// The place of an entry in the agent's file.
+/// The position of an entry in the agent's file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct MovedServer {
     pub(super) section: Vec<String>,
@@ -62,7 +63,7 @@ pub(super) fn read_moves(dirs: &Dirs) -> Result<Vec<MoveRecord>, Error> {
     parse_moves(&AgentFile::read(&dirs.moved_servers()).map_err(unreadable)?)
 }
 
-/// Replaces the records by what `change` makes of them.
+/// Replaces the records by the result of `change`.
 pub(super) fn update_moves(
     dirs: &Dirs,
     change: impl FnOnce(&mut Vec<MoveRecord>),

@@ -37,7 +37,7 @@ pub(super) struct ServerMover<'a> {
 }
 
 impl ServerMover<'_> {
-    /// Moves what was imported, and adds the result to the servers in `merged` and to the report.
+    /// Moves the imported servers, and adds the result to the servers in `merged` and to the report.
     pub(super) async fn move_servers(
         &self,
         sources: &[AgentSource],
@@ -96,7 +96,7 @@ impl ServerMover<'_> {
         }
     }
 
-    /// Why a server stays in the agent's file; `None` if it can be moved.
+    /// Why a server stays in the agent's file, or `None` if it can be moved.
     fn reason_to_stay(
         &self,
         source: &AgentSource,
@@ -248,7 +248,7 @@ async fn find_unusable_servers(
     Ok(unusable.collect())
 }
 
-/// The text of an agent's file without these entries.
+/// The content of an agent's file without these entries.
 pub(super) fn without_servers<'a>(
     document: &ConfigDocument,
     agent: Agent,
@@ -279,7 +279,7 @@ pub(super) fn diff_without_secrets(
         for secret in withhold_secrets(definition, &server.name).1 {
             let value = secret.value.expose();
             known.add(value);
-            // Also one that is too short to be masked within other text.
+            // Also a secret that is too short to be masked within other text.
             quoted.push(Value::from(value).to_string());
         }
     }

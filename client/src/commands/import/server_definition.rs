@@ -13,7 +13,8 @@ use crate::{
 pub(in crate::commands) const SERVER_IDENTITY_KEYS: &[&str] =
     &["command", "args", "env", "cwd", "url", "headers"];
 
-/// `[servers.NAME]`; all texts in the syntax of config.toml: `${NAME}` is a variable, `$$` a dollar sign.
+/// `[servers.NAME]`, with all strings in the syntax of config.toml: `${NAME}` is a variable, `$$` a
+/// dollar sign.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::commands) struct ServerDefinition {
     pub(in crate::commands) command: Option<String>,
@@ -76,14 +77,14 @@ impl ServerDefinition {
     }
 }
 
-/// Whether `ours` is the same server as `entry`, whatever its other settings are.
+/// Returns true if `ours` is the same server as `entry`, regardless of its other settings.
 pub(in crate::commands) fn is_same_definition(ours: &Value, entry: &Map<String, Value>) -> bool {
     SERVER_IDENTITY_KEYS
         .iter()
         .all(|key| ours.get(key) == entry.get(*key))
 }
 
-/// Writes `entry` over the existing entry. Those of `keys` that `entry` does not have are removed.
+/// Writes `entry` over the existing entry. Removes the `keys` that `entry` does not have.
 pub(in crate::commands) fn overwrite_entry(
     config: &ConfigDocument,
     section: &[&str],

@@ -19,19 +19,19 @@ pub(in crate::commands) fn nearest_valid_name(name: &str) -> String {
     spelled
 }
 
-/// The name of an imported server, which is its spelling in programs: `my-server` is `my_server`.
+/// The name of an imported server, as written in programs: `my-server` becomes `my_server`.
 pub(super) fn imported_name(theirs: &str) -> String {
     let valid = nearest_valid_name(theirs);
     let words: Vec<&str> = valid.split('-').filter(|word| !word.is_empty()).collect();
     words.join("_")
 }
 
-/// Whether two servers would be the same `mux.NAME`.
+/// Returns true if two servers would be the same `mux.NAME`.
 pub(in crate::commands) fn names_clash(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }
 
-/// The variable that holds a secret of a server.
+/// The variable for a secret of a server.
 pub(super) fn secret_variable(server: &str, key: &str) -> String {
     let upper = |text: &str| -> String {
         let words = text.chars().map(|c| {

@@ -132,7 +132,7 @@ struct RestoredServers {
     text: String,
     /// The servers that the file did not have.
     servers: Vec<AgentServer>,
-    /// Whether the text is that of a backup.
+    /// True if the content is a backup's.
     is_exact: bool,
 }
 

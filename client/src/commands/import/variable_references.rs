@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::agents::{Agent, ReferenceSyntax};
 
-/// Where a text is in an entry.
+/// The position of a string in an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum TextPosition {
     /// In a variable or a header, where `${NAME}` is never meant literally.
@@ -13,16 +13,16 @@ pub(super) enum TextPosition {
     Argument,
 }
 
-/// Translates the texts of one entry.
+/// Translates the strings of one entry.
 pub(super) struct ReferenceTranslator<'a> {
     pub(super) agent: Agent,
     /// The names of the variables that the entry sets.
     pub(super) own: &'a BTreeSet<String>,
-    /// What could not be carried over.
+    /// Notes on values that could not be carried over.
     pub(super) notes: Vec<String>,
-    /// Variables whose values the user has to put into the file `env`.
+    /// Variables whose values the user must put into the `env` file.
     pub(super) variables_by_hand: Vec<String>,
-    /// Whether the server cannot work as it is now.
+    /// True if the server cannot work with the translated entry.
     pub(super) broken: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'a> ReferenceTranslator<'a> {
         Some(&after[..end]).filter(|name| is_variable_name(name))
     }
 
-    /// Translates the inside of `${…}`; `None` if it is meant literally.
+    /// Translates the inside of `${…}`. `None` if it is meant literally.
     fn translate_reference(&mut self, inner: &str, place: TextPosition) -> Option<String> {
         if let Some(name) = inner
             .strip_prefix("env:")
@@ -170,7 +170,7 @@ impl<'a> ReferenceTranslator<'a> {
         Some(reference)
     }
 
-    /// Whether it is an editor's predefined variable, such as `workspaceFolder`.
+    /// Returns true if the name is an editor's predefined variable, such as `workspaceFolder`.
     fn is_editor_variable(&self, name: &str) -> bool {
         self.replaces(ReferenceSyntax::EditorVariables)
             && (name.starts_with("workspace")
@@ -183,7 +183,7 @@ impl<'a> ReferenceTranslator<'a> {
     }
 }
 
-/// Escapes a literal text for config.toml.
+/// Escapes a literal string for config.toml.
 pub(in crate::commands) fn escape_literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -196,7 +196,7 @@ pub(in crate::commands) fn escape_literal(text: &str) -> String {
     out
 }
 
-/// Unescapes a text; `None` if it refers to a variable.
+/// Unescapes a string, or returns `None` if it refers to a variable.
 pub(super) fn unescape_literal(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -213,7 +213,7 @@ pub(super) fn unescape_literal(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The command in `$(command)…`, and the text after it.
+/// The command in `$(command)…`, and the rest of the string.
 fn split_command(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix("$(")?;
     let mut depth = 0;

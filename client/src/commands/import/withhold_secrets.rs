@@ -1,4 +1,4 @@
-//! Takes the secrets out of a definition and leaves references in their place.
+//! Replaces the secrets of a definition by references.
 
 use mux_secrets::{
     Secret, Suspicion,
@@ -10,10 +10,10 @@ use super::{
     server_definition::ServerDefinition, server_names, variable_references::unescape_literal,
 };
 
-/// Beside a reference, a text of fewer bytes is a word such as `Bearer`, not a secret.
+/// Beside a reference, a shorter string is a word such as `Bearer`, not a secret.
 const MIN_MIXED_SECRET_BYTES: usize = 8;
 
-/// A secret that goes into the file `env`, and the variable that stands for it.
+/// A secret that goes into the `env` file, and its variable.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(in crate::commands) struct WithheldSecret {
     pub(in crate::commands) variable: String,
@@ -73,7 +73,7 @@ struct SecretCollector<'a> {
 
 impl SecretCollector<'_> {
     fn withhold_named(&mut self, name: &str, value: &mut String) {
-        // The secret is the output of the command, not its text.
+        // The secret is the output of the command, not the command.
         if value.contains("${cmd:") {
             return;
         }
@@ -126,7 +126,7 @@ impl SecretCollector<'_> {
             arg.push_str(&secret);
             return;
         }
-        // The rule that masks arguments in `mux status`, so that both agree.
+        // The same rule masks arguments in `mux status`.
         let words: Vec<String> = before
             .into_iter()
             .map(str::to_owned)
@@ -166,7 +166,7 @@ impl SecretCollector<'_> {
     }
 }
 
-/// Splits a text into references and the texts between them.
+/// Splits a string into references and the parts between them.
 fn split_references(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -178,7 +178,7 @@ fn split_references(text: &str) -> Vec<&str> {
             parts.extend([&text[start..at], &text[at..end]]);
             (start, at) = (end, end);
         } else {
-            // A dollar sign alone, or one that is escaped.
+            // A dollar sign alone, or an escaped one.
             at += 1 + usize::from(rest.starts_with('$'));
         }
     }

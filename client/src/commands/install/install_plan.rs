@@ -88,7 +88,7 @@ pub(super) fn plan_install(
     })
 }
 
-/// Parses the entry; fails if it is another server's.
+/// Parses the entry. Fails if the entry belongs to another server.
 fn parse_own_entry(
     entry: &serde_json::Value,
     name: &str,

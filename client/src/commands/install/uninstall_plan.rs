@@ -48,7 +48,7 @@ pub(super) fn plan_uninstall(
     Ok(InstallPlan { status, step })
 }
 
-/// The file with our entry added; `None` if it has an entry of this name.
+/// The file with our entry added, or `None` if it has an entry of this name.
 fn with_entry(bytes: &[u8], agent: Agent, name: &str, mux_entry: &MuxEntry) -> Option<String> {
     let document = ConfigDocument::parse(bytes, agent.format()).ok()?;
     let section = agent.servers_section(&document);

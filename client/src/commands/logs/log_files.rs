@@ -75,7 +75,7 @@ pub(super) fn select_logs(dirs: &Dirs, of: LogSelection<'_>) -> Vec<LogFileSet> 
     all
 }
 
-/// Whether the log `name` belongs to `server`. A project's server has a suffix after `@`.
+/// Returns true if the log `name` belongs to `server`. A project's server has a suffix after `@`.
 pub(super) fn is_log_of_server(name: &str, server: &str) -> bool {
     let rest = name.strip_prefix(server);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
@@ -93,7 +93,8 @@ impl LogFileSet {
         files.collect()
     }
 
-    /// The files of the log, the oldest first, with what identifies each. `None` if the log is being rotated: names are of other files then.
+    /// The files of the log with their identities, the oldest first. `None` while the log is being rotated, because the
+    /// names then refer to other files.
     pub(super) fn identified_files(&self) -> Option<Vec<(FileIdentity, PathBuf)>> {
         let identify = || {
             let files = self.files().into_iter();
@@ -119,7 +120,7 @@ impl LogFileSet {
     }
 }
 
-/// The age of a file of a log; the oldest is the smallest.
+/// The age of a file of a log. The oldest is the smallest.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum LogFileAge {
     Dated(String),

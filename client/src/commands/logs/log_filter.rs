@@ -41,7 +41,7 @@ impl LogFilter {
             && self.level.is_none_or(|least| line.level.unwrap_or(LogLevel::Info) >= least)
     }
 
-    /// Whether the line is so old that no line before it can match either.
+    /// Returns true if the line is so old that no line before it can match either.
     pub(super) fn is_too_old(&self, line: &LogLine) -> bool {
         self.since
             .is_some_and(|since| line.time.is_none_or(|time| time < since))

@@ -1,4 +1,4 @@
-//! Follows what is appended to a log, across log rotation.
+//! Follows a log across log rotation.
 //!
 //! Invariant: each line is returned once, and whole or cut to [`MAX_LINE_BYTES`] bytes, whenever the log is rotated.
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::log_line::{LineContext, LogLine};
 
-/// Maximum bytes of a log that are read at once, so that it does not hold up the others.
+/// The maximum bytes of a log that are read at a time, to not hold up the other logs.
 const MAX_READ_BYTES: u64 = 8 << 20;
 
 pub(super) struct LogTail {
@@ -36,7 +36,7 @@ struct PartialLine {
 }
 
 impl LogTail {
-    /// Starts after the part of a file that was read; without one, at the first file of the log.
+    /// Starts after the part of a file that was read, or, without such a part, at the first file of the log.
     pub(super) fn resume_at(
         family: LogFileSet,
         read: Option<(LogFile, u64)>,
@@ -60,7 +60,7 @@ impl LogTail {
         let newer = match &files {
             Some(files) => match files.iter().position(is_known) {
                 Some(at) => &files[at + 1..],
-                // It was deleted because of its age, so all files that exist are newer.
+                // The file was deleted because of its age, so all files that exist are newer.
                 None => &files[..],
             },
             // The next call finds them.
@@ -108,7 +108,7 @@ impl OpenLog {
         Self { log, at, rest }
     }
 
-    /// Reads new lines; `true` if it has reached the end of the file.
+    /// Reads new lines. Returns `true` at the end of the file.
     fn read_to_end(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) -> io::Result<bool> {
         let length = self.log.file.metadata()?.len();
         if length < self.at {
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(home.added(), ["a", "no end", "b"]);
         home.write("c\n");
         assert_eq!(home.added(), ["c"]);
-        // Rotated so often that the first lines are gone.
+        // Rotated so often that the first lines were deleted.
         for text in ["lost", "d", "e"] {
             home.turn(2);
             home.write(format!("{text}\n"));

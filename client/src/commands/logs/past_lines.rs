@@ -18,7 +18,7 @@ pub(super) struct PastLines {
     pub(super) lines: Vec<LogLine>,
     /// The latest file, and how much of it was read.
     pub(super) read: Option<(LogFile, u64)>,
-    /// What a line without a time takes from the last line, matching or not.
+    /// The context that a line without a time inherits from the last line, matching or not.
     pub(super) before: LineContext,
 }
 

@@ -79,7 +79,7 @@ fn build_rule(args: &args::PolicyAddArgs) -> Result<Map<String, Value>, Error> {
     rule.insert("match".into(), args.path.as_str().into());
     for (key, value) in &args.when {
         let path = match key.split_once('.') {
-            // The path into the arguments has dots, too.
+            // The path into the arguments may also have dots.
             Some((table @ ("arguments" | "annotations"), place)) => vec![table, place],
             _ => vec![key.as_str()],
         };
@@ -136,7 +136,7 @@ fn unmatched(rule: &Value, names: &[String]) -> Option<String> {
         }
     };
     let is_match = |name: &str| match server.split_once('*') {
-        // A `*` may match the dot, too.
+        // A `*` may also match the dot.
         Some((head, _)) => name.starts_with(head),
         None => covers_glob(server, name),
     };

@@ -1,4 +1,4 @@
-//! Whether a rule leaves nothing to a later one. True only if that is certain.
+//! Finds rules that an earlier rule covers completely. Reports only certain cases.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ const GLOB_KEYS: [&str; 3] = ["server", "agent", "client"];
 /// Conditions that have to be the same in both.
 const PLAIN_KEYS: [&str; 3] = ["workspace", "verb", "annotations"];
 
-/// Whether every call to which `later` applies is decided by `earlier`.
+/// Returns true if `earlier` decides every call to which `later` applies.
 pub(super) fn covers_rule(earlier: &Value, later: &Value) -> bool {
     let covers = |key: &str, glob: &str| {
         texts(&earlier[key])
@@ -43,7 +43,7 @@ pub(super) fn covers_rule(earlier: &Value, later: &Value) -> bool {
     matches && of_globs && PLAIN_KEYS.iter().all(|key| same(key)) && arguments
 }
 
-/// A text, or a list of texts.
+/// A string, or a list of strings.
 fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
@@ -52,10 +52,11 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether `wider` matches every text that `glob` matches. A text without `*` and `?` is a glob, too.
+/// Returns true if `wider` matches every string that `glob` matches. A string without `*` and `?` is
+/// also a glob.
 pub(super) fn covers_glob(wider: &str, glob: &str) -> bool {
     let (wider, glob): (Vec<char>, Vec<char>) = (wider.chars().collect(), glob.chars().collect());
-    // `covered[i]`: the rest of `wider` from where the loop stands covers `glob[i..]`.
+    // `covered[i]`: the rest of `wider` from the loop's position covers `glob[i..]`.
     let mut covered = vec![false; glob.len() + 1];
     covered[glob.len()] = true;
     for letter in wider.iter().rev() {

@@ -86,7 +86,7 @@ pub(in crate::commands) fn build_server_entry(
 pub(in crate::commands) fn absolute_program(program: &str, here: Option<&Path>) -> String {
     match here {
         Some(here) if !program.starts_with(['/', '~', '$']) => {
-            // The path that was typed may name variables; the current directory is literal.
+            // The typed path may name variables, but the current directory is literal.
             let path = Path::new(&escape_literal(&here.to_string_lossy())).join(program);
             // Removes each `.`.
             let path: PathBuf = path.components().collect();

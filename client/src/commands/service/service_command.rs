@@ -33,7 +33,7 @@ impl ServiceStep {
         Self { line, must: true }
     }
 
-    /// A step that may fail, because there may be nothing to do.
+    /// A step that may fail, because it may be unnecessary.
     pub(super) fn optional_step(line: &[&str]) -> Self {
         Self {
             must: false,

@@ -15,7 +15,7 @@ use crate::agents::{AgentFile, AgentFileError, EditLock, unmasked_diff};
 pub(super) struct PlannedFile {
     pub(super) path: PathBuf,
     file: Option<AgentFile>,
-    /// The new content; `None`: the file is to be removed.
+    /// The new content, or `None` to remove the file.
     wanted: Option<String>,
 }
 

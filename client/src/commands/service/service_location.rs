@@ -1,4 +1,4 @@
-//! The name of the service of this user or `MUX_HOME`, what it starts, and where its files are.
+//! The name of the service for this user or `MUX_HOME`, the program that it starts, and the paths of its files.
 
 use std::{
     env, fs,
@@ -44,7 +44,7 @@ pub(super) fn service_dir(system: ServiceManager, dirs: &Dirs) -> Result<PathBuf
             None => home()?.join(".config/systemd/user"),
         },
         ServiceManager::Launchd => home()?.join("Library/LaunchAgents"),
-        // The scheduler keeps the task itself: the file is only what was registered.
+        // The scheduler keeps the task itself: the file is only the registered definition.
         ServiceManager::TaskScheduler => dirs.state.clone(),
     })
 }
@@ -75,8 +75,8 @@ pub(super) fn describe_service(dirs: &Dirs) -> Result<ServiceSpec, Error> {
     })
 }
 
-/// The path of muxd, if possible one that survives an upgrade: a link in `PATH` instead of the versioned file behind
-/// it.
+/// The path of muxd. If possible, the path survives an upgrade: a link in `PATH` instead of the versioned file
+/// behind it.
 fn stable_muxd_path() -> Result<PathBuf, Error> {
     let file = format!("muxd{}", env::consts::EXE_SUFFIX);
     let muxd = env_path(variables::DAEMON).or_else(|| {

@@ -1,6 +1,6 @@
 //! The service on this system: a systemd unit with a socket, a launchd agent, or a task of Task Scheduler.
 //!
-//! Invariant: only queries are run here. Changes are returned as steps, so that they can be shown before they are run.
+//! Invariant: only queries are run here. Changes are returned as steps, which can be shown before they are run.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,8 @@ impl ServiceManager {
         }
     }
 
-    /// Whether it listens for clients, and starts muxd for the first one. Task Scheduler only starts muxd at the login.
+    /// Returns true if the manager listens for clients and starts muxd for the first one. Task Scheduler only starts
+    /// muxd at login.
     pub(super) fn listens(self) -> bool {
         self != Self::TaskScheduler
     }
@@ -94,7 +95,7 @@ impl ServiceManager {
         }
     }
 
-    /// The steps that put written files in force. `changed`: other files were in force before.
+    /// The steps that apply written files. `changed` is true if other files applied before.
     pub(super) fn install_steps(
         self,
         name: &str,
@@ -155,7 +156,7 @@ impl ServiceManager {
         }
     }
 
-    /// Checks that the service manager answers. The error has what to do if it does not.
+    /// Checks that the service manager answers. The error contains the fix.
     pub(super) async fn check_reachable(self) -> Result<(), Error> {
         let question = match self {
             Self::Systemd => systemctl_step(&["show", "--property=Version", "--value"]),
@@ -190,7 +191,7 @@ impl ServiceManager {
         })
     }
 
-    /// Whether the systemd socket is active, the launchd agent is loaded, or the task is registered.
+    /// Returns true if the systemd socket is active, the launchd agent is loaded, or the task is registered.
     pub(super) async fn is_active(self, name: &str) -> bool {
         let question = match self {
             Self::Systemd => systemctl_step(&["is-active", &format!("{name}.socket")]),
@@ -202,7 +203,7 @@ impl ServiceManager {
         question.run_command().await.is_ok()
     }
 
-    /// Whether it will be active after the next login.
+    /// Returns true if the service will be active after the next login.
     pub(super) async fn is_enabled(self, name: &str) -> bool {
         match self {
             Self::Systemd => systemctl_step(&["is-enabled", &format!("{name}.socket")])

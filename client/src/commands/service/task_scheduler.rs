@@ -1,7 +1,7 @@
 //! A task of Windows' Task Scheduler that starts muxd at the user's logon, without rights of an administrator.
 //!
-//! Invariant: pure. The text of a task is ASCII without a declared encoding: `schtasks` reads a file in the encoding of
-//! the system.
+//! Invariant: pure. A task definition is ASCII without a declared encoding, because `schtasks` reads a file in the
+//! encoding of the system.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(super) fn task_file_name(name: &str) -> String {
     format!("{name}.task.xml")
 }
 
-/// The text of the task. `user`: the user at whose logon muxd starts, as `DOMAIN\NAME`.
+/// The definition of the task. muxd starts at the logon of `user`, given as `DOMAIN\NAME`.
 pub(super) fn task_text(
     described: &ServiceSpec,
     user: &str,
@@ -33,8 +33,8 @@ pub(super) fn task_text(
     Ok(spell_as_ascii(&text))
 }
 
-/// The arguments of `conhost.exe`. A task has no variables of its own: if muxd needs some, the command interpreter sets
-/// them.
+/// The arguments of `conhost.exe`. A task has no environment variables: if muxd needs some, the command interpreter
+/// sets them.
 fn console_arguments(described: &ServiceSpec) -> Result<String, UnwritablePathError> {
     let muxd = quotable_path(&described.muxd)?;
     let mut settings = String::new();
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// The text of the first element of this name.
+    /// The content of the first element of this name.
     fn element<'a>(task: &'a str, name: &str) -> &'a str {
         let (_, rest) = task.split_once(&format!("<{name}>")).unwrap();
         rest.split_once(&format!("</{name}>")).unwrap().0

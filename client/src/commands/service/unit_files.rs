@@ -12,7 +12,7 @@ const LAUNCHD_AGENT_TEMPLATE: &str = include_str!("../../../../scripts/service/m
 #[error("{0:?} cannot be in a service's file: it has characters that have a meaning there")]
 pub(super) struct UnwritablePathError(pub(super) PathBuf);
 
-/// What a service starts, and how.
+/// The program that a service starts, and how.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceSpec {
     /// The name of the unit without its suffix, or of the agent.
@@ -28,7 +28,7 @@ pub(super) struct ServiceSpec {
 }
 
 impl ServiceSpec {
-    /// The text of `muxd.service`.
+    /// The content of `muxd.service`.
     pub(super) fn service_unit_text(&self) -> Result<String, UnwritablePathError> {
         let mut environment = String::new();
         for (name, value) in &self.variables {
@@ -43,7 +43,7 @@ impl ServiceSpec {
         self.fill_name(&text)
     }
 
-    /// The text of `muxd.socket`.
+    /// The content of `muxd.socket`.
     pub(super) fn socket_unit_text(&self) -> Result<String, UnwritablePathError> {
         let path = plain_path(&self.socket)?.replace('%', "%%");
         self.fill_name(&SOCKET_TEMPLATE.replace("@SOCKET@", &path))
@@ -88,7 +88,7 @@ fn quote_for_systemd(text: &str) -> String {
     format!("\"{}\"", text.replace('%', "%%"))
 }
 
-/// Escapes the text of an XML element.
+/// Escapes the content of an XML element.
 pub(super) fn escape_xml(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")

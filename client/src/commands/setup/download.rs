@@ -1,6 +1,6 @@
 //! Downloads a file from a registry.
 //!
-//! Invariant: time and memory are bounded, whatever the registry answers.
+//! Invariant: time and memory are bounded, regardless of the registry's answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ureq::{
 
 use super::error::SetupError;
 
-/// Maximum bytes of a package; the real ones have 10 MB.
+/// The maximum bytes of a package. Real packages have 10 MB.
 pub(super) const MAX_PACKAGE_BYTES: u64 = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);

@@ -1,7 +1,7 @@
-//! Unpacks a package and moves it into its place.
+//! Unpacks a package and moves it to its final path.
 //!
 //! Invariant: only regular files in `package/lib` of an archive are written, into a private folder. Then one rename
-//! puts it in place; a concurrent installation finds it there.
+//! moves the folder to its final path, where a concurrent installation finds it.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -29,7 +29,7 @@ const DRAFT_PREFIX: &str = ".draft-";
 /// How often a program is tried that is still open for writing.
 const MAX_BUSY_RETRIES: u32 = 1000;
 
-/// The compiler in the place of a package; no version if it is missing or incomplete.
+/// The compiler at the path of a package, without a version if it is missing or incomplete.
 pub(super) fn find_installed(package: &CompilerPackage, folder: &Path) -> CompilerInfo {
     let lib = folder.join(package.version).join("lib");
     let path = lib.join(TSC_FILE_NAME);
@@ -135,7 +135,7 @@ fn write_archive_entry(
     file.sync_data()
 }
 
-/// Moves a draft into its place. An existing installation is kept if it works, and else replaced.
+/// Moves a draft to its final path. A working installation is kept; a broken one is replaced.
 fn move_into_place(draft: &Path, package: &CompilerPackage, folder: &Path) -> io::Result<()> {
     let target = folder.join(package.version);
     for _ in 0..2 {
@@ -173,7 +173,7 @@ fn remove_stale_drafts(folder: &Path) {
 fn compiler_version(tsc: &Path) -> Option<String> {
     let mut command = Command::new(tsc);
     command.arg("--version").env_clear().stdin(Stdio::null());
-    // A process that another thread forks holds the file that we have just written open until it calls exec.
+    // A process that another thread forks keeps the file that we have just written open until it calls exec.
     let output = (0..MAX_BUSY_RETRIES).find_map(|_| match command.output() {
         Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
             thread::yield_now();

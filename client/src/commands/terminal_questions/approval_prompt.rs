@@ -1,7 +1,7 @@
 //! Asks for approvals, one after the other.
 //!
-//! Invariant: an answer that was not offered decides nothing. An answer that covers more than the call that was shown
-//! takes effect only after everything that it covers was listed and confirmed.
+//! Invariant: an answer that was not offered has no effect. An answer that covers more than the shown call takes
+//! effect only after all covered calls were listed and confirmed.
 
 use std::{collections::VecDeque, mem};
 
@@ -13,7 +13,7 @@ use crate::render::{self, PromptAnswer};
 
 /// The queue of pending approvals, and the question on the terminal.
 pub(super) struct ApprovalPrompt {
-    /// The calls are made by a run, so that they can be allowed for the rest of it.
+    /// True if a run makes the calls, which can then be allowed for the rest of the run.
     in_run: bool,
     queue: VecDeque<PendingApproval>,
     shown: PromptState,
@@ -26,14 +26,14 @@ struct PendingApproval {
     asked: ApprovalAsked,
 }
 
-/// What the terminal shows of the first pending approval.
+/// The part of the first pending approval that the terminal shows.
 enum PromptState {
     Nothing,
-    /// Whether the call may be made; `of` is the size of the batch.
+    /// Asks whether the call may be made. `of` is the size of the batch.
     Question {
         of: usize,
     },
-    /// Whether the decision also applies to the approvals in `others`.
+    /// Asks whether the decision also applies to the approvals in `others`.
     Confirmation {
         decision: Decision,
         others: Vec<String>,
@@ -109,7 +109,7 @@ impl ApprovalPrompt {
             return;
         };
         match mem::replace(&mut self.shown, PromptState::Nothing) {
-            // It was typed before there was a question.
+            // The line was typed before there was a question.
             PromptState::Nothing => {}
             PromptState::Question { of } => match PromptAnswer::read(line, self.in_run) {
                 Some(PromptAnswer::Decide(decision @ (Decision::Once | Decision::Deny))) => {
@@ -172,14 +172,14 @@ impl ApprovalPrompt {
                     render::approval_narrowed(warning);
                 }
             }
-            // It was decided elsewhere, or is no longer needed.
+            // The approval was decided elsewhere, or is no longer needed.
             Ok(Err(error)) => render::not_decided(&error),
             // The run or the call reports the lost connection.
             Err(_) => {}
         }
     }
 
-    /// Standard input has ended: nothing is decided. Returns the approvals that must be answered elsewhere.
+    /// Standard input has ended without a decision. Returns the approvals that must be answered elsewhere.
     pub(super) fn close(&mut self) -> Vec<ApprovalAsked> {
         if self.is_shown() {
             render::approval_left_open();

@@ -16,7 +16,7 @@ use crate::{
 
 const INPUT_ENDED: &str = "standard input has ended";
 
-/// The queue of questions; the first may be on the terminal.
+/// The queue of questions. The first may be on the terminal.
 #[derive(Default)]
 pub(super) struct ElicitationPrompt {
     queue: VecDeque<ServerQuestion>,
@@ -27,7 +27,7 @@ pub(super) struct ElicitationPrompt {
 pub(super) struct ServerQuestion {
     ask: u64,
     server: String,
-    /// The path of the tool whose call caused it, if it is known.
+    /// The path of the tool whose call caused the question, if it is known.
     tool: Option<String>,
     dialog: ElicitationDialog,
 }

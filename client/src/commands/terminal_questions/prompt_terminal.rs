@@ -1,6 +1,6 @@
-//! The terminal of a command as the place of one prompt at a time.
+//! The terminal of a command, which shows one prompt at a time.
 //!
-//! Invariant: what was typed before a prompt does not answer it, and echo is restored at the end.
+//! Invariant: input that was typed before a prompt does not answer it, and echo is restored at the end.
 
 use std::io::{self, BufRead as _};
 
@@ -47,7 +47,7 @@ impl PromptTerminal {
         });
     }
 
-    /// The next typed line; `None` at the end of standard input.
+    /// The next typed line, or `None` at the end of standard input.
     pub(super) async fn next_typed_line(&mut self) -> Option<String> {
         match &mut self.typed {
             Some(typed) => typed.recv().await,
@@ -63,14 +63,14 @@ impl PromptTerminal {
         }
     }
 
-    /// Discards what was typed so far, even an unfinished line. Precedes each prompt, so that pasted lines do not answer
-    /// what was not shown when they were pasted.
+    /// Discards the input typed so far, even an unfinished line. Call this before each prompt. Pasted lines then cannot
+    /// answer a question that was not shown when they were pasted.
     pub(super) fn discard_input(&mut self) {
         hidden_input::discard_input();
         self.discard_typed();
     }
 
-    /// Hides what is typed until [`PromptTerminal::show_input`], and discards what was typed before.
+    /// Hides input until [`PromptTerminal::show_input`], and discards earlier input.
     pub(super) fn hide_input(&mut self) -> io::Result<()> {
         hidden_input::hide_echo()?;
         self.discard_typed();
@@ -81,7 +81,7 @@ impl PromptTerminal {
         hidden_input::restore_echo();
     }
 
-    /// Prints what was held back during the question, and shows the spinner again.
+    /// Prints the output that was held back during the question, and shows the spinner again.
     pub(super) fn end_question(&self) {
         if let Some(spinner) = &self.spinner {
             spinner.end_prompt();

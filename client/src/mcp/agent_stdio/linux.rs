@@ -1,4 +1,4 @@
-//! A pipe is opened anew, which gives it flags of its own; a socket is used with calls that do not wait.
+//! A pipe is opened again, which gives it separate flags. A socket is used with calls that do not block.
 
 use std::{
     fs::OpenOptions,

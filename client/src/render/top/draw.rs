@@ -16,11 +16,11 @@ use crate::{
 
 /// The height of a list's title and header.
 const LIST_HEAD_LINES: u16 = 2;
-/// Columns of the list of servers that narrow terminals omit: the column, and the width below which it is omitted.
+/// Columns of the server list that narrow terminals omit: the column, and the width below which it is omitted.
 const OPTIONAL_COLUMNS: [(usize, u16); 6] =
     [(2, 112), (5, 102), (9, 90), (3, 78), (6, 70), (8, 60)];
 const COLUMN_WIDTHS: [u16; 10] = [0, 11, 8, 8, 8, 9, 8, 8, 7, 10];
-/// The same for the list of runs, whose last column takes the rest.
+/// The same for the run list, whose last column takes the rest.
 const OPTIONAL_RUN_COLUMNS: [(usize, u16); 3] = [(4, 108), (3, 90), (2, 74)];
 const RUN_COLUMN_WIDTHS: [u16; 6] = [24, 20, 8, 14, 16, 0];
 

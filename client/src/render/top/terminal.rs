@@ -7,12 +7,12 @@ use ratatui::DefaultTerminal;
 use super::{super::verbosity::has_color, draw};
 use crate::top::{TopFigures, TopScreen};
 
-/// Whether standard output and standard input are terminals.
+/// Returns true if standard output and standard input are terminals.
 pub(crate) fn can_draw() -> bool {
     stdout().is_terminal() && stdin().is_terminal()
 }
 
-/// A guard: the terminal is in raw mode on the alternate screen until this is dropped. A panic restores it, too, before
+/// A guard: the terminal is in raw mode on the alternate screen until this is dropped. A panic also restores it, before
 /// its message is printed.
 pub(crate) struct TopTerminal(DefaultTerminal);
 

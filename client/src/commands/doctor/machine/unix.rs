@@ -13,7 +13,8 @@ pub(super) const HOME_VARIABLE: &str = "HOME";
 /// A typical set of servers needs more file descriptors.
 const MIN_OPEN_FILES: u64 = 256;
 
-/// The disk of a directory and its free bytes; `None` if the file system does not count its blocks.
+/// The disk of a directory and its free bytes, or `None` if the file system does not count its
+/// blocks.
 pub(super) fn disk_space(dir: &Path) -> Option<(u64, u64)> {
     let (found, disk) = (dir.metadata().ok()?, statvfs(dir).ok()?);
     // The width of block counts differs between systems.
@@ -43,7 +44,7 @@ pub(super) fn check_resource_limits(group: &mut CheckGroup) {
     check_process_limit(group);
 }
 
-/// Linux counts threads against this limit, too.
+/// Linux also counts threads against this limit.
 #[cfg(target_os = "linux")]
 fn check_process_limit(group: &mut CheckGroup) {
     const MIN_PROCESSES: u64 = 128;

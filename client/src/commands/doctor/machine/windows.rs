@@ -27,7 +27,8 @@ pub(super) fn disk_space(dir: &Path) -> Option<(u64, u64)> {
     };
     let wide: Vec<u16> = dir.as_os_str().encode_wide().chain([0]).collect();
     let mut free = 0;
-    // SAFETY: the text ends with a zero, and the other pointers are to a live local or null where they may be.
+    // SAFETY: the string is NUL-terminated, and the other pointers are to a live local or null where they may
+    // be.
     let done = unsafe {
         GetDiskFreeSpaceExW(
             wide.as_ptr(),

@@ -35,7 +35,7 @@ fn source(agent: Agent, name: &str, command: &str, token: &str) -> AgentServer {
     }
 }
 
-/// The new name of each server of the agents, and what was done with it.
+/// The new name of each agent server, and its outcome.
 fn fates(merged: &MergedConfig) -> Vec<(&str, ImportOutcome)> {
     let carried = merged.carried.iter();
     carried

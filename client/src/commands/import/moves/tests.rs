@@ -59,7 +59,7 @@ impl AgentHome {
         self.mover().move_out(&source, &leaving).unwrap()
     }
 
-    /// Undoes all moves; returns the names of the servers that were put back.
+    /// Undoes all moves. Returns the names of the servers that were put back.
     fn undo(&self, agent: Agent) -> Vec<String> {
         let records = read_moves(&self.dirs).unwrap();
         let latest_first: Vec<&MoveRecord> = records.iter().rev().collect();
