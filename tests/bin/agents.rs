@@ -21,7 +21,7 @@ const GUIDE: &str = "docs/guides/agents.md";
 const BEGIN: &str = "<!-- scripts/agents writes from here -->";
 const END: &str = "<!-- to here -->";
 
-/// Shows what the agents that people use pass on to their models.
+/// Shows how much popular agents pass on to their models.
 #[derive(Parser)]
 #[command(name = "mux-agents")]
 struct Args {

@@ -1,7 +1,7 @@
 //! The figures of muxd, each beside a baseline that is measured in the same run.
 //!
-//! No test asserts a time; whoever wants to know runs this, on a machine at rest, with release
-//! binaries (`scripts/bench`). Figures are printed as medians and 99th percentiles, with ratios.
+//! No test asserts a time. Whoever wants to know runs this, on a machine at rest, with release binaries
+//! (`scripts/bench`). Figures are printed as medians and 99th percentiles, with ratios.
 
 #[path = "bench/agents.rs"]
 mod agents;
@@ -95,7 +95,7 @@ struct Args {
     only: Vec<Part>,
 }
 
-/// What can be measured alone.
+/// The parts that can be measured alone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Part {
     Process,

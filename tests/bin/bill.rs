@@ -1,6 +1,6 @@
-//! What programs save: the tokens that plain tool calling would cost for the same work.
+//! The savings of programs: the tokens that plain tool calling would cost for the same work.
 //!
-//! Tokens are counted with OpenAI's `o200k_base`; other models differ by a little.
+//! Tokens are counted with OpenAI's `o200k_base`. Other models differ by a little.
 
 #[path = "bill/digest.rs"]
 mod digest;

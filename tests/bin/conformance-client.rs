@@ -1,6 +1,6 @@
-//! `mux-conformance-client`: the client that MCP's conformance suite tests. It is `muxd` itself: a daemon
-//! with a home of its own, which gets the suite's server into its configuration and does with it what an
-//! agent would; where somebody has to sign in, it does that first.
+//! `mux-conformance-client`: the client that MCP's conformance suite tests. The client is `muxd` itself: a
+//! daemon with its own home, which gets the suite's server in its configuration and uses it like an agent.
+//! If a sign-in is needed, this program does that first.
 //!
 //! Invariant: every request that the suite sees is one of the daemon's session. This program speaks to the
 //! daemon alone, and, in a user's place, to the pages of an authorization server.
@@ -61,7 +61,7 @@ fn context() -> Value {
     serde_json::from_str(&context).unwrap_or_default()
 }
 
-/// What an agent could do with a server: everything once, the calls at the same time.
+/// Everything that an agent could do with a server, once each, with the calls at the same time.
 async fn everything(session: &Session) -> Result<()> {
     let client = &session.client;
     let request = ToolsRequest {
@@ -133,7 +133,7 @@ async fn everything(session: &Session) -> Result<()> {
     Ok(())
 }
 
-/// What is null is left out: a schema that knows no null takes none.
+/// Leaves out nulls, because a schema without null rejects them.
 fn without_nulls(arguments: &Value) -> Value {
     let members = arguments.as_object().into_iter().flatten();
     let given = members.filter(|(_, value)| !value.is_null());
@@ -213,7 +213,7 @@ async fn answer_all(client: MuxClient) -> Result<()> {
     }
 }
 
-/// What a form holds when its user changes nothing.
+/// The values of a form that its user leaves unchanged.
 fn defaults(schema: &Value) -> BTreeMap<String, Value> {
     let members = schema["properties"].as_object().into_iter().flatten();
     members

@@ -1,6 +1,7 @@
-//! `mux-conformance-server`: what the scenarios of MCP's conformance suite call, with rmcp's server side.
+//! `mux-conformance-server`: the server that the scenarios of MCP's conformance suite call, with rmcp's
+//! server side.
 //!
-//! The suite wants tools, resources and prompts with names of its own. It is run against `mux mcp
+//! The suite wants tools, resources and prompts with its own names. It is run against `mux mcp
 //! --passthrough`, behind which this server stands; run against this server alone it tells which of
 //! its complaints are about muxd.
 //! Invariant: it is as correct a server as we can write, in both eras of the protocol.

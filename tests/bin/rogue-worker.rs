@@ -1,9 +1,8 @@
 //! `mux-rogue-worker`: stands where `mux-worker` stands, and breaks the rules that it is told to break.
 //!
-//! The name under which it is started says what it does before it has a program (see
-//! [`rogue::greeting`]), and the program what it does then (see [`rogue::tricks`]).
-//! Invariant: it keeps every other rule, so that a failing test points at the daemon; and it ends when
-//! its parent does.
+//! The name of its program file selects its behavior before it has a program (see [`rogue::greeting`]),
+//! and the program selects its behavior afterwards (see [`rogue::tricks`]). Invariant: it keeps every
+//! other rule, so a failing test points at the daemon. It ends when its parent does.
 
 mod rogue;
 

@@ -14,7 +14,7 @@ use self::link::DaemonLink;
 /// Until the daemon hangs up, or a trick ends the process.
 pub(crate) fn serve(name: &str) -> io::Result<ExitCode> {
     if name == link::GRANDCHILD {
-        // It is there as long as the other ends of the pipes are.
+        // The process runs as long as the other ends of the pipes exist.
         DaemonLink::open()?.listen()?;
         return Ok(ExitCode::SUCCESS);
     }

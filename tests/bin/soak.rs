@@ -1,8 +1,8 @@
 //! A daemon under use and under faults for as long as asked: 20 servers, 50 agents over `mux mcp`, one fault a second.
 //!
-//! Every answer is compared with what it must be, and no call may have its effect twice. Each minute says what the
-//! daemon holds; the end says how that has changed, and is a failure if an answer was wrong, an effect was doubled or
-//! lost, a process stayed a zombie or something grew over its bound (`scripts/soak`).
+//! Every answer is compared with the expected one, and no call may have its effect twice. Each minute prints the
+//! daemon's resources. The end prints how they have changed, and is a failure if an answer was wrong, an effect was
+//! doubled or lost, a process stayed a zombie or something grew over its bound (`scripts/soak`).
 
 #[path = "soak/agent.rs"]
 mod agent;
@@ -66,7 +66,7 @@ struct Args {
     /// Write the curve of memory, descriptors and threads to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// This process is in a mount namespace of its own, for the full disk
+    /// True if this process is in a separate mount namespace, for the full disk
     #[arg(long, hide = true)]
     own_disks: bool,
 }
@@ -175,7 +175,7 @@ fn may_unshare() -> bool {
     tried.is_ok_and(|tried| tried.status.success())
 }
 
-/// This program once more, in a mount namespace of its own.
+/// This program once more, in a separate mount namespace.
 fn unshared() -> std::io::Result<Command> {
     let mut command = unshare();
     command

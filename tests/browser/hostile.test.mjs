@@ -1,4 +1,5 @@
-// What servers say is text: markup in names and descriptions, letters that turn others around, a megabyte of words.
+// Server strings are shown as text: markup in names and descriptions, letters that turn others around, a megabyte
+// of words.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

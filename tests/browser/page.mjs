@@ -14,7 +14,7 @@ export const origin = new URL(address).origin;
 
 const env = { MUX_HOME: MUX_TEST_HOME, HOME: MUX_TEST_HOME, PATH: process.env.PATH, SHELL: "/bin/sh" };
 
-// What a command prints as JSON, whether or not it succeeds.
+// The JSON output of a command, whether or not it succeeds.
 export function mux(...args) {
   return new Promise((resolve, reject) => {
     const options = { env, cwd: MUX_TEST_HOME, maxBuffer: 1 << 26 };
@@ -30,7 +30,7 @@ export function mux(...args) {
 
 export const run = (code) => mux("run", "--no-check", "-e", code);
 
-// A command that goes on; `ended` is what it has printed at its end.
+// A command that keeps running. `ended` resolves to its output.
 export function begin(...args) {
   const child = spawn(MUX_TEST_MUX, ["--json", ...args], { env, cwd: MUX_TEST_HOME });
   let text = "";
@@ -41,7 +41,7 @@ export function begin(...args) {
 
 export const launch = () => chromium.launch({ executablePath: MUX_TEST_BROWSER });
 
-// Opens the page, at a place of it, on a screen of its own.
+// Opens the page, at a path, on a new screen.
 export async function open(browser, at = "/", { wide = 1280, high = 860, scheme = "light", from = address } = {}) {
   const context = await browser.newContext({ viewport: { width: wide, height: high }, colorScheme: scheme });
   const page = await context.newPage();
@@ -75,7 +75,7 @@ export async function go(page, at) {
   }, at);
 }
 
-// `expected` names what may have gone wrong.
+// `expected` lists the allowed errors.
 export async function close(page, expected = []) {
   const unexpected = page.problems.filter((problem) => !expected.some((part) => problem.includes(part)));
   await page.context().close();
@@ -85,7 +85,7 @@ export async function close(page, expected = []) {
 // Waits until the page says this, anywhere.
 export const says = (page, text) => page.getByText(text).first().waitFor();
 
-// Nothing is wider than the screen.
+// No element is wider than the screen.
 export async function fits(page, where) {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.ok(over <= 0, `${where} is too wide by ${over} pixels`);

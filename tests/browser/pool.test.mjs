@@ -39,7 +39,7 @@ test("the address loses the token, a reload and a tab opened from here keep it",
   assert.ok(!page.url().includes("token"), page.url());
   await page.reload();
   await live(page);
-  // As a click with Ctrl: a tab of its own, which inherits nothing.
+  // Like a click with Ctrl: a new tab, which inherits nothing.
   const other = await page.context().newPage();
   const problems = watch(other);
   await other.goto(`${origin}/#/runs`);
@@ -84,7 +84,7 @@ test("another site gets nothing, though the browser is the same", async () => {
     [origin, token],
   );
   assert.deepEqual(tried, ["refused", "refused", "refused"]);
-  // What stands in the frame is the browser's page of errors.
+  // The frame contains the browser's error page.
   const framed = stranger.frames().find((frame) => frame !== stranger.mainFrame());
   assert.ok(!framed.url().startsWith(origin), framed.url());
   await close(page);

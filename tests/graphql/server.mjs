@@ -1,4 +1,5 @@
-// A GraphQL server over HTTP as others build one. It says where it listens, and writes every request to the journal.
+// A GraphQL server over HTTP built with common libraries. The server prints its address, and writes every request to
+// the journal.
 //
 //   server.mjs PACKAGES JOURNAL [closed] [old] [again] [TOKEN]
 //

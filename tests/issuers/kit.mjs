@@ -1,5 +1,5 @@
-// What every stack for Node needs: options, protected MCP servers, and a port on which a test expires tokens and reads
-// what happened. The MCP servers are those of the TypeScript SDK.
+// The code that every stack for Node needs: options, protected MCP servers, and a port on which a test expires tokens
+// and reads what happened. The MCP servers are those of the TypeScript SDK.
 
 import http from "node:http";
 import { parseArgs } from "node:util";

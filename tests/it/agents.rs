@@ -1,6 +1,6 @@
 //! The configuration files of agents: `mux install` writes to them, `mux import` reads them, `mux init` does both.
 //!
-//! Invariant: nothing outside a temporary home is read or written.
+//! Invariant: files outside a temporary home are neither read nor written.
 
 mod import;
 mod init;

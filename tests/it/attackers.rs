@@ -1,7 +1,7 @@
 //! Published programs that attack MCP servers or MCP clients, before and behind `mux mcp`.
 //!
-//! What is theirs is installed from PyPI with hashes (`tests/attackers`). Invariant: a finding about a server behind muxd
-//! is that server's, and muxd names it to the user.
+//! The attackers' packages are installed from PyPI with hashes (`tests/attackers`). Invariant: a finding about a server
+//! behind muxd is that server's, and muxd names it to the user.
 
 use std::{fs, process::Command};
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::sandboxes::has_bubblewrap;
 
-/// A server with one tool, which returns what is in a file.
+/// A server with one tool, which returns the content of a file.
 const FILE_SERVER: &str = r#"
 from mcp.server.fastmcp import FastMCP
 mcp = FastMCP("plans")
@@ -43,7 +43,7 @@ fn malicious_server() -> String {
     server("evil", &attacker("python"), &["-m", module])
 }
 
-/// `mux mcp ARGS…` in this home as one command line, whatever environment the attacker gives it.
+/// `mux mcp ARGS…` in this home as one command line, regardless of the attacker's environment.
 fn mcp_command(env: &TestEnv, args: &[&str]) -> Vec<String> {
     let mux = env.command("mux");
     let variables = mux.get_envs().filter_map(|(name, value)| {
@@ -165,7 +165,7 @@ fn malicious_server_is_named_and_its_changed_definition_reaches_no_agent() {
             }
         }
     }
-    // What a result says is marked as data of the server.
+    // The text of a result is marked as the server's data.
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let called = agent.call(
         "call",

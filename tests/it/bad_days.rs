@@ -1,8 +1,8 @@
 //! Degraded operation: no free descriptors, a full disk, no forks, no home, a clock that jumps, a suspended process,
 //! and systems that lack a layer of the sandboxes.
 //!
-//! Invariant: nothing crashes or hangs, errors name a fix, and `status` lists a degraded mode exactly as long as its
-//! cause lasts.
+//! Invariant: no process crashes or hangs, errors name a fix, and `status` lists a degraded mode exactly as long as
+//! its cause lasts.
 
 mod clock;
 mod descriptors;

@@ -186,7 +186,7 @@ fn secrets_are_in_no_output_file_or_worker_memory() {
     }
 }
 
-/// Checks that the secrets reach their places. Otherwise finding none elsewhere would prove nothing.
+/// Checks that the secrets reach their destinations. Otherwise finding none elsewhere would prove nothing.
 fn are_told(planted: &Planted) {
     let env = &planted.env;
     for (name, secret) in [

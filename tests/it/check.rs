@@ -1,6 +1,6 @@
-//! Sets of programs that measure the type checker. With real servers: those in `tests/data/check/right` succeed and must
-//! have no errors; those in `wrong` and `doubtful` have one mistake each, which must be reported on its line. `corpus` has
-//! more of them, with servers made of data.
+//! Sets of programs that measure the type checker. With real servers: the programs in `tests/data/check/right` succeed
+//! and must have no errors. The programs in `wrong` and `doubtful` have one error each, which must be reported on its
+//! line. `corpus` has more programs, with servers made of data.
 //!
 //! Invariant: the programs are as agents write them, never changed to suit the checker. `mux.input` of a right one has
 //! its own copy of `tests/data/check/files` (`dir`), a repository (`repo`) and the handle of a long text (`handle`).

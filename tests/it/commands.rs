@@ -1,6 +1,6 @@
 //! The command line: what each command prints, where, and how it exits.
 //!
-//! Invariant: data goes to standard output and everything else to standard error; with `--json` the only output is one
+//! Invariant: data goes to standard output and everything else to standard error. With `--json` the only output is one
 //! document on standard output.
 
 mod call;

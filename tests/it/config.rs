@@ -1,4 +1,4 @@
-//! Invalid configuration and input: every mistake gets an error with a fix, and affects nothing else.
+//! Invalid configuration and input: every problem gets an error with a fix, and affects nothing else.
 
 mod edited;
 mod file;

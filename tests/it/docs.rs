@@ -155,7 +155,8 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// The words of the first shell command in a text; `None` while a quote is open or a line is continued.
+/// The words of the first shell command in a text, or `None` while a quote is open or a line is
+/// continued.
 fn split(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut letters = text.chars().peekable();

@@ -1,7 +1,7 @@
 //! Faults of servers, of their output, and of workers.
 //!
-//! Invariant: the affected call or run gets one error that says what is known, nothing is sent twice, and everything
-//! else continues.
+//! Invariant: the affected call or run gets one error that says what is known, no request is sent twice, and
+//! everything else continues.
 
 mod output;
 mod runs;
@@ -15,7 +15,7 @@ use std::{fs, time::Duration};
 use mux_tests::{TestEnv, process};
 use serde_json::Value;
 
-/// How long to wait for what is promised within 2 s, because the machine may be busy.
+/// How long to wait for events that are promised within 2 s, because the machine may be busy.
 const PROMISE: Duration = Duration::from_secs(5);
 
 /// How often a tool was called, from the server's call log.

@@ -1,9 +1,9 @@
 //! Random input for what several crates read together: frames of workers and of clients, programs and their values, the
 //! configuration, schemas of servers. The other targets are in the tests of the crates that have the readers.
 //!
-//! Here the tests are short and deterministic; `scripts/fuzz` runs them longer with new values (`mux_chance`).
+//! Here the tests are short and deterministic. `scripts/fuzz` runs them longer with new values (`mux_chance`).
 //!
-//! Invariant: a property checks what must hold for every value, not only that nothing panics.
+//! Invariant: a property checks what must be true for every value, not only the absence of panics.
 
 mod clients;
 mod configs;

@@ -127,7 +127,7 @@ fn outcome_of(env: &TestEnv, output: Output) -> String {
         Some(error) => describe(error, &mut text),
     }
     let text = text.replace(env.home().to_str().unwrap(), "[HOME]");
-    // Trimmed, so that editors that trim lines do not break a recording.
+    // Trimmed, because editors that trim lines must not break a recording.
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
 }

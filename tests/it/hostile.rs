@@ -1,5 +1,5 @@
 //! Hostile programs: `tests/data/hostile/<group>_<number>_<name>.ts`, where the number identifies the attack. The
-//! head of a file says how it must end; the checks around it are the same for all.
+//! head of a file says how it must end. The checks around it are the same for all.
 //!
 //! Numbers that are tested elsewhere: 2 in [`realm`]; 20 in the tests of type generation; 26 in [`strace`]; 27 in
 //! `canaries`; 29 and 31 in [`rogue`]; 32 in [`process`]; 53 in `lifecycle/clients` and `runs/cancel`; 64, 77, 81 and

@@ -1,10 +1,10 @@
-//! Hostile servers, as data: a row is what the server does and what its caller gets, without more Rust.
+//! Hostile servers, as data: a row is the behavior of a server and the result of its caller, without more Rust.
 //!
 //! The checks around every row are the same: the daemon is the same process, another server answered all calls
 //! correctly and its process and session are the same, and the daemon has not grown. Afterwards the hostile server can
 //! be restarted, and works.
 //!
-//! These are the attacks 71 to 75; other faults of servers are in `faults`.
+//! These are the attacks 71 to 75. Other faults of servers are in `faults`.
 
 mod arena;
 mod rows;

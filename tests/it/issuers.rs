@@ -1,7 +1,7 @@
 //! Logins at authorization servers that others wrote: the stacks of `tests/issuers`.
 //!
-//! Invariant: a case that several stacks have is written once, here, and says what a user sees. `scripts/issuers` runs the
-//! cases `keeps_its_login` for longer, on more stacks.
+//! Invariant: a case that several stacks have is written once, here, and describes the user's view. `scripts/issuers`
+//! runs the cases `keeps_its_login` for longer, on more stacks.
 
 mod authlib;
 mod fast_mcp;
@@ -82,7 +82,7 @@ fn info(env: &TestEnv, name: &str) -> Value {
         .clone()
 }
 
-/// A home with the server `one` of a stack; `None` if the stack is not installed.
+/// A home with the server `one` of a stack, or `None` if the stack is not installed.
 fn home(stack: Stack, args: &[&str], entry: &str) -> Option<(Issuer, TestEnv)> {
     let issuer = Issuer::start(stack, args)?;
     let env = TestEnv::with_config(&issuer.server("one", entry));

@@ -1,4 +1,4 @@
-//! The lifecycle of a daemon: it starts once per home, drains or stops, and leaves nothing behind.
+//! The lifecycle of a daemon: it starts once per home, drains or stops, and leaves no process behind.
 //!
 //! Invariant: a client gets the right answer or an error that says what is known, and no process outlives its daemon.
 
@@ -13,7 +13,7 @@ mod undumpable;
 
 use std::time::Duration;
 
-/// The timeout for what the daemon guarantees within 2 s: the machine may be busy.
+/// The timeout for events that the daemon guarantees within 2 s, because the machine may be busy.
 const PROMISE: Duration = Duration::from_secs(5);
 /// The timeout for ends that have no guaranteed time and should be immediate.
 const SOON: Duration = Duration::from_secs(20);

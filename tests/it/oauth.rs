@@ -78,7 +78,7 @@ fn values(url: &str, name: &str) -> Vec<String> {
     found.map(|(_, value)| value.into_owned()).collect()
 }
 
-/// What muxd says of how it came to the authorization request.
+/// muxd's notes about the authorization request.
 fn notes(started: &LoginStarted) -> String {
     serde_json::to_value(started).unwrap()["notes"].to_string()
 }

@@ -1,6 +1,6 @@
 //! At-most-once execution: 10,000 calls with an effect, while their servers are killed, restarted and changed.
 //!
-//! Each call appends its number to a file of its server. Invariant: no number occurs there twice; a call with a result
+//! Each call appends its number to a file of its server. Invariant: no number occurs there twice. A call with a result
 //! has had its effect, a call that was not sent has had none, and every other call fails with an unknown outcome.
 
 use std::{

@@ -5,8 +5,8 @@
 //! starts a server.
 //!
 //! The shape `BARE` is a process that left its parent, its group and its environment, so only its ancestry identifies
-//! it. It ends with the daemon and with the keeper. It stays if only its server ends, or if the keeper and its guard
-//! are killed at the same instant.
+//! it. The process ends with the daemon and with the keeper. It stays if only its server ends, or if the keeper and its
+//! guard are killed at the same instant.
 
 mod endings;
 mod shapes;
@@ -136,7 +136,7 @@ fn play(
     Ok(())
 }
 
-/// Waits until the server's process runs; it does not answer yet.
+/// Waits until the server's process runs. It does not answer yet.
 fn until_started(env: &TestEnv, name: &str) {
     for _ in 0..2000 {
         if !env.starts(name).is_empty() {
@@ -147,11 +147,11 @@ fn until_started(env: &TestEnv, name: &str) {
     panic!("{name} was not started");
 }
 
-/// Waits until no process mentions this text, and fails if some are left. Those that were forked meanwhile have as much
-/// time, and all of them `PATIENCE`.
+/// Waits until no process mentions this string, and fails if some are left. Processes that were forked meanwhile have
+/// as much time, and all of them `PATIENCE`.
 fn nothing_left(text: &str, since: Instant, within: Duration, what: &str) -> Result<(), String> {
     loop {
-        // Our own commands mention the home, too.
+        // Our own commands also mention the home.
         let mut found = process::mentioning(text);
         found.retain(|pid| *pid != std::process::id() as i32);
         if found.is_empty() {

@@ -1,4 +1,4 @@
-//! Ownership: runs, approvals and pending calls belong to the client and agent that made them; the user's own clients
+//! Ownership: runs, approvals and pending calls belong to the client and agent that made them. The user's own clients
 //! reach all of them.
 //!
 //! `table` has a row for each method of the daemon and each tool of `mux mcp`. Invariant: a method or tool without a
@@ -78,7 +78,7 @@ impl Home {
         let pending = text(&pending["error"]["details"]["resume"]);
         let call = json!({ "path": "fix.counter", "arguments": { "key": SECRET } });
         let call = big.call("call", call)["content"][0]["text"].take();
-        // The name to resume with is in the text, since an agent reads nothing else of a call that failed.
+        // The name to resume with is in the text, because an agent reads only the text of a failed call.
         let call = call.as_str().unwrap().split('"').nth(1).unwrap().to_owned();
         assert_eq!(names[4], pending);
         names.extend([call.clone(), handle.clone()]);
@@ -120,8 +120,8 @@ impl Home {
         log.matches(&format!("\"tool\":\"{tool}\"")).count()
     }
 
-    /// Ids with which a client may try to reach data of others: those that can be guessed by counting, and those that
-    /// others got.
+    /// Ids with which a client may try to reach data of others: ids that can be guessed by counting, and ids that
+    /// others received.
     fn ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = (1..=200).map(|number| number.to_string()).collect();
         ids.extend((1..=50).map(|number| format!("A{number}")));
@@ -135,7 +135,7 @@ impl Home {
     fn hides(&self, what: &str, id: &str, answer: &Value) {
         let mut text = answer.to_string();
         if id == SECRET || self.names.iter().any(|name| name == id) {
-            // Errors and searches without results repeat what was requested.
+            // Errors and searches without results repeat the request.
             text = text.replace(id, "");
         }
         assert!(!text.contains(SECRET), "{what} {id}: {text}");

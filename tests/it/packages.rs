@@ -1,6 +1,6 @@
 //! The packages that `scripts/package` makes, installed as a stranger would install them.
 //!
-//! Invariant: everything is installed below the home of the test, and nothing is downloaded from another machine.
+//! Invariant: all files are installed below the test's home, and none is downloaded from another machine.
 
 use std::{
     collections::BTreeMap,
@@ -93,7 +93,7 @@ impl BuiltPackages {
         file
     }
 
-    /// A program with a home of its own, and without a proxy between it and this machine.
+    /// A program with its own home, and without a proxy between it and this machine.
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -334,7 +334,7 @@ fn install_script_leaves_what_was_there_unless_everything_succeeds() {
     let wrong = sums.replace(line, &format!("{}  {name}", "0".repeat(64)));
     let without = sums.replace(name, "mux-0.0.1-some-other-target.tar.gz");
 
-    // Nothing was installed before.
+    // No version was installed before.
     let fails = |begin: &str, parts: &[&str]| {
         let before = files(&prefix);
         run(begin, &from_web).fails(1, parts);
@@ -350,7 +350,7 @@ fn install_script_leaves_what_was_there_unless_everything_succeeds() {
     fs::write(&sums_file, &wrong).unwrap();
     fails("", &["wrong checksum", "Nothing was changed"]);
     assert!(!prefix.exists());
-    // Only what it needs to get this far.
+    // Only the tools that it needs to get this far.
     let tools = packages.env.path("tools");
     fs::create_dir(&tools).unwrap();
     for tool in ["uname", "grep"] {
@@ -364,7 +364,7 @@ fn install_script_leaves_what_was_there_unless_everything_succeeds() {
     packages.assert_installed(&prefix.join("bin"), "install.sh");
     assert!(prefix.join("share/man/man1/mux.1").is_file());
 
-    // An installation is not damaged by one that fails, and is replaced by one that succeeds.
+    // A failed installation does not damage an existing one, and a successful installation replaces it.
     fails(full_disk, &["cannot download", "full disk"]);
     fs::write(&sums_file, &wrong).unwrap();
     fails("", &["wrong checksum"]);
@@ -382,7 +382,7 @@ fn install_script_leaves_what_was_there_unless_everything_succeeds() {
     run("", &from_web).ok();
     packages.assert_installed(&prefix.join("bin"), "install.sh");
 
-    // It removes its own files and no others.
+    // Uninstalling removes only its own files.
     let own = prefix.join("bin/mine");
     fs::write(&own, "mine").unwrap();
     run("", &["--uninstall"]).ok();

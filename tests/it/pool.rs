@@ -114,8 +114,8 @@ async fn owner_with_500_queued_runs_does_not_starve_another() {
     until("the line", || pool.status().waiting == 499).await;
     let modest = tokio::spawn(run_owned(&pool, "modest", 2, gate.named("modest")));
     until("the line", || pool.status().waiting == 500).await;
-    // The first run of `greedy` has begun. The run of `modest` is next, or after one more of those that came
-    // first.
+    // The first run of `greedy` has begun. The run of `modest` is next, or after one more of the earlier
+    // runs.
     gate.open.add_permits(501);
     assert_eq!(modest.await.unwrap().unwrap(), "1");
     let order = gate.order();
@@ -150,7 +150,7 @@ async fn full_queue_is_busy_and_one_owner_gets_half_of_it() {
         runs.push(tokio::spawn(run_owned(&pool, "a", 1, gate.named("a"))));
     }
     until("the line", || pool.status().waiting == 2).await;
-    // Another connection of the same owner changes nothing.
+    // Another connection of the same owner makes no difference.
     let refused = run(pool.clone(), "a", 9, gate.named("a"))
         .await
         .unwrap_err();

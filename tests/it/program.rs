@@ -88,7 +88,7 @@ fn settle(value: &mut Value) {
             for (name, member) in members.iter_mut() {
                 match name.as_str() {
                     "took_ms" | "ms" | "expires_ms" => *member = json!(0),
-                    // They are in the order in which they ended.
+                    // Calls are in the order in which they ended.
                     "calls" => *member = paths(member),
                     _ => settle(member),
                 }
@@ -135,7 +135,7 @@ fn program_has_the_same_result_as_its_typescript_translation() {
     assert!(ended_well >= 9, "{ended_well}");
 }
 
-/// Whether two documents have the same result, where `1` and `1.0` are one number.
+/// Returns true if two documents have the same result, where `1` and `1.0` are one number.
 fn same(one: &Value, other: &Value) -> bool {
     fn equal(one: &Value, other: &Value) -> bool {
         match (one, other) {

@@ -19,7 +19,7 @@ use mux_tests::{
 };
 use serde_json::Value;
 
-/// Runs `tests/data/real/<program>.ts`, which must succeed; returns the JSON output of `mux run`.
+/// Runs `tests/data/real/<program>.ts`, which must succeed. Returns the JSON output of `mux run`.
 #[track_caller]
 fn run(env: &TestEnv, program: &str, input: &Value) -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("data/real/{program}.ts"));

@@ -1,7 +1,7 @@
 //! `mux mcp` in the agents that people use, with a model's API that plays a script.
 //!
-//! Invariant: an agent that is not installed is left out. `scripts/setup --agents` installs those of `scripts/test`,
-//! `scripts/setup --agents=all` the others, too.
+//! Invariant: an agent that is not installed is left out. `scripts/setup --agents` installs the agents of
+//! `scripts/test`, and `scripts/setup --agents=all` also the others.
 
 use mux_tests::{
     left_out,
@@ -37,7 +37,7 @@ fn profile_fits(name: &str) {
     );
 }
 
-/// Values, errors and changes reach the model, and what it is told of its tools is true.
+/// Values, errors and changes reach the model, and the statements about its tools are true.
 fn results_arrive(name: &str) {
     let Some((agent, profile)) = installed(name) else {
         return;
@@ -51,7 +51,7 @@ fn results_arrive(name: &str) {
     );
 }
 
-/// Servers that hang or fail take nothing from the others.
+/// Servers that hang or fail do not affect the others.
 fn good_servers_arrive(name: &str) {
     let Some((agent, _)) = installed(name) else {
         return;

@@ -175,7 +175,7 @@ fn release_of_the_same_programs_has_the_same_bytes_and_a_valid_signature() {
     verify.arg(env.path("one/SHA256SUMS.sig"));
     let sums = fs::File::open(env.path("one/SHA256SUMS")).unwrap();
     output_of_input(&mut verify, sums).ok();
-    // A file with other content than the one that was signed.
+    // A file with other content than the signed file.
     let other = fs::File::open(env.path("signers")).unwrap();
     assert_ne!(output_of_input(&mut verify, other).code, 0);
 }

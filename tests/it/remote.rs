@@ -1,7 +1,7 @@
 //! Servers behind a URL: streamable HTTP, HTTP+SSE, Unix sockets, and failures of these transports.
 //!
-//! Invariant: whatever happens to a request, its call takes effect at most once, and its caller learns whether it did
-//! or that this is unknown.
+//! Invariant: whatever happens to a request, its call takes effect at most once. The caller learns whether it did, or
+//! that this is unknown.
 
 mod bounds;
 mod faults;

@@ -1,6 +1,8 @@
-//! Servers in a sandbox: what a hostile one meets, what an honest one still can, and what users learn of it.
+//! Servers in a sandbox: the refusals that a hostile server gets, the access that an honest server keeps, and
+//! the output for users.
 //!
-//! Invariant: every attempt succeeds for the same server without a sandbox, so that a refusal is the sandbox's.
+//! Invariant: every attempt succeeds for the same server without a sandbox. A refusal is therefore the
+//! sandbox's.
 
 mod fetched;
 mod hostile;
@@ -16,7 +18,7 @@ use mux_tests::{
     left_out,
 };
 
-/// Whether bubblewrap is here and works. Without it the tests of namespaces are left out.
+/// Returns true if bubblewrap is installed and works. Without it, the namespace tests are left out.
 pub(crate) fn has_bubblewrap() -> bool {
     let probe = std::process::Command::new("bwrap")
         .args(["--unshare-all", "--ro-bind", "/", "/", "--", "/bin/true"])
@@ -31,13 +33,13 @@ pub(crate) fn has_bubblewrap() -> bool {
     works
 }
 
-/// A server named `box` with this `sandbox`; its tool makes the attempts that tests ask for.
+/// A server named `box` with this `sandbox`. Its tool makes the attempts that tests ask for.
 pub(crate) fn server(sandbox: &str) -> String {
     let entry = env::server("box", &binary("mux-fixture-server"), &["--attempts"]);
     format!("{entry}sandbox = {sandbox}\n")
 }
 
-/// What the server met.
+/// The result of the server's attempt.
 #[track_caller]
 fn attempt(env: &TestEnv, what: &str, target: &str) -> String {
     let arguments = serde_json::json!({ "what": what, "target": target }).to_string();

@@ -66,7 +66,7 @@ impl Ear {
         }
     }
 
-    /// Waits for this line; returns all lines received meanwhile.
+    /// Waits for this line. Returns all lines received meanwhile.
     #[track_caller]
     fn wait_for(&mut self, line: &str) -> Vec<String> {
         let from = self.heard.len();

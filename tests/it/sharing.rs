@@ -1,4 +1,4 @@
-//! What shares a session of a server: the user, a workspace, a client, or a run.
+//! The scope that shares a server session: the user, a workspace, a client, or a run.
 //!
 //! Invariant: a server process serves callers of one session key only, and ends with the client or run of that key.
 

@@ -60,7 +60,7 @@ async fn folder_with_snapshot() -> (tempfile::TempDir, PathBuf) {
 async fn worker_that_started_before_the_snapshot_is_replaced_after_its_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = pool::settings();
-    // It would serve all runs of this test.
+    // One worker would serve all runs of this test.
     settings.runs_per_worker = u32::MAX;
     settings.snapshots = Some(folder.path().to_owned());
     let pool = Pool::start(settings).unwrap();
@@ -210,7 +210,7 @@ async fn memory_errors_name_the_budget_and_its_setting() {
         let fault = run(&pool, "a", heap).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Memory, "{fault:?}");
         assert!(fault.message.contains("24 MiB of heap"), "{fault:?}");
-        // Either the engine is stopped in time or the worker is killed; both errors have this hint.
+        // Either the engine is stopped in time or the worker is killed. Both errors have this hint.
         let hint = fault.hint.unwrap();
         assert!(hint.contains("[limits] heap"), "{hint}");
 

@@ -1,6 +1,6 @@
 //! Trace contexts from clients to servers, and spans for a collector.
 //!
-//! Invariant: an invalid trace context is dropped without an error; without a client or a collector that traces, no
+//! Invariant: an invalid trace context is dropped without an error. Without a client or a collector that traces, no
 //! server gets a trace context.
 
 mod collector;

@@ -14,7 +14,7 @@ use mux_tests::{TestEnv, process};
 /// How long to wait for an exit that should happen at once but has no guaranteed time.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Runs `mux restart --upgrade`, which must succeed; returns the pids of the old daemon and of the new one.
+/// Runs `mux restart --upgrade`, which must succeed. Returns the pids of the old daemon and of the new one.
 #[track_caller]
 fn upgrade(env: &TestEnv) -> (i32, i32) {
     let old = env.daemon().unwrap();

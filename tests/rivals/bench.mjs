@@ -3,7 +3,7 @@
 // [--tables servers,sessions,memory] [--verbose]`; see scripts/bench.
 //
 // The baseline of every figure is the same server alone, over stdio, in the same run, called by the same client. Each
-// program has a home of its own. What is missing, or does not work, is named with its reason, and the rest goes on.
+// program has its own home. Missing or broken programs are listed with the reason, and the others are still measured.
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -139,7 +139,7 @@ const programs = [
   },
   {
     name: "mcp-proxy (Rust)",
-    // It has no --version.
+    // This program has no --version.
     version: () => /"mcp-proxy ([^ ]+)/.exec(readFileSync(join(rust, "..", ".crates.toml"), "utf8"))?.[1],
     files: (list, port) => ({
       "proxy.toml": `[proxy]\nname = "bench"\nseparator = "/"\n[proxy.listen]\nhost = "127.0.0.1"\nport = ${port}\n${list.map(({ name, command, args }) => `[[backends]]\nname = "${name}"\ntransport = "stdio"\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`).join("")}`,
@@ -225,7 +225,7 @@ class Home {
     return within(`${args.slice(0, 4).join(" ")}`, work);
   }
 
-  // Its own process that stays, until it answers on its port.
+  // Starts its server process, and waits until it answers on its port.
   async serve() {
     if (!this.program.serve) return;
     const [command, ...args] = this.program.serve(this.folder, this.port);
@@ -256,7 +256,7 @@ class Home {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  // What serves may answer before it is ready: it is asked again.
+  // A server may answer before it is ready: ask again.
   async client(server) {
     for (const began = Date.now(); ; await new Promise((resolve) => setTimeout(resolve, 20))) {
       const client = new sdk.Client({ name: "mux-bench", version: "1" });

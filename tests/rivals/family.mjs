@@ -6,7 +6,7 @@ const MARK = "MUX_BENCH_CASE";
 
 export const marked = (id) => ({ [MARK]: id });
 
-// Those with the mark in their environment, and all that they started.
+// The processes with the mark in their environment, and all their descendants.
 export function family(id) {
   const parents = new Map();
   const members = new Set();
@@ -15,7 +15,7 @@ export function family(id) {
       parents.set(pid, readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) \S /, "").split(" ")[0]);
       if (readFileSync(`/proc/${pid}/environ`, "utf8").includes(`${MARK}=${id}\0`)) members.add(pid);
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   for (let grown = true; grown; ) {
@@ -58,7 +58,7 @@ export function killAll(id, matches = () => true) {
       process.kill(Number(pid), "SIGKILL");
       killed++;
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return killed;

@@ -1,9 +1,9 @@
 // Runs the hostile programs that are not about muxd's own API in other sandboxes and in muxd, and prints how each ended,
 // as a Markdown table: `node bench.mjs BINARIES [--only SANDBOX]… [--case PART] [--verbose]`; see scripts/bench.
 //
-// Every case has a host process of its own (host.mjs, monty.py), and is judged by what can be seen from outside of it:
-// its exit, a file that only an escape can write, a secret that only an escape can read, its memory, whether it
-// answers, and whether the next program runs as if nothing had been.
+// Every case has its own host process (host.mjs, monty.py), and is judged from the outside: by its exit, a file that
+// only an escape can write, a secret that only an escape can read, its memory, whether it answers, and whether the next
+// program runs as if nothing had been.
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -39,7 +39,7 @@ const STOPS_MS = 4_000;
 // processor it may need then.
 const WATCHED_MS = [500, 1_500];
 const AT_REST = 0.2;
-// A host that says nothing for so long does nothing else either.
+// A host that is silent for this long counts as hanging.
 const SILENT_MS = 5_000;
 
 const version = (name) => JSON.parse(readFileSync(join(modules, name, "package.json"), "utf8")).version;
@@ -47,7 +47,7 @@ const monty = () => spawnSync(python, ["-c", "import pydantic_monty; print(pydan
 const sandboxes = [
   { name: "mux", title: "muxd", version: () => spawnSync(join(binaries, "mux"), ["--version"]).stdout.toString().match(/\d+\.\d+\.\d+/)?.[0] },
   { name: "isolated-vm", title: "isolated-vm", version: () => version("isolated-vm-7") },
-  // Its documentation asks for a limit of the host's memory, and for `allowAsync: false`, without which its time limit
+  // The documentation requires a limit of the host's memory, and for `allowAsync: false`, without which its time limit
   // does not hold; but programs that call tools wait for them.
   { name: "vm2", title: "vm2", flags: ["--max-old-space-size=256"], version: () => version("vm2") },
   { name: "vm2-async", title: "vm2, allowAsync", flags: ["--max-old-space-size=256"], version: () => version("vm2") },
@@ -193,7 +193,7 @@ async function run(sandbox, body, timeout, next, grace = STARTS_MS) {
 
 // --- How it ended --------------------------------------------------------------------------------------------------
 
-// In this order; what is neither is an error of the program's own.
+// In this order. Any other error is the program's own.
 const ABSENT = /ReferenceError|EvalError|NameError|ModuleNotFound|NotImplemented/;
 const LIMIT = /time(d)? ?(out|limit|budget)|time limit|limit|too (long|deep|large|many|big)|memory|heap|call stack|stack (size|overflow)|recurs|dispos|interrupt|deadlock|exceed|invalid (array|string) length|allocation|crashed|hung|terminated|nested|over the/i;
 const REFUSED = /SyntaxError|EvalError|ReferenceError|NotImplemented|TypeError|VMError|ModuleNotFound|ImportError|NameError|AttributeError|PermissionError|not (allowed|permitted|supported|defined|available|found|extensible)|denied|disallow|unsupported|cannot|could not|no such|import|syntax|unexpected|invalid|serializ/i;

@@ -1,6 +1,6 @@
-// One host of one sandbox: `node host.mjs NAME PROGRAM NEXT MILLISECONDS`. It runs the program, then the next one in a
-// sandbox of its own, and writes what happened to its third pipe, as lines of JSON. The end of this process, and all
-// that the programs do to it, is what bench.mjs looks at.
+// One host of one sandbox: `node host.mjs NAME PROGRAM NEXT MILLISECONDS`. The host runs the program, then the next
+// program in a separate sandbox, and writes the results to its third pipe, as lines of JSON. bench.mjs observes the
+// end of this process, and everything that the programs do to it.
 //
 // Limits are those that each project's documentation shows or has as defaults; the time limit is an argument.
 
@@ -40,7 +40,7 @@ const sandboxes = {
       async run(body) {
         const isolate = new ivm.Isolate({ memoryLimit: 128 });
         const context = await isolate.createContext();
-        // The timeout of a script does not cover promises that it waits for: a host has a clock of its own.
+        // The timeout of a script does not cover promises that it waits for. A host needs a separate clock.
         const clock = setTimeout(() => isolate.dispose(), timeout + 500);
         try {
           return await context.eval(asynchronous(body), { timeout, promise: true, copy: true });
@@ -159,7 +159,7 @@ const sandboxes = {
 };
 
 const { run, alive, stop } = await sandboxes[name]();
-// What a first program loads is no part of the case.
+// The code that a first program loads is not part of the case.
 await run("return 1;");
 tell({ ready: true });
 
@@ -186,7 +186,7 @@ tell({ end: await end(program) });
 const ranOut = Date.now() - began >= timeout - 50;
 tell({ next: await end(next) });
 over = true;
-// It is looked at whether anything computes on.
+// Checks whether any code still computes.
 if (ranOut) await new Promise((resolve) => setTimeout(resolve, 2000));
 await stop?.();
 process.exit(0);

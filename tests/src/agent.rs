@@ -255,7 +255,7 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        // It may have exited already.
+        // The process may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,9 +1,9 @@
 //! An authorization server and an MCP server behind it, which run for one test.
 //!
-//! It strictly checks what clients have to do (PKCE, `resource`, exact redirects, rotation), and has faults that a
-//! test can switch on.
+//! The server strictly checks the duties of clients (PKCE, `resource`, exact redirects, rotation), and has faults
+//! that a test can switch on.
 //!
-//! Invariant: every mistake of a client is in [`Authority::complaints`].
+//! Invariant: every client error is in [`Authority::complaints`].
 
 mod authorization_endpoint;
 mod browser;
@@ -107,7 +107,7 @@ impl Authority {
         Self::named(rules, "127.0.0.1")
     }
 
-    /// Starts servers whose URLs name this host. They listen on 127.0.0.1, on the ports of those URLs.
+    /// Starts servers whose URLs name this host. The servers listen on 127.0.0.1, on the ports of those URLs.
     pub fn named(rules: Rules, host: &str) -> Self {
         Self::start_all(rules, host, 1)
     }
@@ -206,7 +206,7 @@ impl Authority {
         state.happened.iter().filter(|one| *one == what).count()
     }
 
-    /// The mistakes of clients.
+    /// The errors of clients.
     pub fn complaints(&self) -> Vec<String> {
         self.shared.state().complaints.clone()
     }

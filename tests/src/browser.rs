@@ -1,6 +1,6 @@
 //! A real browser, driven by Node, for the page of `mux ui`.
 //!
-//! The tests of the page are the JavaScript files in `tests/browser`; each is run against its own page.
+//! The tests of the page are the JavaScript files in `tests/browser`. Each is run against its own page.
 //!
 //! Invariant: of each test file that is run, some tests pass and none fail.
 

@@ -1,4 +1,4 @@
-//! Limits of what a hostile case may cost the daemon: the longest poll of its runtime, and its peak memory.
+//! Limits on the cost of a hostile case for the daemon: the longest poll of its runtime, and its peak memory.
 //!
 //! This is the only exception to the rule that no test asserts a time: it measures the CPU time of the daemon's own
 //! threads (`MUX_WATCH_POLLS`), which does not depend on the load of the machine.

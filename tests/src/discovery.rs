@@ -26,7 +26,7 @@ pub struct DiscoveryTool {
 }
 
 impl DiscoveryTool {
-    /// Its name in the labels of queries.
+    /// The name in the labels of queries.
     pub fn key(&self) -> String {
         format!("{}:{}", self.server, self.name)
     }

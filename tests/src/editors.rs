@@ -1,6 +1,6 @@
 //! The packages for editors, compiled by `scripts/editors`, and their tests, run by Node.
 //!
-//! Invariant: each test has its own folder, so that tests can compile in parallel.
+//! Invariant: each test has its own folder. Tests can therefore compile in parallel.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! One `MUX_HOME` in a temporary directory, and the commands run in it with a clean environment.
 //!
-//! Invariant: when a [`TestEnv`] is dropped, its daemon is gone.
+//! Invariant: when a [`TestEnv`] is dropped, its daemon has exited.
 
 use std::{
     env,
@@ -113,7 +113,7 @@ impl TestEnv {
         env
     }
 
-    /// Makes daemons that are started here measure what a [`Canary`](crate::Canary) checks.
+    /// Makes daemons that are started here measure the values that a [`Canary`](crate::Canary) checks.
     #[must_use]
     pub fn watching_polls(mut self) -> Self {
         self.watches_polls = true;
@@ -128,7 +128,7 @@ impl TestEnv {
         self
     }
 
-    /// Makes `bin` in the home the only directory of PATH, so that programs of this machine are not found.
+    /// Makes `bin` in the home the only directory of PATH. Programs of this machine are then not found.
     #[must_use]
     pub fn with_own_path(mut self) -> Self {
         self.has_own_path = true;
@@ -214,7 +214,7 @@ impl TestEnv {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A command that rejects its arguments reads nothing.
+        // A command that rejects its arguments does not read its input.
         drop(child.stdin.take().unwrap().write_all(input));
         finish(child.wait_with_output().unwrap())
     }
@@ -251,7 +251,8 @@ impl TestEnv {
         Running::start(self.command("mux").args(args))
     }
 
-    /// Starts a daemon as a client does and returns when it is ready. It is a child of the test, which can see its end.
+    /// Starts a daemon as a client does and returns when it is ready. The daemon is a child of the test, which can see
+    /// its end.
     pub fn serve(&self) -> Running {
         self.dirs.prepare().unwrap();
         let lock = fs::File::create(self.dirs.startup_lock()).unwrap();
@@ -300,7 +301,7 @@ impl TestEnv {
         panic!("{text:?} was not logged");
     }
 
-    /// Stops the daemon and waits until its process is gone. Its log is complete then.
+    /// Stops the daemon and waits until its process has exited. Its log is then complete.
     pub fn stop(&self) {
         if let Some(pid) = self.daemon() {
             self.mux(["stop", "--now"]).ok();
@@ -355,7 +356,7 @@ pub fn server(name: &str, program: &Path, args: &[&str]) -> String {
     format!(
         "[servers.{name}]\ncommand = {:?}\nargs = {}\n",
         program.to_str().unwrap(),
-        // JSON, whose escapes are valid in TOML, too.
+        // JSON, whose escapes are also valid in TOML.
         serde_json::json!(args)
     )
 }
@@ -447,7 +448,7 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// The `mux-worker` that tests run: that of this workspace, or the one that the environment sets.
+/// The `mux-worker` that tests run: this workspace's, or the path that the environment sets.
 pub fn worker() -> PathBuf {
     variable(WORKER).map_or_else(|| binary("mux-worker"), PathBuf::from)
 }
@@ -457,7 +458,8 @@ pub fn output(command: &mut Command) -> Output {
     Running::start(command).wait()
 }
 
-/// The note about programs that run without a compiler, which most homes do not have. It is left out of the output.
+/// The note about programs that run without a compiler, which most homes do not have. The note is left out of the
+/// output.
 const NO_COMPILER_NOTE: &str = "note: the types were not checked: no TypeScript 7 compiler was found: run `mux setup`, or set [check] tsc in config.toml\n";
 
 pub(crate) fn finish(output: std::process::Output) -> Output {

@@ -73,7 +73,7 @@ fn serve(mut stream: UnixStream, answers: &Answers) {
         let frame = json!({ "request_id": id, "message": { "Ok": { method: answer } } });
         let frame = frame.to_string();
         let length = u32::try_from(frame.len()).unwrap().to_be_bytes();
-        // The client may be gone.
+        // The client may have disconnected.
         if stream.write_all(&length).is_err() || stream.write_all(frame.as_bytes()).is_err() {
             return;
         }

@@ -1,6 +1,7 @@
 //! Small native programs that stand in for `mux`, `muxd` and `mux-worker` where their size would cost time.
 //!
-//! They are compiled by `cc`, with which Rust links, because scripts read the symbols and the libraries of a program.
+//! The programs are compiled by `cc`, with which Rust links, because scripts read the symbols and the libraries of a
+//! program.
 
 use std::{fs, path::Path, process::Command};
 
@@ -32,7 +33,7 @@ int main(int count, char **arguments) {
 "#;
 
 /// Compiles a program that prints `version` for an option, the version of an engine with `--json`, writes a page for
-/// `man DIR`, and otherwise prints its arguments. It exits with 7 if the last one is `fail`.
+/// `man DIR`, and otherwise prints its arguments. The program exits with 7 if the last argument is `fail`.
 pub fn fake_program(path: &Path, version: &str) {
     compiled_program(Command::new("cc"), path, version);
 }

@@ -54,7 +54,7 @@ impl Wire {
         self.answer().unwrap()
     }
 
-    /// Like [`call`](Self::call); `None` if the daemon closes the connection instead.
+    /// Like [`call`](Self::call), or `None` if the daemon closes the connection instead.
     pub fn try_call(&mut self, message: &Value) -> Option<Value> {
         self.try_ask(message).ok()?;
         self.answer().ok()

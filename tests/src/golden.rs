@@ -1,5 +1,5 @@
 //! Comparison with files that are more than a record: generated pages, and data that programs read. `UPDATE_GOLDEN=1`
-//! writes the current text. What commands print is a snapshot instead (`output_snapshot`).
+//! writes the current text. The output of commands is a snapshot instead (`output_snapshot`).
 
 use std::{env, fs, path::Path};
 

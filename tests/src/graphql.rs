@@ -1,6 +1,6 @@
 //! A real GraphQL server (`tests/graphql/server.mjs`), and published schemas.
 //!
-//! Invariant: when a [`GraphqlServer`] is dropped its process is gone.
+//! Invariant: when a [`GraphqlServer`] is dropped, its process has exited.
 
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! Authorization servers that others wrote, with the small programs of `tests/issuers` that configure them.
 //!
-//! Invariant: the program of an [`Issuer`] is gone when it is dropped, and what it knew with it.
+//! Invariant: the program of an [`Issuer`] and its state are gone when it is dropped.
 
 use std::{
     fs,
@@ -20,9 +20,9 @@ const FOLDER: &str = "MUX_TEST_ISSUERS";
 /// An authorization server of others.
 #[derive(Clone, Copy, Debug)]
 pub struct Stack {
-    /// Its name in tables.
+    /// The name in tables.
     pub name: &'static str,
-    /// Its program in `tests/issuers`.
+    /// The program in `tests/issuers`.
     program: &'static str,
     /// Installed only by `scripts/issuers`.
     is_scripted: bool,
@@ -188,7 +188,7 @@ impl Issuer {
         self.control("")[what].as_u64().unwrap()
     }
 
-    /// What the issuer refused, in its own words.
+    /// The refusals of the issuer, in its own words.
     pub fn refusals(&self) -> Vec<String> {
         serde_json::from_value(self.control("")["refused"].take()).unwrap()
     }

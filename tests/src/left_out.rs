@@ -1,10 +1,10 @@
 //! Tests, or parts of tests, that are skipped because a tool or a permission is missing.
 //!
-//! Invariant: with `MUX_TEST_COMPLETE=1`, which `.ci/run` sets, nothing is skipped: the test fails instead.
+//! Invariant: with `MUX_TEST_COMPLETE=1`, which `.ci/run` sets, no test is skipped: it fails instead.
 
 use crate::env::variable;
 
-/// Set to `1` where nothing may be skipped.
+/// Set to `1` where no test may be skipped.
 const COMPLETE: &str = "MUX_TEST_COMPLETE";
 
 /// Prints that `what` is skipped, and why. The caller returns then.

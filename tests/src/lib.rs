@@ -4,7 +4,7 @@
 //! of the web page in `browser/`; `fixture/` is the crate of the fixture server; `bin/` has the rogue worker, the
 //! benchmarks (`bench`), the token bill (`bill`), the soak test and the conformance programs; `data/` has the golden data.
 //!
-//! - `env` is one home and the commands run in it; `process` inspects processes, `running` is a program in the
+//! - `env` is one home and the commands run in it. `process` inspects processes, `running` is a program in the
 //!   background, `terminal` one at a terminal, and `pool` a pool of workers without a daemon.
 //! - `agent` speaks MCP to `mux mcp`, `frames` speaks to the daemon's socket, `clients` and `editors` run third-party
 //!   clients and the editor packages, `fake_daemon` gives clients prepared responses, `fake_programs` stand in for large
@@ -13,13 +13,13 @@
 //!   drives a real browser.
 //! - `real_agents` runs the agents that people use, with a model's API that plays a script.
 //! - `output_snapshot` compares what commands print with snapshots of `insta`, `golden` compares generated files and
-//!   data; `snapshot` makes homes with or without V8 snapshots.
+//!   data. `snapshot` makes homes with or without V8 snapshots.
 //! - `discovery` has graded queries over sets of tools, and judges a ranking.
 //! - `differential` compares muxd with the official SDKs, on a server that is driven from data.
 //! - `canary` limits the daemon's longest poll and memory growth, `dice` is seeded randomness, `left_out`
 //!   skips tests whose tools are missing.
 //!
-//! Invariants: a daemon is gone when its home is dropped. No test waits by sleeping.
+//! Invariants: a daemon has exited when its home is dropped. No test waits by sleeping.
 
 pub mod agent;
 pub mod authority;

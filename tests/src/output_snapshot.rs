@@ -61,7 +61,7 @@ pub fn bind_filters(more: &[(&str, &str)]) -> SettingsBindDropGuard {
     settings.bind_to_scope()
 }
 
-/// The text of a snapshot. Programs of this workspace are in `[BIN]`, whatever the target folder is.
+/// The text of a snapshot. Programs of this workspace are in `[BIN]`, regardless of the target folder.
 pub fn text(output: &impl Display) -> String {
     let mux = binary("mux");
     let version = concat!(" ", env!("CARGO_PKG_VERSION"));

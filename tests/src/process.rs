@@ -19,12 +19,12 @@ use procfs as system;
 
 use self::system::ExitWatch;
 
-/// Whether a process runs. A zombie does not.
+/// Returns true if a process runs. A zombie does not.
 pub fn is_alive(pid: i32) -> bool {
     system::is_alive(pid)
 }
 
-/// Sends `SIGKILL`. Ignores a process that is gone already.
+/// Sends `SIGKILL`. Ignores a process that has already exited.
 pub fn kill(pid: i32) {
     send(pid, Signal::SIGKILL);
 }
@@ -65,7 +65,7 @@ pub fn descendants(pid: i32) -> Vec<i32> {
 /// How long [`Tree::left_after`] waits at a time.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Processes that are watched by the kernel, so that reused pids do not matter.
+/// Processes that the kernel watches: reused pids do not matter.
 pub struct Tree(Vec<(i32, ExitWatch)>);
 
 impl Tree {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What may follow the value.
+/// The sections that may follow the value.
 const SECTIONS: [&str; 4] = [
     "\nsteps:\n",
     "\nconsole:\n",

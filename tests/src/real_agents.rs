@@ -1,14 +1,14 @@
 //! Real agents, as users start them, with a model's API that plays a script.
 //!
-//! - `agent` starts the programs that `tests/agents/agents.toml` describes; `scripts/setup --agents` installs them.
-//! - `model_api` is the API: it answers with the calls of a script, in the four `dialects`, and keeps every request;
+//! - `agent` starts the programs that `tests/agents/agents.toml` describes. `scripts/setup --agents` installs them.
+//! - `model_api` is the API: it answers with the calls of a script, in the four `dialects`, and keeps every request.
 //!   `model_request` reads what reached the model.
 //! - `profiles` is the file with which `mux mcp` adapts to its client. `probe` tries one of its profiles with a server
 //!   whose texts have marks of their length (`marks`).
-//! - `mux_session` is a session with the real `mux mcp`, and `inventory` tells whether what it says of its signatures is
-//!   true for what reached the model. `bad_servers` is one beside servers that hang and fail.
+//! - `mux_session` is a session with the real `mux mcp`, and `inventory` checks that the statements about its
+//!   signatures are true for the model's input. `bad_servers` is a session beside servers that hang and fail.
 //!
-//! Invariant: when a session has ended, the processes of its agent are gone.
+//! Invariant: when a session has ended, the processes of its agent have exited.
 
 mod agent;
 mod bad_servers;

@@ -47,7 +47,7 @@ impl Running {
         i32::try_from(self.child.id()).unwrap()
     }
 
-    /// Waits until standard error, where `mux run` prints what a program logs, contains a text.
+    /// Waits until standard error, where `mux run` prints what a program logs, contains a string.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
         assert!(
@@ -133,7 +133,7 @@ fn watch(pid: i32) -> Sender<()> {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended already, or the test has failed.
+        // The process has ended already, or the test has failed.
         drop(self.child.kill());
         drop(self.child.wait());
     }

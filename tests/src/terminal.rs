@@ -1,6 +1,6 @@
 //! A program at a pseudoterminal.
 //!
-//! Invariant: a test waits for what the terminal shows, never for a time.
+//! Invariant: a test waits for output on the terminal, never for a time.
 
 use std::{
     fs::{self, File},
@@ -87,7 +87,7 @@ impl TestTerminal {
             TerminalStreams::All => command.stdin(end()).stdout(end()).stderr(end()),
         };
         let child = command.spawn().unwrap();
-        // Closes our copies of the other end, so that the terminal ends with the command.
+        // Closes our copies of the other end: the terminal then ends with the command.
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::null());
         Self {
@@ -114,7 +114,7 @@ impl TestTerminal {
         rows.filter(|row| !row.is_empty()).collect()
     }
 
-    /// Waits until it shows a text after those that were waited for before.
+    /// Waits until the terminal shows a string after the strings that were waited for before.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
         while !self.shown.contains(text) {
@@ -160,7 +160,7 @@ impl TestTerminal {
         self.terminal.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Whether the terminal shows what is typed.
+    /// Returns true if the terminal echoes input.
     pub fn echoes(&self) -> bool {
         self.has_modes(LocalFlags::ECHO)
     }
@@ -180,7 +180,7 @@ impl TestTerminal {
         self.child.wait().unwrap().code()
     }
 
-    /// Waits for the end after Ctrl-C. Returns the exit code, and whether the terminal shows again what is typed.
+    /// Waits for the end after Ctrl-C. Returns the exit code, and whether the terminal echoes input again.
     pub fn interrupt(mut self) -> (Option<i32>, bool) {
         self.signal(Signal::SIGINT);
         (self.exit_code(), self.echoes())
@@ -221,7 +221,7 @@ impl TestTerminal {
 
 impl Drop for TestTerminal {
     fn drop(&mut self) {
-        // It has ended already, or the test has failed.
+        // The command has ended already, or the test has failed.
         drop(self.child.kill());
         drop(self.child.wait());
     }

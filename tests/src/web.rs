@@ -1,4 +1,4 @@
-//! A web server for a test. Its thread ends when the value is dropped.
+//! A web server for a test. The server's thread ends when the value is dropped.
 
 use std::{
     future::IntoFuture,

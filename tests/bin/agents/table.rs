@@ -1,4 +1,4 @@
-//! What was seen, as a table in Markdown.
+//! The observations, as a table in Markdown.
 
 use mux_tests::real_agents::{BadServers, MuxSession, Probe, Profile, Shows};
 

@@ -1,5 +1,5 @@
-//! What `mux mcp` costs an agent: its start, a call, a program; beside the server alone, spoken to in the
-//! same way.
+//! The cost of `mux mcp` for an agent: its start, a call, a program. The baseline is the server alone,
+//! used in the same way.
 
 use std::{process::Command, time::Instant};
 

@@ -1,4 +1,5 @@
-//! What large APIs cost as sources: read, as types, checked against, kept in the daemon, and offered to a model.
+//! The cost of large APIs as sources: reading them, generating types, checking programs against the types, keeping
+//! them in the daemon, and offering them to a model.
 
 use std::{
     fs,
@@ -205,7 +206,7 @@ fn generated(
     Ok(())
 }
 
-/// What was measured of one daemon.
+/// The measurements of one daemon.
 struct Found {
     first: Samples,
     unseen: Samples,

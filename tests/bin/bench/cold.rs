@@ -12,7 +12,7 @@ use super::{
     figures::{Samples, fact, row},
 };
 
-/// How often it is done; each takes a daemon's life.
+/// How often it is done. Each takes a daemon's life.
 const ROUNDS: usize = 30;
 const CALL: [&str; 3] = ["call", "fix.echo", "text=hello"];
 /// The same without muxd: Node starts the server, makes its acquaintance and the call, and ends.
@@ -41,7 +41,7 @@ pub(crate) fn measure(place: &Place, node: Option<&Path>) -> anyhow::Result<()> 
         (Samples::default(), Samples::default(), Samples::default());
     let (mut whole, mut direct) = (Samples::default(), Samples::default());
     let node = node.unwrap_or(Path::new("node"));
-    // What is made once only, such as the workers' snapshot and what the server lists.
+    // Data that is made only once, such as the workers' snapshot and the server's lists.
     home.mux(&CALL)?;
     for _ in 0..ROUNDS {
         home.mux(&["stop", "--now"])?;

@@ -127,7 +127,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A daemon that has gone already is what we want.
+        // A daemon that has already exited is what we want.
         drop(self.mux(&["stop", "--now"]));
     }
 }

@@ -1,4 +1,5 @@
-//! What a sandbox costs a server: the same server without one and in several, one after the other in each round.
+//! The cost of a sandbox for a server. Each round measures the same server without a sandbox and in several
+//! sandboxes, one after the other.
 
 use anyhow::ensure;
 use mux_tests::{
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::figures::{Samples, fact, millis, row};
 
-/// Starts of each server; one of Node takes about 300 ms.
+/// Starts of each server. One of Node takes about 300 ms.
 const STARTS: usize = 21;
 
 /// How a server runs, and the value of `sandbox` in its entry.

@@ -1,4 +1,4 @@
-//! A thousand clients that are connected and ask for nothing, beside one that works.
+//! A thousand connected idle clients, beside one that works.
 
 use std::time::{Duration, Instant};
 
@@ -19,9 +19,9 @@ use super::{
 };
 
 const CLIENTS: usize = 1_000;
-/// What a program is allowed that asks for no more, under systemd and elsewhere.
+/// The default limit of a program, under systemd and elsewhere.
 const USUAL: u64 = 1_024;
-/// What we need ourselves, with an end of each connection.
+/// The descriptors that we need ourselves, including one end of each connection.
 const OURS: u64 = 4_096;
 /// Memory that is being given back has been given back.
 const SETTLED: Duration = Duration::from_secs(4);
@@ -32,7 +32,7 @@ const POLL: Duration = Duration::from_secs(25);
 
 pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> {
     allow(USUAL)?;
-    // It is started with the usual limit, and has to help itself.
+    // The daemon is started with the usual limit, and must raise it.
     let config = format!("[servers.fix]\ncommand = {:?}\n", place.fixture);
     let home = place.beside(&config)?;
     home.mux(&["call", "fix.echo", "text=hello"])?;
@@ -201,7 +201,7 @@ async fn calls(session: &Session, rounds: usize) -> anyhow::Result<Samples> {
     Ok(samples)
 }
 
-/// So many descriptors, for this process and those that it starts from here on.
+/// Allows this many descriptors, for this process and its future children.
 fn allow(descriptors: u64) -> anyhow::Result<()> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let soft = descriptors.min(hard);

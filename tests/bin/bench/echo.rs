@@ -1,4 +1,4 @@
-//! The baseline of a daemon: a bare tokio server on a Unix socket that sends back what it hears, in a process of its own.
+//! The baseline of a daemon: a bare tokio server on a Unix socket that echoes its input, in a separate process.
 
 use std::{
     io::{Read, Write},
@@ -14,12 +14,12 @@ use tokio::{
 
 /// As this program's first argument, before the path of a socket.
 pub(crate) const ARGUMENT: &str = "echo";
-/// What it says when it listens.
+/// The message that it sends when it listens.
 const READY: u8 = b'.';
-/// What a connection can hear at once, and our shortest first message.
+/// The size of one read from a connection, and of our shortest first message.
 const BUFFER: usize = 512;
 
-/// The process itself. It is killed when nobody needs it any more.
+/// The process itself. The process is killed when it is no longer needed.
 pub(crate) fn serve(socket: &Path) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -89,7 +89,7 @@ impl Echo {
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        // One that has gone already is what we want.
+        // A process that has already exited is what we want.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,4 +1,4 @@
-//! A daemon that nobody needs at the moment: what it keeps, and what wakes it.
+//! An idle daemon: the memory that it keeps, and the events that wake it.
 
 use std::{path::Path, thread, time::Duration};
 
@@ -11,9 +11,9 @@ use super::{
 
 /// Servers in the pool, each with a session.
 const POOLS: [usize; 2] = [0, 10];
-/// Until workers that were needed, and threads that wait for more, have gone.
+/// Until unneeded workers and idle threads have exited.
 const SETTLED: Duration = Duration::from_secs(40);
-/// What a server of the user's does is not ours to mend.
+/// We cannot fix the behavior of the user's server.
 const SERVER: &str = "mux-fixture-ser";
 
 pub(crate) fn measure(place: &Place, tsc: &Path, minutes: u64) -> anyhow::Result<()> {

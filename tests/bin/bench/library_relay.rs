@@ -1,6 +1,6 @@
-//! The baseline of what muxd itself adds to a call through `mux mcp`: two processes with the same libraries and nothing
-//! else. The front is an rmcp server over stdio and a tarpc client, the back a tarpc server and an rmcp client of the MCP
-//! server. They ask no policy, log nothing and check nothing.
+//! The baseline for the time that muxd itself adds to a call through `mux mcp`: two processes with only the same
+//! libraries. The front is an rmcp server over stdio and a tarpc client, the back a tarpc server and an rmcp client of
+//! the MCP server. Both processes work without policy, logs and checks.
 
 use std::{ffi::OsString, path::Path, sync::Arc};
 

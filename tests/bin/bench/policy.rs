@@ -1,4 +1,4 @@
-//! What it costs to decide one call, by how many rules there are, beside none.
+//! The cost of deciding one call, by the number of rules, compared with no rules.
 
 use std::{fmt::Write as _, hint::black_box, path::Path, time::Instant};
 

@@ -41,7 +41,7 @@ pub(crate) async fn measure(worker: &Path, rounds: usize) -> anyhow::Result<()> 
     let cache = tempfile::Builder::new()
         .prefix("mux-bench-")
         .tempdir_in("/tmp")?;
-    // The first pool leaves the snapshot behind for the one that is measured.
+    // The first pool leaves the snapshot behind for the measured pool.
     let maker = start(worker, Some(cache.path().to_owned()), 1)?;
     ready(&maker, 1).await?;
     until(|| snapshot_made(cache.path())).await?;
@@ -75,8 +75,8 @@ struct Series {
     memory: String,
 }
 
-/// A pool of one worker: a run that comes at once waits for the next isolate, one that comes later for
-/// the hand-over only.
+/// A pool of one worker: a run that comes immediately waits for the next isolate, a later run only for
+/// the hand-over.
 async fn series(
     worker: &Path,
     snapshots: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What the system says of processes: their memory, and what they do while nobody asks for anything.
+//! The system's figures about processes: their memory, and their activity while idle.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use mux_tests::process;
 
-/// In bytes. What is private goes with the process; `pss` has its part of what is shared besides.
+/// In bytes. Private memory is freed with the process. `pss` also includes its part of shared memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) rss: u64,
@@ -56,21 +56,22 @@ fn entries(folder: &str) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-/// What threads have done since they began.
+/// The work of threads since their start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WorkDone {
-    /// How often one went to sleep of its own accord, which is how often it was woken.
+    /// How often a thread went to sleep voluntarily, which is how often it was woken.
     pub(crate) sleeps: u64,
     pub(crate) nanos: u64,
 }
 
-/// A look at a process and all below it. What a thread did that has ended at the next look is not seen.
+/// A sample of a process and all its descendants. The work of a thread that has ended by the next
+/// sample is not counted.
 pub(crate) struct ProcessSample {
     at: Instant,
     threads: BTreeMap<(i32, i32), WorkDone>,
 }
 
-/// What a process did between two looks.
+/// The work of a process between two samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     pub(crate) wakes_per_second: f64,
@@ -103,7 +104,7 @@ impl ProcessSample {
         pids
     }
 
-    /// What the threads of this process did since that look.
+    /// The work of this process's threads since that sample.
     pub(crate) fn done_since(&self, earlier: &Self, pid: i32) -> WorkDone {
         let mut all = WorkDone::default();
         for (thread, done) in self.threads.range((pid, 0)..=(pid, i32::MAX)) {
@@ -114,7 +115,7 @@ impl ProcessSample {
         all
     }
 
-    /// What this process did since that look.
+    /// The work of this process since that sample.
     pub(crate) fn since(&self, earlier: &Self, pid: i32) -> Work {
         let all = self.done_since(earlier, pid);
         let seconds = (self.at - earlier.at).as_secs_f64();

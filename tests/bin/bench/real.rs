@@ -1,4 +1,4 @@
-//! The real servers of the end-to-end tests, and one call of each that changes nothing.
+//! The real servers of the end-to-end tests, and one call of each without side effects.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub(crate) struct Real {
     pub(crate) arguments: Value,
 }
 
-/// All six; `folder` is a git repository.
+/// All six. `folder` is a git repository.
 pub(crate) fn all(folder: &Path) -> Vec<Real> {
     let folder = folder.display().to_string();
     let thought = json!({ "thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1 });

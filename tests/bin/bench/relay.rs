@@ -24,7 +24,7 @@ pub(crate) const ARGUMENT: &str = "relay";
 /// Two file descriptors, from which and to which bytes are copied.
 type Direction = (OwnedFd, OwnedFd);
 
-/// A command that speaks to `server` by way of two processes of the kind that `argument` names. Nothing else uses
+/// A command that speaks to `server` by way of two processes of the kind that `argument` names. No other process uses
 /// `socket`.
 pub(crate) fn command(argument: &str, socket: &Path, server: &Path) -> anyhow::Result<Command> {
     let mut command = front(argument, socket)?;

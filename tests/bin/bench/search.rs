@@ -1,4 +1,4 @@
-//! What a search costs, and the index that it needs, beside a look at every description.
+//! The cost of a search and of its index, compared with reading every description.
 
 use std::{sync::Arc, time::Instant};
 
@@ -41,7 +41,7 @@ const QUALITIES: &[&str] = &[
     "archived", "recent", "shared", "private", "overdue", "pinned", "draft", "nested", "linked",
 ];
 
-/// What people ask for: names, tasks, beginnings, slips, and words that are everywhere.
+/// Typical queries: names, tasks, prefixes, typos, and words that are everywhere.
 const QUERIES: &[&str] = &[
     "create_issue_0042",
     "create an issue in a repository",

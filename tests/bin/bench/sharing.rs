@@ -1,4 +1,4 @@
-//! The memory of several clients with ten servers each: every client with processes of its own, as agents
+//! The memory of several clients with ten servers each: every client with its own processes, as agents
 //! start them, and all of them at one muxd.
 //!
 //! Figures are proportional set sizes: a page that several processes share is counted once in all.
@@ -107,7 +107,7 @@ fn by_name(daemon: i32) -> BTreeMap<String, u64> {
     names
 }
 
-/// In bytes; nothing of a process that has just ended.
+/// In bytes. 0 for a process that has just ended.
 fn pss(pid: i32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = rollup.lines().find(|line| line.starts_with("Pss:"));

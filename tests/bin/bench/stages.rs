@@ -16,7 +16,7 @@ use super::{
 /// Calls of one program.
 const CALLS_PER_RUN: usize = 500;
 
-/// What is measured: its name, how many operations one request has, and the request.
+/// A measured operation: its name, how many operations one request has, and the request.
 struct MeasuredOperation<'a> {
     name: &'a str,
     operations: usize,

@@ -1,4 +1,4 @@
-//! Runs per second of several clients at once, and what a rude one does to a polite one.
+//! Runs per second of several concurrent clients, and the effect of a rude client on a polite one.
 
 use std::{
     sync::{
@@ -90,7 +90,7 @@ pub(crate) async fn measure_neighbours(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the daemon grows with the runs that it has served.
+/// Measures whether the daemon grows with the runs that it has served.
 pub(crate) async fn measure_growth(place: &Place) -> anyhow::Result<()> {
     let sessions = sessions(place, "mux-bench", 4).await?;
     runs(&sessions, FEW).await?;

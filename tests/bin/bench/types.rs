@@ -1,4 +1,5 @@
-//! What types cost: generated anew and from the cache, and programs checked against them.
+//! The cost of types: generating them, reading them from the cache, and checking programs against
+//! them.
 
 use std::{
     fs,
@@ -19,7 +20,7 @@ use super::{
     figures::{Samples, fact, millis, row},
 };
 
-/// How many tools there are, beside those that the server always has. It may list 10,000.
+/// The number of tools, in addition to the server's standard tools. The server may list 10,000.
 const GENERATED: [usize; 3] = [225, 1_000, 9_900];
 const CHECKED: [usize; 2] = [400, 4_000];
 /// How often a text is generated, and how often a schema changes.
@@ -51,14 +52,14 @@ pub(crate) async fn measure(place: &Place, compiler: &Path, rounds: usize) -> an
     Ok(())
 }
 
-/// Whether the tools stand in groups.
+/// Whether the tools are in groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Names {
     Flat,
     Dotted,
 }
 
-/// A daemon of its own with a server of so many tools, in a home that it leaves for the next one.
+/// A separate daemon with a server of this many tools. Its home stays for the next daemon.
 struct Home {
     folder: tempfile::TempDir,
     daemon: PathBuf,
@@ -105,7 +106,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The daemon may have ended already.
         drop(self.stop());
     }
 }
@@ -298,7 +299,7 @@ async fn types(session: &Session) -> anyhow::Result<String> {
     Ok(session.client.types(within_seconds(60), request).await??)
 }
 
-/// It must be right, and it must have been looked at.
+/// The program must be right, and must have been checked.
 async fn check(session: &Session, source: String) -> anyhow::Result<()> {
     let request = CheckRequest { source };
     let found = session.client.check(within_seconds(60), request).await??;

@@ -18,7 +18,7 @@ use super::figures::{Samples, fact, row};
 
 const CLIENTS: usize = 4;
 
-/// Calls of one client: how long each took, and what the server counted.
+/// Calls of one client: the duration of each, and the server's count.
 #[derive(Default)]
 struct Calls {
     times: Samples,
@@ -94,7 +94,7 @@ async fn call(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> anyhow::Result<Calls>
                         .values
                         .push(value.to_value().as_str().context("no text")?.parse()?);
                 }
-                // Nothing has happened: the next daemon is asked.
+                // The request had no effect: repeat it at the next daemon.
                 Ok(Err(error)) if error.is_ending() => break,
                 Ok(other) => calls.failed.push(format!("{other:?}")),
                 Err(error) => {

@@ -1,7 +1,8 @@
-//! What the demo's program saved: the tokens that plain tool calling would have cost, and the time.
+//! The savings of the demo's program: the tokens that plain tool calling would have cost, and the
+//! time.
 //!
-//! Plain calling is replayed here call by call on the same daemon, so that both sides of the table
-//! come from one run.
+//! Plain calling is replayed here call by call on the same daemon. Both sides of the table
+//! therefore come from one run.
 
 use std::{
     fs,
@@ -22,7 +23,7 @@ use super::tokens::TokenCounter;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the program is given.
+/// The input of the program.
 #[derive(Args)]
 pub(crate) struct Digest {
     /// The program

@@ -1,5 +1,5 @@
-//! What an agent reads before it can call tools: all definitions, or those of `mux mcp` and what `search` and
-//! `describe` answer.
+//! The text that an agent reads before it can call tools: all definitions, or the definitions of `mux mcp`
+//! and the answers of `search` and `describe`.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use super::{
     suites::{SuiteTask, ToolName},
 };
 
-/// Which tools an agent has, and what it reads before it writes a program.
+/// The tools that an agent has, and the text that it reads before it writes a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     /// The tools of the task's own servers. Signatures that the definition of `run` shows are enough.
@@ -44,7 +44,7 @@ pub(crate) struct ToolDiscovery<'a> {
 struct OfferedTools {
     plain: Vec<Value>,
     mux: Vec<Value>,
-    /// Whether the definition of `run` shows the signature of every tool.
+    /// True if the definition of `run` shows the signature of every tool.
     is_complete: bool,
     agent: Agent,
     answers: HashMap<String, String>,
@@ -120,7 +120,7 @@ impl<'a> ToolDiscovery<'a> {
 }
 
 impl OfferedTools {
-    /// What an agent of this name sees; without a name, everything.
+    /// The tools that an agent of this name sees. Without a name, all tools.
     fn new(env: &TestEnv, name: &str) -> Self {
         let scope: &[&str] = match name {
             "" => &[],
@@ -161,7 +161,7 @@ impl OfferedTools {
     }
 }
 
-/// Whether the answer of a search has the signature of a tool.
+/// Returns true if the answer of a search has the signature of a tool.
 fn shows(found: &str, path: &str) -> bool {
     found.contains(&format!("{path}("))
 }

@@ -1,4 +1,4 @@
-//! What the tasks of others cost as plain calls and as programs, as distributions in Markdown.
+//! The cost of other projects' tasks as plain calls and as programs, as distributions in Markdown.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -30,9 +30,9 @@ pub(crate) struct SuitesArgs {
 enum ToolArrangement {
     /// Plain calls are all made at once, and the program returns every result.
     AtOnce,
-    /// Each plain call waits for the result of the one before; the program returns every result.
+    /// Each plain call waits for the result of the one before. The program returns every result.
     OneByOne,
-    /// Each plain call waits for the result of the one before; the program returns the last result.
+    /// Each plain call waits for the result of the one before. The program returns the last result.
     LastResult,
 }
 
@@ -84,7 +84,7 @@ struct CostRow<'a> {
 }
 
 impl CostRow<'_> {
-    /// How many times what the program costs the plain calls cost.
+    /// The cost of the plain calls, as a multiple of the program's cost.
     fn ratio(&self, arrangement: ToolArrangement, prices: TokenPrices) -> f64 {
         let (plain, program) = &self.ways[&arrangement];
         plain.cost(prices) / program.cost(prices)
@@ -328,7 +328,8 @@ fn losers(group: &str, rows: &[&CostRow<'_>]) {
 /// The distribution of ratios of a group of tasks.
 struct CostSpread {
     sorted: Vec<f64>,
-    /// Of the tasks in which plain calls are cheaper, what the program costs in plain calls.
+    /// For the tasks in which plain calls are cheaper: the cost of the program, as a multiple of the
+    /// plain calls.
     losing: Vec<f64>,
 }
 

@@ -19,7 +19,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// One call as a model makes it, with what it then reads. Several at once are one turn.
+    /// One call as a model makes it, with the result that it then reads. Several concurrent calls
+    /// are one turn.
     pub(crate) fn turn(&mut self, calls: &[(&str, Value)]) -> anyhow::Result<Vec<Value>> {
         let said = calls
             .iter()
@@ -52,7 +53,7 @@ pub(crate) fn said(tool: &str, arguments: &Value) -> String {
     format!("{tool} {arguments}")
 }
 
-/// What a client puts before its model of a result: its texts.
+/// The part of a result that a client shows to its model: its texts.
 pub(crate) fn text(result: &Value) -> String {
     let parts = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
@@ -71,7 +72,7 @@ pub(crate) fn plain_text(result: &Value) -> String {
     }
 }
 
-/// Whether a tool is one of a server, as `--passthrough` names it.
+/// Returns true for a server's tool, as `--passthrough` names it.
 fn is_plain(tool: &str) -> bool {
     tool.contains("__")
 }

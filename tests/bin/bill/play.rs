@@ -1,7 +1,7 @@
 //! Plays the tasks of a suite twice, as plain calls and as programs, and keeps every text that a model would write or
 //! read. Both ways have to leave the same state in the suite's servers and give the same results.
 //!
-//! The programs are made from the suite's list of calls: one for each turn of the user, with the same arguments in the
+//! The programs are made from the suite's call list: one for each turn of the user, with the same arguments in the
 //! same order. A call that fails ends its program, as it would for a model: the rest of the turn is another program.
 
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) struct Exchange {
     pub(crate) heard: String,
 }
 
-/// What a program gives back.
+/// The result of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultShape {
     All,
@@ -188,7 +188,7 @@ fn value_of(text: &str) -> Value {
     }
 }
 
-/// Whether two values are the same in JavaScript, which has one kind of number.
+/// Returns true if two values are the same in JavaScript, which has one kind of number.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

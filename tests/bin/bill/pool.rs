@@ -1,4 +1,4 @@
-//! Six real servers in a home of their own, with something in it to work on.
+//! Six real servers in their own home, which contains data to work on.
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 

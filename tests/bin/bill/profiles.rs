@@ -1,4 +1,4 @@
-//! What the model of each agent gets of the definitions of `mux mcp`: signatures, and tokens.
+//! How much of the `mux mcp` definitions reaches each agent's model: signatures and tokens.
 
 use mux_tests::{
     Agent, TestEnv,
@@ -38,7 +38,7 @@ pub(crate) fn print(env: &TestEnv, tokens: &TokenCounter) {
     println!();
 }
 
-/// What the agent passes on of a text.
+/// The part of a text that the agent passes on.
 fn cut(text: Option<&mut Value>, chars: Option<usize>) {
     if let (Some(text), Some(chars)) = (text, chars) {
         let units = text.as_str().unwrap_or_default().encode_utf16();

@@ -30,12 +30,12 @@ pub(crate) struct SuiteTask {
     pub(crate) servers: Vec<String>,
     /// Tools of these servers that the suite does not show in this task.
     pub(crate) hidden: Vec<ToolName>,
-    /// What the suite tells the model before the first turn.
+    /// The suite's instructions to the model before the first turn.
     pub(crate) system: String,
     pub(crate) turns: Vec<TaskTurn>,
 }
 
-/// What the user says, and the calls that the suite has as the right answer.
+/// The user's message, and the calls that the suite expects.
 #[derive(Deserialize)]
 pub(crate) struct TaskTurn {
     pub(crate) user: String,

@@ -1,16 +1,16 @@
 //! The texts of a conversation with a model, and what they cost.
 //!
-//! A request sends the whole context: what stands before the first request, and every text since. Its answer is
-//! written by the model and is part of the context of the next request.
+//! A request sends the whole context: the text before the first request, and every text since. The model's answer
+//! becomes part of the next request's context.
 
 use super::tokens::TokenCounter;
 
-/// What a token costs, in the price of one token of input that no cache has.
+/// The cost of a token, relative to one token of uncached input.
 #[derive(Clone, Copy)]
 pub(crate) struct TokenPrices {
     pub(crate) cached: f64,
     pub(crate) output: f64,
-    /// Whether an earlier conversation has put the standing texts into the cache.
+    /// True if an earlier conversation has put the constant texts into the cache.
     pub(crate) warm: bool,
 }
 
@@ -38,9 +38,9 @@ impl TokenPrices {
 
 #[derive(Clone, Default)]
 struct ModelRequest {
-    /// What the model reads and did not read before.
+    /// The new text that the model reads.
     heard: Vec<String>,
-    /// What the model writes.
+    /// The text that the model writes.
     said: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl ConversationTranscript {
         self.heard.push(text.into());
     }
 
-    /// A request that the model answers with calls of tools.
+    /// A request that the model answers with tool calls.
     pub(crate) fn say(&mut self, calls: Vec<String>) {
         self.requests.push(ModelRequest {
             heard: std::mem::take(&mut self.heard),
@@ -74,7 +74,8 @@ impl ConversationTranscript {
         });
     }
 
-    /// A request that the model answers for its user. That text is the same in every conversation and is not counted.
+    /// A request that the model answers for its user. Its answer is the same in every conversation and is not
+    /// counted.
     pub(crate) fn answer(&mut self) {
         self.say(Vec::new());
     }
@@ -95,7 +96,7 @@ impl ConversationTranscript {
 /// The tokens of a conversation.
 pub(crate) struct TokenCounts {
     pub(crate) standing: usize,
-    /// What each request adds: the tokens that the model reads, and those that it then writes.
+    /// The additions of each request: the tokens that the model reads, and the tokens that it then writes.
     requests: Vec<(usize, usize)>,
 }
 
@@ -116,17 +117,17 @@ impl TokenCounts {
         self.standing + self.calls()
     }
 
-    /// What the model writes.
+    /// The tokens that the model writes.
     pub(crate) fn written(&self) -> usize {
         self.requests.iter().map(|(_, said)| said).sum()
     }
 
-    /// What the model reads in all requests.
+    /// The tokens that the model reads in all requests.
     pub(crate) fn read(&self) -> usize {
         self.inputs().map(|(known, new)| known + new).sum()
     }
 
-    /// What the conversation costs, in tokens of uncached input.
+    /// The cost of the conversation, in tokens of uncached input.
     pub(crate) fn cost(&self, prices: TokenPrices) -> f64 {
         let input: f64 = self
             .inputs()
@@ -142,7 +143,7 @@ impl TokenCounts {
         input + self.written() as f64 * prices.output
     }
 
-    /// The input of each request: what the request before had sent, and the rest.
+    /// The input of each request: the part that the request before had sent, and the rest.
     fn inputs(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut known = 0;
         let mut new = self.standing;

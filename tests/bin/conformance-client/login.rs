@@ -1,6 +1,6 @@
 //! How the conformance client signs in: its browser follows every redirect, and its user always says yes.
 //!
-//! Invariant: no token passes through this program. It carries an address out and an address back.
+//! Invariant: no token passes through this program. The program only carries an address out and an address back.
 
 use anyhow::{Context as _, Result, bail};
 use mux_client::{Session, within_seconds};
@@ -71,7 +71,7 @@ async fn sign_in(session: &Session) -> Result<()> {
     let finished = session
         .client
         .login_finish(within_seconds(PATIENCE), request);
-    // A problem of opening the session is one of the next attempt, too.
+    // If opening the session fails, the next attempt also fails.
     finished.await??;
     Ok(())
 }

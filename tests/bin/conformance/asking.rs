@@ -9,7 +9,7 @@ use super::{
     schemas,
 };
 
-/// The result of one call, as MCP spells it.
+/// The result of one call, in MCP's format.
 pub(crate) async fn call(
     name: &str,
     argument: &(dyn Fn(&str) -> Value + Sync),

@@ -1,8 +1,8 @@
 //! Questions to the user of a request: in the old era as requests of the server's own, in the new one
 //! as an `InputRequiredResult` that the client answers by asking again.
 //!
-//! Invariant: a tool is written once for both. It asks under a key; what has been answered before is
-//! not asked again, because the state that the client brings back holds it.
+//! Invariant: a tool is written once for both. The tool asks under a key. Answered questions are not
+//! asked again, because the state that the client returns contains their answers.
 
 use std::{
     collections::{BTreeMap, hash_map::RandomState},
@@ -41,7 +41,7 @@ pub(crate) struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// With what the client brought along. Fails if it changed the state that it was given.
+    /// Starts with the state that the client returned. Fails if the client changed that state.
     pub(crate) fn new(
         context: &'a RequestContext<RoleServer>,
         seal: &'a RandomState,
@@ -114,7 +114,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Whether a request is of the new era.
+/// Returns true if a request is of the new era.
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
@@ -126,7 +126,7 @@ fn request<T: serde::de::DeserializeOwned>(method: &str, params: &Value) -> Resu
         .map_err(|error| ErrorData::internal_error(format!("{method}: {error}"), None))
 }
 
-/// What a client would have to declare to be asked this; nothing if it did.
+/// The capability that a client must declare to be asked this, or `None` if it did.
 fn missing(method: &str, able: &ClientCapabilities) -> Option<ClientCapabilities> {
     let (name, can) = match method {
         "elicitation/create" => ("elicitation", able.elicitation.is_some()),

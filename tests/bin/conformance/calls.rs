@@ -1,4 +1,4 @@
-//! What the tools answer.
+//! The answers of the tools.
 
 #![expect(
     deprecated,
@@ -28,7 +28,7 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 /// Between two notifications of one call.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The result of one call, as MCP spells it.
+/// The result of one call, in MCP's format.
 pub(crate) async fn call(
     server: &Server,
     params: &CallToolRequestParams,

@@ -54,7 +54,7 @@ pub(crate) fn read(uri: &str) -> Result<Value, ErrorData> {
     Ok(json!({ "contents": [{ "uri": uri, "mimeType": mime, field: data }] }))
 }
 
-/// All prompts; `extra` is the one that `test_trigger_prompt_change` adds.
+/// All prompts. `extra` is the prompt that `test_trigger_prompt_change` adds.
 pub(crate) fn prompts(extra: bool) -> Value {
     let argument = |name: &str| json!({ "name": name, "description": format!("The argument {name}"), "required": true });
     let mut prompts = vec![
@@ -124,7 +124,7 @@ pub(crate) async fn prompt(
     Ok(json!({ "messages": messages }))
 }
 
-/// Places that begin with what was typed.
+/// Places that begin with the typed text.
 pub(crate) fn completions(typed: &str) -> Value {
     let places = ["paris", "park", "party", "testville"];
     let values: Vec<&str> = places

@@ -48,7 +48,7 @@ pub(crate) struct Server {
     extra_tool: AtomicBool,
     extra_prompt: AtomicBool,
     level: Mutex<LoggingLevel>,
-    /// For those who listen; clients of the old era are told without having asked.
+    /// For subscribers. Clients of the old era are notified without a subscription.
     changes: broadcast::Sender<List>,
     /// Of the listeners that were accepted and do not listen yet.
     accepted: Mutex<Vec<broadcast::Receiver<List>>>,
@@ -191,7 +191,7 @@ impl ServerHandler for Server {
         Ok(typed::<ReadResourceResult>(offers::read(&params.uri)?)?.into())
     }
 
-    // The watched resource never changes, so that there is nothing to remember.
+    // The watched resource never changes, so no state is needed.
     async fn subscribe(
         &self,
         params: SubscribeRequestParams,
@@ -274,7 +274,7 @@ impl ServerHandler for Server {
                 list = changes.recv() => list,
             };
             let sink = context.sink();
-            // What this listener has not asked for is refused by the sink, which is no concern of ours.
+            // The sink refuses notifications without a subscription, which we can ignore.
             let sent = match list {
                 Ok(List::Tools) => sink.notify_tool_list_changed().await,
                 Ok(List::Prompts) => sink.notify_prompt_list_changed().await,

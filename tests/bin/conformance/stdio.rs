@@ -14,7 +14,7 @@ pub(crate) struct Stdio {
 }
 
 impl Stdio {
-    /// Reads on a thread of its own, which ends with the input or with the process.
+    /// Reads on a separate thread, which ends with the input or with the process.
     pub(crate) fn new() -> Self {
         let (sender, lines) = unbounded_channel();
         std::thread::spawn(move || {
@@ -35,7 +35,7 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        // At once, and not when the future is polled, so that lines keep their order.
+        // Writes immediately, not when the future is polled, to keep the lines in order.
         std::future::ready(write(&message))
     }
 

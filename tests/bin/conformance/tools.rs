@@ -76,7 +76,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("wait", "Waits until it is cancelled"),
 ];
 
-/// All tools; `extra` is the one that `test_trigger_tool_change` adds.
+/// All tools. `extra` is the tool that `test_trigger_tool_change` adds.
 pub(crate) fn all(extra: bool) -> Vec<Tool> {
     let none = json!({ "type": "object", "properties": {} });
     let mut tools: Vec<Tool> = PLAIN

@@ -1,4 +1,4 @@
-//! What a worker says before it has a program, by the name of its program file.
+//! The messages of a worker before it has a program, selected by the name of its program file.
 
 use std::{io, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! The pipes to the daemon, for frames and for what is none.
+//! The pipes to the daemon, for frames and for invalid data.
 
 use std::{
     fs::File,
@@ -9,7 +9,7 @@ use std::{
 
 use mux_wire::{CallTarget, ConsoleLevel, FrameError, FromWorker, ToWorker};
 
-/// The name of a process that does nothing but hold the pipes.
+/// The name of a process that only keeps the pipes open.
 pub(super) const GRANDCHILD: &str = "grandchild";
 
 pub(super) struct DaemonLink {
@@ -37,7 +37,7 @@ impl DaemonLink {
         self.output.write_all(bytes)
     }
 
-    /// A frame of these bytes, whatever they mean.
+    /// Writes a frame of these bytes, valid or not.
     pub(super) fn write_frame(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.promise(u32::try_from(bytes.len()).unwrap_or(u32::MAX))?;
         self.write(bytes)
@@ -106,7 +106,7 @@ impl DaemonLink {
             .stdout(self.output.try_clone()?)
             .stderr(Stdio::inherit())
             .spawn()?;
-        // Its end is the kernel's business.
+        // The kernel ends this process.
         drop(child);
         Ok(())
     }

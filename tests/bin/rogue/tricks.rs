@@ -1,4 +1,4 @@
-//! What a worker does with a program, which is the name of a trick and its arguments.
+//! The behavior of a worker with a program, which is the name of a trick and its arguments.
 //!
 //! Invariant: a trick that is not known is no program either, and is said to be none.
 
@@ -17,7 +17,7 @@ use super::{
     link::{DaemonLink, stay},
 };
 
-/// What it says of a program that it is to check.
+/// The answer about a program to check.
 pub(super) fn checked(program: &str) -> FromWorker {
     let (many, length) = match program {
         "blames" => (100, 20 << 10),
@@ -52,7 +52,7 @@ pub(super) fn play(program: &str, link: &mut DaemonLink) -> io::Result<Option<Ex
         "exits" => return Ok(Some(ExitCode::from(rest.parse::<u8>().unwrap_or_default()))),
         "raises" => {
             let signal = rest.parse::<Signal>()?;
-            // The language's own handler of some takes the first for an accident of its own.
+            // Rust's own handler takes the first signal of some kinds for an accident.
             raise(signal)?;
             raise(signal)?;
         }
@@ -179,7 +179,7 @@ pub(super) fn named(tool: &str) -> CallTarget {
     }
 }
 
-/// Calls a function of the daemon itself, and gives what it answers.
+/// Calls a function of the daemon itself, and returns its answer.
 fn asks(rest: &str, link: &mut DaemonLink) -> io::Result<()> {
     let (name, arguments) = rest.split_once(' ').unwrap_or((rest, "{}"));
     let own = CallTarget::Own { name: name.into() };
@@ -215,7 +215,7 @@ fn noise(seed: u64) -> Vec<u8> {
         state
     };
     let length = 1 + next() % 64;
-    // Most begin as a frame does, so that not all are refused at their first byte.
+    // Most begin like a frame. Otherwise all would be refused at their first byte.
     let first = (next() % 9) as u8;
     std::iter::once(first)
         .chain((0..length).map(|_| next() as u8))

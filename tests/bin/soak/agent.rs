@@ -1,4 +1,4 @@
-//! An agent: a `mux mcp` of its own, spoken to in lines of JSON-RPC.
+//! An agent: its own `mux mcp`, which reads and writes JSON-RPC lines.
 
 use std::{process::Stdio, time::Duration};
 

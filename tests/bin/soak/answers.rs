@@ -39,7 +39,7 @@ impl Answers {
         }
     }
 
-    /// An error: one that the faults explain, or a wrong answer. It begins with its kind.
+    /// An error that the faults explain, or a wrong answer. The message begins with its kind.
     pub(crate) fn error(&self, text: &str, of: &str) {
         let kind = text.split(':').next().unwrap_or_default();
         let explained = match kind {

@@ -1,4 +1,4 @@
-//! Agents that call and run all the time, and know what the answer must be.
+//! Agents that call and run all the time, and know the right answers.
 
 use std::{
     sync::{
@@ -28,7 +28,7 @@ const PROGRAM: &str = "const sums = await Promise.all(mux.input.servers.map(asyn
 console.log(sums.length);
 return sums";
 
-/// What all agents share.
+/// The state that all agents share.
 pub(crate) struct SoakWorkload {
     pub(crate) home: Arc<Home>,
     pub(crate) answers: Answers,

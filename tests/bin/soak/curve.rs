@@ -1,4 +1,4 @@
-//! What the daemon held over the time, as an SVG.
+//! The daemon's resources over time, as an SVG.
 
 use std::{fmt::Write as _, time::Duration};
 

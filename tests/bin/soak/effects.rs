@@ -39,7 +39,7 @@ impl EffectLedger {
         self.answered().push(mark);
     }
 
-    /// What is wrong, and how many effects there were.
+    /// The errors, and the number of effects.
     pub(crate) fn judge(&self) -> (Vec<String>, usize) {
         let text = fs::read_to_string(self.file()).unwrap_or_default();
         let mut found = HashSet::new();

@@ -60,7 +60,7 @@ pub(crate) struct Faults {
     counts: BTreeMap<Fault, u64>,
     /// The daemon that serves: the first one, or the last that took over.
     pub(crate) daemon: i32,
-    /// Faults that could not be done, which is a failure of their own.
+    /// Faults that could not be injected, which counts as a failure.
     pub(crate) problems: Vec<String>,
 }
 
@@ -102,7 +102,8 @@ impl Faults {
                 self.kill_one(process::descendants(self.daemon), "mux-worker");
                 Ok(())
             }
-            // The keeper itself, or the guard above it. It is no child of a daemon that took over.
+            // The keeper itself, or the guard above it. The keeper is not a child of a daemon that
+            // took over.
             Fault::KillKeeper => {
                 let home = self.home.env.home().display().to_string();
                 let mut keepers = process::mentioning(&home);
@@ -177,7 +178,7 @@ impl Faults {
         Ok(())
     }
 
-    /// A configuration that cannot be parsed: the last good one stays in force.
+    /// A configuration that cannot be parsed. The last good one stays active.
     async fn break_config(&self) -> anyhow::Result<()> {
         self.home.break_config();
         let refused = self.reload().await;

@@ -46,7 +46,7 @@ pub(crate) fn name(server: usize) -> String {
 }
 
 impl Home {
-    /// With `own_disks`, this process is in a mount namespace of its own, where it may mount.
+    /// With `own_disks`, this process is in a separate mount namespace, where it may mount.
     pub(crate) fn new(own_disks: bool) -> Self {
         let mut home = Self {
             env: TestEnv::new(),
@@ -118,7 +118,7 @@ impl Home {
         self.disks().into_iter().filter_map(fill).collect()
     }
 
-    /// What the daemon writes to.
+    /// The directories that the daemon writes to.
     fn disks(&self) -> [PathBuf; 2] {
         ["state", "cache"].map(|name| self.env.path(name))
     }
@@ -140,7 +140,7 @@ impl Home {
 }
 
 impl Drop for Home {
-    /// So that the folders can be removed. The daemon, which ends later, keeps what it has open.
+    /// Allows the folders to be removed. The daemon, which ends later, keeps its open files.
     fn drop(&mut self) {
         if self.disk_problem.is_none() {
             // Otherwise two empty folders are left.

@@ -1,6 +1,6 @@
-//! What the daemon holds over the time, and whether that grows.
+//! The daemon's resources over time, and whether they grow.
 //!
-//! Invariant: what is judged was looked at after the warm-up, or at rest.
+//! Invariant: only samples taken after the warm-up, or at rest, are judged.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -14,17 +14,17 @@ use super::{answers::Answers, curve};
 
 /// Resident memory, from the first half after the warm-up to the second: what an allocator keeps varies.
 const MEMORY: f64 = 16.0;
-/// From this length on a slope is more than noise, and has a bound of its own.
+/// From this length on, a slope is more than noise, and has a separate bound.
 const LONG: Duration = Duration::from_secs(2 * 3600);
 /// MiB an hour.
 const SLOPE: f64 = 1.0;
 /// From this length on memory is judged at all.
 const SHORT: Duration = Duration::from_secs(120);
-/// At rest, beside what it had after its warm-up with clients at work.
+/// At rest, in addition to the number after the warm-up with active clients.
 const DESCRIPTORS: usize = 16;
 const THREADS: usize = 8;
 
-/// What the daemon held at one moment.
+/// The daemon's resources at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResourceSample {
     pub(crate) at: Duration,
@@ -37,7 +37,7 @@ pub(crate) struct ResourceSample {
 }
 
 pub(crate) struct Vitals {
-    /// The one that serves: after an upgrade, another.
+    /// The pid of the serving daemon, which changes with an upgrade.
     daemon: i32,
     /// When another one took over.
     upgrades: Vec<Duration>,
@@ -101,7 +101,7 @@ impl Vitals {
         self.dead = zombies.into_iter().map(|(pid, _)| pid).collect();
     }
 
-    /// The last look, and what was answered so far.
+    /// The last sample, and the number of answers so far.
     pub(crate) fn line(&self, answers: &Answers, faults: u64) -> String {
         let look = self.looks.last().copied().unwrap_or_default();
         format!(
@@ -119,10 +119,10 @@ impl Vitals {
         )
     }
 
-    /// What is wrong, in words. Nobody uses the daemon any more.
+    /// The errors, in words. No client uses the daemon any more.
     pub(crate) fn judge(&mut self, daemon: i32, at: Duration, answers: &Answers) -> Vec<String> {
         let warm: Vec<ResourceSample> = self.warm().copied().collect();
-        // Twice, so that a zombie has the time to be none.
+        // Twice, to give a zombie time to be reaped.
         self.look(at);
         let mut problems = answers.shown();
         if answers.wrongs() > 0 {
@@ -215,7 +215,7 @@ fn slope_of(looks: &[ResourceSample], of: impl Fn(&ResourceSample) -> f64) -> f6
     if under > 0.0 { over / under } else { 0.0 }
 }
 
-/// Those whose parent is the daemon or below it.
+/// Zombies whose parent is the daemon or one of its descendants.
 fn zombies_below(daemon: i32) -> Vec<(i32, String)> {
     let mut parents: HashSet<i32> = process::descendants(daemon).into_iter().collect();
     parents.insert(daemon);

@@ -74,7 +74,7 @@ pub fn damage() -> impl Strategy<Value = Damage> {
     damage_with(vec(any::<u8>(), 1..9).boxed())
 }
 
-/// Damage that also inserts `tokens`, those that the damaged format gives a meaning.
+/// Damage that also inserts `tokens`, which have a meaning in the damaged format.
 pub fn damage_of(tokens: &'static [&'static str]) -> impl Strategy<Value = Damage> {
     let token = select(tokens).prop_map(|token| token.as_bytes().to_vec());
     damage_with(prop_oneof![3 => token, 1 => vec(any::<u8>(), 1..9)].boxed())

@@ -141,7 +141,7 @@ impl Change {
             ChangeKind::Swap(other) => {
                 let one = at(value, path).clone();
                 let two = std::mem::replace(at(value, of_index(other)), one);
-                // The place may be inside of the other, and gone.
+                // The path may have been inside of the other, and no longer exist.
                 if let Some(place) = find(value, path) {
                     *place = two;
                 }
@@ -225,7 +225,7 @@ fn key(members: &Map<String, Value>, index: usize) -> String {
     name.cloned().unwrap_or_default()
 }
 
-/// Whether two values are equal in JavaScript, where `1` and `1.0` are the same number.
+/// Returns true if two values are equal in JavaScript, where `1` and `1.0` are the same number.
 pub fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

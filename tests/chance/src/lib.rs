@@ -1,13 +1,13 @@
 //! Property tests with random values: the fuzz targets of all crates run through here.
 //!
 //! A target is a file `fuzz/NAME.rs` in the tests of the crate whose reader it tries. The tests are short and
-//! deterministic; `scripts/fuzz` runs them longer with new values. Values that failed are stored in
+//! deterministic. `scripts/fuzz` runs them longer with new values. Values that failed are stored in
 //! `tests/data/proptest-regressions` and tried first.
 //!
-//! - `json` has random JSON, and changes of JSON that is given; `damage` has changes of bytes and text.
+//! - `json` has random JSON, and changes of JSON that is given. `damage` has changes of bytes and text.
 //!
-//! Invariant: without `MUX_FUZZ_SECONDS` every run tries the same values, past failures first, so that a test only
-//! begins to fail because of a change of the code.
+//! Invariant: without `MUX_FUZZ_SECONDS` every run tries the same values, past failures first, so a test only
+//! begins to fail because the code has changed.
 
 pub mod damage;
 pub mod json;
@@ -29,7 +29,7 @@ use proptest::{
 
 /// For how many seconds `scripts/fuzz` tries one property, with different values each time.
 const SECONDS: &str = "MUX_FUZZ_SECONDS";
-/// Where the seeds of failures are kept; they are checked in.
+/// Where the seeds of failures are kept. They are checked in.
 const FAILURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/proptest-regressions");
 const SEED: u64 = 0x6d75_7864;
 /// A value that takes longer hangs: the time is that of a slow machine with other work, and no measure of speed.
@@ -92,7 +92,7 @@ pub fn broken(why: impl Into<String>) -> TestCaseError {
     TestCaseError::fail(why.into())
 }
 
-/// Tells the developer how much was tried. The test harness would keep what is printed.
+/// Tells the developer how much was tried. The test harness would swallow printed output.
 fn report(target: &str, executed: u64, elapsed: Duration) {
     let line = format!(
         "fuzz {target}: {executed} values in {} s\n",

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{contents, without_agents, write};
 
-/// What an import did with a server in the agent's file: whether it was moved, and else why not.
+/// The outcome of an import for a server in the agent's file: whether it was moved, and otherwise
+/// why not.
 fn moved(report: &Value, name: &str) -> (bool, String) {
     let servers = report["servers"].as_array().unwrap();
     let one = servers.iter().find(|one| one["name"] == name).unwrap();

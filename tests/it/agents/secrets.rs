@@ -1,4 +1,4 @@
-//! Secrets in agents' files reach the imported servers, and nothing else.
+//! Secrets in agents' files reach only the imported servers.
 
 use std::{
     fs,
@@ -113,8 +113,8 @@ fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Import, status, errors, logs and recordings share one table of secret patterns, so all must mask the same texts.
-/// The tokens are assembled at run time, so that secret scanners do not report this file.
+/// Import, status, errors, logs and recordings share one table of secret patterns, so all must mask the same
+/// strings. The tokens are assembled at run time, because secret scanners would report this file otherwise.
 #[test]
 fn secrets_of_all_kinds_are_masked_in_all_output_and_files() {
     let env = TestEnv::new();
@@ -142,7 +142,7 @@ fn secrets_of_all_kinds_are_masked_in_all_output_and_files() {
         "added-s3cret",
         "typed-s3cret",
     ];
-    // It prints its arguments and environment, and a token that is not configured anywhere.
+    // The server prints its arguments and environment, and a token that is not configured anywhere.
     let script = format!("env >&2; echo \"$* {stranger}\" >&2; exit 3\n");
     let script = write(&env, "says.sh", script);
     let says = json!({

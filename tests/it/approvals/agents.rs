@@ -1,4 +1,4 @@
-//! An agent asks its user for approval; the agent itself can approve nothing.
+//! An agent asks its user for approval. The agent itself cannot approve calls.
 
 use mux_tests::{Agent, program_result};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn agent_asks_its_user_with_a_form() {
     agent.reply(&form, json!({ "action": "decline" }));
     let result = agent.result(id);
     assert!(text(&result).contains("denied by the user"), "{result}");
-    // Closing the form decides nothing: another client may answer.
+    // Closing the form is no decision: another client may answer.
     let (id, form) = asked(&mut agent, ONE);
     agent.reply(&form, json!({ "action": "cancel" }));
     assert_eq!(home.approvals()[0]["state"], "waiting");

@@ -41,7 +41,7 @@ fn lasting_grant_is_stored_listed_and_revocable() {
     env.mux(["approvals", "revoke", name]).ok();
     let run = home.held(ONE, "A");
     drop(run);
-    // An invalid grants file grants nothing.
+    // An invalid grants file has no effect.
     fs::write(&file, "rubbish").unwrap();
     env.stop();
     env.run("return 1").ok();

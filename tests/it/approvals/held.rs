@@ -96,7 +96,7 @@ fn answer_releases_only_the_approvals_it_names() {
     home.env.mux(&answer).ok();
     assert_eq!(first.wait().ok().stdout, "25\n");
     assert_eq!(home.approvals().len(), 25);
-    // Approving one that was answered already fails, and the others are approved.
+    // Approving an answered call fails, and the others are approved.
     let all: Vec<String> = ids(25..=50).collect();
     let mut answer: Vec<&str> = all.iter().map(String::as_str).collect();
     answer.splice(0..0, ["approve", "--always"]);

@@ -160,7 +160,7 @@ fn call_outside_runs_is_resumed() {
     home.env.mux(["approve", "A1"]).ok();
     assert_eq!(home.env.mux(["resume", "A1"]).ok().stdout, "4\n");
     assert_eq!(home.records(), 0);
-    // Repeating the call uses the answer, too, but only once.
+    // Repeating the call also uses the answer, but only once.
     home.env.mux(call).fails(5, &["error[pending]", "A2"]);
     home.env.mux(["approve", "A2"]).ok();
     assert_eq!(home.env.mux(call).ok().stdout, "8\n");

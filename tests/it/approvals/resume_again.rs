@@ -21,7 +21,8 @@ fn no_call_is_repeated_when_the_journal_grows_too_long() {
     let code = longer_each_time(&home);
     env.mux(["run", "--no-check", "-e", &code])
         .fails(5, &["error[pending]", "A1"]);
-    // The journal becomes too long while the run is resumed. Its earlier calls are still known, and it waits once more.
+    // The journal becomes too long while the run is resumed. The run's earlier calls are still known, and it waits once
+    // more.
     env.mux(["resume", "A1"]).fails(5, &["error[pending]"]);
     assert_eq!((home.called("side_effect"), home.called("echo")), (1, 2));
     // From here on the calls that were made are unknown, so none is made.

@@ -119,7 +119,7 @@ fn broad_answer_releases_listed_calls_after_confirmation() {
 #[test]
 fn output_does_not_overwrite_a_question() {
     let home = Home::new();
-    // It prints from before the question until after the answer.
+    // The program prints from before the question until after the answer.
     let code = "let waits = true;\n\
                 const a = mux.fix.counter({ key: 'a' }).then((n) => { waits = false; return n; });\n\
                 while (waits) {\n\

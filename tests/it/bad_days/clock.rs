@@ -103,7 +103,7 @@ fn clock_jump_loses_nothing_and_is_reported() {
         assert_eq!(clock.status()["pid"], pid);
     }
     env.stop();
-    // No entry is lost, whatever its timestamp is.
+    // No entry is lost, regardless of its timestamp.
     let calls = fs::read_dir(env.dirs.audit()).unwrap();
     let calls: String = calls
         .map(|file| fs::read_to_string(file.unwrap().path()).unwrap_or_default())

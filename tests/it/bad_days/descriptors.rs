@@ -92,7 +92,7 @@ async fn daemon_without_descriptors_refuses_new_clients_and_serves_others() {
         strait["fix"].as_str().unwrap().contains("LimitNOFILE="),
         "{output:#}"
     );
-    // It also reports what the daemon could not read meanwhile, such as its configuration.
+    // The command also reports files that the daemon could not read meanwhile, such as its configuration.
     let doctor = env.mux(["doctor"]);
     assert!(
         doctor.stdout.contains("file descriptors are in use"),

@@ -172,7 +172,7 @@ fn read_only_state_is_reported_and_calls_are_served() {
     there.mux(&["call", "fix.echo", "text=hi"]).ok();
     let output = there.status();
     assert!(modes(&output).contains(&"read_only"), "{output:#}");
-    // A daemon that is started then works, too: its lock files exist.
+    // A daemon that is started then also works: its lock files exist.
     there.mux(&["stop"]).ok();
     there.mux(&["call", "fix.echo", "text=cold"]).ok();
     until(

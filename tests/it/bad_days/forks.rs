@@ -142,7 +142,7 @@ fn start_without_threads_fails_with_the_reason() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let bounded = match Bounded::new(&env) {
         Ok(bounded) if geteuid().is_root() => bounded,
-        // A normal user's other processes count, too.
+        // A normal user's other processes also count.
         Ok(_) => {
             return left_out(
                 "a start without threads",

@@ -33,7 +33,7 @@ fn without_landlock() -> BpfProgram {
     answering(libc::ENOSYS, calls.map(|call| (call, Vec::new())).into())
 }
 
-/// A kernel without `close_range`, which is younger than the one that Ubuntu 20.04 and Debian 10 have.
+/// A kernel without `close_range`, which is newer than the kernels of Ubuntu 20.04 and Debian 10.
 fn without_close_range() -> BpfProgram {
     answering(libc::ENOSYS, [(libc::SYS_close_range, Vec::new())].into())
 }
@@ -70,7 +70,7 @@ fn without_namespaces() -> [BpfProgram; 2] {
     ];
     [
         answering(libc::EPERM, calls.into()),
-        // Its flags are out of reach of a filter.
+        // A filter cannot inspect the flags of this call.
         answering(libc::ENOSYS, [(libc::SYS_clone3, Vec::new())].into()),
     ]
 }
@@ -108,7 +108,7 @@ fn home(sandbox: &str) -> TestEnv {
     env
 }
 
-/// What the server meets when it reads a file outside of its sandbox.
+/// The result when the server reads a file outside of its sandbox.
 fn read_secret(env: &TestEnv, system: &[BpfProgram]) -> Output {
     let target = env.path("secret");
     let arguments = serde_json::json!({ "what": "read", "target": target }).to_string();
@@ -175,7 +175,7 @@ fn container_without_namespaces_runs_a_server_behind_landlock_and_refuses_what_i
     ] {
         let env = home(sandbox);
         let call = read_secret(&env, &system).fails(3, parts);
-        // It is installed already.
+        // bubblewrap is already installed.
         assert!(!call.stderr.contains("install bubblewrap"), "{call:#?}");
     }
 }

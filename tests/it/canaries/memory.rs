@@ -1,6 +1,6 @@
 //! Search of a process's memory from outside.
 //!
-//! Invariant: the search finds one-byte and two-byte strings that a program holds, so that finding nothing is a proof.
+//! Invariant: the search finds one-byte and two-byte strings in a program's memory. Finding none is therefore a proof.
 
 use std::{
     fs::{self, File},

@@ -26,7 +26,7 @@ const NAMED: [(&str, &str); 4] = [
 
 pub(super) struct Planted {
     pub(super) env: TestEnv,
-    /// The prefix of every secret of this test, except those that the authorization server makes.
+    /// The prefix of every secret of this test, except for the authorization server's.
     mark: String,
     pub(super) authority: Authority,
     /// An API that repeats its requests.
@@ -103,7 +103,7 @@ impl Planted {
             secret("entry"),
             vault.display()
         );
-        // It prints its environment and arguments before it fails.
+        // The server prints its environment and arguments before it fails.
         let script = "env >&2; echo \"argument $0 $1\" >&2; exit 3";
         let echoes = server(
             "echoes",

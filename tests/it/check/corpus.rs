@@ -23,7 +23,7 @@ struct Program<'a> {
     source: &'a str,
 }
 
-/// What became of a program, without the check and with it.
+/// The outcomes of a program, without the check and with it.
 struct Outcomes {
     unchecked: Value,
     checked: Value,

@@ -1,5 +1,5 @@
-//! Programs with one mistake each, which a checker that knows the types of the tools can find. Those in `wrong` certainly
-//! fail, which is an error; those in `doubtful` may run all the same, which is a warning.
+//! Programs with one error each, which a checker that knows the tools' types can find. The programs in `wrong`
+//! certainly fail, which is an error. The programs in `doubtful` may run anyway, which is a warning.
 //!
 //! The first line of each is the position: `// mistake: line 6, column 10: what it is`. The second lists what a good
 //! message contains: `// says: some words, others`.
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{errors, files_of, findings, home, name, none, programs};
 
-/// The mistake in a program, and the words that its message must contain.
+/// The error in a program, and the words that its message must contain.
 struct Mistake {
     line: u64,
     words: Vec<String>,
@@ -50,7 +50,7 @@ fn check_doubtful_programs_have_a_warning_at_their_mistake() {
     none(&failures, programs.len());
 }
 
-/// Checks that some error names the mistake, and that no error is on another line.
+/// Checks that a diagnostic names the error, and that no diagnostic is on another line.
 fn judge(mistake: &Mistake, errors: &[Value]) -> Result<(), String> {
     let found = errors.iter().any(|error| {
         let text = ["message", "hint"]

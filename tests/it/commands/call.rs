@@ -414,6 +414,6 @@ fn commands_call_rejects_arguments_that_the_tool_does_not_declare() {
     // A program's call is not changed, because its type check has warned.
     let code = "return await mux.fix.counter({ key: 'k', bye: 2 } as any)";
     prints(env.run(code), "2\n");
-    // A tool that declares nothing takes everything.
+    // A tool without declared arguments accepts all arguments.
     env.mux(["call", "fix.get_invoice_0007", "any=1"]).ok();
 }

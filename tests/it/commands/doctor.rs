@@ -1,4 +1,4 @@
-//! `mux doctor`: every problem has a line with a fix, and nothing is started.
+//! `mux doctor`: every problem has a line with a fix, and no process is started.
 
 use std::{
     fs::{self, Permissions},

@@ -138,7 +138,7 @@ fn closed_pipe_ends_a_command_without_an_error() {
         command.args(args).stdin(Stdio::null()).stdout(writer);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
-        // Notes are printed there, too.
+        // Notes are also printed there.
         let printed = String::from_utf8_lossy(&output.stderr);
         assert!(
             !printed.contains("panicked") && !printed.contains("error"),

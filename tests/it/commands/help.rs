@@ -323,7 +323,7 @@ fn mux_alone_prints_the_help_and_the_first_step() {
     let first_step = alone.stdout.strip_prefix(&help.stdout).unwrap();
     mux_snapshot!(first_step, @"Nothing is configured yet. Start with `mux init`, or add a server with `mux servers add`.");
     assert_eq!(alone.stderr, "");
-    // A file that is wrong is a configuration, too.
+    // An invalid file also counts as a configuration.
     for config in ["[servers.a]\ncommand = \"a\"\n", "[servers"] {
         env.write_config(config);
         assert_eq!(env.mux::<&str>([]).ok().stdout, help.stdout);

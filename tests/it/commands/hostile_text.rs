@@ -49,7 +49,7 @@ const OBEYED: &[char] = &[
     '\u{1b}', '\u{7}', '\r', '\u{8}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{ad}',
 ];
 
-/// Every command that prints data of the daemon. Each is run with `--json`, too.
+/// Every command that prints data of the daemon. Each is also run with `--json`.
 const COMMANDS: &[&[&str]] = &[
     &["status"],
     &["servers"],
@@ -162,7 +162,7 @@ fn check(args: &[&str], output: &Output) -> Result<(), String> {
             return Err(format!("{stream} has a line that is not ours: {text}"));
         }
     }
-    // It must print something, and must not panic.
+    // The command must print something, and must not panic.
     if output.stdout.is_empty() && output.stderr.is_empty() {
         return Err("nothing was shown".into());
     }

@@ -1,4 +1,4 @@
-//! `--json` on every command prints one document and nothing else.
+//! `--json` on every command prints exactly one document.
 
 use mux_tests::TestEnv;
 use serde_json::Value;

@@ -70,7 +70,7 @@ fn commands_run_as_json_contains_unchanged_parts() {
     );
     assert_eq!(parts[3]["name"], "b");
     assert!(document.get("files").is_none(), "{document:#}");
-    // A failed run has its parts, too.
+    // A failed run also has its parts.
     let failing = PROGRAM.replace("return", "throw");
     let document = env.mux(["run", "--json", "-e", &failing]).json();
     assert_eq!(
@@ -147,7 +147,7 @@ fn commands_run_saves_stored_parts_completely() {
     env.mux(["run", "--save-parts", "parts", "-e", code]).ok();
     let file = fs::read(env.path("parts/part-1.png")).unwrap();
     assert!(file == vec![0; 600_000], "{} bytes", file.len());
-    // Watching a run that another client started saves its parts, too.
+    // Watching a run that another client started also saves its parts.
     env.mux(["runs", "watch", "1", "--save-parts", "parts"])
         .ok();
     assert!(fs::read(env.path("parts/part-2.png")).unwrap() == file);

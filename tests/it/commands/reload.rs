@@ -48,7 +48,7 @@ fn commands_reload_restarts_only_changed_servers() {
         assert_eq!(changes[what], expected, "{report:#}");
     }
     assert_eq!(report["problems"], json!([]));
-    // The kept session has its state; the others are new, or gone.
+    // The kept session has its state. The others are new or closed.
     prints(env.mux(["call", "kept.counter", "key=k"]), "2\n");
     prints(env.mux(["call", "changed.counter", "key=k"]), "1\n");
     prints(env.mux(["call", "added.counter", "key=k"]), "1\n");
@@ -156,7 +156,7 @@ fn commands_reload_tells_what_was_active_before() {
     env.write_config(&format!(
         "{fix}[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n"
     ));
-    // Until the saved file is in force.
+    // Wait until the saved file is applied.
     while env.mux(["call", "fix.echo", "text=x"]).code != 5 {}
     mux_snapshot!(env.mux(["reload"]), @"
     success: true

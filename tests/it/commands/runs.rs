@@ -106,7 +106,7 @@ fn commands_runs_watch_interrupted_does_not_cancel_the_run() {
         args.extend(json.then_some("--json"));
         let mut watching = env.begin(&args);
         if json {
-            // It prints nothing before the end: wait until it handles signals.
+            // The command prints nothing before the end: wait until it handles signals.
             until_it_listens(watching.pid());
         } else {
             watching.wait_for("begun");

@@ -64,7 +64,7 @@ fn commands_run_as_json_returns_a_handle_for_long_values() {
         &whole[whole.len() - 7..],
     );
     prints(env.mux(["runs", "read", handle, "--length", "0"]), "");
-    // It survives the daemon.
+    // The value survives the daemon.
     env.stop();
     prints(
         env.mux(["runs", "read", handle, "--length", "8"]),

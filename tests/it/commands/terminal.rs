@@ -2,14 +2,14 @@
 
 use mux_tests::{TerminalStreams, TestEnv, TestTerminal};
 
-/// Runs a command with a terminal as its standard error. Returns its standard output and what the terminal showed.
+/// Runs a command with a terminal as its standard error. Returns its standard output and the terminal's content.
 fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
     let (code, output, shown) = TestTerminal::start(env, args).end();
     assert_eq!(code, Some(0), "{output}");
     (output, shown)
 }
 
-/// What a command prints to a terminal of this width, in lines without colors.
+/// The output of a command to a terminal of this width, in lines without colors.
 fn lines_on_a_terminal(env: &TestEnv, columns: u16, args: &[&str]) -> Vec<String> {
     let mut command = env.command("mux");
     command.env("NO_COLOR", "1").args(args);
@@ -46,7 +46,7 @@ fn tables_fit_the_terminal_and_are_whole_elsewhere() {
     ] {
         fits(&env, args);
     }
-    // The log is whole once its daemon is gone.
+    // The log is complete after its daemon has exited.
     env.stop();
     fits(&env, &["audit"]);
     let whole = env.mux(["servers"]).ok().stdout;

@@ -3,7 +3,7 @@
 use mux_tests::{TestEnv, mux_snapshot};
 use serde_json::json;
 
-/// Every way to spell a call of `my-server.get-thing` in a program.
+/// Every way to write a call of `my-server.get-thing` in a program.
 const WAYS: &[&str] = &[
     "mux.my_server.get_thing({ id: 'x' })",
     "mux['my-server']['get-thing']({ id: 'x' })",
@@ -82,7 +82,7 @@ fn config_policy_allows_a_tool_as_programs_spell_it_unless_two_tools_are_spelled
     }
     env.mux(["call", "my-server.get-thing", "id=x"]).ok();
     env.mux(["call", "my-server.echo", "text=x"]).fails(5, &[]);
-    // `a-b` is spelled `a_b`, too, but that names the other tool.
+    // `a-b` is also written `a_b`, but that names the other tool.
     env.mux(["call", "fix.a_b"]).ok();
     mux_snapshot!(env.mux(["call", "fix.a-b"]), @r#"
     success: false

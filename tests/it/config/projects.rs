@@ -421,7 +421,7 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
     error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
       hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml as you approved it; see `mux policy explain fix.echo`
     "#);
-    // It survives the daemon, and applies nowhere else.
+    // The approval survives the daemon, and applies nowhere else.
     env.stop();
     mux_snapshot!(echo(&root), @r#"
     success: false

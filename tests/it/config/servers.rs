@@ -232,7 +232,7 @@ fn config_servers_with_invalid_schemas_offer_their_valid_tools() {
     env.mux(["call", "fix.bad_type", "x=1"]).ok();
     env.mux(["call", "fix.bad_pattern", "x=1"]).ok();
     env.mux(["types"]).ok();
-    // What is not checked is named, with its tool and position.
+    // Unchecked parts are named, with their tool and position.
     let shown = env.mux(["servers", "fix"]).ok().stdout;
     let doctor = env.mux(["doctor"]).stdout;
     for note in [

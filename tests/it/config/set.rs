@@ -1,4 +1,4 @@
-//! `mux config get`, `set`, `unset` and `edit`: the file changes only if the daemon's check finds no new mistake.
+//! `mux config get`, `set`, `unset` and `edit`: the file changes only if the daemon's check finds no new problem.
 
 use std::{fs, os::unix::fs as unix_fs, path::PathBuf};
 
@@ -37,7 +37,7 @@ fn values_are_set_and_removed_and_the_rest_of_the_file_stays() {
     let changed = OURS.replace("'40s'", "\"2m\"");
     assert_eq!(text(&env), changed);
     let get = |key: &str| env.mux(["config", "get", key]).ok().stdout;
-    // It is in force without a reload.
+    // The value applies without a reload.
     assert_eq!(get("limits.wall"), "2m\n");
     assert_eq!(get("limits.calls"), "1000\n");
     assert_eq!(get("limits.argument"), "4MiB\n");
@@ -159,7 +159,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     );
     assert_eq!(text(&env), OURS);
 
-    // A mistake that is there already keeps no other value from being set.
+    // An existing problem does not keep other values from being set.
     let wrong = format!("{OURS}[pins]\non_change = \"never\"\n");
     env.write_config(&wrong);
     env.mux(["config", "set", "limits.calls", "5"]).ok();

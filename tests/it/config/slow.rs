@@ -60,7 +60,7 @@ fn config_mute_server_delays_no_other_client() {
     let servers = env.mux(["servers", "--json"]).ok().json();
     assert_eq!(servers[1]["state"], "starting", "{servers:#}");
     assert_eq!(env.starts("mute").len(), 1);
-    // It does not delay the end of the daemon either.
+    // The command does not delay the daemon's exit either.
     env.mux(["stop", "--now"]).ok();
     assert_ne!(waiting.wait().code, 0);
     assert!(!mux_tests::process::is_alive(env.starts("mute")[0]));
@@ -69,7 +69,7 @@ fn config_mute_server_delays_no_other_client() {
 #[test]
 fn config_slow_call_delays_no_other_call_on_the_same_session() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    // The first call returns only after one that is sent later.
+    // The first call returns only after a call that is sent later.
     let code = "const first = mux.fix.barrier({ name: 'b', parties: 2 });\n\
                 const between = await mux.fix.echo({ text: 'between' });\n\
                 const second = await mux.fix.barrier({ name: 'b', parties: 2 });\n\

@@ -45,7 +45,7 @@ fn config_takes_effect_however_it_is_saved() {
     assert_eq!(env.starts("one").len(), 1, "it was never touched");
     let loads = env.log().matches("configuration loaded").count();
     assert!(loads < 20, "{loads} loads");
-    // `mux reload` reports the last change, which was not reported before, as one that is active already.
+    // `mux reload` reports the last change, which was not reported before, as already active.
     let report = env.mux(["reload", "--json"]).ok().json();
     assert_eq!(report["added"], serde_json::json!([]));
     assert_eq!(report["earlier"]["report"]["added"][0], "saved99");

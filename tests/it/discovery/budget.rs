@@ -31,7 +31,7 @@ async fn check(env: &TestEnv, tools: usize) {
         if is_complete {
             assert_eq!(inventory.shown, tools);
         } else if budget >= 200 {
-            // Below that, only the names of servers fit.
+            // Below that, only the server names fit.
             assert!(least * 10 >= budget * 7, "{least} of {budget}: {said}");
         }
     }

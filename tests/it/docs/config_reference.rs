@@ -1,4 +1,5 @@
-//! What is generated from the types of the configuration: the tables of `config.md`, and `config.schema.json`.
+//! The files that are generated from the configuration types: the tables of `config.md`, and
+//! `config.schema.json`.
 
 use std::fs;
 
@@ -164,7 +165,7 @@ fn the_schema_of_the_configuration_is_current_and_printed() {
     );
 }
 
-/// Examples of the documentation, which are configurations, fit the schema, and mistakes do not.
+/// The configurations in the documentation match the schema, and invalid configurations do not.
 #[test]
 fn configurations_are_validated_by_the_schema() {
     let validator = jsonschema::validator_for(&config_schema()).unwrap();
@@ -208,7 +209,7 @@ fn configurations_are_validated_by_the_schema() {
     }
 }
 
-/// A default and a range that are documented are those that hold.
+/// The documented defaults and ranges are the actual ones.
 #[test]
 fn documented_defaults_and_ranges_are_those_in_force() {
     let schema = config_schema();

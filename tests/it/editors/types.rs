@@ -1,5 +1,5 @@
-//! The TypeScript client's message types match the recorded frames: each frame is compiled as a typed constant, so that
-//! a field which is missing, misspelled or unknown on either side is an error.
+//! The TypeScript client's message types match the recorded frames: each frame is compiled as a typed constant. A
+//! missing, misspelled or unknown field on either side is therefore an error.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs};
 

@@ -210,7 +210,7 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
 #[test]
 fn output_does_not_overwrite_a_question_of_a_server() {
     let (env, log) = home(MODERN, &[]);
-    // It prints from before the question until after the answer.
+    // The program prints from before the question until after the answer.
     let code = "let waits = true;\n\
                 const asked = mux.fix.elicit({ message: 'who?' }).then((answer) => { waits = false; return answer; });\n\
                 while (waits) {\n\
@@ -265,7 +265,7 @@ fn question_without_a_terminal_is_declined_and_names_the_way() {
         let run = env.mux(["run", "--no-check", "-e", ELICIT]).ok();
         assert_eq!(run.stdout, "decline\n");
         assert_eq!(run.stderr.matches(line).count(), 1, "{run:#?}");
-        // With --json nothing is asked at a terminal either.
+        // With --json, no question is asked at a terminal either.
         let args = ["--json", "call", "fix.elicit", "message=?"];
         let (_, output, shown) = TestTerminal::start(&env, &args).end();
         let document: Value = serde_json::from_str(&output).unwrap();

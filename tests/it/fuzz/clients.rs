@@ -45,7 +45,7 @@ struct Request {
     which: Index,
     changes: Vec<Change>,
     damages: Vec<Damage>,
-    /// Sent in place of the length of the frame.
+    /// Sent instead of the frame's length.
     length: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Workers that send arbitrary frames, and what the pool lets through.
+//! Workers that send arbitrary frames, and the calls that the pool lets through.
 
 mod speech;
 
@@ -28,7 +28,7 @@ const MAX_TEXT: usize = (16 << 10) + 3;
 /// Room for the lines that a worker prints when a budget is used up or a run ends.
 const SLACK: u32 = 64 << 10;
 
-/// Counts what the pool lets through. Every other call never ends.
+/// Counts the calls that the pool lets through. Every other call never ends.
 #[derive(Default)]
 struct Counting {
     calls: AtomicUsize,

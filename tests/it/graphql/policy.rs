@@ -165,7 +165,7 @@ fn document_with_two_fragments_of_one_name_is_not_sent() {
     assert_eq!(server.heard("version"), 0);
 }
 
-/// What the catalog shows of `query.version`, and how each call of it ends.
+/// The catalog's view of `query.version`, and how each call of it ends.
 const VERSION_OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "[sources.blog.override.\"query.version\"]\nname = \"edition\"\n",

@@ -1,6 +1,6 @@
 //! One case file: a program, and how it must end.
 //!
-//! The head of a file is its first comment lines. Lines that begin with one of these words are parsed; the others are
+//! The head of a file is its first comment lines. Lines that begin with one of these words are parsed. The others are
 //! comments:
 //!
 //! - `// must: result JSON` or `// must: error KIND`; several are alternatives.
@@ -83,7 +83,7 @@ impl Case {
         self.engine.as_deref().is_none_or(|only| only == engine)
     }
 
-    /// Whether the case may end with a timeout.
+    /// Returns true if the case may end with a timeout.
     pub(super) fn may_time_out(&self) -> bool {
         let on_engines = self.must_on.iter().map(|(_, end)| end);
         let timeout = End::Error("timeout".into());

@@ -1,6 +1,6 @@
 //! Attacks with many runs, concurrent or consecutive. Numbers 64, 77, 81 and 82.
 //!
-//! Invariant: the clients are connections of this process, so that only the daemon is measured.
+//! Invariant: the clients are connections of this process, so only the daemon is measured.
 
 use futures::future::join_all;
 use mux_client::{ClientIdentity, Session};
@@ -26,7 +26,8 @@ async fn run(session: &Session, source: &str, timeout_ms: u64) -> Outcome {
     loop {
         let finished = mux_client::run(session, request.clone(), |_| {}).await;
         match finished.unwrap().outcome {
-            // The run waited in the queue for too long, which can happen on a slow machine. It was not started.
+            // The run waited in the queue for too long, which can happen on a slow machine. The run was not
+            // started.
             Outcome::Error(error) if error.kind == Kind::Busy => {}
             outcome => return outcome,
         }

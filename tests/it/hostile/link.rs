@@ -1,4 +1,4 @@
-//! The link of a worker: the tests hold it in place of a daemon.
+//! The link of a worker, which the tests hold instead of a daemon.
 
 use std::{
     io::Write,
@@ -91,7 +91,7 @@ fn joined_answers(calls: u32) -> FromWorker {
     FromWorker::Done { outcome }
 }
 
-/// A call that is answered at once is read by the script's thread; the timer is longer than that thread waits.
+/// A call that is answered at once is read by the script's thread. The timer is longer than that thread waits.
 #[test]
 fn answers_arrive_at_once_and_beside_timers() {
     let mut worker = HeldWorker::running(

@@ -65,7 +65,7 @@ fn reachable_objects_are_on_the_list_with_a_snapshot() {
 }
 
 fn check(prepare: impl FnOnce(&TestEnv)) {
-    // Without servers, because the names of tools are not part of the realm.
+    // Without servers, because tool names are not part of the realm.
     let env = TestEnv::with_config("");
     prepare(&env);
     if env.engine() == "quickjs" {

@@ -1,7 +1,7 @@
 //! Compromised workers: `mux-rogue-worker` breaks every rule of the frame protocol, one at a time. Numbers 29 and 31.
 //!
-//! Invariant: whatever a worker does, its run ends with an outcome by the deadline, the next run gets a working worker,
-//! and memory stays limited.
+//! Invariant: regardless of a worker's behavior, its run ends with an outcome by the deadline, the next run gets a
+//! working worker, and memory stays limited.
 
 mod after;
 mod before;
@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 /// A run that does not end within this hangs.
 const HANG: Duration = Duration::from_secs(30);
 
-/// Records what the pool lets through.
+/// Records the calls that the pool lets through.
 #[derive(Default)]
 struct Host {
     calls: AtomicUsize,

@@ -99,7 +99,8 @@ const FORBIDDEN: &[&str] = &[
     "add_key",
 ];
 
-/// Calls that the C library and the engine make by themselves and do not depend on. They must have been refused.
+/// Calls that the C library and the engine make by themselves and do not depend on. These calls must have been
+/// refused.
 const TRIED: &[&str] = &[
     // The C library checks the type of standard output.
     "newfstatat(1, \"\", ",
@@ -124,7 +125,7 @@ impl Call {
         self.text.split('(').next().unwrap_or_default()
     }
 
-    /// Whether a worker must not make this call.
+    /// Returns true if a worker must not make this call.
     fn is_offence(&self) -> bool {
         let tried = TRIED.iter().any(|start| self.text.starts_with(start));
         // A call in which the process was killed has no result.
@@ -193,7 +194,7 @@ fn traced_worker(folder: &Path) -> PathBuf {
     path
 }
 
-/// The reason why nothing can be traced here: `strace` is missing, or tracing is not permitted.
+/// The reason why tracing is impossible here: `strace` is missing, or tracing is not permitted.
 fn missing() -> Option<String> {
     let mut command = Command::new("strace");
     command
@@ -226,7 +227,7 @@ async fn workers_make_no_forbidden_system_calls() {
     // The other groups only use time or memory, and are slow under a tracer.
     for group in ["escape", "bridge", "state"] {
         for file in files(group) {
-            // Its outcome is checked elsewhere.
+            // Other tests check its outcome.
             drop(run(&pool, &Case::read(&file).program, limits.clone()).await);
         }
     }

@@ -1,6 +1,6 @@
 //! The health of a daemon: the resources that it holds, and whether it answers.
 //!
-//! Invariant: nothing here waits by sleeping. The status is requested continuously until the daemon is idle.
+//! Invariant: no test waits by sleeping. The status is requested continuously until the daemon is idle.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ const IN_HAND: u64 = 208 << 20;
 /// Blocking threads that the runtime keeps for 90 s after their last work, which is longer than is waited here: as many
 /// as had work at once. On a busy machine these were 19 for eleven runs. A leak of one thread a case would be far more.
 const THREADS: usize = 22;
-/// The name of sled's writer threads. It starts them when there is much to write and keeps seven of them, so their
+/// The name of sled's writer threads. sled starts them when there is much to write and keeps seven of them, so their
 /// number before all cases is random.
 const WRITERS: &str = "sled-io";
 const PEAK: &str = "memory at its peak";

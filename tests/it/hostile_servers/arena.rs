@@ -1,6 +1,6 @@
 //! One daemon, an innocent server that is called all the time, and the servers of the rows, one at a time.
 //!
-//! Invariant: nothing here waits by sleeping, but by calling the innocent server.
+//! Invariant: no test waits by sleeping. Tests wait by calling the innocent server.
 
 use std::time::{Duration, Instant};
 
@@ -125,7 +125,7 @@ impl Arena {
     /// Restarts the row's server, which must work then.
     async fn start_again(&self, row: &Row) -> Result<(), String> {
         if matches!(row.must, Must::Fail("unavailable", _)) {
-            // Its lists are still invalid.
+            // The server's lists are still invalid.
             return Ok(());
         }
         let restarted = self
@@ -140,8 +140,8 @@ impl Arena {
         same("after a restart", answer, Ok(json!("again")))
     }
 
-    /// How much memory an allocator keeps depends on the machine, but what a row leaves behind does not grow when the
-    /// row is repeated.
+    /// How much memory an allocator keeps depends on the machine, but the leftovers of a row do not grow when the row
+    /// is repeated.
     async fn check_memory(&self, row: &Row) -> Result<(), String> {
         let first = self.settled_growth(KEPT).await?;
         if first <= KEPT {

@@ -15,9 +15,9 @@ pub(super) struct Row {
 
 /// How the program must end.
 pub(super) enum Must {
-    /// It returns this value, as JSON.
+    /// The call returns this value, as JSON.
     Give(&'static str),
-    /// It fails with an error of this kind that contains this text.
+    /// The call fails with an error of this kind that contains this string.
     Fail(&'static str, &'static str),
 }
 
@@ -91,7 +91,7 @@ pub(super) const OUTPUT: &[Row] = &[
     ),
 ];
 
-/// In a test of its own, because it is slow.
+/// In a separate test, because it is slow.
 pub(super) const MILLION: &[Row] = &[row(
     "a_million_notifications",
     "return await it.tell({ what: 'unknown', times: 1_000_000 })",
@@ -173,7 +173,7 @@ pub(super) const ANSWERS: &[Row] = &[
     ),
 ];
 
-/// Whether a tool works, and the lists of resources and prompts have items and none twice.
+/// Checks that a tool works, and that the resource and prompt lists have items without duplicates.
 const CURSORS: &str = "
     const once = (names) => names.length > 0 && new Set(names).size === names.length;
     const resources = await mux.resources[mux.input].list();

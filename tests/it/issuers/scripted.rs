@@ -1,4 +1,5 @@
-//! Stacks that only `scripts/issuers` installs and signs in to. Without them nothing is tested here.
+//! Stacks that only `scripts/issuers` installs and signs in to. Without them, these tests are
+//! skipped.
 
 use mux_tests::issuers::{BETTER_AUTH, DJANGO_OAUTH_TOOLKIT, WORKERS_OAUTH_PROVIDER};
 

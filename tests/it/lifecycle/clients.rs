@@ -1,4 +1,4 @@
-//! Clients that are killed or disconnect leave nothing running.
+//! Clients that are killed or disconnect leave no process running.
 
 use std::{fs, time::Duration};
 
@@ -75,7 +75,7 @@ fn endless_loop_of_killed_client_frees_its_worker() {
     let mut run = env.begin(["run", "-e", "console.log('looping'); for (;;);"]);
     run.wait_for("looping");
     let daemon = env.daemon().unwrap();
-    // No other worker uses half a second of CPU time: meanwhile nothing else runs.
+    // No other worker uses half a second of CPU time. Meanwhile, no other program runs.
     let looping = loop {
         env.mux(["status"]).ok();
         let busy = |pid: &i32| process::cpu_time(*pid) > Duration::from_millis(500);

@@ -1,4 +1,5 @@
-//! Cold start: clients start exactly one daemon, however many start it at once and in whatever way.
+//! Cold start: clients start exactly one daemon, regardless of how many start it at the same time
+//! and how.
 
 use std::{
     fs,
@@ -172,7 +173,7 @@ fn daemons_of_two_homes_are_independent() {
 #[test]
 fn daemon_has_its_own_session_and_survives_hangup_of_the_clients_terminal() {
     let env = TestEnv::new();
-    // As in an interactive shell: a process group of its own, and a terminal that is closed.
+    // As in an interactive shell: a separate process group, and a closed terminal.
     let mut command = Command::new("setsid");
     let mux = env.command("mux");
     command.arg(mux.get_program()).args([

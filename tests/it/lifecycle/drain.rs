@@ -118,7 +118,7 @@ fn stop_waits_for_a_drain_and_stop_now_cuts_it_short() {
     let daemon = env.serve();
     let mut run = env.begin(["run", "-e", ENDLESS_RUN]);
     run.wait_for("in flight");
-    // The daemon answers when the drain has begun; the command then waits for its end.
+    // The daemon answers when the drain has begun. The command then waits for its end.
     let first = env.begin(["stop"]);
     while std::os::unix::net::UnixStream::connect(env.dirs.socket()).is_ok() {}
     let waiting = env.begin(["stop"]);

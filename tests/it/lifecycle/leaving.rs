@@ -1,4 +1,4 @@
-//! A daemon that exits by itself, because it is idle or its socket is gone.
+//! A daemon that exits by itself, because it is idle or its socket was deleted.
 
 use std::time::Duration;
 

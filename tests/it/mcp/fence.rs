@@ -77,7 +77,7 @@ fn text_of_servers_is_enclosed_for_models() {
     let mut through = Agent::legacy(&env, &["--passthrough=fix"], json!({}));
     fenced(&text(&through.call("echo", said)), ATTACK);
 
-    // What muxd says itself, and what comes from no server, is outside.
+    // muxd's own text, and text that comes from no server, is outside.
     let own = agent.call("run", json!({ "code": format!("return {ATTACK:?}") }));
     assert_eq!(result_text(&own), ATTACK);
     assert!(own["_meta"].is_null(), "{own}");

@@ -1,4 +1,4 @@
-//! The lifetime of `mux mcp`, what it survives, and what it reports about its agent.
+//! The lifetime of `mux mcp`, the events that it survives, and its reports about its agent.
 
 use mux_tests::{Agent, TestEnv, process};
 use nix::sys::signal::Signal;

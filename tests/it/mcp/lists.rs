@@ -146,7 +146,7 @@ fn servers_that_are_not_connected_are_named_and_the_list_is_not_complete() {
     assert!(!run.contains("COMPLETE"), "{run}");
 }
 
-/// The first list of an agent that does not follow changes has what was listed on an earlier day.
+/// The first list of an agent that does not follow changes has the tools that were listed on an earlier day.
 #[test]
 fn list_of_an_earlier_day_serves_while_the_server_is_down() {
     let env = TestEnv::new();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::text;
 
-/// What an agent may send, and what of it no server may get from the agent.
+/// The `_meta` that an agent may send, and the part that no server may get from it.
 fn meta() -> Value {
     json!({
         "com.example/tenant": { "id": 7 },
@@ -27,7 +27,7 @@ fn check(got: &Value, of: &str) {
     }
 }
 
-/// The `_meta` of the calls of tools that `fix` has received.
+/// The `_meta` of the tool calls that `fix` has received.
 fn meta_of_calls(log: &std::path::Path) -> Vec<Value> {
     let lines = fs::read_to_string(log).unwrap();
     let lines = lines
@@ -59,7 +59,7 @@ fn meta_of_a_request_reaches_the_server_with_that_request_only() {
     assert_eq!(sent.len(), 2);
     sent.iter().for_each(|sent| check(sent, "tools/call"));
 
-    // A call of another client in the same session, and a program's call, have nothing of it.
+    // A call of another client in the same session, and a program's call, do not have it.
     plain.call("call", json!({ "path": "fix.echo", "arguments": echo }));
     let code = "await mux.fix.echo({ text: 'a' })";
     plain.ask(

@@ -1,5 +1,5 @@
-//! What `mux mcp` says to an agent of each profile: complete, true after the agent has cut it, and within the size of
-//! result that it takes. `real_agents` tries the same with the agents' own programs.
+//! The output of `mux mcp` for an agent of each profile is complete, stays true after the agent has cut it, and is
+//! within the agent's result size. `real_agents` tries the same with the agents' own programs.
 
 use mux_tests::{
     Agent, TestEnv, program_result,
@@ -7,7 +7,7 @@ use mux_tests::{
 };
 use serde_json::{Value, json};
 
-/// What every agent passes on of a description.
+/// The length of a description that every agent passes on.
 const HEAD_CHARS: usize = 2_000;
 
 fn home(tools: &str) -> TestEnv {
@@ -241,7 +241,7 @@ fn profile_of_the_configuration_replaces_that_of_the_name() {
     assert_eq!(configured, (vec![json!("claude-code")], true));
     let given = profile_of(&["--agent", "small", "--profile", "codex"]);
     assert_eq!(given, (vec![json!("codex")], false));
-    // A mistake is named with its line, and the name of the agent's program decides.
+    // An error is reported with its line, and the name of the agent's program decides.
     assert_eq!(
         profile_of(&["--agent", "odd"]),
         (vec![json!("careful")], false)

@@ -75,7 +75,7 @@ fn tools_for_apps_are_hidden_from_models() {
     env.mux(["call", "fix.pid"]).ok();
 }
 
-/// Whether the text names a `mux` command outside of the parts that are for the user.
+/// Returns true if the text names a `mux` command outside of the parts that are for the user.
 fn names_a_command(output: &str) -> bool {
     let (first, rest) = output.split_once("for the user: ").unwrap_or((output, ""));
     let after = rest.split_once(['"', '\n']).map_or("", |(_, after)| after);

@@ -11,7 +11,7 @@ fn start_top(env: &TestEnv) -> TestTerminal {
     TestTerminal::start_with(command.arg("top"), TerminalStreams::All, COLUMNS)
 }
 
-/// Whether line editing, echo and signals of the terminal are enabled.
+/// Returns true if line editing, echo and signals of the terminal are enabled.
 fn is_as_before(terminal: &TestTerminal) -> bool {
     terminal.has_modes(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG)
 }

@@ -1,5 +1,5 @@
-//! Answers that differ from what the documents say, each from a public report or a stack in use. One daemon signs in
-//! to a server for each row.
+//! Answers that differ from the specifications, each from a public report or a stack in use. One daemon signs in to
+//! a server for each row.
 
 use futures::{StreamExt as _, stream};
 use mux_client::{Session, within_seconds};
@@ -18,7 +18,7 @@ type Change = fn(&mut Rules);
 /// How many rows are tried at the same time.
 const AT_ONCE: usize = 8;
 
-/// Members that cost nothing but themselves: the endpoint, and what replaces members of its answer.
+/// Invalid members that have no other effect: the endpoint, and the replaced members of its answer.
 const HARMLESS: &[(&str, &str)] = &[
     ("resource", r#"{"scopes_supported": null}"#),
     ("resource", r#"{"scopes_supported": "read write"}"#),
@@ -307,7 +307,7 @@ const WAYS: &[(&str, Change)] = &[
     }),
 ];
 
-/// Token answers that are no token, and what the error has to say.
+/// Answers without a token, and the required error.
 const FAILURES: &[(&str, &str, &str)] = &[
     (
         "token",
@@ -334,7 +334,7 @@ const FAILURES: &[(&str, &str, &str)] = &[
     ("register", r#"{"client_id": ""}"#, "regist"),
 ];
 
-/// Web pages in place of answers: the endpoint, the status, and what the error has to say.
+/// Web pages instead of answers: the endpoint, the status, and the required error.
 const PAGES: &[(&str, u16, &str)] = &[
     ("token", 200, "token"),
     ("token", 400, "400"),
@@ -507,7 +507,7 @@ fn oauth_answers_without_a_token_are_errors_in_the_issuers_words() {
     });
 }
 
-/// What a refresh answers that is no token, and whether the login has ended with it.
+/// Answers to a refresh without a token, and whether they end the login.
 const FAILED_REFRESHES: &[(&str, u16, bool)] = &[
     (
         r#"{"-access_token": 0, "error": "invalid_grant", "error_description": "revoked by its owner"}"#,

@@ -1,5 +1,5 @@
-//! The rules of the authorization server of these tests, without muxd: a rule that never rejects anything would prove
-//! nothing about a client that keeps it.
+//! The rules of the authorization server of these tests, without muxd: a rule that never rejects a request would
+//! prove nothing about a client that obeys it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mux_tests::{
@@ -16,7 +16,7 @@ const VERIFIER: &str = "a-verifier-that-is-long-enough-for-the-rule-of-43";
 /// The S256 challenge of the verifier.
 const CHALLENGE: &str = "aTHcuf1dzpEf1zNTFBMtRAg5g90QcrIBm3OIExpj7a0";
 
-/// A client that does what it is told.
+/// A client that sends the given requests.
 struct Peer {
     authority: Authority,
 }
@@ -271,7 +271,7 @@ fn oauth_authority_shows_a_page_to_a_client_that_it_has_forgotten() {
     let page = peer.ask(&id, &[]);
     assert_eq!((page.status, page.location), (422, None));
     assert_eq!(peer.authority.complaints(), Vec::<String>::new());
-    // A client that it never knew is a mistake.
+    // A client that the server never knew is an error.
     peer.ask("mine", &[]);
     assert_eq!(peer.authority.complaints().len(), 1);
 }

@@ -132,7 +132,7 @@ fn oauth_page_that_repeats_the_secret_of_an_own_client_is_quoted_without_it() {
     assert!(!env.log().contains(SECRET));
 }
 
-/// Asserts that the secrets of logins are in the file of credentials, and neither in what was said nor in another
+/// Asserts that the secrets of logins are in the file of credentials, and neither in the output nor in another
 /// file.
 fn are_nowhere_else(authority: &Authority, env: &TestEnv, said: &str) {
     let mut secrets = authority.secrets();

@@ -13,7 +13,8 @@ const SECRET: &str = "canary-own-secret";
 /// The MCP server `docs`, and the authorization server where its user has registered a client.
 struct World {
     authority: Authority,
-    /// A malicious authorization server. It accepts the same client, so it would get its secret and tokens.
+    /// A malicious authorization server. The server accepts the same client, so it would get the client's secret and
+    /// tokens.
     rogue: Authority,
     port: u16,
 }
@@ -136,7 +137,7 @@ async fn oauth_issuer_is_taken_from_credentials_of_an_earlier_version() {
     );
     sign_in(&client(&env).await).await;
     env.stop();
-    // That version stored only credentials.
+    // The older version stored only credentials.
     fs::remove_file(env.dirs.state.join("issuers.json")).unwrap();
     world.rewrite(&env, &secret());
     env.mux(["call", "docs.echo", "text=hello"]).ok();

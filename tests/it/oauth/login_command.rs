@@ -1,4 +1,4 @@
-//! `mux servers login` as a command: what it writes, how it ends, and what its end means for the attempt.
+//! `mux servers login` as a command: its output, how it ends, and what its end means for the attempt.
 
 use std::{fs, net::TcpListener};
 

@@ -25,7 +25,7 @@ async fn oauth_requests_to_a_private_network_go_through_the_users_proxy() {
     fs::write(env.dirs.env_file(), line).unwrap();
     let session = client(&env).await;
     let started = begin(&session).await.unwrap();
-    // The user's browser uses the proxy, too.
+    // The user's browser also uses the proxy.
     let page = started.url.replacen(HOST, "127.0.0.1", 1);
     let redirect_url = visit("GET", &page).location.unwrap();
     let request = LoginFinishRequest {

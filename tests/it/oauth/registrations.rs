@@ -1,4 +1,4 @@
-//! Registrations: what muxd asks for, what the answer changes, and when it registers anew.
+//! Registrations: muxd's request, the effect of the answer, and when muxd registers again.
 
 use mux_tests::{
     Authority, TestEnv,
@@ -175,7 +175,7 @@ async fn oauth_client_that_the_issuer_has_forgotten_is_registered_anew() {
         let state = outcome(&session, &started.login).await.unwrap();
         assert_eq!(state.tools, Some(3), "{status}: {state:?}");
         assert_eq!(authority.count("register"), 2, "{status}");
-        // The new client refreshes, too.
+        // The new client also refreshes.
         authority.expire();
         env.mux(ECHO).ok();
         assert_eq!(authority.complaints(), Vec::<String>::new(), "{status}");

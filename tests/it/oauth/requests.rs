@@ -1,6 +1,6 @@
 //! Authorization requests: what they name, and what follows when the issuer does not accept them.
 //!
-//! muxd looks at the page before a browser does, so that an issuer's words are an answer and not a silence.
+//! muxd fetches the page before a browser does. An issuer's error message therefore reaches the user.
 
 use mux_proto::Kind;
 use mux_tests::{

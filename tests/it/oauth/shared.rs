@@ -109,7 +109,7 @@ fn oauth_one_sign_in_serves_all_servers_that_share_it_with_an_audience_for_each(
     for name in SERVERS {
         assert_eq!(whoami(&env, name), BOB);
     }
-    // The logout of one ends the sign-in of all; it stays out until its own login.
+    // The logout of one ends the sign-in of all. It stays out until its own login.
     env.mux(["servers", "logout", "c"]).ok();
     for name in SERVERS {
         env.mux(["call", &format!("{name}.whoami")])
@@ -229,7 +229,7 @@ fn oauth_issuer_that_takes_one_resource_needs_a_login_for_each_server() {
 
 #[test]
 fn oauth_refused_exchange_is_tried_once_for_an_issuer() {
-    // It accepts a request with several resources, and grants the first.
+    // The issuer accepts a request with several resources, and grants the first.
     let (authority, env) = four_servers(Grants::First);
     sign_in_as(&authority, &env, "a", ADA);
     let refused = |name: &str| {
@@ -249,7 +249,7 @@ fn oauth_refused_exchange_is_tried_once_for_an_issuer() {
     assert_eq!(named_by(&authority, &env, "a"), ["a"]);
     sign_in_as(&authority, &env, "a", BOB);
     refused("b");
-    // Its own login needs a browser.
+    // A separate login needs a browser.
     assert_eq!(named_by(&authority, &env, "b"), ["b"]);
     assert_eq!(authority.count("invalid_target"), 1);
     assert_eq!(whoami(&env, "a"), BOB);
@@ -275,7 +275,7 @@ fn oauth_login_that_ended_says_that_its_token_was_presented_for_another_server()
     let warnings = server(&env, "a")["warnings"].to_string();
     assert!(warnings.contains(ended), "{warnings}");
     env.until_logged(ended);
-    // It happens once.
+    // The sign-in happens once.
     sign_in_as(&authority, &env, "a", ADA);
     for _ in 0..2 {
         env.mux(["call", "b.whoami"]).fails(5, &["auth_required"]);

@@ -192,7 +192,7 @@ fn oauth_fresh_token_that_the_server_refuses_is_no_reason_for_another_login() {
         assert!(!out.stderr.contains("the login has ended"), "{out:#?}");
         assert!(!out.stderr.contains("mux servers login docs"), "{out:#?}");
     }
-    // The operator has mended it.
+    // The operator has fixed the problem.
     authority.change(|rules| rules.accepts_nobody = false);
     signed_in(&env);
     env.mux(ECHO).ok();
@@ -240,7 +240,7 @@ fn oauth_refresh_in_flight_is_saved_before_the_daemon_ends() {
     // The daemon takes no clients any more: it is ending.
     authority.release();
     stopping.wait().ok();
-    // It has failed, or was made again at the next daemon.
+    // The call has failed, or was repeated at the next daemon.
     drop(calling.wait());
     assert!(process::wait_for_end(pid, Duration::from_secs(PATIENCE)));
     let kept = std::fs::read_to_string(env.dirs.credentials()).unwrap();

@@ -36,7 +36,7 @@ const MAX_OPTIONAL_MEMBERS: usize = 40;
 enum Extent {
     /// The required ones.
     Least,
-    /// The optional ones, too, down to this level.
+    /// Also the optional ones, down to this level.
     Most(usize),
 }
 
@@ -165,7 +165,7 @@ async fn record() -> (String, ReceivedRequests) {
     (base, received)
 }
 
-/// The source of a description; `None` if it is of another format.
+/// The source of a description, or `None` if it is of another format.
 async fn open(path: &Path, base: &str) -> Option<Arc<dyn Source>> {
     let folder = tempfile::tempdir().unwrap();
     let sources = Sources::new(
@@ -182,7 +182,7 @@ async fn open(path: &Path, base: &str) -> Option<Arc<dyn Source>> {
     Some(source)
 }
 
-/// Credentials for every security scheme of a description; `None` if it is not OpenAPI 3.
+/// Credentials for every security scheme of a description, or `None` if it is not OpenAPI 3.
 fn credentials(path: &Path) -> Option<BTreeMap<String, SourceCredential>> {
     let text = fs::read_to_string(path).unwrap();
     let description: Value = match serde_json::from_str(&text) {

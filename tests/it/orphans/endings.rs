@@ -6,7 +6,7 @@ use mux_tests::{Running, TestEnv, dice::Dice, process};
 pub(super) enum Ending {
     /// SIGKILL to these processes, in random order.
     Kill(&'static [Who]),
-    /// SIGKILL to a daemon whose parent does not reap it, so that it stays a zombie.
+    /// SIGKILL to a daemon whose parent does not reap it: it stays a zombie.
     KillUnreaped,
     /// `mux stop`, with these arguments.
     Stop(&'static [&'static str]),
@@ -52,7 +52,7 @@ impl Ending {
         )
     }
 
-    /// Whether the daemon survives.
+    /// Returns true if the daemon survives.
     pub(super) fn spares_the_daemon(self) -> bool {
         match self {
             Self::Kill(who) => !who.contains(&Daemon),
@@ -61,12 +61,12 @@ impl Ending {
         }
     }
 
-    /// Whether no process is left that could end the others, before the next daemon.
+    /// Returns true if no process is left that could end the others before the next daemon starts.
     pub(super) fn takes_all(self) -> bool {
         matches!(self, Self::Kill(who) if who.len() == 3)
     }
 
-    /// Whether processes of the shape `BARE` end, too.
+    /// Returns true if processes of the shape `BARE` also end.
     pub(super) fn knows_the_bare(self) -> bool {
         match self {
             Self::Kill(who) => !(who.contains(&Keeper) && who.contains(&Guard)),
@@ -75,7 +75,8 @@ impl Ending {
         }
     }
 
-    /// Whether servers are asked to exit before they are killed, which takes up to 4 s: they are no orphans.
+    /// Returns true if servers are asked to exit before they are killed, which takes up to 4 s: they are not
+    /// orphans.
     pub(super) fn is_polite(self) -> bool {
         matches!(self, Self::Reload | Self::ReloadInStart)
     }

@@ -1,4 +1,4 @@
-//! The shapes of process trees of servers, as data: what a shell runs in place of the server.
+//! The shapes of process trees of servers, as data: the commands that a shell runs instead of the server.
 //!
 //! In each script `$0` and `$@` are the fixture server and its arguments, and `$WITNESS` is a file of the round.
 //! Invariant: every process mentions the round in its arguments or its environment, and ends by itself when the test
@@ -17,8 +17,8 @@ const STAY: &str = r#"STAY='trap "" TERM HUP INT; exec tail -q --pid="$TESTER" -
 
 const DEAF: &[&str] = &["--ignore-eof", "--ignore-term"];
 
-/// The shape of a process that left its parent and its environment: it cannot be identified once its ancestors are
-/// gone.
+/// The shape of a process that left its parent and its environment: it cannot be identified after its ancestors have
+/// exited.
 pub(super) const BARE: &str = "bare";
 
 pub(super) const SHAPES: &[Shape] = &[
@@ -54,7 +54,7 @@ pub(super) const SHAPES: &[Shape] = &[
         script: r#"exec "$0" "$@""#,
         args: &["--grandchild", "--setsid", "--hold-stdio"],
     },
-    // Forked twice, with a session of its own and init for its parent.
+    // Forked twice, with its own session and init as its parent.
     Shape {
         name: "double_fork",
         script: r#"(setsid sh -c "$STAY" &) ; exec "$0" "$@""#,
@@ -86,8 +86,8 @@ pub(super) const SHAPES: &[Shape] = &[
 ];
 
 impl Shape {
-    /// The entry `[servers.NAME]` of this shape. Its process and all processes below it mention `witness`. A server that
-    /// was killed does not start again in the background.
+    /// The entry `[servers.NAME]` of this shape. The server's process and all its descendants mention `witness`. A
+    /// server that was killed does not start again in the background.
     pub(super) fn entry(&self, env: &TestEnv, name: &str, witness: &str, more: &[&str]) -> String {
         let pids = env.pid_file(name);
         let script = format!("{STAY}{}", self.script);

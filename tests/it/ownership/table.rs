@@ -1,5 +1,5 @@
-//! The table of methods and tools with the owner of the data that each reaches, tried by an agent that may see and call
-//! nothing.
+//! The table of methods and tools with the owner of the data that each reaches, tried by an agent that may not see or
+//! call any tool.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use crate::protocol::requests;
 /// The owner of the data that a method reaches.
 #[derive(Clone, Copy)]
 enum Whose {
-    /// The client and agent of the run, and the user. Others get `not_found`, whatever id they send.
+    /// The client and agent of the run, and the user. Others get `not_found` for every id.
     Owner(fn(&str) -> MuxRequest),
     /// As `Owner`, for a list, which does not contain data of others.
     OwnList(fn() -> MuxRequest),
     /// Any client that knows the handle, which is not listed and cannot be guessed.
     Bearer(fn(&str) -> MuxRequest),
-    /// The connection, or what it starts.
+    /// The connection, or the processes that it starts.
     Connection,
     /// Clients whose scope and policy allow it.
     Scope,
@@ -165,11 +165,11 @@ const TOOLS: &[(&str, ToolRow)] = &[
 
 /// How a tool is tried by an agent that may do nothing.
 enum ToolRow {
-    /// Called with each id: nothing is found.
+    /// Called with each id: no data is found.
     EachId(fn(&str) -> Value),
-    /// Called once: nothing is seen, and nothing called.
+    /// Called once: no data is seen, and no tool called.
     Once(fn(&Home) -> Value),
-    /// Called with programs that try what a program can do.
+    /// Called with programs that try everything that a program can do.
     Programs,
 }
 
@@ -271,7 +271,7 @@ fn of_row(method: &str, whose: Whose, ids: &[String]) -> Vec<(String, MuxRequest
     }
 }
 
-/// Sends the requests of a row as a client that may see nothing, and fails if it sees something.
+/// Sends the requests of a row as a client that may not see any data, and fails if it sees some.
 fn play(home: &Home, wire: &mut Wire, method: &str, whose: Whose, ids: &[String]) {
     let requests = of_row(method, whose, ids);
     assert!(!requests.is_empty(), "{method} was not played");
@@ -327,14 +327,14 @@ fn unprivileged_agent_reaches_no_data_of_others_by_any_method() {
         .ok()
         .json();
     assert_eq!(granted["granted"][0]["grant"], home.grant);
-    // It finds its own runs, but only by their whole ids.
+    // The client finds its own runs, but only by their whole ids.
     let list = asked(&mut small, &runs());
     let own = list["Ok"]["runs"][0]["run"].as_str().unwrap();
     let number = own.rsplit_once('-').unwrap().1;
     let info = |run: &str| MuxRequest::RunInfo { run: run.into() };
     assert_eq!(asked(&mut small, &info(own))["Ok"]["agent"], "small");
     assert_eq!(asked(&mut small, &info(number))["Err"]["kind"], "not_found");
-    // The methods that end something reveal nothing either.
+    // Methods that end a run or a server reveal no data either.
     for (method, whose) in METHODS {
         if matches!(whose, End) && *method != "retire" {
             play(&home, &mut small, method, *whose, &ids);
@@ -367,7 +367,7 @@ fn unprivileged_agent_reaches_no_data_of_others_by_any_tool() {
             }
             ToolRow::Once(arguments) => {
                 let arguments = arguments(&home);
-                // A search repeats what was searched for.
+                // A search repeats its query.
                 let query = arguments["query"].as_str().unwrap_or_default().to_owned();
                 home.hides(tool, &query, &small.call(tool, arguments));
             }
@@ -378,7 +378,7 @@ fn unprivileged_agent_reaches_no_data_of_others_by_any_tool() {
     assert_eq!(home.called("counter"), calls);
 }
 
-/// What a program could try.
+/// Everything that a program could try.
 fn programs(home: &Home, small: &mut Agent, ids: &[String]) {
     let guessed: Vec<&String> = ids.iter().filter(|id| !id.starts_with("h_")).collect();
     let guessed = serde_json::to_string(&guessed).unwrap();
@@ -437,7 +437,7 @@ fn owner_and_user_reach_runs_and_approvals() {
         let list = asked(&mut user, &approvals(false));
         assert_eq!(list["Ok"]["approvals"][0]["approval"], "A1");
     }
-    // `mux mcp` acts for an agent, whatever the agent is called.
+    // `mux mcp` acts for an agent, regardless of the agent's name.
     let mut guest = Wire::connect(&home.env.dirs.socket());
     let hello = json!({ "contract": 5, "build": "0", "client": { "name": "mux", "version": "0" }, "for_agent": true });
     guest.call(&json!({ "Hello": { "hello": hello } }));

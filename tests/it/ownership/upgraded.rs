@@ -54,7 +54,7 @@ fn run_in_the_predecessor_is_visible_only_to_its_agent_and_the_user() {
     let answer = other.call("resume", json!({ "run": run, "wait_seconds": 0 }));
     assert_eq!(answer["isError"], true, "{answer}");
     assert_eq!(shown("1")["state"], "running");
-    // Its agent can follow it by its whole id.
+    // The run's agent can follow it by its whole id.
     let mut own = client(&env, "test-agent", Some("big"));
     assert_eq!(total(&mut own), 1);
     assert_eq!(asked(&mut own, &ways("1")[0])["Err"]["kind"], "not_found");

@@ -1,8 +1,8 @@
-//! What crosses from the work of one caller into the texts that another one gets.
+//! The information that crosses from the work of one caller into the output for another.
 //!
 //! Invariant: an agent whose policy denies every tool gets the same bytes with and without the work of others, and any
-//! other agent the same but for the texts in [`CROSSINGS`]. What is learned from results reaches other agents as kinds, and
-//! as names only within a fence.
+//! other agent the same except for the strings in [`CROSSINGS`]. Types learned from results reach other agents as
+//! kinds, and as names only within a fence.
 
 use mux_tests::{Agent, TestEnv};
 use regex::Regex;
@@ -135,7 +135,7 @@ fn normal(answer: &Value) -> String {
 #[test]
 fn work_of_others_changes_only_what_the_table_has_and_nothing_for_an_agent_that_may_call_nothing() {
     let env = home();
-    // Connects the server, whatever the agents may call.
+    // Connects the server, regardless of what the agents may call.
     env.mux(["tools", "--server", "fix"]).ok();
     let agents = ["small", "careful"];
     // The first time, the agent's own answers are stored and its program is new.
@@ -198,7 +198,7 @@ fn learned_names_reach_another_agent_once_confirmed_and_within_a_fence() {
     for call in 1..3 {
         returned(&mut big, &value, call);
     }
-    // The third result confirms the name; it is learned concurrently with the call.
+    // The third result confirms the name. It is learned concurrently with the call.
     let mut careful = agent(&env, "careful");
     let mut described = || careful.call("describe", json!({ "paths": ["fix.echo"] }));
     let is_confirmed = |answer: Value| answer.to_string().contains("employee_name");

@@ -8,7 +8,7 @@ use super::{Home, POISON};
 fn accepted_definition_can_be_called() {
     let home = Home::poisoned("");
     home.echo_is_refused();
-    // Without a terminal there is no question, and nothing is accepted.
+    // Without a terminal there is no question, and no tool is accepted.
     let shown = home.env.mux(["servers", "accept", "fix"]);
     shown.fails(
         5,

@@ -226,7 +226,7 @@ fn policy_test_exits_by_the_decision_and_compares_cases() {
     ----- stderr -----
     "#);
 
-    // A file that is not in force.
+    // A file that is not the current configuration.
     let new = env.path("new.toml");
     fs::write(&new, "[[policy]]\nmatch = \"fix.pid\"\naction = \"deny\"\n").unwrap();
     let new = new.to_str().unwrap();

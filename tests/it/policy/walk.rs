@@ -5,7 +5,7 @@
 use mux_tests::{Agent, TestEnv, mux_snapshot};
 use serde_json::{Value, json};
 
-/// Every way to spell a call of `my-server.get-thing` in a program; `ID` is its argument.
+/// Every way to write a call of `my-server.get-thing` in a program. `ID` is its argument.
 const WAYS: &[&str] = &[
     "mux.my_server.get_thing({ id: ID })",
     "mux['my-server']['get-thing']({ id: ID })",
@@ -112,7 +112,7 @@ impl Walk {
     }
 }
 
-/// `ok`, or what the text of a failed result begins with.
+/// `ok`, or the beginning of a failed result's text.
 fn kind(result: &Value) -> String {
     if result["isError"] != true {
         return "ok".into();
@@ -166,7 +166,7 @@ fn policy_decides_the_same_for_every_way_of_calling() {
       hint: my_server.get_thing(args: { id: string })
     "#);
 
-    // Tools that an agent does not see do not exist for it, whatever the rules say.
+    // Tools that an agent does not see do not exist for it, regardless of the rules.
     walk.rules(&format!(
         "[agents.small]\nexclude = [\"my-server.get-*\"]\n{}",
         rule("")

@@ -13,7 +13,7 @@ use mux_tests::{Agent, GraphqlServer, TestEnv, web::Web};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-/// The number of configurations; each is tried on all ways.
+/// The number of configurations. Each is tried on all ways.
 const CASES: u32 = 10;
 
 /// Two connections of one agent: the first calls tools by path, the second has the tools of a server as its own.
@@ -97,7 +97,7 @@ fn rules(
     vec(rule, 0..4).prop_map(|rules| rules.concat())
 }
 
-/// What the entry says of `query.user`, with the name by which it is called then.
+/// The entry's override of `query.user`, with the resulting name.
 const OVERRIDES: &[(&str, &str)] = &[
     ("", "query.user"),
     ("name = \"person\"", "person"),

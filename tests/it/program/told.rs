@@ -1,4 +1,4 @@
-//! What users and agents get to read about a program of steps.
+//! The output for users and agents about a step program.
 
 use std::fs;
 

@@ -112,7 +112,7 @@ const NOTHING: &[&str] = &[
     "end_observation",
 ];
 
-/// Sends the recorded bytes and returns the answer, which must be one that a client can decode.
+/// Sends the recorded bytes and returns the answer, which a client must be able to decode.
 fn replay(wire: &mut Wire, name: &str, change: impl Fn(String) -> String) -> Value {
     wire.send(change(recorded(name, "request")).as_bytes())
         .unwrap();

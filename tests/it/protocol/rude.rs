@@ -156,7 +156,7 @@ fn deadlines_out_of_range_close_only_their_connection() {
         wire.send(request.to_string().as_bytes()).unwrap();
         assert_eq!(wire.answer(), Err(Silence::Closed), "{secs} s");
     }
-    // The longest deadline that is allowed, none at all, and one that expires at once.
+    // The longest allowed deadline, no deadline, and a deadline that expires immediately.
     for (deadline, answered) in [
         (json!({ "secs": 86_400, "nanos": 0 }), true),
         (Value::Null, true),

@@ -44,7 +44,7 @@ fn real_files_outside_the_allowed_directory_are_refused() {
     );
 }
 
-/// Creates forty files of different types and sizes, up to two folders deep; returns their contents by name.
+/// Creates forty files of different types and sizes, up to two folders deep. Returns their contents by name.
 fn make_files(root: &Path) -> BTreeMap<String, String> {
     let extensions = ["txt", "md", "csv", "rs"];
     let mut made = BTreeMap::new();

@@ -16,7 +16,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Starts the reference server in this mode and waits until it serves; returns it and its base URL.
+/// Starts the reference server in this mode and waits until it serves. Returns it and its base URL.
 fn everything(env: &TestEnv, mode: &str) -> (Running, String) {
     let port = free_port();
     let mut command = env.command("mux");

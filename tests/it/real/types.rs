@@ -1,6 +1,6 @@
 //! The declarations of real servers are valid TypeScript, and programs that run against these servers type-check.
 //!
-//! Invariant: the declarations are those that `mux types` prints; the test adds none.
+//! Invariant: the declarations are the output of `mux types`. The test adds none.
 
 use std::{fs, path::Path};
 

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{Remote, info};
 
-/// Terminates TLS and forwards the plain bytes. Its certificate is of a private authority.
+/// Terminates TLS and forwards the plain bytes. The certificate is from a private authority.
 struct Terminator {
     port: u16,
     /// The file with the authority's certificate.
@@ -129,7 +129,7 @@ async fn proxy(refuse: Option<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
                 if let Some(answer) = refuse {
                     return client.write_all(answer.as_bytes()).await.ok();
                 }
-                // Every server of these tests is on this machine, whatever its name.
+                // Every server of these tests is on this machine, regardless of its name.
                 let target = head.strip_prefix("CONNECT ")?.split(' ').next()?;
                 let (_, port) = target.rsplit_once(':')?;
                 let server = TcpStream::connect(("127.0.0.1", port.parse().ok()?));

@@ -22,8 +22,8 @@ fn streamable_http_session_is_opened_shared_shown_and_closed() {
         assert!(shown.get("pid").is_none(), "{shown:#}");
         env.mux(["stop"]).ok();
         assert_eq!(remote.count("DELETE", ""), 1, "{flags:?}: said goodbye");
-        // The first session id stays in use, whatever later responses name. The two requests before it, which probe
-        // the protocol era and shake hands, have none.
+        // The first session id stays in use, regardless of later responses. The two requests before it, which probe
+        // the protocol era and shake hands, have no session id.
         let all = remote.requests();
         let ids = all.iter().map(|r| &r["headers"]["mcp-session-id"]);
         let ids: Vec<_> = ids.skip_while(|id| id.is_null()).collect();

@@ -97,7 +97,7 @@ async fn parts_console_lines_and_calls_keep_the_order_of_the_program() {
     ));
 }
 
-/// Runs a program with a long result; returns the handle.
+/// Runs a program with a long result. Returns the handle.
 async fn kept(session: &Session, code: &str) -> Handle {
     stored(run(session, code).await)
 }

@@ -35,7 +35,7 @@ async fn long_result_has_a_handle_and_its_pages_add_up_to_the_value() {
         assert!(text.starts_with(&handle.preview));
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), long());
     }
-    // Equal values have the same handle, whichever run made them; different values have different ones.
+    // Equal values have the same handle, whichever run made them. Different values have different ones.
     assert_eq!(stored(run(&session, LONG).await).handle, handle.handle);
     let value = json!({ "value": { "text": "aä€𝄞\n\"".repeat(30000) } });
     let echoed = call(&session, "fix.echo_json", value.clone())
@@ -97,7 +97,7 @@ async fn invalid_handles_and_offsets_are_answered() {
     assert_eq!((page.text.len() as u64, page.next), (total, None));
 }
 
-/// Kills the daemon; the next request starts another.
+/// Kills the daemon. The next request starts another.
 async fn restart(env: &TestEnv) {
     let daemon = env.daemon().unwrap();
     process::kill(daemon);

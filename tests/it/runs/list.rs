@@ -1,4 +1,4 @@
-//! The list of runs, with their clients and their progress; and events that are read again.
+//! The run list, with clients and progress, and events that are read again.
 
 use mux_client::ClientIdentity;
 use mux_proto::{EventKind, Kind, Outcome, RunState};

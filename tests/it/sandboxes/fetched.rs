@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{has_bubblewrap, suggested::suggested};
 
-/// An address of this machine that no proxy rule of muxd exempts, so that it stands for one of the Internet.
+/// An address of this machine that no proxy rule of muxd exempts. It stands for an Internet address.
 const REGISTRY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// An MCP server with one tool, which returns a constant.
@@ -124,7 +124,7 @@ fn python_index(folder: &Path) -> Web {
 }
 
 /// The server is observed, gets the sandbox that is suggested, and fetches its package in it. Then it works without a
-/// network, from what it has fetched.
+/// network, from the fetched package.
 #[track_caller]
 fn works_in_its_sandbox(entry: &str, registry: Web, greeting: &str) {
     let env = TestEnv::new();

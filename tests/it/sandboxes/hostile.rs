@@ -1,4 +1,4 @@
-//! A server of ours that tries everything gets nothing.
+//! A fixture server that tries every attack fails at each.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use mux_tests::TestEnv;
 
 use super::{attempt, has_bubblewrap, server};
 
-/// What is worth attacking, around one home.
+/// The targets of attacks, around one home.
 struct AttackTargets {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -73,15 +73,16 @@ fn escaped() -> String {
     format!("/tmp/mux-escaped-{}", std::process::id())
 }
 
-/// The attempts that get through for this server, without those that write where nobody else sees it.
+/// The attempts that succeed for this server, except for writes that nobody else can see.
 fn met(env: &TestEnv, targets: &AttackTargets) -> Vec<String> {
     let attempts = targets.attempts(env);
     let met = attempts.iter().map(|(what, target)| {
         let met = attempt(env, what, target);
         let outside = match *what {
-            // A private folder takes it, and nothing of it is outside.
+            // A private folder receives the file, and no part of it is outside.
             "write" => fs::exists(target).unwrap(),
-            // Sent within a network of its own, it reaches nobody. Elsewhere it was here before the answer.
+            // Within a separate network, the packet reaches nobody. Otherwise it arrived here before the
+            // answer.
             "udp" => targets.udp.recv(&mut [0; 8]).is_ok(),
             _ => met.starts_with("got through"),
         };
@@ -129,7 +130,7 @@ fn hostile_server_gets_nothing_of_the_user() {
         let met = attempt(&env, what, target);
         assert!(met.starts_with("refused"), "{what}: {met}");
     }
-    // The process that made the sandbox tells nothing of what is around it.
+    // The process that made the sandbox reveals nothing about its surroundings.
     let script = "tr '\\0' ' ' < /proc/1/cmdline; ls -l /proc/self/fd /proc/1/fd 2>&1; true";
     let told = attempt(&env, "sh", script);
     assert!(told.contains("bwrap --args"), "{told}");
@@ -169,7 +170,7 @@ fn without_bubblewrap(env: &TestEnv) {
     assert!(start.status().unwrap().success());
 }
 
-/// What a file looks like to others.
+/// The attributes of a file that others see.
 fn looks(path: &Path) -> (u32, u32, u32, i64, i64) {
     let found = fs::symlink_metadata(path).unwrap();
     // Every change of a file's metadata, also of its attributes, sets this time.
@@ -229,7 +230,7 @@ fn server_without_namespaces_changes_modes_times_and_attributes_only_where_it_ma
             "{path}: {met}"
         );
     }
-    // What it may read can be watched, and stays as it is.
+    // Files that it may read can be watched, and stay unchanged.
     assert_eq!(tried(&env, "notes/read"), "got through: inotify");
     assert_eq!(outside.map(|path| looks(&path)), before);
     assert_eq!(tried(&env, "mine/own"), possible);
@@ -268,7 +269,7 @@ fn no_server_makes_a_set_user_id_file() {
         assert_eq!(attempt(&env, "set_id", &target), "refused: every call");
         assert_eq!(looks(&env.path("mine/file")).0 & 0o4000, 0);
         assert!(!env.path("mine/file.new").exists());
-        // Folders that a group shares have the group's bit, and git gives it to those that it makes.
+        // Folders that a group shares have the group's bit, and git sets it on the folders that it creates.
         let mine = env.path("mine").display().to_string();
         let script =
             format!("mkdir {mine}/shared && chmod 2775 {mine}/shared && stat -c %a {mine}/shared");
@@ -281,7 +282,7 @@ fn hostile_server_without_namespaces_still_gets_no_file_socket_or_process() {
     let env = home("{}");
     without_bubblewrap(&env);
     let targets = AttackTargets::new(&env);
-    // The list of processes is not hidden without namespaces; their memory and environment are.
+    // The list of processes is not hidden without namespaces. Their memory and environment are.
     let found = met(&env, &targets);
     let daemon = format!("read /proc/{}/cmdline", env.daemon().unwrap());
     assert!(

@@ -118,7 +118,7 @@ fn folders_that_are_exchanged_during_starts_never_show_the_home() {
     let sandbox = "{ write = [\"~/proj\"], read = [\"~/proj/a/data\"] }";
     env.write_config(&server("rd", sandbox));
     let data = env.path("proj/a/data").display().to_string();
-    // What a session with write access does to others; here faster than it could.
+    // The effect of a session with write access on others, here faster than in practice.
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let (a, b) = (env.path("proj/a"), env.path("proj/b"));
     let exchanging = thread::spawn(move || {

@@ -185,7 +185,7 @@ fn mode_enforce_puts_a_real_server_into_a_sandbox() {
     assert!(read(&files.join("a.txt")).ok().stdout.contains("granted"));
     let refused = read(&secret.join("b.txt"));
     assert_ne!(refused.code, 0, "{refused:#?}");
-    // A server whose entry says nothing is in a sandbox, too.
+    // A server whose entry has no `sandbox` is also in a sandbox.
     env.mux(["call", "memory.read_graph", "{}"]).ok();
     let status = env.mux(["--json", "servers"]).ok().json();
     let states = status.as_array().unwrap().iter();

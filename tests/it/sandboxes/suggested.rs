@@ -1,4 +1,5 @@
-//! `mux servers sandbox`: what a sandbox grants, and one that an observed session suggests.
+//! `mux servers sandbox`: the grants of a sandbox, and the sandbox that an observed session
+//! suggests.
 
 use std::{
     fs,
@@ -98,7 +99,7 @@ fn files_that_errors_name_are_listed_as_denied() {
             &["`mux servers sandbox box` shows the user what it has denied"],
         );
     }
-    // An error says the same of a file that exists and of one that does not.
+    // An error is the same for an existing and a missing file.
     let hint_about = |path: &str| {
         let message = format!("ENOENT: open '{path}'");
         let arguments = serde_json::json!({ "message": message }).to_string();
@@ -186,7 +187,7 @@ fn suggestion_names_folders_and_hosts_and_leaves_secrets_out() {
     }
     fs::write(env.path("notes/a.txt"), "text").unwrap();
     fs::write(env.path(".ssh/id"), "secret").unwrap();
-    // It has a sandbox, without which it is observed.
+    // The server has a sandbox, and is observed without it.
     env.write_config(&server("{ memory = \"64MiB\" }"));
     let at = |name: &str| env.path(name).display().to_string();
     assert!(attempt(&env, "read", &at("notes/a.txt")).starts_with("refused"));
@@ -210,7 +211,7 @@ fn suggestion_names_folders_and_hosts_and_leaves_secrets_out() {
         document["remarks"].to_string().contains(".ssh"),
         "{document}"
     );
-    // It is in its sandbox again.
+    // The server is in its sandbox again.
     assert!(attempt(&env, "read", &at("notes/a.txt")).starts_with("refused"));
     // The log has all lines when the daemon has ended.
     env.stop();
@@ -323,6 +324,6 @@ fn real_servers_work_in_the_sandbox_that_is_suggested() {
         assert_eq!(shown["sandbox"]["network"], "none", "{shown}");
         env.mux(["call", tool, arguments]).ok();
     }
-    // What it wrote is there, and not in the empty home.
+    // The written file is there, and not in the empty home.
     assert!(env.path("graph/memory.jsonl").exists());
 }

@@ -274,7 +274,7 @@ fn kernel_limits_servers_in_a_sandbox_where_the_user_manager_may() {
         let met = attempt(&systemd, "fork");
         assert!(!met.contains("got through"), "{met}");
     } else {
-        // The manager of a user has no controllers here, and nothing is claimed.
+        // The manager of a user has no controllers here, and no limits are claimed.
         assert!(!layers.contains("cgroup"), "{layers} with {limits:?}");
     }
     // Without the manager the server starts as before, with the keeper's limits alone.

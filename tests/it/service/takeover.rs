@@ -56,7 +56,7 @@ fn muxd_started_by_hand_does_not_take_the_socket_of_systemd() {
         "{by_hand:?}"
     );
     assert!(env.dirs.socket().exists());
-    // Its connection makes systemd start a daemon.
+    // The connection makes systemd start a daemon.
     assert!(socket.accept().is_ok());
     assert_eq!(env.daemon(), None);
 }

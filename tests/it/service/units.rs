@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, process::Command};
 
 use mux_tests::{TestEnv, env, left_out};
 
-/// Writes the files of `mux service install --dry-run` into the home; returns their paths.
+/// Writes the files of `mux service install --dry-run` into the home. Returns their paths.
 fn written(env: &TestEnv) -> Vec<PathBuf> {
     let shown = env.mux(["--json", "service", "install", "--dry-run"]);
     let shown = shown.ok().json();
@@ -61,7 +61,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    // It also warns about units that are not ours.
+    // systemd also warns about units that are not ours.
     let ours: Vec<&str> = said.lines().filter(|line| line.contains("muxd")).collect();
     assert!(ours.is_empty(), "{ours:?}");
 }

@@ -20,7 +20,7 @@ async fn entry_with_the_workspace_variable_has_a_process_per_workspace() {
     assert_ne!(in_a.pid("fix").await, in_b.pid("fix").await);
     let here = "return await mux.fix.env({ name: 'HERE' })";
     assert_eq!(in_a.run(here).await, json!(format!("<{}>", a.display())));
-    // There is one list of tools, and `mux servers` shows why there are several sessions.
+    // There is one tool list, and `mux servers` shows why there are several sessions.
     let server = seen(&env, "fix");
     assert_eq!(server["share_reason"], "its entry uses ${workspace}");
     assert_eq!(server["sessions"].as_array().unwrap().len(), 2);

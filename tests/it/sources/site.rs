@@ -62,7 +62,7 @@ impl Site {
 }
 
 /// Starts a server that reads each request, sends `says` and closes the connection, before or within the response.
-/// Returns its URL and the number of requests. Its thread ends with the process.
+/// Returns its URL and the number of requests. The server's thread ends with the process.
 pub(super) fn hangs_up(says: &'static [u8]) -> (String, Arc<Mutex<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

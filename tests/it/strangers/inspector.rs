@@ -46,7 +46,7 @@ fn all<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
 fn the_tools_are_listed_and_their_schemas_are_portable() {
     let env = home();
     for era in ["legacy", "modern"] {
-        // It exits with 6 if a schema uses something that some clients do not support.
+        // The Inspector exits with 6 if a schema uses something that some clients do not support.
         let listed = inspector(&env, era, "tools/list", &["--strict"]).ok();
         let result = &listed.json()["result"];
         let names = all(&result["tools"], "name");

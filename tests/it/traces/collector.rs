@@ -1,4 +1,4 @@
-//! A collector of spans and an API, on one thread of their own.
+//! A collector of spans and an API, on one separate thread.
 
 use std::{
     collections::BTreeMap,
@@ -64,7 +64,7 @@ impl Collector {
         }
     }
 
-    /// Waits for `count` spans of this name; returns everything received so far.
+    /// Waits for `count` spans of this name. Returns everything received so far.
     #[track_caller]
     pub(super) fn until(&self, name: &str, count: usize) -> std::sync::MutexGuard<'_, Seen> {
         let over = Instant::now() + HANG;

@@ -182,7 +182,7 @@ fn without_a_trace_context_each_run_and_call_begins_its_own_trace() {
 
 #[test]
 fn collector_that_is_down_affects_only_the_spans() {
-    // Nothing listens on this port.
+    // No process listens on this port.
     let down = "[telemetry]\nendpoint = \"http://127.0.0.1:9\"\n";
     let home = Home::with(&[], ["", "", down]);
     let env = &home.env;

@@ -104,7 +104,7 @@ fn types_without_a_compiler_are_not_checked_and_the_reason_is_reported() {
     assert_eq!(document["result"], 1);
     let why = document["unchecked"].as_str().unwrap();
     assert!(why.contains("/nonexistent/tsc"), "{why}");
-    // The note comes without a terminal, too.
+    // The note also comes without a terminal.
     for command in ["run", "check"] {
         let output = env
             .command("mux")

@@ -1,4 +1,4 @@
-//! What a daemon knows about servers to which it has not connected yet.
+//! The daemon's knowledge about servers to which it has not connected yet.
 
 use std::fs;
 

@@ -41,7 +41,7 @@ fn calls(log: &Path) -> usize {
     log.matches("\"tool\":\"echo\"").count()
 }
 
-/// A home with a server that tests restrict, `fix`, and another, `idle`; its configuration, and the call log of `fix`.
+/// A home with a server that tests restrict, `fix`, and another, `idle`. Its configuration, and the call log of `fix`.
 fn home() -> (TestEnv, String, std::path::PathBuf) {
     let env = TestEnv::new();
     let log = env.path("calls");

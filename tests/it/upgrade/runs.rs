@@ -57,7 +57,7 @@ fn direct_call_ends_in_the_old_daemon() {
     assert_eq!(count(&env, "fix"), 2);
 }
 
-/// Starts a detached run; returns its id.
+/// Starts a detached run. Returns its id.
 fn detach(env: &TestEnv, code: &str) -> String {
     let output = env.mux(["--json", "run", "--detach", "-e", code]).ok();
     output.json()["run"].as_str().unwrap().to_owned()

@@ -13,7 +13,7 @@ use mux_proto::{Kind, version};
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
-/// A daemon of another build, which answers `hello` and `retire` and knows nothing else.
+/// A daemon of another build, which answers only `hello` and `retire`.
 struct Foreign(Arc<Mutex<Vec<String>>>);
 
 impl Foreign {
@@ -47,7 +47,7 @@ impl Foreign {
     }
 }
 
-/// Serves one connection to its end; returns whether the daemon was asked to retire.
+/// Serves one connection to its end. Returns whether the daemon was asked to retire.
 fn serve(stream: &mut UnixStream, welcome: &Value, seen: &Mutex<Vec<String>>) -> bool {
     while let Some(frame) = frame(stream) {
         let request = &frame["Request"];
@@ -64,7 +64,7 @@ fn serve(stream: &mut UnixStream, welcome: &Value, seen: &Mutex<Vec<String>>) ->
         let response = json!({ "request_id": request["id"], "message": { "Ok": answer } });
         let text = response.to_string();
         let length = u32::try_from(text.len()).unwrap();
-        // The client may have gone.
+        // The client may have disconnected.
         drop(stream.write_all(&length.to_be_bytes()));
         drop(stream.write_all(text.as_bytes()));
         if method == "Retire" {

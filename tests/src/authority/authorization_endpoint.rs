@@ -82,7 +82,7 @@ async fn error_page(Query(asked): Query<Fields>) -> Html<String> {
     Html(format!("<h1>Error</h1><p>{error}</p>"))
 }
 
-/// Whether the request comes from the client itself, and not from a browser.
+/// Returns true if the request comes from the client itself, and not from a browser.
 fn is_program(headers: &HeaderMap) -> bool {
     let agent = headers.get(header::USER_AGENT);
     agent.is_some_and(|agent| agent.as_bytes().starts_with(b"muxd"))

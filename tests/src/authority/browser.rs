@@ -8,7 +8,7 @@ use std::{
 
 use url::{Url, form_urlencoded};
 
-/// A response; `status` is 0 if the connection was refused.
+/// A response. `status` is 0 if the connection was refused.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub status: u16,
@@ -19,7 +19,7 @@ pub struct Page {
     cookies: Vec<String>,
 }
 
-/// Opens a URL and follows redirects to a page. Returns every URL on the way, too.
+/// Opens a URL and follows redirects to a page. Also returns every URL on the way.
 pub fn browse(url: &str) -> (Vec<String>, Page) {
     let mut way = vec![url.to_owned()];
     loop {

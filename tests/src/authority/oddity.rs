@@ -12,7 +12,7 @@ use url::form_urlencoded;
 pub struct Oddity {
     /// `resource`, `metadata`, `register`, `token`, `refresh` or `userinfo`.
     pub endpoint: &'static str,
-    /// A JSON object whose members replace those of the usual answer; `-name` removes the member `name`. `{url}` and
+    /// A JSON object whose members replace those of the usual answer. `-name` removes the member `name`. `{url}` and
     /// `{origin}` are those of the MCP server, `{issuer}` is the URL of the authorization server.
     pub members: &'static str,
     pub form: Form,
@@ -116,7 +116,7 @@ fn json(status: StatusCode, text: &str) -> Response {
 }
 
 impl Places<'_> {
-    /// The text with the URLs in place of the placeholders.
+    /// The text with URLs instead of placeholders.
     pub(super) fn filled(&self, text: &str) -> String {
         text.replace("{url}", self.url)
             .replace("{origin}", self.origin())

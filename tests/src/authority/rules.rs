@@ -6,13 +6,13 @@ use super::oddity::Oddity;
 pub struct Rules {
     /// The `issuer` of the metadata, if not the server's own URL.
     pub issuer: Option<String>,
-    /// The path of the issuer, below which there are other issuers, too.
+    /// The path of the issuer, below which there are also other issuers.
     pub tenant: &'static str,
     /// The path of the metadata, if not the one of [`Rules::openid`].
     pub metadata_at: Option<&'static str>,
     /// The metadata is at the origin of the MCP server, which is the issuer. Servers of the first revision have that.
     pub fronted: bool,
-    /// `code_challenge_methods_supported`; `None` leaves it out.
+    /// `code_challenge_methods_supported`. `None` leaves it out.
     pub challenge_methods: Option<Vec<&'static str>>,
     /// The authorization server that the protected resource names, if not this one.
     pub authority_at: Option<String>,
@@ -59,7 +59,7 @@ pub struct Rules {
     pub rejection: Rejection,
     /// A refresh token is issued only for `offline_access` with `prompt=consent` (OpenID Connect Core, 11).
     pub offline_consent: bool,
-    /// `expires_in` of access tokens, in seconds; `None` leaves it out.
+    /// `expires_in` of access tokens, in seconds. `None` leaves it out.
     pub lifetime: Option<u64>,
     pub refresh: Refresh,
     /// A refresh token is invalid as soon as it was exchanged, instead of when its successor is first used.
@@ -78,7 +78,7 @@ pub struct Rules {
     pub step_up: &'static str,
     /// The `WWW-Authenticate` headers of the 401 response, if not the usual one. See [`Oddity::members`].
     pub challenges: Option<Vec<&'static str>>,
-    /// The path of the metadata of the MCP server; empty if there is none.
+    /// The path of the metadata of the MCP server. Empty if there is none.
     pub resource_metadata_at: &'static str,
     /// The `resource` of that metadata. See [`Oddity::members`].
     pub resource: &'static str,
@@ -127,7 +127,7 @@ pub enum Grants {
     One,
     /// The first one.
     First,
-    /// Those that it names.
+    /// The resources that the request names.
     Named,
     /// All servers of the issuer.
     All,

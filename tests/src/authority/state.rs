@@ -21,7 +21,7 @@ pub(super) struct State {
     pub(super) registrations: Vec<Value>,
     /// The clients that were forgotten, by their ids.
     pub(super) forgotten: HashMap<String, Client>,
-    /// What the client itself has shown at the authorization endpoint: the `state` and the challenge.
+    /// The values that the client itself has sent to the authorization endpoint: the `state` and the challenge.
     pub(super) looked: Vec<String>,
     pub(super) watched: Option<PathBuf>,
     last: u64,
@@ -33,7 +33,7 @@ pub(super) struct Client {
     pub(super) redirect: String,
     /// How it authenticates.
     pub(super) method: String,
-    /// The scopes of its registration; `None` allows any.
+    /// The scopes of its registration. `None` allows any.
     pub(super) scopes: Option<Vec<String>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Code {
     pub(super) redirect: String,
     pub(super) challenge: String,
     pub(super) scopes: Vec<String>,
-    /// It was issued to the client itself, and not to a browser.
+    /// True if the code was issued to the client itself, not to a browser.
     pub(super) looks: bool,
     pub(super) holder: GrantHolder,
 }
@@ -55,7 +55,7 @@ pub(super) struct GrantHolder {
     pub(super) audience: String,
     /// The audiences that its refresh token is good for.
     pub(super) resources: Vec<String>,
-    /// Whether there is a refresh token.
+    /// True if there is a refresh token.
     pub(super) refreshable: bool,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Token {
     /// The refresh token that this one replaced.
     before: Option<String>,
     expired: bool,
-    /// Its refresh token was exchanged. It stays valid until its successor is used.
+    /// True if the refresh token was exchanged. The token stays valid until its successor is used.
     pub(super) replaced: bool,
     revoked: bool,
     used: bool,
@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    /// Issues the first tokens of a login, or those that replace `before`.
+    /// Issues the first tokens of a login, or the tokens that replace `before`.
     pub(super) fn issue(
         &mut self,
         client: &str,

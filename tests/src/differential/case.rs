@@ -20,7 +20,7 @@ pub struct Case {
     pub(super) expected: String,
     /// The server is tried over each of these.
     pub(super) transports: Vec<Transport>,
-    /// The revision that the server always names. If absent, the server agrees to what the client offers.
+    /// The revision that the server always names. If absent, the server accepts the client's revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revision: Option<String>,
     /// The messages that answer a request, in order, by method. `METHOD?next` answers requests with a cursor. `$id` is
@@ -31,7 +31,7 @@ pub struct Case {
     pub(super) framing: Vec<Framing>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) habits: Vec<Habit>,
-    /// What muxd must reach, whatever the SDKs reach.
+    /// The minimum that muxd must reach, regardless of the SDKs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at_least: Option<Minimum>,
 }
@@ -166,14 +166,14 @@ impl Transport {
         self.into()
     }
 
-    /// Whether several messages can answer one request without an array.
+    /// Returns true if several messages can answer one request without an array.
     pub(super) fn is_stream(self) -> bool {
         self != Self::Json
     }
 }
 
 impl Framing {
-    /// Whether this changes anything over a transport.
+    /// Returns true if this makes a difference over a transport.
     pub(super) fn applies_to(self, transport: Transport) -> bool {
         let is_http_answer = matches!(transport, Transport::Json | Transport::EventStream);
         match self {

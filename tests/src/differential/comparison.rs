@@ -1,6 +1,7 @@
 //! Three clients with the same servers: both SDKs and muxd.
 //!
-//! Invariant: muxd is only called worse after a second try without load, so that a slow machine is no failure.
+//! Invariant: muxd is only called worse after a second try without load. A slow machine is therefore not a
+//! failure.
 
 use std::{
     collections::HashMap,
@@ -67,7 +68,7 @@ pub struct Comparison {
 /// A server with which muxd reaches less than it should.
 pub struct Failure {
     pub subject: Subject,
-    /// What is missing, by who has it.
+    /// The missing results, by the client that has them.
     pub missing: Vec<(&'static str, String)>,
     pub error: Option<String>,
 }
@@ -207,7 +208,7 @@ impl Verdict {
     }
 }
 
-/// Whether muxd's answer has all that an SDK's answer has.
+/// Returns true if muxd's answer has all that an SDK's answer has.
 fn reads_like(mine: &Outcome, theirs: &Outcome) -> bool {
     match (&mine.answer, &theirs.answer) {
         (Some(mine), Some(theirs)) => mine.shortfalls(theirs).is_empty(),

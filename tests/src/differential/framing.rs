@@ -7,13 +7,14 @@ use flate2::{Compression, write::GzEncoder};
 use super::case::{Framing, Transport};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
-/// The length of the pieces of [`Framing::SmallPieces`], in bytes. It cuts characters apart.
+/// The length of the pieces of [`Framing::SmallPieces`], in bytes. Pieces of this length split
+/// characters.
 const PIECE_BYTES: usize = 7;
 
 /// How one message is framed.
 pub(super) struct Framer<'a> {
     framing: &'a [Framing],
-    /// Whether arrays of messages can be sent: the revision is known.
+    /// True if arrays of messages can be sent, because the revision is known.
     is_initialized: bool,
 }
 

@@ -1,6 +1,6 @@
 //! All cases over HTTP: `/CLIENT/SUBJECT/mcp` is streamable HTTP, `/CLIENT/SUBJECT/sse` HTTP+SSE of 2024-11-05.
 //!
-//! Invariant: each client has a server of its own, so that one client does not see the sessions of another.
+//! Invariant: each client has its own server, and does not see the sessions of another.
 
 use std::{
     collections::HashMap,

@@ -1,6 +1,6 @@
 //! Servers with one or two faults, from valid messages and a seed.
 //!
-//! Invariant: the seed and the number of a mutation determine it, whatever the count of mutations is.
+//! Invariant: the seed and the number of a mutation determine it, regardless of the mutation count.
 
 use std::ops::Range;
 
@@ -205,7 +205,7 @@ impl<'a> Mutant<'a> {
             .filter(|framing| framing.applies_to(self.transport))
             .map(Some)
             .collect();
-        // Not a framing of its own, because it changes the message.
+        // Not a separate framing, because it changes the message.
         if self.transport != Transport::Stdio {
             fitting.push(None);
         }

@@ -1,4 +1,4 @@
-//! What a client reached with a server, and whether one client reached less than another.
+//! The results of a client with a server, and whether one client reached less than another.
 //!
 //! Invariant: more is never worse: additional tools or blocks, or an answer where the other client has an error.
 
@@ -35,7 +35,7 @@ pub(super) struct Block {
 }
 
 impl Outcome {
-    /// What is missing here that the other client has. Empty if nothing is.
+    /// The results that only the other client has.
     pub(super) fn shortfalls(&self, other: &Self) -> Vec<String> {
         let mut missing = Vec::new();
         if let Some(tools) = &other.tools {
@@ -65,8 +65,8 @@ impl Outcome {
         missing
     }
 
-    /// Whether muxd rightly sends no call: the tool is not in the list, or its schema rejects the arguments. An SDK checks
-    /// neither.
+    /// Returns true if muxd rightly sends no call: the tool is not in the list, or its schema rejects the arguments. An
+    /// SDK checks neither.
     pub(super) fn forbids_call(&self) -> bool {
         let is_listed = self.tools.iter().flatten().any(|name| name == "echo");
         let schema = self.schema.as_ref();
@@ -75,7 +75,7 @@ impl Outcome {
         !is_listed || validator.is_some_and(|validator| !validator.is_valid(&arguments))
     }
 
-    /// What is missing that a case requires.
+    /// The required results of a case that are missing.
     pub(super) fn shortfalls_of_minimum(&self, minimum: &Minimum) -> Vec<String> {
         let mut missing = Vec::new();
         let tools = self.tools.as_deref().unwrap_or_default();
@@ -106,7 +106,7 @@ impl Outcome {
 }
 
 impl Answer {
-    /// What is missing here that the other answer has. Empty if nothing is.
+    /// The parts that only the other answer has.
     pub(super) fn shortfalls(&self, other: &Self) -> Vec<String> {
         let mut missing = Vec::new();
         let mut mine = self.content.iter();
@@ -141,13 +141,13 @@ impl Answer {
     }
 }
 
-/// Whether a tool has a name that the specification allows.
+/// Returns true if a tool has a name that the specification allows.
 fn is_good(name: &str) -> bool {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
     (1..=128).contains(&name.len()) && name.chars().all(is_allowed)
 }
 
-/// Whether two values are equal where all numbers are doubles, as in TypeScript.
+/// Returns true if two values are equal where all numbers are doubles, as in TypeScript.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

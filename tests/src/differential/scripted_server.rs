@@ -31,7 +31,7 @@ struct State {
     sessions: HashSet<String>,
 }
 
-/// What happens to a request over HTTP before its answer.
+/// The treatment of a request over HTTP before its answer.
 pub(super) enum SessionCheck {
     /// The session that this request belongs to or begins.
     Known(Option<String>),
@@ -85,7 +85,7 @@ impl ScriptedServer {
         templates.into_iter().map(fill).collect()
     }
 
-    /// Whether `initialize` was read.
+    /// Returns true if `initialize` was read.
     pub(super) fn is_initialized(&self) -> bool {
         self.state.lock().is_initialized
     }
@@ -113,7 +113,7 @@ impl ScriptedServer {
             return SessionCheck::Known(None);
         };
         if message["method"] == "tools/call" {
-            // Only the first one is lost, so that a client that opens another one succeeds.
+            // Only the first session is lost: a client that opens another one succeeds.
             state.sessions.remove("session-1");
         }
         let is_known = id.is_some_and(|id| state.sessions.contains(id));

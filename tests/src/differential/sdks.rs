@@ -51,7 +51,7 @@ impl Sdk {
         }
     }
 
-    /// Tries all subjects, in a thread of its own. The outcomes are by name.
+    /// Tries all subjects, in a separate thread. The outcomes are by name.
     pub(super) fn start(
         self,
         servers: &Servers<'_>,

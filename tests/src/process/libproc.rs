@@ -12,7 +12,7 @@ use nix::{
     sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue},
 };
 
-/// A queue that gets an event when the process ends. It does not take a later process with the same pid for it.
+/// A queue that gets an event when the process ends. The queue does not confuse a later process with the same pid.
 pub(super) struct ExitWatch {
     queue: Kqueue,
     /// The kernel reports the end only once.
@@ -161,7 +161,7 @@ pub(super) fn resident_bytes(pid: i32) -> u64 {
     usage(pid).unwrap().ri_resident_size
 }
 
-/// The peak of the footprint, which macOS counts in place of resident memory.
+/// The peak of the footprint, which macOS counts instead of resident memory.
 pub(super) fn peak_bytes(pid: i32) -> u64 {
     usage(pid).unwrap().ri_lifetime_max_phys_footprint
 }

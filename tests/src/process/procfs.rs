@@ -8,7 +8,8 @@ use std::{
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// A descriptor that becomes readable when the process ends. It does not take a later process with the same pid for it.
+/// A descriptor that becomes readable when the process ends. The descriptor does not confuse a later process with the
+/// same pid.
 pub(super) struct ExitWatch(OwnedFd);
 
 impl ExitWatch {
@@ -17,7 +18,7 @@ impl ExitWatch {
         // SAFETY: the call takes two integers and returns a new descriptor, or -1.
         let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
         let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-        // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
+        // SAFETY: the kernel has just created this descriptor, and no other code owns it.
         Some(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -1,6 +1,6 @@
-//! An installed agent, and the sessions that it has in homes of its own.
+//! An installed agent, and the sessions that it has in its own homes.
 //!
-//! Invariant: what an agent has started is gone when its command has ended or was ended.
+//! Invariant: the processes that an agent has started have exited when its command has ended or was ended.
 
 use std::{
     collections::BTreeMap,
@@ -31,16 +31,16 @@ const NO_PROXY_HERE: &str = "http://127.0.0.1:9";
 /// An agent, as `tests/agents/agents.toml` describes it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RealAgent {
-    /// That of its profile.
+    /// The name of its profile.
     pub name: String,
     package: String,
     program: String,
     #[serde(default)]
     node: bool,
-    /// Whether `scripts/test` installs it.
+    /// True if `scripts/test` installs the agent.
     #[serde(default)]
     pub ci: bool,
-    /// Whether an image of a result reaches the model.
+    /// True if an image of a result reaches the model.
     #[serde(default = "yes")]
     pub images: bool,
     args: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Session {
 pub struct ServerList(pub Output);
 
 impl ServerList {
-    /// Whether a server is connected, and its tools have arrived.
+    /// Returns true if a server is connected and its tools have arrived.
     pub fn is_connected(&self, server: &str) -> bool {
         self.0.stdout.lines().any(|line| {
             let line = line.to_lowercase();
@@ -225,8 +225,8 @@ impl RealAgent {
     }
 }
 
-/// Runs a command to its end, or for as long as it may run, and then ends what it has left. Its output goes to files in
-/// the home: what it has left could keep a pipe open.
+/// Runs a command to its end, or for as long as it may run, and then ends the remaining processes. The output goes to
+/// files in the home, because a remaining process could keep a pipe open.
 fn run_in_group(command: &mut Command, home: &Path) -> Output {
     let stdout = home.join("stdout");
     let stderr = home.join("stderr");
@@ -239,7 +239,7 @@ fn run_in_group(command: &mut Command, home: &Path) -> Output {
         .unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let pid = i32::try_from(child.id()).unwrap();
     let has_ended = process::wait_for_end(pid, HANG);
-    // Its processes may have ended already.
+    // The processes may have ended already.
     _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
     let status = child.wait().unwrap();
     // Processes in other groups: each has the home in its environment or its arguments.

@@ -18,7 +18,7 @@ pub(super) struct ToolCall {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) input: Value,
-    /// Codex has items of their own for the search for tools.
+    /// Codex has separate items for the tool search.
     pub(super) is_search_item: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// That of a request which generates text.
+    /// The dialect of a request that generates text.
     pub(super) fn of(path: &str) -> Option<Self> {
         let (path, _) = path.split_once('?').unwrap_or((path, ""));
         match path {
@@ -60,7 +60,7 @@ impl Dialect {
     }
 }
 
-/// The answer to a request that generates nothing.
+/// The answer to a request that generates no text.
 pub(super) fn other_answer(path: &str, body_bytes: usize) -> Response {
     let tokens = body_bytes / CHARS_PER_TOKEN;
     let answer = match path {

@@ -46,7 +46,7 @@ impl Inventory {
         all.filter(|known| shown.contains(&known.as_str())).count()
     }
 
-    /// How many signatures a definition of `run` says it has. `None` if it says nothing of them.
+    /// The number of signatures that a definition of `run` claims to have, or `None` if it does not mention them.
     pub fn claimed_in(&self, definition: &Value) -> Option<usize> {
         strings(definition)
             .lines()

@@ -12,7 +12,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// The marked text with this letter. What occurs twice counts once.
+    /// The marked text with this letter. Repeated text counts once.
     pub fn of(letter: char, text: &str) -> Self {
         let begin = format!("[{letter}");
         let mut blocks = BTreeMap::<&str, usize>::new();

@@ -1,4 +1,4 @@
-//! What reached the model with one request, in any dialect.
+//! The input that reached the model with one request, in any dialect.
 
 use serde_json::Value;
 
@@ -16,7 +16,8 @@ pub(super) struct OfferedTool {
 }
 
 impl OfferedTool {
-    /// Whether it is this tool of this MCP server: each agent spells that in its own way, such as `mcp__server__tool`.
+    /// Returns true for this tool of this MCP server. Each agent writes the name in its own way, such as
+    /// `mcp__server__tool`.
     fn is(&self, server: &str, tool: &str) -> bool {
         let name = format!("{}.{}", self.namespace.as_deref().unwrap_or(""), self.name);
         name.strip_suffix(tool).is_some_and(|rest| {
@@ -29,7 +30,7 @@ impl ModelRequest {
     pub(super) fn tools(&self) -> Vec<OfferedTool> {
         let mut found = Vec::new();
         collect_tools(&self.0["tools"], None, &mut found);
-        // The result of a search has definitions, too.
+        // The result of a search also has definitions.
         for item in self.0["input"].as_array().into_iter().flatten() {
             if item["type"] == "tool_search_output" {
                 collect_tools(&item["tools"], None, &mut found);
@@ -83,7 +84,7 @@ fn collect_tools(list: &Value, namespace: Option<&str>, found: &mut Vec<OfferedT
     }
 }
 
-/// Every string in a value, each on a line of its own.
+/// Every string in a value, each on a separate line.
 pub(super) fn strings(value: &Value) -> String {
     let mut all = String::new();
     let mut rest = vec![value];
@@ -101,7 +102,7 @@ pub(super) fn strings(value: &Value) -> String {
     all
 }
 
-/// Whether there is an image in it: each dialect has an object with its media type, or a data URL.
+/// Returns true if the value contains an image: each dialect has an object with its media type, or a data URL.
 pub(super) fn has_image(value: &Value) -> bool {
     find(value, &|value| {
         let media_type = ["mimeType", "media_type", "mime_type"]

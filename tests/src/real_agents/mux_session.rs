@@ -34,14 +34,14 @@ struct Scenario {
     has_image: bool,
 }
 
-/// The session, and what is wrong in it.
+/// The session, and its problems.
 #[derive(Debug)]
 pub struct MuxSession {
     pub session: Session,
     pub inventory: Inventory,
     /// The definition of `run` that reached the model first.
     pub run: Option<Value>,
-    /// Whether an image reached the model.
+    /// True if an image reached the model.
     pub has_image: bool,
     /// The names of scenarios that went well.
     pub passed: Vec<&'static str>,
@@ -123,7 +123,8 @@ impl MuxSession {
         });
     }
 
-    /// What the definition of `run` says of its signatures is true, and it names every server.
+    /// Checks that the statements of the `run` definition about its signatures are true, and that
+    /// it names every server.
     fn check_definition(&mut self) {
         let Some(run) = &self.run else {
             return self.judge("definition", false, || "run was not offered".to_owned());

@@ -24,7 +24,7 @@ const EXACT: &str = "dpi";
 /// Longer waits for a list are not tried.
 const MAX_LIST_SECONDS: u64 = 12;
 
-/// What the agent passed on, and what it said of itself.
+/// The text that the agent passed on, and its statements about itself.
 #[derive(Debug)]
 pub struct Probe {
     /// `clientInfo`
@@ -46,12 +46,12 @@ pub struct Probe {
     result_chars: usize,
     /// How many lines of a result were passed on that has as many as the profile allows, and of one with more.
     lines: [usize; 2],
-    /// Whether the model has to search for a tool before it sees its definition.
+    /// True if the model must search for a tool before it sees its definition.
     pub is_deferred: bool,
     session: Session,
 }
 
-/// A length of the profile beside what was seen.
+/// A length of the profile beside the observed length.
 struct Length {
     key: &'static str,
     expected: Option<usize>,
@@ -254,7 +254,7 @@ impl Probe {
         ))
     }
 
-    /// The modes of elicitation that the agent declares; without modes, it is the form.
+    /// The modes of elicitation that the agent declares. Without modes, it is the form.
     pub fn elicitation(&self) -> Vec<String> {
         let Some(declared) = self.capabilities["elicitation"].as_object() else {
             return Vec::new();
@@ -306,8 +306,8 @@ impl Length {
     }
 }
 
-/// Tries `list_seconds` with the agent's list of its servers, if it can show one: whether the tools of a server arrive
-/// whose list takes a second less, and not those of one whose list takes longer.
+/// Tries `list_seconds` with the agent's server list, if it can show one: the tools of a server whose list takes a
+/// second less must arrive, and the tools of a server whose list takes longer must not.
 pub fn list_contradiction(agent: &RealAgent, profile: &Profile) -> Option<String> {
     let seconds = profile.list_seconds.filter(|it| *it <= MAX_LIST_SECONDS)?;
     let env = TestEnv::new();

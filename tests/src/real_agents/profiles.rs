@@ -38,7 +38,7 @@ pub struct Profile {
     pub tool_meta: Option<Value>,
 }
 
-/// What a model gets of a result that has both text and structured content.
+/// The part of a result with both text and structured content that a model gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shows {
@@ -73,7 +73,7 @@ impl Profile {
         found.unwrap_or_else(|| panic!("there is no profile {name}"))
     }
 
-    /// Whether it is that of a client with this name.
+    /// Returns true for the profile of a client with this name.
     pub fn is_of(&self, client: &str) -> bool {
         self.clients
             .iter()

@@ -1,6 +1,6 @@
 //! The complete output of a compromised worker.
 //!
-//! Invariant: the output is written to a file that the worker prints with `cat`, so that no shell interprets it.
+//! Invariant: the output is written to a file that the worker prints with `cat`. No shell interprets it.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use crate::fuzz::frames::from_worker;
 
 #[derive(Clone, Debug)]
 pub(super) struct Speech {
-    /// Whether it sends the expected handshake and accepts the program.
+    /// True if the worker sends the expected handshake and accepts the program.
     pub(super) polite: bool,
     pieces: Vec<Piece>,
-    /// Its exit code; without one it runs until it is killed.
+    /// The exit code. Without one, the worker runs until it is killed.
     code: Option<u8>,
 }
 

@@ -47,7 +47,7 @@ async fn all_fail(tricks: &[(&str, FaultKind, &str)]) {
                 }
             }
         }
-        // Its calls are cancelled.
+        // The worker's calls are cancelled.
         assert_eq!(host.open.load(Ordering::Relaxed), 0, "{trick}");
         rogues.serves(trick).await;
         let grown = peak() - before;

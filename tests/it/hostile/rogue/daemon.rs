@@ -23,7 +23,7 @@ fn home() -> TestEnv {
 
 fn play(env: &TestEnv, trick: &str) -> Value {
     let timeout = match trick {
-        // Nothing else ends these.
+        // Only the deadline ends these.
         "bequeaths" | "calls-with-much" | "calls-long-names" | "complains" => "2s",
         // Enough on a busy machine.
         _ => "60s",

@@ -4,7 +4,7 @@ use mux_wire::FaultKind;
 
 use super::{HANG, Rogues};
 
-/// Random frames end their run by a protocol error, unless one is valid by chance; then that frame or the deadline ends
+/// Random frames end their run by a protocol error, unless one is valid by chance. Then that frame or the deadline ends
 /// it.
 #[tokio::test]
 async fn five_hundred_random_frames_end_only_their_run() {
