@@ -47,14 +47,14 @@ pub struct Signature {
 /// Why the directories cannot be used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    #[error("cannot find a home directory; set HOME, or MUX_HOME to a directory of your own")]
+    #[error("cannot find a home directory; set HOME, or MUX_HOME to a directory that you own")]
     NoHome,
     #[error("MUX_HOME must be an absolute path, not {0:?}")]
     RelativeHome(PathBuf),
     #[error("cannot create {path:?}: {source}; set MUX_HOME to a directory that you can write")]
     Create { path: PathBuf, source: io::Error },
     #[error(
-        "{path:?} belongs to user {owner}, not to you ({me}); set MUX_HOME to a directory of your own"
+        "{path:?} belongs to user {owner}, not to you ({me}); set MUX_HOME to a directory that you own"
     )]
     ForeignOwner { path: PathBuf, owner: u32, me: u32 },
     #[error("{0:?} is a symbolic link; name the directory itself in MUX_HOME")]
@@ -63,10 +63,10 @@ pub enum EndpointError {
     NotADirectory(PathBuf),
     #[error("others can write to {path:?} (mode {mode:03o}); run: chmod go-w {path:?}")]
     WritableByOthers { path: PathBuf, mode: u32 },
-    #[error("{path:?} is not writable for you; run: chmod u+rwx {path:?}")]
+    #[error("{path:?} is not writable by you; run: chmod u+rwx {path:?}")]
     NotWritable { path: PathBuf },
     #[error(
-        "the socket path {path:?} has {length} bytes and the system takes {MAX_SOCKET_PATH}; \
+        "the socket path {path:?} has {length} bytes and the system allows {MAX_SOCKET_PATH}; \
          set MUX_HOME to a shorter path"
     )]
     SocketPathTooLong { path: PathBuf, length: usize },

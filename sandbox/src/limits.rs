@@ -110,7 +110,7 @@ pub(crate) fn check_call_limits(
     if call >= limits.calls {
         return Some(limit_fault(
             format!("the program made more than {} tool calls", limits.calls),
-            "look for a tool that takes or gives many items at once; [limits] calls in config.toml allows \
+            "look for a tool that accepts or returns many items at a time; [limits] calls in config.toml allows \
              more",
         ));
     }
@@ -148,7 +148,7 @@ pub fn timeout_fault(wall: Duration, waiting: &[String]) -> Fault {
         format!("the program ran longer than its {seconds} s"),
     )
     .hints(
-        format!("{hint}; up to {most} s can be asked for (--timeout, timeout)"),
+        format!("{hint}; up to {most} s can be requested (--timeout, timeout)"),
         format!("{hint}; `timeout_seconds` allows up to {most} s"),
     )
 }

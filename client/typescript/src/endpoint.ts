@@ -98,7 +98,7 @@ export async function prepare(places: Places): Promise<void> {
   const length = Buffer.byteLength(socket);
   const most = isPipe(socket) ? MAX_PIPE_NAME : MAX_SOCKET_PATH;
   if (length > most) {
-    const limit = `${length} bytes and the system takes ${most}`;
+    const limit = `${length} bytes and the system allows ${most}`;
     throw unusable(`the socket path ${socket} has ${limit}; set MUX_HOME to a shorter path`);
   }
   for (const directory of [places.state, places.runtime]) {
@@ -119,7 +119,7 @@ export async function checkOwner(directory: string): Promise<void> {
   } else if (!found.isDirectory()) {
     throw unusable(`${directory} is not a directory; remove it, or set MUX_HOME elsewhere`);
   } else if (me !== undefined && found.uid !== me) {
-    throw unusable(`${directory} belongs to user ${found.uid}, not to you (${me}); set MUX_HOME to a directory of your own`);
+    throw unusable(`${directory} belongs to user ${found.uid}, not to you (${me}); set MUX_HOME to a directory that you own`);
   } else if ((found.mode & 0o022) !== 0) {
     throw unusable(`others can write to ${directory}; run: chmod go-w ${directory}`);
   }

@@ -1,6 +1,6 @@
-// The messages of the contract, and its methods. What is optional here may be absent; what is not known here may come.
+// The messages of the contract, and its methods. Optional members may be absent, and unknown members may be present.
 //
-// Generated from `proto`: `UPDATE_GOLDEN=1 cargo nextest run -p mux-proto typescript` writes this file anew.
+// Generated from `proto`: `UPDATE_GOLDEN=1 cargo nextest run -p mux-proto typescript` regenerates this file.
 
 /** By their names in `hello`; on the wire each is written in upper camel case. */
 export interface Methods {

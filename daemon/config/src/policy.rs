@@ -126,7 +126,7 @@ impl PolicyEntry {
         match value {
             Value::String(text) => Some(text),
             _ => {
-                self.mistakes.push(format!("`{key}` must be a text"));
+                self.mistakes.push(format!("`{key}` must be a string"));
                 None
             }
         }
@@ -147,7 +147,7 @@ impl PolicyEntry {
         };
         let texts = texts.filter(|texts| !texts.is_empty());
         if texts.is_none() {
-            let wrong = format!("`{key}` must be a text, or a list of texts");
+            let wrong = format!("`{key}` must be a string or a list of strings");
             self.mistakes.push(wrong);
         }
         texts
@@ -203,8 +203,8 @@ mod tests {
         for (rule, expected) in [
             ("mach = \"a.*\"\naction = \"deny\"", "did you mean `match`"),
             ("match = \"a.*\"", "`action` is missing"),
-            ("match = 3\naction = \"deny\"", "`match` must be a text"),
-            ("match = []\naction = \"deny\"", "`match` must be a text"),
+            ("match = 3\naction = \"deny\"", "`match` must be a string"),
+            ("match = []\naction = \"deny\"", "`match` must be a string"),
             (
                 "match = \"a.*\"\naction = \"deny\"\nannotations = { destructiv = true }",
                 "did you mean `destructive`",

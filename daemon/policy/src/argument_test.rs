@@ -71,7 +71,7 @@ impl ArgumentTest {
                 Ok(Self::All(tests.collect::<Result<_, _>>()?))
             }
             _ => Err(
-                "a test is a text, a number, true, false, a list of them, or a table with some of \
+                "a test is a string, a number, true, false, a list of them, or a table with some of \
                       is, not, over, under, below, present, regex"
                     .into(),
             ),

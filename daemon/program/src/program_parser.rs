@@ -264,7 +264,7 @@ impl ProgramReader {
                     self.add_mistake(format!("{place} cannot be called `input`"), hint);
                 } else if let Some(first) = self.ids.get(&id).filter(|first| **first != index) {
                     let message = format!("{place} has the id of steps[{first}]");
-                    self.add_mistake(message, "each step needs an id of its own");
+                    self.add_mistake(message, "each step needs its own id");
                 }
                 id
             }
@@ -291,7 +291,7 @@ impl ProgramReader {
             Some(Value::String(tool)) => match split_tool_path(&tool) {
                 _ if tool.contains("{{") => {
                     let hint = "a tool is fixed; to choose among tools write a TypeScript program";
-                    self.add_mistake(format!("the tool of {place} holds a reference"), hint);
+                    self.add_mistake(format!("the tool of {place} contains a reference"), hint);
                     return tool;
                 }
                 Some(_) => return tool,

@@ -329,7 +329,7 @@ impl Settings {
         for (name, entry) in config.sources {
             if servers.contains_key(&name) || disabled.contains_key(&name) {
                 let message = format!(
-                    "[sources.{name}] is ignored: [servers.{name}] has the name; rename one of them"
+                    "[sources.{name}] is ignored: [servers.{name}] has the same name; rename one of them"
                 );
                 problems.push(ConfigProblem::at(&["sources", &name], message));
                 continue;

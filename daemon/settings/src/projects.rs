@@ -404,10 +404,8 @@ impl Project {
         };
         let denials = match (self.still_denied.is_empty(), self.content.denied.is_empty()) {
             (true, true) => "",
-            (true, false) => " (what it denies is denied already)",
-            (false, _) => {
-                " (what it denied when you approved it stays denied until `mux project revoke`)"
-            }
+            (true, false) => " (its denials already apply)",
+            (false, _) => " (the denials that you approved stay until `mux project revoke`)",
         };
         format!(
             "{} in {} {define} {servers}, and {standing}{denials}; see `mux project show`, then `mux project approve`",

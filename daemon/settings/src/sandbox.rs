@@ -256,7 +256,7 @@ fn path(
     // Such a path is not checked for existence, because its file system may not answer.
     if expanded.contains(['*', '?']) {
         return Err(format!(
-            "sandbox.{key} = {text:?} is no path: patterns are not supported, name the directory"
+            "sandbox.{key} = {text:?} is not a path: patterns are not supported, name the directory"
         )
         .into());
     }

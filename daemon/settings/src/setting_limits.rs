@@ -179,7 +179,7 @@ impl RunLimits {
             let mut read = SectionReader {
                 what: format!("[agents.{name}] limits"),
                 keys: vec!["agents", name, "limits"],
-                otherwise: "that of [limits] is used",
+                otherwise: "the value in [limits] is used",
                 problems,
             };
             read.run(&agent.limits, &mut limits);
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(problems.len(), 1);
         assert_eq!(
             problems[0].message,
-            "[agents.small] limits.wall = 1h is not between 1s and 5m; that of [limits] is used"
+            "[agents.small] limits.wall = 1h is not between 1s and 5m; the value in [limits] is used"
         );
     }
 }

@@ -154,7 +154,7 @@ fn missing_name_hint(name: &str, types: &str) -> Option<String> {
             format!("a program has no files or processes of its own; {CALL_TOOLS_HINT}")
         }
         "input" | "args" | "argv" | "params" | "parameters" | "inputs" => {
-            "what the caller passed is `mux.input`".into()
+            "the caller's input is `mux.input`".into()
         }
         "print" | "println" | "log" | "puts" => "write `console.log(…)`".into(),
         "nextTick" => "use `setTimeout(run, 0)` or `queueMicrotask(run)`".into(),

@@ -19,7 +19,7 @@ pub(super) fn remedy_for_errno(number: i32) -> Option<&'static str> {
             "the system has no memory left: end other programs, or raise the container's limit"
         }
         Errno::ENOSPC | Errno::EDQUOT => {
-            "the disk is full: make room on it; muxd does not need a restart"
+            "the disk is full: free some space; muxd does not need a restart"
         }
         Errno::EROFS => {
             "the disk cannot be written: mount it writable, or set MUX_HOME to a directory that is"

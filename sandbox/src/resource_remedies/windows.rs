@@ -21,7 +21,7 @@ pub(super) fn remedy_for_errno(number: i32) -> Option<&'static str> {
             "the system has no memory left: end other programs, or enlarge the page file"
         }
         HANDLE_DISK_FULL | DISK_FULL | DISK_QUOTA_EXCEEDED => {
-            "the disk is full: make room on it; muxd does not need a restart"
+            "the disk is full: free some space; muxd does not need a restart"
         }
         WRITE_PROTECT => {
             "the disk cannot be written: make it writable, or set MUX_HOME to a directory that is"

@@ -55,7 +55,7 @@ pub const GLOBALS: &str = include_str!("globals.d.ts");
 pub const GENERATOR_VERSION: u32 = 5;
 
 const DECLARATIONS_HEADER: &str = "\
-// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+// mux.d.ts: the API of programs. Generated from the servers' own descriptions.
 
 /** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
 declare const mux: Mux;

@@ -107,7 +107,7 @@ fn declare_server(
     out.push_str(&format!(" */\n  interface {type_name} {{\n"));
     match (server.tools.is_empty(), server.note) {
         (true, Some(_)) => {
-            out.push_str("    // Its tools are not known now; a call fails with the reason.\n");
+            out.push_str("    // Its tools are currently unknown; calls fail with the reason.\n");
             out.push_str("    readonly [tool: string]: AnyTool;\n");
         }
         (true, None) => out.push_str("    // It offers no tools.\n"),
@@ -264,7 +264,7 @@ fn collision_notes(colliding: &[SpellingCollision<'_>], pad: usize) -> String {
             .collect();
         let names = sanitize::sanitize_line(&names.join(", "));
         format!(
-            "{:pad$}// {names} share a spelling: each goes by its exact name only.\n",
+            "{:pad$}// {names} share an identifier: only their exact names work.\n",
             ""
         )
     };

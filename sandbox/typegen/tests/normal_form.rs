@@ -101,7 +101,7 @@ fn parts_that_cannot_be_read_are_noted() {
         (
             json!("text"),
             json!(true),
-            "this is no schema; every value is allowed",
+            "this is not a schema; every value is allowed",
         ),
         (
             json!({ "type": "float" }),
@@ -121,7 +121,7 @@ fn parts_that_cannot_be_read_are_noted() {
         (
             json!({ "type": "string", "enum": [1, 2] }),
             json!({ "enum": [1, "1", 2, "2"] }),
-            "the listed values are not of the declared type; both spellings are accepted",
+            "the listed values are not of the declared type; both forms are accepted",
         ),
         (
             json!({ "properties": { "a": "string" } }),

@@ -165,7 +165,7 @@ impl CallTarget {
         let message = format!("the name of the tool is {length} bytes, over the limit of {most}");
         (length > most).then(|| {
             Fault::new(FaultKind::Limit, message)
-                .hint("this limit is fixed, and no tool has such a name")
+                .hint("this limit is fixed, and no tool has a name that long")
         })
     }
 }

@@ -11,13 +11,13 @@ const FILES_HINT: &str = "a program has no files of its own; read and write them
 const SYSTEM_HINT: &str = "arguments and settings come in `mux.input`; files and processes are reached by the tools of \
                       a server: `await mux.<server>.<tool>(args)`";
 const MODULES_HINT: &str =
-    "programs import nothing: call tools as `await mux.<server>.<tool>(args)`";
+    "programs cannot import modules: call tools as `await mux.<server>.<tool>(args)`";
 const BYTES_HINT: &str = "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa";
-const BROWSER_HINT: &str = "this is not a browser; the global object is `globalThis`, and what the caller passed is `mux.input`";
+const BROWSER_HINT: &str = "this is not a browser; the global object is `globalThis`, and the caller's input is `mux.input`";
 const TIMERS_HINT: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
 const CODE_GENERATION_HINT: &str = "compiling code and shared memory are switched off here";
 
-const WAITING_HINT: &str = "nothing here can be aborted: to stop waiting, use \
+const WAITING_HINT: &str = "calls cannot be aborted: to stop waiting, use \
      `Promise.race([call, new Promise((done) => setTimeout(done, ms))])`";
 const EVENTS_HINT: &str = "there are no events here: use functions and promises";
 const DATES_HINT: &str = "use `Date` and `Intl.DateTimeFormat`";
@@ -62,7 +62,7 @@ pub fn module_hint(specifier: &str) -> String {
         }
         _ => return MODULES_HINT.into(),
     };
-    format!("programs import nothing: {instead}")
+    format!("programs cannot import modules: {instead}")
 }
 
 /// A hint for a call of a member of `mux` that is not a function, such as `mux.files.list.all`.

@@ -173,7 +173,7 @@ pub(crate) fn part_limit_fault(length: u64, most: u32) -> Fault {
         FaultKind::Limit,
         format!("the part is {length} bytes, over the limit of {most}"),
     )
-    .hint("a part is limited as the arguments of a call are: send a smaller one, or a link to it; [limits] argument in config.toml allows more, up to 15 MiB")
+    .hint("a part has the same limit as the arguments of a call: send a smaller one, or a link to it; [limits] argument in config.toml allows more, up to 15 MiB")
     .path(EMIT_PATH)
 }
 

@@ -227,7 +227,7 @@ fn syntax_hint(message: &str, here: &str, line: &str) -> Option<String> {
     let text = if here.starts_with("import") || statement.starts_with("import ") {
         return Some(missing_globals::module_hint(import_specifier(statement)));
     } else if here.starts_with("export") || statement.starts_with("export ") {
-        "programs export nothing: `return` the result"
+        "programs cannot export: `return` the result"
     } else if message.contains("enum") {
         "types are erased in place; write `const X = { A: \"a\" } as const` instead of an enum"
     } else if message.contains("namespace") || message.contains("module") {

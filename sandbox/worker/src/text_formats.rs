@@ -165,7 +165,7 @@ fn plain_text(text: &str) -> ParseError {
         format: None,
         line,
         column,
-        problem: "this is plain text: neither JSON, JSON Lines, a Python literal, a list or map of YAML, TSV nor CSV"
+        problem: "this is plain text: neither JSON, JSON Lines, a Python literal, a YAML list or map, TSV nor CSV"
             .to_owned(),
     }
 }

@@ -1,4 +1,4 @@
 // must: error syntax
-// says: programs import nothing
+// says: programs cannot import modules
 import fs from "node:fs";
 return fs;

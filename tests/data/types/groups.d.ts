@@ -1,4 +1,4 @@
-// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+// mux.d.ts: the API of programs. Generated from the servers' own descriptions.
 
 /** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
 declare const mux: Mux;
@@ -88,8 +88,8 @@ declare namespace Mux {
 
   /** The server `twins`. */
   interface Twins {
-    // "a.b-c", "a.b_c" share a spelling: each goes by its exact name only.
-    // "a_b", "a..b" share a spelling: each goes by its exact name only.
+    // "a.b-c", "a.b_c" share an identifier: only their exact names work.
+    // "a_b", "a..b" share an identifier: only their exact names work.
     "a.b-c"(args?: { [key: string]: unknown }): Promise<ToolText>;
     readonly a: Mux.Twins_a_2;
     readonly "a_b": Mux.Twins_a_b;
@@ -123,7 +123,7 @@ declare namespace Mux {
 
   /** The server `anyTool`. Note: not connected */
   interface AnyTool_ {
-    // Its tools are not known now; a call fails with the reason.
+    // Its tools are currently unknown; calls fail with the reason.
     readonly [tool: string]: AnyTool;
   }
 }

@@ -1,4 +1,4 @@
-// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+// mux.d.ts: the API of programs. Generated from the servers' own descriptions.
 
 /** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
 declare const mux: Mux;
@@ -58,7 +58,7 @@ declare namespace Mux {
 
   /** The server `down`. Note: not connected: no answer within 10 s */
   interface Down {
-    // Its tools are not known now; a call fails with the reason.
+    // Its tools are currently unknown; calls fail with the reason.
     readonly [tool: string]: AnyTool;
   }
 

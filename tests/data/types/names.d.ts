@@ -1,4 +1,4 @@
-// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+// mux.d.ts: the API of programs. Generated from the servers' own descriptions.
 
 /** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
 declare const mux: Mux;
@@ -9,7 +9,7 @@ declare const mux: Mux;
 // "\n*\/ \"" is not offered: not a name for a server.
 
 interface Mux {
-  // "x-y", "x_y" share a spelling: each goes by its exact name only.
+  // "x-y", "x_y" share an identifier: only their exact names work.
   readonly my_server: Mux.My_server;
   readonly "my-server": Mux.My_server;
   readonly twins: Mux.Twins;
@@ -56,7 +56,7 @@ declare namespace Mux {
 
   /** The server `twins`. */
   interface Twins {
-    // "a-b", "a_b" share a spelling: each goes by its exact name only.
+    // "a-b", "a_b" share an identifier: only their exact names work.
     "a-b"(args?: Mux.Twins.a_b_Args): Promise<ToolText>;
     "a_b"(args?: Mux.Twins.a_b_Args_2): Promise<ToolText>;
     c(args?: { [key: string]: unknown }): Promise<ToolText>;

@@ -1,4 +1,4 @@
-// mux.d.ts: what a program may use. Generated from what the servers say of themselves.
+// mux.d.ts: the API of programs. Generated from the servers' own descriptions.
 
 /** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
 declare const mux: Mux;

@@ -34,7 +34,7 @@ fn config_home_that_cannot_be_used_is_rejected_with_a_fix() {
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    error[unavailable]: the socket path "[HOME]/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/run/muxd.sock" has 130 bytes and the system takes 103; set MUX_HOME to a shorter path
+    error[unavailable]: the socket path "[HOME]/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/run/muxd.sock" has 130 bytes and the system allows 103; set MUX_HOME to a shorter path
 
     $ MUX_HOME=relative/home mux run -e 'return 1'
     success: false
@@ -110,7 +110,7 @@ fn config_home_that_others_can_write_is_rejected() {
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    error[unavailable]: "[HOME]/home" is not writable for you; run: chmod u+rwx "[HOME]/home"
+    error[unavailable]: "[HOME]/home" is not writable by you; run: chmod u+rwx "[HOME]/home"
 
     $ MUX_HOME=[HOME]/home mux run -e 'return 1'
     success: false
@@ -136,14 +136,14 @@ fn config_home_that_others_can_write_is_rejected() {
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    error[unavailable]: "[HOME]/home/run" belongs to user 1234, not to you (0); set MUX_HOME to a directory of your own
+    error[unavailable]: "[HOME]/home/run" belongs to user 1234, not to you (0); set MUX_HOME to a directory that you own
 
     $ MUX_HOME=[HOME]/home mux run -e 'return 1'
     success: false
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    error[unavailable]: "[HOME]/home" belongs to user 1234, not to you (0); set MUX_HOME to a directory of your own
+    error[unavailable]: "[HOME]/home" belongs to user 1234, not to you (0); set MUX_HOME to a directory that you own
     "#);
 }
 

@@ -101,7 +101,7 @@ fn config_failing_commands_break_only_their_entry_and_are_shown_by_first_word() 
     mux_snapshot!(reasons, @"
     fails: `${cmd:cat …}` failed: exit code 1
     talks: `${cmd:echo …}` failed: exit code 3
-    silent: `${cmd:true …}` failed: it printed nothing
+    silent: `${cmd:true …}` failed: its output is empty
     floods: `${cmd:yes …}` failed: it printed more than 65536 bytes
     open: `${cmd:` without its `}`; braces inside the command must be in pairs
     misplaced: cwd: `${cmd:…}` is only allowed in args, env, url, headers, the client id and secret of oauth, and the values of a source

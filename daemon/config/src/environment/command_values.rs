@@ -97,13 +97,13 @@ fn value(command: &str, output: Result<CommandOutput, String>) -> CommandValue {
     if output.exit.code != Some(0) {
         return Err(failed(output.exit.to_string()));
     }
-    let text = String::from_utf8(output.printed)
-        .map_err(|_| failed("what it printed is not UTF-8 text".into()))?;
+    let text =
+        String::from_utf8(output.printed).map_err(|_| failed("its output is not UTF-8".into()))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let text = text.strip_suffix('\r').unwrap_or(text);
     match text {
-        "" => Err(failed("it printed nothing".into())),
-        text if text.contains('\0') => Err(failed("what it printed has a NUL".into())),
+        "" => Err(failed("its output is empty".into())),
+        text if text.contains('\0') => Err(failed("its output has a NUL byte".into())),
         text => Ok(text.into()),
     }
 }

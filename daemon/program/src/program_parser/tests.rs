@@ -87,7 +87,7 @@ fn all_mistakes_are_reported_at_once_with_hints() {
         "steps[2]: '#' cannot begin a reference, in `args`: {{#each x}} | write `\\{{`",
         "the `args` of step `e` (steps[4]) are an array | ",
         "the id of step `f g` (steps[5]) is not valid | ",
-        "the tool of step `f g` (steps[5]) holds a reference | a tool is fixed",
+        "the tool of step `f g` (steps[5]) contains a reference | a tool is fixed",
         "steps[8] is a number, not an object | ",
         "steps[8] has no `id` | ",
         "steps[8] has no `tool` | ",

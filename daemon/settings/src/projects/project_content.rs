@@ -83,7 +83,7 @@ impl ProjectContent {
         for (name, entry) in servers {
             if let Some(first) = self.servers.get(&name) {
                 self.problems.push(format!(
-                    "`{name}` of {file} is ignored: {} defines it, too",
+                    "`{name}` of {file} is ignored: {} also defines it",
                     first.file
                 ));
                 continue;

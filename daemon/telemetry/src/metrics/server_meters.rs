@@ -108,8 +108,8 @@ impl ServerMetrics {
         );
         registry.register(
             "muxd_tool_calls",
-            "Tool calls that have ended, by tool: ok or error. The first 500 tools that are called have series of \
-             their own, all others share one of their server",
+            "Tool calls that have ended, by tool: ok or error. The first 500 called tools have their own series, \
+             all others share one series per server",
             families.tools.clone(),
         );
         registry.register(

@@ -140,7 +140,7 @@ async fn listen(
                 let answer = match (message.result, message.error) {
                     (Some(result), None) => Ok(result),
                     (_, Some(error)) => Err(format!("it answered with an error: {error}")),
-                    (None, None) => Err("it answered with nothing".into()),
+                    (None, None) => Err("its answer was empty".into()),
                 };
                 if let Some(asker) = asker {
                     drop(asker.send(answer));

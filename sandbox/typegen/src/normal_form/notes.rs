@@ -58,7 +58,7 @@ impl Deviation {
 impl fmt::Display for Deviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable => f.write_str("this is no schema; every value is allowed"),
+            Self::Unreadable => f.write_str("this is not a schema; every value is allowed"),
             Self::TooDeep => f.write_str("nested deeper than 64 levels; every value is allowed"),
             Self::TooLarge => {
                 f.write_str("the schema is too large to be read; every value is allowed")
@@ -82,7 +82,7 @@ impl fmt::Display for Deviation {
             }
             Self::ShortType => f.write_str("a type name in place of a schema"),
             Self::EnumTypes => f.write_str(
-                "the listed values are not of the declared type; both spellings are accepted",
+                "the listed values are not of the declared type; both forms are accepted",
             ),
             Self::DanglingReference { reference } => {
                 write!(

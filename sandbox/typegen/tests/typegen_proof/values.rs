@@ -13,7 +13,7 @@ const WORDS: &[&str] = &["a", "b", "", "2026-11-21", "a@b.c", "x y"];
 pub(crate) fn accepted(schema: &Value, seeds: &[u64]) -> Vec<Value> {
     let draft = Draft::Draft202012;
     let valid = |schema: &Value| {
-        validator(schema, draft).unwrap_or_else(|| panic!("this is no schema: {schema}"))
+        validator(schema, draft).unwrap_or_else(|| panic!("this is not a schema: {schema}"))
     };
     let written = valid(schema);
     let read = valid(&as_read(schema));

@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
                 self.at += "()".len();
                 "[]"
             }
-            _ => return Err(self.problem(format!("`{}` is no literal", shortened(word)))),
+            _ => return Err(self.problem(format!("`{}` is not a literal", shortened(word)))),
         };
         self.at += word.len();
         self.write(|output| output.raw(json))
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         });
         let spelled = &digits[..end.unwrap_or(digits.len())];
         let Some(number) = json_number(spelled) else {
-            return Err(self.problem(format!("`{}` is no number", shortened(spelled))));
+            return Err(self.problem(format!("`{}` is not a number", shortened(spelled))));
         };
         self.at += signs.len() + spelled.len();
         self.write(|output| output.raw(sign))?;

@@ -159,9 +159,9 @@ fn sentences_and_letters_are_plain_text() {
         let told = error(text);
         assert!(told.contains("plain text"), "{text:?}: {told}");
     }
-    assert!(error("{'zip': 02134}").contains("`02134` is no number"));
+    assert!(error("{'zip': 02134}").contains("`02134` is not a number"));
     let zeros = parse("[1, 00]", Some(TextFormat::Python)).unwrap_err();
-    assert_eq!(zeros.problem, "`00` is no number");
+    assert_eq!(zeros.problem, "`00` is not a number");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn error_names_the_place_and_the_format() {
         ),
         (
             "{'d': datetime.datetime(2024, 5, 1)}",
-            "line 1, column 7, read as a Python literal: `datetime` is no literal",
+            "line 1, column 7, read as a Python literal: `datetime` is not a literal",
         ),
         ("a: 1\nb: [1, 2\nc: 3", ", read as YAML: "),
         ("a: 1\na: 2", "line 2, column 1, read as YAML: "),

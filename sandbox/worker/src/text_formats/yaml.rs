@@ -404,6 +404,6 @@ impl<'de, 'a> Visitor<'de> for ValueTranscoder<'_, 'a> {
     }
 
     fn visit_bytes<E: de::Error>(self, _: &[u8]) -> Result<Written<'a>, E> {
-        Err(E::custom("bytes are no JSON"))
+        Err(E::custom("bytes are not JSON"))
     }
 }

@@ -220,8 +220,8 @@ fn missing_globals_are_warned_about() {
             "eval('1'); new Function('return 1')(); Function('x')",
             &[
                 "1:1 there is no `eval` here",
-                "1:16 code cannot be made from text here",
-                "1:40 code cannot be made from text here",
+                "1:16 code cannot be created from strings here",
+                "1:40 code cannot be created from strings here",
             ],
         ),
         ("return { window }", &["1:10 there is no `window` here"]),

@@ -110,7 +110,7 @@ impl<'a> WarningFinder<'a> {
                 "`{method}(…)` starts calls that are not awaited: they are cancelled when the program ends"
             );
             let hint = if method == "forEach" {
-                "`forEach` waits for nothing: write `for (const item of list)` with `await` inside, or \
+                "`forEach` does not wait: write `for (const item of list)` with `await` inside, or \
                  `await Promise.all(list.map(…))`"
             } else {
                 "write `await Promise.all(list.map(…))`"
@@ -273,7 +273,7 @@ impl Visit for WarningFinder<'_> {
 impl WarningFinder<'_> {
     /// Warns about `new Function("…")`: the constructor exists but throws.
     fn warn_about_code_generation(&mut self, place: BytePos) {
-        let message = "code cannot be made from text here".into();
+        let message = "code cannot be created from strings here".into();
         self.add_warning(place, message, missing_globals::code_generation_hint());
     }
 }
