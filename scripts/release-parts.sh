@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What scripts/release and scripts/package share; it is sourced under `set -e`. `key` is the file of the signing key, or empty.
+# Functions that scripts/release and scripts/package share. Source it under `set -e`. `key` is the signing key's file, or
+# empty.
 
 fail() {
   echo "scripts/${0##*/}: $1" >&2
@@ -9,7 +10,7 @@ fail() {
 # Prints the comment at the top of the script that runs.
 help() { sed -n '2,/^[^#]/s/^#\( \|$\)//p' "$0"; }
 
-# Finds out before a build, and not after it, that nothing can be signed.
+# Checks before a build, not after it, whether files can be signed.
 check_key() {
   [ -n "${key:-}" ] || return 0
   [ -r "$key" ] || fail "cannot read the signing key $key"
@@ -18,10 +19,10 @@ check_key() {
   case $key in /*) ;; *) key=$PWD/$key ;; esac
 }
 
-# Keeps the paths of this machine out of programs and symbols, so that two checkouts give the same bytes.
+# Keeps the paths of this machine out of programs and symbols, to make two checkouts give the same bytes.
 hide_paths() {
   local from to cargo=${CARGO_HOME:-$HOME/.cargo} target_dir=${CARGO_TARGET_DIR:-target}
-  # It has to exist, so that its path can be resolved.
+  # The folder must exist, because its path is resolved.
   mkdir -p "$target_dir"
   while IFS='|' read -r from to; do
     RUSTFLAGS+=" --remap-path-prefix=$from=$to"
@@ -101,7 +102,7 @@ set(FETCHCONTENT_SOURCE_DIR_SIMDE "$PWD/build/simde" CACHE PATH "")
 CMAKE
 }
 
-# Whether the archive is in the mirror, or where the build script of the crate v8 downloads it.
+# Succeeds if the archive is in the mirror, or where the v8 crate's build script downloads it.
 has_v8() {
   case ${RUSTY_V8_MIRROR:-} in
     /*) [ -f "$RUSTY_V8_MIRROR/$1" ] ;;

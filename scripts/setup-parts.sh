@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What scripts/setup is made of: messages, stamps, and the package managers of a machine. It is
+# The parts of scripts/setup: messages, stamps, and the package managers of a machine. It is
 # sourced, works from the top of the checkout (`top`, which the script sets), and installs nothing
 # outside build/ but Debian packages.
 
@@ -34,7 +34,7 @@ mark() {
 # move. Git hashes, because no other hashing program is on every system.
 key_of() { { echo "$top" && cat "$@"; } | git hash-object --stdin; }
 
-# Whether the host of a URL has the file.
+# Succeeds if the host of a URL has the file.
 answers() {
   if have curl; then
     curl -sfIL --max-time 5 -o /dev/null "$1"
@@ -69,7 +69,7 @@ apt_install() {
   have apt-get && as_root true 2>/dev/null || return 1
   say "installing $* with apt-get"
   if [ -z "$apt_is_up_to_date" ]; then
-    # An old list may still do, so that the install decides.
+    # An old list may be good enough: the install decides.
     logged as_root apt-get update -q || true
     apt_is_up_to_date=1
   fi
@@ -78,7 +78,7 @@ apt_install() {
 
 python=""
 
-# Finds a Python that can make environments for the test servers; installs Debian's where it may.
+# Finds a Python that can make environments for the test servers. Installs Debian's if allowed.
 need_python() { find_python || { apt_install python3-venv && find_python; }; }
 
 find_python() {

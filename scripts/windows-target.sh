@@ -23,7 +23,7 @@ use_toolchain "${MUX_WINDOWS_TOOLCHAIN:-}" || {
 }
 programs=${CARGO_TARGET_DIR:-target}/$target/debug
 
-# prepare_wine FOLDER: Wine with the programs of a folder. Its own files are beside them.
+# prepare_wine FOLDER: Wine with the programs of a folder. Wine's own files are beside them.
 prepare_wine() {
   local folder
   folder=$(cd "$1" && pwd)

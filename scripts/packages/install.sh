@@ -107,7 +107,7 @@ for program in mux muxd mux-worker; do
   fi
 done
 
-# Everything is prepared on the disk where it will be, so that renaming is the only step that can be seen.
+# Everything is prepared on the target disk. Renaming is then the only visible step.
 new_prefix=''
 [ -d "$prefix" ] || new_prefix=1
 stage='' replacing=''
@@ -171,7 +171,7 @@ restore() {
   done <"$stage/files"
 }
 
-# Keeps a file that is to be replaced; a copy, where the file system has no hard links.
+# Keeps a file before it is replaced, as a copy if the file system has no hard links.
 keep_old() {
   mkdir -p "$prefix/${1%/*}" "$stage/old/${1%/*}" || return 1
   [ -e "$prefix/$1" ] || return 0

@@ -101,7 +101,7 @@ class Server:
     def __init__(self, name):
         self.name = name
         self.instance = None
-        # Read at the first reset: a server that is only listed starts at once.
+        # Read at the first reset: a server that is only listed starts immediately.
         self.scenarios = None
 
     def tools(self):
@@ -141,7 +141,7 @@ class Server:
 
 
 def plain(value):
-    """JSON, in which the bench compares numbers by their value as the suite does; objects as their text."""
+    """JSON, in which the bench compares numbers by their value, as the suite does. Objects become strings."""
     match value:
         case dict():
             return {str(key): plain(item) for key, item in value.items()}

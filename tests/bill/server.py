@@ -15,7 +15,7 @@ import sys
 import threading
 from importlib import import_module
 
-# The suites' modules stand in the source tree, where nothing is to be written.
+# The suites' modules are in the source tree, which must not be written to.
 sys.dont_write_bytecode = True
 
 SUITES = {"bfcl": "bfcl_suite", "agentdojo": "agentdojo_suite", "tau2": "tau2_suite"}

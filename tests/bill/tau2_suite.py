@@ -57,7 +57,7 @@ DOMAINS = {
     "airline": (all_airline_tools, get_airline_tools),
     "retail": (all_retail_tools, get_retail_tools),
 }
-# The tools that change nothing. The policies want the user's consent before any other.
+# The read-only tools. The policies require the user's consent before any other.
 READS = ("calculate", "find_", "get_", "list_", "search_", "think", "transfer_to_human_agents")
 
 

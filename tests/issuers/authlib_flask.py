@@ -53,7 +53,7 @@ USER = "ada"
 EMAIL = "ada@example.com"
 
 clients, codes, tokens = {}, {}, []
-# Flask answers each request in a thread of its own.
+# Flask answers each request in a separate thread.
 lock = threading.RLock()
 
 

@@ -46,7 +46,7 @@ def refused(words):
 
 
 def fresh(token):
-    """Whether the test has not expired this token, which is remembered for when it does."""
+    """Returns true if the test has not expired this token, which is remembered until it does."""
     seen.add(token)
     return token not in stale
 

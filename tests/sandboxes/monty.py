@@ -108,7 +108,7 @@ def main(program: str, after: str, milliseconds: str) -> None:
         for name, file in (("end", program), ("next", after)):
             with open(file, encoding="utf8", errors="surrogatepass") as source:
                 tell({name: end(source.read())})
-        # It is looked at whether anything computes on.
+        # Checks whether any code still computes.
         if time.monotonic() - began >= int(milliseconds) / 1000:
             time.sleep(2)
 

@@ -153,7 +153,7 @@ def start_race(home):
     expect(not any(codes), f"a client of the start race failed: exit codes {codes}\n{said}")
     expect(len(processes("muxd.exe")) == 1, "the start race gave several daemons")
     step("five clients start one daemon")
-    # It waits for the startup lock, which a worker of the daemon would hold if it had inherited it.
+    # The client waits for the startup lock, which a worker of the daemon would hold if it had inherited it.
     with tempfile.TemporaryFile() as out:
         second = [WINE, str(PROGRAMS / "muxd.exe")]
         subprocess.run(second, env=home.environment, stdin=null, stdout=out, timeout=HANG, check=True)
@@ -229,7 +229,7 @@ def over_http(home):
 
 
 def secret(home):
-    # A home of its own has its secrets in a file, unless it asks for the keyring.
+    # A separate home has its secrets in a file, unless it selects the keyring.
     guarded = entry("guarded", more="env = { TOKEN = '<${keyring:WINE}>' }")
     home.write_config("[daemon]\nkeyring = 'auto'\n" + entry("fix") + guarded)
     home.mux("reload").ok()
@@ -268,7 +268,7 @@ def npm_shim(home):
 
 
 def node(home, script, *args):
-    """Runs a module with Node for Windows. It prints into files: Node cannot write to the pipes that Wine passes on."""
+    """Runs a module with Node for Windows. Output goes to files: Node cannot write to the pipes that Wine passes on."""
     source = home.folder / "module.mjs"
     source.write_text(script)
     program = [WINE, os.environ["MUX_TEST_WINDOWS_NODE"], windows_path(source), *args]
@@ -333,7 +333,7 @@ def wait_until(done, message):
     end = time.monotonic() + HANG
     while not done():
         expect(time.monotonic() < end, message)
-        # The next look at /proc or a file; nothing here reports the event.
+        # The next look at /proc or a file, because no event is reported.
         time.sleep(0.1)
 
 
@@ -448,7 +448,7 @@ def restart(home):
 
 
 def doctor(home):
-    # What runs is looked at, too.
+    # Running processes are also checked.
     home.still_works()
     said = home.mux("doctor")
     expect("panicked" not in said.stderr and "quickjs" in said.stdout, f"mux doctor: {said}")
