@@ -1,45 +1,45 @@
 
-// What else a program finds.
+// The other globals of a program.
 
 interface Mux {
   /** Calls a tool by a path that is found at run time: `mux.call("server.tool", { … })`. */
   readonly call: {
     (path: string, args?: object): Promise<any>;
-    /** The same, but gives the whole result as the server sent it. */
+    /** The same, but returns the whole result as the server sent it. */
     raw(
       path: string,
       args?: object,
     ): Promise<{ content: any[]; structuredContent?: any; isError?: boolean; [key: string]: any }>;
   };
-  /** Hands content to the caller beside the result: what a tool gave, or made here. */
+  /** Passes content to the caller in addition to the result: from a tool, or made here. */
   readonly emit: (part: ContentBlock | readonly ContentBlock[]) => void;
-  /** Reads a value that was too long to be given whole, by its handle: all of it, or some of its JSON text. */
+  /** Reads a value that was too long to be returned, by its handle: all of it, or a part of its JSON. */
   readonly read: {
     (handle: string | { readonly handle: string }): Promise<any>;
     (handle: string | { readonly handle: string }, range: { offset?: number; length?: number }): Promise<{
       text: string;
       offset: number;
-      /** Where the next page begins; null at the end. */
+      /** The offset of the next page, or null at the end. */
       next: number | null;
       total: number;
     }>;
   };
   /**
-   * Reads text as data: JSON, JSON Lines, a Python literal, a list or map of YAML, TSV or CSV, in this order, or as the
-   * format that is named. CSV and TSV become an array of objects of strings. Blank text is null in every format, and a
-   * value that is no string is returned as it is. Throws an error with line and column if the text fits no format: a
+   * Reads text as data: JSON, JSON Lines, a Python literal, a YAML list or map, TSV or CSV, in this order, or as the
+   * given format. CSV and TSV become an array of objects of strings. Blank text is null in every format, and a
+   * value that is not a string is returned unchanged. Throws an error with line and column if the text fits no format: a
    * sentence, or a single line such as `Error: not found`.
    */
   readonly $parse: (text: any, format?: "json" | "jsonl" | "python" | "yaml" | "tsv" | "csv") => any;
-  /** Finds tools by a few words, the best first: by their names, servers, arguments and descriptions. */
+  /** Finds tools by a few words in their names, servers, arguments and descriptions; best match first. */
   readonly search: (
     query: string,
     options?: { server?: string; limit?: number; cursor?: string },
   ) => Promise<{
     results: ToolHit[];
-    /** How many match, on all pages. */
+    /** The number of matches on all pages. */
     total: number;
-    /** The `cursor` of the next page; null at the end. */
+    /** The `cursor` of the next page, or null at the end. */
     next: string | null;
     /** Servers whose tools are not known yet. */
     unknown: string[];
@@ -52,11 +52,11 @@ interface Mux {
     ...paths: string[] | [paths: readonly string[]]
   ) => Promise<{
     tools: ToolDescription[];
-    /** Of the servers that were named whole: what each says of itself, in its own words. */
+    /** For servers that were named without a tool: each server's own instructions. */
     servers: { name: string; instructions: string }[];
     missing: { path: string; message: string; hint: string | null }[];
   }>;
-  /** The search in a form that begins with the best path. `compact` leaves path and signature only. */
+  /** A search whose result begins with the best path. `compact` returns only path and signature. */
   readonly discover: (options: {
     query: string;
     limit?: number;
@@ -76,9 +76,9 @@ interface Mux {
     }[];
     total: number;
   }>;
-  /** Lists of what there is. */
+  /** Lists of servers and tools. */
   readonly catalog: {
-    /** The servers; `tools` is how many they have, or null if that is not known yet. */
+    /** The servers. `tools` is their number of tools, or null if it is not known yet. */
     readonly namespaces: (options?: {}) => Promise<{
       namespaces: {
         name: string;
@@ -86,7 +86,7 @@ interface Mux {
         state: "cold" | "starting" | "ready" | "degraded" | "failed" | "backing_off" | "broken";
       }[];
     }>;
-    /** The tools, in the order of their paths, or the best first if there is a query. */
+    /** The tools in the order of their paths, or best match first if there is a query. */
     readonly tools: (options?: {
       namespace?: string;
       query?: string;
@@ -94,7 +94,7 @@ interface Mux {
       cursor?: string;
     }) => Promise<{ results: ToolHit[]; total: number; next: string | null }>;
   };
-  /** What servers offer to read: `mux.resources.docs.read("docs://intro")`. */
+  /** Resources of servers: `mux.resources.docs.read("docs://intro")`. */
   readonly resources: { readonly [server: string]: Resources };
   /** Prompts of servers: `mux.prompts.docs.get("summary", { topic: "types" })`. */
   readonly prompts: { readonly [server: string]: Prompts };
@@ -106,13 +106,13 @@ interface Mux {
 
 /** A tool among others. */
 interface ToolHit {
-  /** For `mux.call(path, args)`, or as it stands after `mux.` */
+  /** For `mux.call(path, args)`, or as written after `mux.` */
   path: string;
   server: string;
   name: string;
   /** The beginning of its description. */
   description?: string;
-  /** On one line: what it takes and what it gives. */
+  /** Arguments and result, on one line. */
   signature: string;
   score: number;
 }
@@ -133,7 +133,7 @@ interface Resources {
   readonly list: () => Promise<
     { uri: string; name: string; title?: string; description?: string; mimeType?: string; [key: string]: any }[]
   >;
-  /** Patterns of uris that can be read. */
+  /** Patterns of readable uris. */
   readonly templates: () => Promise<
     { uriTemplate: string; name: string; title?: string; description?: string; mimeType?: string; [key: string]: any }[]
   >;
@@ -160,7 +160,7 @@ interface Prompts {
   ) => Promise<{ description?: string; messages: { role: "user" | "assistant"; content: ContentBlock }[] }>;
 }
 
-/** Content as MCP has it; `type` tells which. `data` and `blob` are base64. */
+/** MCP content, distinguished by `type`. `data` and `blob` are base64. */
 type ContentBlock =
   | { type: "text"; text: string; [key: string]: any }
   | { type: "image" | "audio"; data: string; mimeType: string; [key: string]: any }
@@ -173,10 +173,10 @@ type ResourceContents = { uri: string; mimeType?: string; [key: string]: any } &
 );
 
 /**
- * The result of a tool that declares none and was not called before: its text or, if that is a JSON object or array, the
- * parsed value; null for no text, `null` and Python's `None`; several parts come as an array of parts. `any`, because
- * only the call can tell. Once a tool has answered in text that is not JSON, its type is string: later texts are not
- * parsed, not even `[]`.
+ * The result of a tool that declares no result type and was not called before: its text or, if that is a JSON object or
+ * array, the parsed value; null for no text, `null` and Python's `None`; an array for several parts. `any`, because only
+ * the call can tell. Once a tool has returned text that is not JSON, its type is string: later texts are not parsed, not
+ * even `[]`.
  */
 type ToolText = any;
 
@@ -189,8 +189,8 @@ interface AnyTool {
 declare const seen: unique symbol;
 
 /**
- * A type that the server does not declare: it is what results have looked like so far, so fields may
- * be missing that another call would show. Use it like `T`.
+ * A type that the server does not declare. It describes the results so far, so another call may show
+ * more fields. Use it like `T`.
  */
 type Seen<T> = T & { readonly [seen]?: never };
 
@@ -199,19 +199,19 @@ declare const closed: unique symbol;
 /** An object of a tool that cannot have other members. Use it like `T`. */
 type Closed<T> = T & { readonly [closed]?: never };
 
-/** Which fields come back: `"{ id author { name } }"`, or the same as `{ id: true, author: { name: true } }`. */
+/** The fields to return: `"{ id author { name } }"`, or the same as `{ id: true, author: { name: true } }`. */
 type Selection = string | { readonly [field: string]: any };
 
-/** The result `T`; of a call that says which fields come back, whatever it asked for. */
+/** The result `T`, or any for a call that selects fields. */
 type Selected<S, T> = [S] extends [never] ? T : any;
 
-/** What a failed call throws. */
+/** The error that a failed call throws. */
 interface ToolError extends Error {
   /** `tool`, `validation`, `not_found`, `timeout`, `denied`, `unavailable` and others. */
   kind: string;
   /** The tool that was called. */
   path?: string;
-  /** Whether other code could succeed. */
+  /** True if other code could succeed. */
   recoverable: boolean;
   hint?: string;
   /** The tool's own content, if there is any. */
@@ -245,7 +245,7 @@ declare function setTimeout(run: (...args: any[]) => void, ms?: number, ...args:
 declare function clearTimeout(timer?: number): void;
 declare function setInterval(run: (...args: any[]) => void, ms?: number, ...args: any[]): number;
 declare function clearInterval(timer?: number): void;
-// These read whatever they are given.
+// These accept any value.
 declare function parseInt(value: any, radix?: number): number;
 declare function parseFloat(value: any): number;
 declare function isNaN(value: any): boolean;

@@ -1,9 +1,9 @@
-// Entry of the prelude: builds the globals of the guest's realm and provides the host object. It is evaluated once for
-// each isolate, before any guest code, or once for a snapshot from which many isolates are built: it must not keep
-// random values or the time of day.
+// Entry of the prelude: builds the globals of the guest's realm and provides the host object. The prelude is evaluated
+// once for each isolate, before any guest code, or once for a snapshot from which many isolates are built. It must
+// therefore not keep random values or the time of day.
 //
-// Invariant: guest code never holds a reference to `Deno`, to an op, or to anything from which one can be reached; what
-// the prelude uses is captured before the guest can replace it.
+// Invariant: guest code never holds a reference to `Deno`, to an op, or to anything from which one can be reached. The
+// prelude captures the built-ins that it uses before the guest can replace them.
 
 import { core } from "ext:core/mod.js";
 import { op_mux_ended } from "ext:core/ops";
@@ -15,7 +15,7 @@ import * as web from "ext:mux/web.js";
 const define = (name, value, writable = true) =>
   Object.defineProperty(globalThis, name, { value, writable, configurable: writable, enumerable: false });
 
-// Rejections that are not handled so far. One that is handled later is removed.
+// Rejections that are not handled so far. A rejection that is handled later is removed.
 const stray = new Map();
 core.setUnhandledPromiseRejectionHandler((promise, reason) => {
   stray.set(promise, reason);
@@ -34,16 +34,17 @@ for (const [name, value] of Object.entries(web.globals)) define(name, value);
 const { isArray } = Array;
 const isPromise = (value) => value instanceof Promise;
 
-// What is known of the program's value, and the length that a result may have.
+// The facts about the program's value, and the maximum length of a result.
 let isImplicit = false;
 let hasReturn = false;
 let maxResult = 0;
 
-// A list of promises as the last expression, such as that of `list.map(async ...)`, is awaited: nothing else can be meant.
+// A list of promises as the last expression, such as that of `list.map(async ...)`, is awaited: the program cannot mean
+// anything else.
 const settled = (value) => (isImplicit && isArray(value) && value.some(isPromise) ? Promise.all(value) : value);
 
-// The result as JSON text. A program that does not return its last expression did not ask for its value: one that cannot
-// be a result is no error.
+// The result as JSON. A program that does not return its last expression did not ask for its value, so a value that
+// cannot be a result is not an error.
 const resultText = (value) => {
   if (!isImplicit) return toJson(value, "result");
   let text;
@@ -92,7 +93,7 @@ const faultOfValue = (value) =>
     recoverable: true,
   });
 
-// `seal` removes this object from the global object before any guest code runs. The host calls nothing else.
+// `seal` removes this object from the global object before any guest code runs. The host calls only this object.
 globalThis.__muxHost = Object.freeze({
   /** Removes what the guest must not have. Called after this script: the runtime needs its handles until then. */
   seal() {

@@ -1,5 +1,5 @@
 // `console`: formats what a script prints in the isolate and sends it to the caller line by line while the program
-// runs. Nothing is written to the process's own output.
+// runs. The process's own output is not used.
 
 import { op_mux_console } from "ext:core/ops";
 import { globals } from "ext:mux/web.js";
@@ -40,7 +40,7 @@ export function inspect(value, depth = 0, seen = []) {
 function functionName(value) {
   try {
     const own = Object.getOwnPropertyDescriptor(value, "name");
-    // A group of tools is a proxy, which answers by itself.
+    // A tool group is a proxy, which resolves names itself.
     const name = own?.get === undefined ? own?.value || value.name : "";
     return typeof name === "string" && name !== "" ? name : "(anonymous)";
   } catch {
@@ -119,7 +119,7 @@ function enclose(open, items, close) {
   return `${open}\n${items.map((item) => `  ${item.replaceAll("\n", "\n  ")}`).join(",\n")}\n${close}`;
 }
 
-// Puts several short items on a line, so that a list of a hundred numbers stays short.
+// Puts several short items on a line, to keep a list of a hundred numbers short.
 function filled(items) {
   const lines = [];
   for (const item of items) {
@@ -199,7 +199,7 @@ export function makeConsole() {
       print(1, elapsed(label));
       timers.delete(label);
     },
-    // There is nothing to clear: the output has been sent already.
+    // Does nothing: the output has already been sent.
     clear: () => {},
   };
   return { console, inspect, correctColumns, hasPrinted: () => hasPrinted };

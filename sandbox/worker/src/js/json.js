@@ -1,5 +1,5 @@
-// Converts values that leave the isolate to JSON text. What JSON would drop silently (functions, promises, maps) is
-// refused with its path instead.
+// Converts values that leave the isolate to JSON. Values that JSON would drop silently (functions, promises, maps) are
+// refused with their path instead.
 
 // The maximum nesting depth of a value. The JSON reader of the daemon supports 128 levels, including those around it.
 const MAX_DEPTH = 100;
@@ -12,7 +12,7 @@ const isIterator = (v) =>
   typeof v.next === "function" && typeof (v[Symbol.iterator] ?? v[Symbol.asyncIterator]) === "function" && typeof v.toJSON !== "function";
 const typedArray = Object.getPrototypeOf(Uint8Array);
 
-// Classes of the prelude whose instances hold no properties, each with its name and what to use.
+// Classes of the prelude whose instances have no properties, each with its name and a replacement.
 const unsendable = [];
 export const refuseInstances = (type, what, hint) => void (unsendable[unsendable.length] = [type, what, hint]);
 
@@ -58,8 +58,8 @@ export class NotJson extends TypeError {
   }
 }
 
-// The faults of errors of ours, as JSON text, which the host reports. Bound, so that a program that replaces methods of
-// `WeakMap.prototype` cannot get hold of this one.
+// The faults of our errors, as JSON, which the host reports. Bound, because a program that replaces methods of
+// `WeakMap.prototype` must not get hold of this map.
 const marks = new WeakMap();
 export const mark = marks.set.bind(marks);
 export const marked = marks.get.bind(marks);
@@ -75,8 +75,8 @@ const refuse = (kind, message, hint, path) => {
   return error;
 };
 
-// Replaces lone surrogates, which a text that was cut inside an emoji ends with, by U+FFFD, as every web encoder does:
-// JSON escapes them, and most readers refuse them.
+// Replaces lone surrogates, such as at the end of a string that was cut inside an emoji, by U+FFFD, as every web
+// encoder does: JSON escapes them, and most readers refuse them.
 const wellFormed = (text) =>
   text.includes("\\ud") ? text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (escape) => (escape.length > 2 ? "\\ufffd" : escape)) : text;
 

@@ -1,7 +1,7 @@
 // `mux`: every tool of every server as an async function, calls by path, and the functions of the daemon itself.
 //
-// A call leaves the isolate through an op, with its arguments as JSON text that is made once: what a getter or a proxy
-// returns later has no effect. The daemon resolves names at call time, so a server that has not been started yet can be
+// A call leaves the isolate through an op, with its arguments as JSON that is made once: later values of a getter or a
+// proxy have no effect. The daemon resolves names at call time, so a server that has not been started yet can be
 // called.
 
 import { op_mux_call, op_mux_call_own, op_mux_call_path, op_mux_emit, op_mux_parse } from "ext:core/ops";
@@ -102,7 +102,7 @@ export function makeMux() {
     if (wrong) throw invalid(path, wrong);
     return settle(await op_mux_call_own(name, encode(args, path)), site);
   };
-  // The text that leaves is validated. If one of several parts is invalid, none is sent.
+  // The JSON that leaves the isolate is validated. If one of several parts is invalid, none is sent.
   const emit = (part) => {
     hasCalled = true;
     const several = isArray(part);
@@ -120,7 +120,7 @@ export function makeMux() {
     }
   };
 
-  // The value of a tool that answers in JSON is parsed already.
+  // The value of a tool that returns JSON is already parsed.
   const parseText = (text, format) => {
     if (typeof text !== "string") return text;
     if (format !== undefined && typeof format !== "string") throw invalid("mux.$parse", [`the format is no text`, FORMATS]);

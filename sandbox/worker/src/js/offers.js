@@ -1,8 +1,8 @@
 // Resources and prompts of servers, as `mux.resources.<server>` and `mux.prompts.<server>`: each function converts the
-// arguments of the program to those that are sent.
+// program's arguments to the arguments that are sent.
 //
-// Invariant: as in own.js, a function here only reads values. It returns `{ args }`, or `{ wrong }` with a message and
-// a hint.
+// Invariant: as in own.js, a function here only reads values. The function returns `{ args }`, or `{ wrong }` with a
+// message and a hint.
 
 const { isArray } = Array;
 

@@ -1,6 +1,7 @@
-// Functions of the daemon itself: each converts the arguments of the program to those that are sent.
+// Functions of the daemon itself: each converts the program's arguments to the arguments that are sent.
 //
-// Invariant: a function here only reads values. It returns `{ args }`, or `{ wrong }` with a message and a hint.
+// Invariant: a function here only reads values. The function returns `{ args }`, or `{ wrong }` with a message
+// and a hint.
 
 const { isSafeInteger } = Number;
 const { isArray } = Array;

@@ -1,7 +1,7 @@
 // Validates MCP content blocks, which a program emits for its caller in addition to the result.
 //
-// Invariant: what is validated is plain data, parsed from the same text that leaves the isolate, and only own
-// properties count.
+// Invariant: the validated value is plain data, parsed from the same JSON that leaves the isolate, and only
+// own properties count.
 
 const { hasOwn, keys } = Object;
 const { isArray } = Array;

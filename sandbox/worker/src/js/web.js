@@ -1,5 +1,5 @@
-// The few web globals that a script expects and that reach nothing outside: timers, text encodings, URLs, base64,
-// random values, structuredClone, a clock.
+// The few web globals that a script expects and that have no access to the outside: timers, text encodings, URLs,
+// base64, random values, structuredClone, a clock.
 
 import { core } from "ext:core/mod.js";
 import {
@@ -23,7 +23,7 @@ const { stringify } = JSON;
 let timersLeft = Infinity;
 let timersMost = Infinity;
 const timers = new Map();
-// Bound, so that a program that replaces methods of `Map.prototype` does not see objects of the runtime.
+// Bound, because a program that replaces methods of `Map.prototype` must not see objects of the runtime.
 const remember = timers.set.bind(timers);
 const find = timers.get.bind(timers);
 const forget = timers.delete.bind(timers);
@@ -120,7 +120,7 @@ class TextDecoder {
   }
 }
 
-// The number of bytes at the end that begin a character of UTF-8 and do not complete it.
+// The number of bytes at the end that begin a UTF-8 character without completing it.
 const partialCharacter = (bytes) => {
   for (let count = 1; count <= 3 && count <= bytes.length; count++) {
     const byte = bytes[bytes.length - count];

@@ -1,9 +1,9 @@
 // The members of `mux`: servers, groups of tools, and tools, from the names that the daemon passes.
 //
 // Names are resolved on demand: a program that calls one tool parses no list for a server without groups, and only the
-// list of that server for one with groups. Whether a tool exists is decided by the daemon.
+// list of that server for one with groups. The daemon decides whether a tool exists.
 //
-// Invariant: `await` and JSON.stringify, which call `then` and `toJSON`, call no tool with such a name.
+// Invariant: `await` and JSON.stringify, which call `then` and `toJSON`, never call a tool with such a name.
 
 const { create, defineProperty, freeze, hasOwn, keys } = Object;
 const { parse } = JSON;
@@ -105,7 +105,7 @@ export function makeWorlds(callNamed) {
     return world(`mux.${server}.${path}`, member, () => [], call);
   };
 
-  // A server without groups: every name is that of a tool.
+  // A server without groups: every name is a tool.
   const flat = (server) => {
     let list;
     const listed = () => (list ??= outline(server));
@@ -114,7 +114,7 @@ export function makeWorlds(callNamed) {
     return world(`mux.${server}`, member, listed);
   };
 
-  // A server with groups, or a group; `call` is the tool, if the group is also a tool.
+  // A server with groups, or a group. `call` is the tool, if the group is also a tool.
   const grouped = (server, prefix, read, call) => {
     let level;
     let spellings;
@@ -131,7 +131,7 @@ export function makeWorlds(callNamed) {
       }
       if (call !== undefined && OF_FUNCTIONS[key]) return call[key];
       if (hasOwn(plain, key)) return plain[key];
-      // The exact name of a group or a tool works as well as its spelling.
+      // The exact name of a group or a tool also works.
       const spelled = spell(key);
       if (spelled !== key && entries[spelled]) return other(spelled);
       const isWhole = prefix === "" && key.includes(".");
