@@ -25,9 +25,9 @@ use serde_json::Value;
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// The program cannot be parsed. It did not run.
+    /// The program cannot be parsed. Nothing was executed.
     Syntax,
-    /// The program does not fit the types of the tools. It did not run.
+    /// The program does not match the tools' types. Nothing was executed.
     Type,
     /// The program threw.
     Runtime,

@@ -31,7 +31,7 @@
 //! `upgrade` has another program take over: new connections reach it, and an open connection stays with the old daemon,
 //! which refuses new work on it and exits with its last run.
 //!
-//! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods at its end only, each
+//! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods only at its end, each
 //! named in the features that `hello` lists, and a client calls no method that the other side did not list. An added
 //! field has a default. Any other change is a new [`version::CONTRACT`].
 //!

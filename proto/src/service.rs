@@ -39,8 +39,8 @@ pub trait Mux {
     /// events. Request the rest with the number of the last event.
     async fn events(request: EventsRequest) -> Result<EventPage, Error>;
 
-    /// Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is no
-    /// error.
+    /// Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is not
+    /// an error.
     async fn cancel_run(run: String) -> Result<(), Error>;
 
     /// Checks a program without running it.

@@ -142,7 +142,7 @@ pub async fn dial_any(sockets: &[PathBuf]) -> io::Result<Stream> {
 /// The user that owns the other end of a connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PeerOwner {
-    /// This user, or one that the system does not name.
+    /// This user, or an owner that the system does not name.
     Us,
     /// Another one: its uid, or on Windows its SID.
     Other(String),
@@ -153,7 +153,7 @@ pub fn peer_owner(stream: &Stream) -> io::Result<PeerOwner> {
     system::peer_owner(stream)
 }
 
-/// Binds the daemon's socket for its owner alone. An existing file is replaced, so the caller must hold the instance
+/// Binds the daemon's socket for only its owner. An existing file is replaced, so the caller must hold the instance
 /// lock.
 pub fn listen(socket: &Path) -> io::Result<Listener> {
     system::listen(socket)

@@ -40,8 +40,8 @@ impl ProgramLimits {
     pub const WALL_TIME_RANGE: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(300));
 
-    /// The CPU time of this run: `cpu`, scaled up for a run that requested more than the default wall time, so that
-    /// clients need to request only one of them.
+    /// The CPU time of this run: `cpu`, scaled up for a run that requested more than the default wall time. Clients
+    /// therefore need to request only one of them.
     pub fn processor_time_limit(&self) -> Duration {
         let more = self.wall.as_secs_f64() / DEFAULT_WALL_TIME.as_secs_f64();
         self.cpu.mul_f64(more.max(1.0))

@@ -416,7 +416,7 @@ impl BusyGuard {
         }
     }
 
-    /// Disarms the guard and returns the owner. The caller has to update the count.
+    /// Disarms the guard and returns the owner. The caller must update the count.
     fn cancel(mut self) -> Arc<str> {
         self.pool = None;
         Arc::clone(&self.owner)

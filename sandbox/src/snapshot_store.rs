@@ -134,8 +134,8 @@ impl SnapshotStore {
         matches!(&*self.state(), SnapshotState::Usable(_))
     }
 
-    /// If there is no snapshot yet, returns the task that makes it. To be called when no run waits for a worker: it uses
-    /// a processor for a moment.
+    /// If there is no snapshot yet, returns the task that makes it. Call this when no run waits for a worker, because
+    /// the task uses a CPU for a moment.
     pub(crate) fn make_missing_snapshot(&self) -> Option<impl Future<Output = ()> + use<>> {
         let path = match &mut *self.state() {
             state @ SnapshotState::Wanted(_) => {

@@ -70,7 +70,7 @@ impl AuditFiles {
         };
         let before = current.file.metadata()?.len();
         if let Err(error) = current.file.write_all(lines) {
-            // Remove a partial write, since all lines count as lost. If another daemon has written meanwhile, its
+            // Remove a partial write, because all lines count as lost. If another daemon has written meanwhile, its
             // lines stay, and the next append ends the torn line.
             let cut = current.file.metadata().is_ok_and(|now| {
                 now.len() < before + lines.len() as u64 && current.file.set_len(before).is_ok()

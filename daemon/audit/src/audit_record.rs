@@ -150,7 +150,7 @@ impl<'a> AuditLine<'a> {
     }
 }
 
-/// Masks secrets in a path, since a caller may pass anything, and cuts it.
+/// Masks secrets in a path, because a caller may pass anything, and cuts it.
 fn masked_path(path: &str) -> String {
     let mut shown = Masker::default().text(path);
     shown.truncate(shown.floor_char_boundary(MAX_PATH_BYTES));

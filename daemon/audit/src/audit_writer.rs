@@ -57,7 +57,7 @@ impl AuditWriter {
             let came = match unsynced.map(|since| SYNC_INTERVAL.saturating_sub(since.elapsed())) {
                 Some(rest) => records.recv_timeout(rest),
                 None if self.has_unreported_losses() => records.recv_timeout(SYNC_INTERVAL),
-                // Nothing to do until the next record.
+                // Idle until the next record.
                 None => records.recv().map_err(Into::into),
             };
             let first = match came {
@@ -137,7 +137,7 @@ impl AuditWriter {
     fn write(&mut self, mut text: Vec<u8>, lines: u64) {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         if lost > self.reported {
-            // Goes first, since the lost lines are missing before these.
+            // Goes first, because the lost lines are missing before these.
             let mut whole = self.lost_lines_record(lost - self.reported);
             whole.append(&mut text);
             text = whole;

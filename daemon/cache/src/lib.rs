@@ -177,7 +177,7 @@ impl Cache {
     pub async fn close(&self, within: Duration) {
         self.shared().close();
         let mut open = self.0.open.clone();
-        // Nothing is ever sent: the channel closes with the store.
+        // No value is ever sent: the channel closes with the store.
         drop(timeout(within, async { while open.changed().await.is_ok() {} }).await);
     }
 

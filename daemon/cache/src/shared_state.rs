@@ -35,7 +35,7 @@ pub(super) struct CacheState {
     /// Since when the reader is using the store. `writing`: the same for the writer.
     pub(super) reading: Option<Instant>,
     pub(super) writing: Option<Instant>,
-    /// Why the store has to be replaced.
+    /// Why the store must be replaced.
     pub(super) broken: Option<String>,
     pub(super) status: CacheStatus,
     /// True if the cache was closed.

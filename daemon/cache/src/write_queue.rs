@@ -103,7 +103,7 @@ impl WriteQueue {
         }
     }
 
-    /// True if the store has taken so much that it has to be flushed.
+    /// Returns true if the store has taken so much data that it must be flushed.
     pub(super) fn needs_flush(&self) -> bool {
         self.written_bytes > MAX_QUEUED_BYTES
     }

@@ -1,6 +1,6 @@
 //! The callers of calls, and the notices and questions that muxd sends to clients.
 //!
-//! This crate depends on `mux-telemetry` for the trace of a call. This crate does not depend on servers, tools or runs.
+//! This crate depends on `mux-telemetry` for the trace of a call, but not on servers, tools or runs.
 //!
 //! - `caller`: on whose behalf a request is sent to a server. `client_origin`: the client and agent of a connection.
 //!   `run_access`: the runs that a connection may access. `activity`: whether the daemon is still in use.

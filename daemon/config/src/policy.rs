@@ -39,11 +39,11 @@ pub struct PolicyEntry {
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub struct AnnotationsEntry {
-    /// The tool changes nothing.
+    /// The tool only reads.
     pub read_only: Option<bool>,
     /// The tool may delete or overwrite.
     pub destructive: Option<bool>,
-    /// A second call with the same arguments changes nothing more.
+    /// A second call with the same arguments has no further effect.
     pub idempotent: Option<bool>,
     /// The tool reaches systems beyond the server.
     pub open_world: Option<bool>,

@@ -102,7 +102,7 @@ pub(super) struct RuleTable {
 }
 
 /// The schema of `config.toml`. Beside the standard keywords, `x-type` names a type of the reference page, `x-range`
-/// its bounds, and `x-default` describes a default that is no constant.
+/// its bounds, and `x-default` describes a default that is not a constant.
 pub fn json_schema() -> Schema {
     let mut schema = generator().into_root_schema_for::<ConfigFile>();
     without_null().transform(&mut schema);

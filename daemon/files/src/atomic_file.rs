@@ -86,7 +86,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a file of at most `most` bytes. `None` if there is no such file.
+/// Reads a file of at most `most` bytes. `None` if the file does not exist.
 pub fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
     let Some(file) = open(path, most)? else {
         return Ok(None);

@@ -2,7 +2,7 @@
 //!
 //! - `unix`: by mode 0600 and 0700, and the owner's uid.
 //! - `windows`: by the access list that files inherit from the user's profile: the user, the system and its
-//!   administrators. Single files get no access list of their own.
+//!   administrators. Single files get no separate access list.
 
 use std::{io, path::Path};
 

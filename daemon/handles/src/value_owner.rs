@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use mux_caller::ClientOrigin;
 
-/// A client program with its agent. Values of a previous daemon process have the default, since their owner is unknown.
+/// A client program with its agent. Values of a previous daemon process have the default, because their owner is
+/// unknown.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct ValueOwner(Arc<(String, Option<String>)>);
 

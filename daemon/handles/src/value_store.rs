@@ -112,7 +112,7 @@ impl ValueStore {
         self.remove(shelf.take_expired(self.limits().keep_for));
     }
 
-    /// The key of names, from its file, which is created if there is none.
+    /// The key of names, from its file, which is created if it does not exist.
     fn key(&self) -> Result<&NameKey, io::Error> {
         if let Some(key) = self.key.get() {
             return Ok(key);

@@ -33,7 +33,7 @@ const METADATA_ADDRESSES_V4: [Ipv4Addr; 3] = [
 /// The AWS metadata service.
 const METADATA_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
-/// The addresses that one party may name. Clones share what is known of the party's network.
+/// The addresses that one party may name. Clones share the knowledge about the party's network.
 #[derive(Clone, Debug)]
 pub struct AddressPolicy {
     loopback: bool,
@@ -116,8 +116,8 @@ impl AddressPolicy {
         }
     }
 
-    /// Allows the class of an address as it is written: `localhost` and IP addresses have one, other names are public
-    /// until a connection shows otherwise.
+    /// Allows the class of an address as written: `localhost` and IP addresses have one, other names are public until a
+    /// connection shows otherwise.
     pub fn allow_class_of(&mut self, url: &Url) {
         match class_of_url(url) {
             Some(AddressClass::Loopback) => self.loopback = true,
@@ -146,8 +146,8 @@ impl AddressPolicy {
         };
     }
 
-    /// Records an answer of a request to `url`, from this peer unless a proxy hides it: the first one of the party's own
-    /// host tells its network, and a later one only that it is elsewhere. Applies to all clones.
+    /// Records an answer of a request to `url`, from this peer unless a proxy hides it: the first answer from the
+    /// party's own host shows its network, and a later answer only that it is elsewhere. Applies to all clones.
     pub fn note_answer(&self, url: &Url, peer: Option<IpAddr>) {
         let is_own = self
             .own_host
@@ -338,7 +338,7 @@ pub fn class_of_url(url: &Url) -> Option<AddressClass> {
     })
 }
 
-/// The URL without user info, query and fragment, which may hold secrets.
+/// The URL without user info, query and fragment, which may contain secrets.
 pub fn url_without_secrets(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}"));

@@ -68,7 +68,7 @@ pub(crate) fn add_proxies(
         let Some(NetworkVariable { name, value }) = variable else {
             continue;
         };
-        // The error omits the value: it may hold a password.
+        // The error omits the value: it may contain a password.
         let proxy = make(value.expose()).map_err(|_| format!("{name} is not a proxy URL"))?;
         if let Some(hosts) = &direct {
             builder = builder.proxy(proxy.no_proxy(NoProxy::from_string(hosts)));

@@ -20,7 +20,7 @@ use super::{
     wire::{self, FrameBuffer, FrameError, KeeperEvent, KeeperRequest},
 };
 
-/// The number of queued frames above which no more requests are read: each frame may hold three descriptors, and a
+/// The number of queued frames above which no more requests are read: each frame may carry three descriptors, and a
 /// process may have as few as a thousand.
 const MAX_OUTBOX_FRAMES: usize = 64;
 

@@ -94,7 +94,7 @@ fn rights_in(control: &[u8]) -> Vec<RawFd> {
 
 #[expect(unsafe_code, reason = "the kernel hands descriptors over as numbers")]
 fn own(fd: RawFd) -> OwnedFd {
-    // SAFETY: `recvmsg` has just installed this descriptor for this process, and nothing else knows its number.
+    // SAFETY: `recvmsg` has just installed this descriptor for this process, and no other code knows its number.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 

@@ -3,8 +3,8 @@
 //! The daemon writes each process group that it starts (`+PID`) or that has ended (`-PID`) to the guard's standard
 //! input, one per line. When the daemon's end of the pipe closes, the guard ends the remaining groups.
 //!
-//! Invariant: the guard holds the lock until the groups have ended, and the next daemon starts nothing before its own
-//! guard has the lock.
+//! Invariant: the guard holds the lock until the groups have ended, and the next daemon starts no server before its
+//! own guard has the lock.
 
 use std::{
     collections::HashSet,
@@ -95,7 +95,7 @@ impl GroupGuard {
         self.process.id()
     }
 
-    /// A failure means that the guard has exited, which [`exited`](Self::exited) tells.
+    /// A failure means that the guard has exited, which [`exited`](Self::exited) reports.
     pub(super) async fn add(&mut self, group: Pid) {
         self.input
             .write_all(format!("+{group}\n").as_bytes())

@@ -75,7 +75,7 @@ pub(super) async fn start(
     };
     let hello = timeout(KEEPER_START_TIMEOUT, owner.hear_hello()).await;
     if let Err(error) = hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT))) {
-        // The keeper has no children yet, so killing it leaves nothing behind.
+        // The keeper has no children yet, so killing it leaves no process behind.
         if let Some(process) = &mut owner.process {
             process.kill().await.ok();
         }

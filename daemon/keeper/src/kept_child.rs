@@ -167,7 +167,7 @@ impl KeptChild {
         ended.map_or(None, |exit| *exit).unwrap_or(ChildExit::LOST)
     }
 
-    /// A receiver of the child's exit, for callers that cannot hold the child.
+    /// A receiver of the child's exit, for callers that cannot own the child.
     pub fn exit_watch(&self) -> watch::Receiver<Option<ChildExit>> {
         self.exit.clone()
     }
@@ -276,7 +276,7 @@ fn signal_name(_number: i32) -> Option<&'static str> {
 }
 
 impl fmt::Debug for SpawnSpec {
-    /// Prints names, not values: arguments and environment may hold secrets.
+    /// Prints names, not values: arguments and environment may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
         f.debug_struct("SpawnSpec")

@@ -1,7 +1,7 @@
 //! The keeper: a small separate process that starts and owns every stdio server of the daemon.
 //!
 //! This crate depends on `mux-process` and knows nothing of MCP: other daemons could use it for their child processes.
-//! It starts servers only; the daemon starts workers itself.
+//! The keeper only starts servers; the daemon starts workers itself.
 //!
 //! The daemon cannot guarantee that it ends its children, because it runs no code after SIGKILL. On Linux it therefore
 //! starts `muxd keeper`, which has no threads, is the subreaper of every server tree, passes the pipe ends of the
@@ -29,8 +29,8 @@
 //!
 //! - Every child of the daemon, with its whole tree, has ended 2 s after the daemon, however the daemon died. If keeper
 //!   and guard die at the same moment, it ends when the next daemon starts (Linux; elsewhere process groups only).
-//! - A child inherits nothing but its three pipes, the environment of its request, and the limits that muxd was started
-//!   with. The daemon, the keeper and its guard are not dumpable: no process of the user can read their memory
+//! - A child inherits only its three pipes, the environment of its request, and the limits that muxd was started with.
+//!   The daemon, the keeper and its guard are not dumpable: no process of the user can read their memory
 //!   (`mux_process::core_dumps`).
 
 mod child_pipes;

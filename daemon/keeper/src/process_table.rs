@@ -1,7 +1,7 @@
 //! The ancestry of processes, read from `/proc`.
 //!
-//! Invariant: a snapshot is outdated as soon as it is read, since forks race with the reading. Code that ends processes
-//! by it reads new ones until one shows none.
+//! Invariant: a snapshot is outdated as soon as it is read, because forks race with reading it. Code that ends
+//! processes by a snapshot reads new snapshots until one shows no process.
 
 use std::{collections::HashSet, ffi::OsString, fs, os::unix::ffi::OsStrExt};
 

@@ -16,7 +16,7 @@ use super::absolute_path::{AbsolutePath, PathContainment};
 
 /// How many times percent signs are decoded: once too often does no harm, once too few may.
 const MAX_PERCENT_DECODINGS: usize = 3;
-/// The largest exponent that is written out: beyond it are no numbers that a rule writes digit by digit.
+/// The largest exponent that is written out. Rules do not write larger numbers digit by digit.
 const MAX_DECIMAL_EXPONENT: i32 = 40;
 /// URL schemes whose slashes after the scheme may be missing or doubled.
 const SPECIAL_URL_SCHEMES: &[&str] = &["http", "https", "ws", "wss", "ftp", "file"];

@@ -1,3 +1,3 @@
-//! Random rules, and calls whose arguments are spelled in many ways.
+//! Random rules, and calls whose arguments are written in many ways.
 
 mod policy;

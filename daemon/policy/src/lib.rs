@@ -1,8 +1,8 @@
 //! The policy engine: ordered rules that allow, ask for or deny calls. The first rule that applies decides. Pure. The
 //! gateway is its only caller, for every call on every path.
 //!
-//! This crate depends on `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled).
-//! This crate does not know servers, sessions or callers.
+//! This crate depends on `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (tool names in
+//! programs), and does not know servers, sessions or callers.
 //!
 //! - `rule` is one rule, compiled once and indexed by server. `policy_question` contains the question and the answer.
 //!   `policy_sets` contains the default rules and the agents' rules, with counts. `policy_explanation` lists each rule
@@ -19,7 +19,7 @@
 //! immediately, and in resumed runs. An MCP tool without annotations counts as not destructive.
 //!
 //! Invariant: a question has one answer, however it is asked: the answer depends on the call, the caller's names and
-//! the rules, , and nothing else.
+//! the rules, and on nothing else.
 
 mod absolute_path;
 mod argument_condition;
@@ -55,7 +55,7 @@ use mux_config::{ConfigProblem, PolicyEntry};
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Arc<Rule>>,
-    /// Indices of the rules that apply to one server only, by the server's spelled name.
+    /// Indices of the rules that apply to one server only, by the server's name in programs.
     of_server: HashMap<Box<str>, Vec<usize>>,
     /// Indices of the rules that may apply to any server.
     of_any: Vec<usize>,

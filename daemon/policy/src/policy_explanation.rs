@@ -1,7 +1,7 @@
 //! Explains why a call would be allowed, asked for or denied: each rule up to the deciding one, with the condition that
 //! was not met.
 //!
-//! Invariant: an explanation comes from the same code as the decision, and decides nothing itself.
+//! Invariant: an explanation comes from the same code as the decision, and makes no decision itself.
 
 use std::sync::Arc;
 

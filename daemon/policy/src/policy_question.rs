@@ -78,7 +78,7 @@ pub struct PolicyVerdict {
     pub rule: Option<Arc<Rule>>,
 }
 
-/// A verdict, or why there is none yet.
+/// A verdict, or the reason why there is none yet.
 #[derive(Clone, Debug)]
 pub enum PolicyDecision {
     Made(PolicyVerdict),

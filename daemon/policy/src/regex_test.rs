@@ -53,8 +53,7 @@ impl RegexTest {
     }
 }
 
-/// Bit `n`: the first `n` letters of [`FILE_SCHEME`] were matched so far. Bit 0: nothing was matched that rules a path
-/// out.
+/// Bit `n`: the first `n` letters of [`FILE_SCHEME`] were matched so far. Bit 0: no match so far rules a path out.
 type Progress = u8;
 
 /// Searches an expression for a match that begins with `/` or `file:`.
@@ -94,7 +93,7 @@ impl PathStart {
             HirKind::Repetition(repetition) => {
                 let mut reached = if repetition.min == 0 { before } else { 0 };
                 let mut last = before;
-                // More rounds than the scheme has letters add nothing.
+                // More rounds than the scheme has letters make no difference.
                 for _ in 0..repetition.max.unwrap_or(u32::MAX).min(6) {
                     last = self.after(&repetition.sub, last);
                     if last | reached == reached {

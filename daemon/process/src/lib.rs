@@ -4,7 +4,7 @@
 //! This crate depends on no other crate of this workspace.
 //!
 //! - `runtime` builds the daemon's threads. `runtime/poll_watch` measures the longest poll, for `MUX_WATCH_POLLS`: the
-//!   hostile tests hold it below 250 ms of processor time, and the daemon's growth below 64 MiB.
+//!   hostile tests keep it below 250 ms of CPU time, and the daemon's growth below 64 MiB.
 //! - `blocking_pool` runs long computations outside the runtime's threads.
 //! - `descriptor_limits` raises the limit of open files, for the daemon only. `core_dumps` makes muxd, the keeper and
 //!   its guard not dumpable. `malloc_trim` returns freed memory to the system. `monotonic_age` measures ages.

@@ -80,7 +80,7 @@ fn probe_threads(count: usize) -> io::Result<()> {
         let held = std::sync::Arc::clone(&held);
         let thread = thread::Builder::new().spawn(move || {
             let held = held.lock();
-            // Nothing is ever sent: the wait ends when `hold` is dropped.
+            // No value is ever sent: the wait ends when `hold` is dropped.
             _ = held.recv();
         })?;
         threads.push(thread);

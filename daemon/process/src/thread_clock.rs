@@ -1,6 +1,6 @@
 //! The processor time of the calling thread.
 //!
-//! Invariant: where the system does not provide it there is no reading, never a zero.
+//! Invariant: if the system does not provide the clock, there is no reading, rather than a zero.
 
 #[cfg(unix)]
 mod unix;

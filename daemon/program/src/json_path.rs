@@ -44,7 +44,7 @@ pub fn value_at_path<'a>(text: &'a str, path: &[PathKey]) -> Result<&'a str, Mis
     Ok(here)
 }
 
-/// A path as it is written after a name, such as `.items[0]`.
+/// A path as written after a name, such as `.items[0]`.
 pub(super) fn path_text(path: &[PathKey]) -> String {
     let mut text = String::new();
     for key in path {

@@ -21,7 +21,7 @@ pub struct StepOrder {
     pub after: Vec<Vec<usize>>,
 }
 
-/// The steps of one server that may still have to be waited for.
+/// The steps of one server that may still need waiting for.
 #[derive(Default)]
 struct ServerLane {
     last_change: Option<usize>,

@@ -29,7 +29,7 @@ pub(crate) struct CheckBudget {
     pub(crate) steps: u64,
     /// CPU time of the thread: one step is bounded, but not always short.
     pub(crate) cpu_time: Duration,
-    /// States of the largest pattern of the schema; 0 if there is none.
+    /// States of the largest pattern of the schema. 0 if there is none.
     pub(crate) states: usize,
 }
 

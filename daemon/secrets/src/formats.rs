@@ -1,7 +1,7 @@
 //! The token formats that services publish: the prefix, the characters that follow, and the minimum length.
 //!
 //! In prose a token must have its published length. A standalone value (a variable, an argument) counts from
-//! [`MIN_VALUE_LEN`] characters on, since services change lengths but keep prefixes.
+//! [`MIN_VALUE_LEN`] characters on, because services change lengths but keep prefixes.
 
 /// A shorter value is never a token, regardless of its prefix.
 const MIN_VALUE_LEN: usize = 12;

@@ -86,7 +86,7 @@ impl ConfigChanges {
         found
     }
 
-    /// Returns true if nothing differs.
+    /// Returns true if there are no differences.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()
             && self.removed.is_empty()

@@ -382,7 +382,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// The paths that the sandboxes of servers grant. The caller looks whether they exist, since that may block.
+    /// The paths that the sandboxes of servers grant. The caller checks whether they exist, because this may block.
     pub fn sandbox_grants(&self) -> Vec<SandboxGrant> {
         let grants = self
             .sandboxes()

@@ -277,7 +277,7 @@ fn memory(written: &SizeEntry) -> Result<u64, String> {
 }
 
 impl SandboxNetwork {
-    /// The listed hosts that have to be resolved: no patterns and no addresses.
+    /// The listed hosts that must be resolved: no patterns and no addresses.
     pub(super) fn host_names(&self) -> impl Iterator<Item = &str> {
         let hosts = match self {
             Self::Hosts(hosts) => hosts.as_slice(),

@@ -58,7 +58,8 @@ pub struct ServerDefinition {
     pub pins: OnChange,
     pub check_results: ResultCheck,
     pub results: ResultSettings,
-    /// The only era in which sessions are opened. `None`: negotiated, and changed if tools need the other one.
+    /// The only era in which sessions are opened. With `None`, the era is negotiated, and changed if tools need the
+    /// other era.
     pub era: Option<ProtocolEra>,
     /// The fingerprint of the entry as written.
     pub written: EntryFingerprint,

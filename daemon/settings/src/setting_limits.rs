@@ -146,7 +146,7 @@ impl LimitSettings {
     }
 }
 
-/// The default maximum of worker processes: several per core, since most of them wait for tools.
+/// The default maximum of worker processes: several per core, because most of them wait for tools.
 fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     (cores * 8).clamp(8, 64)

@@ -134,7 +134,7 @@ fn json_value(value: toml::Value) -> Option<Value> {
     })
 }
 
-/// Overrides of one tool under two spellings, and of two tools that are given one name.
+/// Overrides of one tool under two spellings, and overrides that give two tools the same name.
 fn collisions(all: &BTreeMap<String, Result<ToolOverride, String>>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (tool, read) in all {

@@ -1,4 +1,4 @@
-//! "Did you mean": finds names similar to one that does not exist.
+//! "Did you mean": finds names similar to a missing name.
 //!
 //! Invariant: the work is bounded for any names. A comparison costs time and memory proportional to the product of both
 //! lengths.

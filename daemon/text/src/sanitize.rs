@@ -1,7 +1,7 @@
 //! Strips invisible characters from server strings before models and terminals see them.
 //!
 //! Invisible characters (controls, bidirectional marks, zero widths, tags) can carry instructions to a model or rewrite
-//! a terminal. Only prose is changed: names, constants and defaults of a schema are kept, since calls must use them
+//! a terminal. Only prose is changed: names, constants and defaults of a schema are kept, because calls must use them
 //! exactly. The variation selector that asks for a colored emoji stays, once after each emoji.
 //!
 //! Invariant: every description is sanitized once, when its tool is created.

@@ -287,7 +287,7 @@ impl ExecutionSearch<'_, '_> {
         open >= 2 && self.program.before(open) == "await" && self.program.text(open - 2) == "for"
     }
 
-    /// Returns true if these brackets hold parameters or a destructuring pattern, in which values are defaults.
+    /// Returns true if these brackets contain parameters or a destructuring pattern, in which values are defaults.
     fn is_pattern(&self, open: usize) -> bool {
         let program = self.program;
         let after = program

@@ -192,7 +192,7 @@ fn uncallable_type(why: &str) -> Option<&str> {
     rest.starts_with(" has no call signatures").then_some(of)
 }
 
-/// The servers of `Mux`, or the members of the type of a server or a group, as spelled in the declarations.
+/// The servers of `Mux`, or the members of the type of a server or a group, as written in the declarations.
 pub(super) fn members_of_type<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let is_mux = of == "Mux";
     let (head, end) = match is_mux {

@@ -179,7 +179,7 @@ fn compiler_missing_text(named: Option<&Path>) -> String {
 /// The status of the type checker, for `mux status` and `mux doctor`.
 #[derive(Clone, Debug, Default)]
 pub struct CheckerStatus {
-    /// The compiler in use, or the one that would be started.
+    /// The compiler in use, or the compiler that would be started.
     pub compiler: Option<PathBuf>,
     /// Known once the compiler was started.
     pub version: Option<String>,

@@ -35,7 +35,7 @@ const KEYWORDS_BEFORE_EXPRESSION: &[&str] = &[
     "yield",
 ];
 
-/// Keywords before brackets that are no call.
+/// Keywords before brackets that are not a call.
 pub(super) const BLOCK_HEADS: &[&str] = &["if", "for", "while", "switch", "catch", "with"];
 
 /// Words that continue the statement before them.

@@ -60,7 +60,8 @@ pub struct ApprovalInfo {
     /// The rule that requires the approval, and its reason.
     pub rule: String,
     pub reason: Option<String>,
-    /// Identifies the tool as it is now, with the rule: `session` and `always` cover calls with the same value.
+    /// Identifies the current version of the tool, with the rule: `session` and `always` cover calls with the same
+    /// value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cover: String,
     /// Milliseconds since the Unix epoch.
@@ -107,7 +108,7 @@ pub enum Decision {
     Once,
     /// This call, and later calls of this tool by this client, until its connection ends.
     Session,
-    /// This call, and later calls of this tool as it is now, for this agent, until it is revoked.
+    /// This call, and later calls of the current version of this tool, for this agent, until the grant is revoked.
     Always,
     Deny,
 }

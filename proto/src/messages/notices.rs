@@ -29,8 +29,8 @@ pub struct NoticePage {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice {
-    /// Counts up from 1 within a connection. A gap means that the client was too slow, and that it missed notices that
-    /// are no questions.
+    /// Counts up from 1 within a connection. A gap means that the client was too slow, and missed notices other than
+    /// questions.
     pub seq: u64,
     pub notice: NoticeKind,
 }

@@ -48,7 +48,7 @@ pub struct ToolList {
     /// The instructions of the requested server, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<ServerInstructions>,
-    /// Whose results are to be marked as data where a model reads them.
+    /// The servers whose results must be marked as data where a model reads them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<FenceInfo>,
 }

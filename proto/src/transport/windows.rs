@@ -66,8 +66,8 @@ pub(super) fn peer_owner(stream: &Stream) -> io::Result<PeerOwner> {
 
 /// The SID of the user that this process runs as.
 fn own_sid() -> io::Result<String> {
-    // SAFETY: the pseudo handle of this process is always valid, the pointer is to a live local, and a handle that the
-    // call fills in belongs to the caller.
+    // SAFETY: the pseudo handle of this process is always valid, the pointer is to a live local, and the caller owns
+    // the handle that the call returns.
     let token = unsafe {
         let mut token: HANDLE = ptr::null_mut();
         checked(OpenProcessToken(

@@ -80,7 +80,7 @@ fn object_rules(
 }
 
 /// The version of Landlock that the kernel supports. Otherwise the error is ENOSYS of a kernel without Landlock,
-/// EOPNOTSUPP of one that has it switched off, or the error that a container's filter returns.
+/// EOPNOTSUPP of a kernel that has it switched off, or the error that a container's filter returns.
 #[expect(unsafe_code, reason = "the crate does not tell the version")]
 pub fn supported_version() -> Result<u32, Errno> {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;

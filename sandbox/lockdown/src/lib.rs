@@ -1,7 +1,7 @@
 //! Restrictions that a Linux process applies to itself without privileges, and that cannot be removed.
 //!
-//! Workers (`mux-worker`) and servers in a sandbox (`mux-confine`) are locked down with these. Those two programs
-//! decide what is allowed. This crate depends on no other crate of this workspace.
+//! Workers (`mux-worker`) and servers in a sandbox (`mux-confine`) are locked down with these layers. The two
+//! programs decide what is allowed. This crate depends on no other crate of this workspace.
 //!
 //! - `landlock_rules`: which files may be opened, and whether TCP may be used.
 //! - `syscall_filters`: seccomp programs, and the calls that neither a worker nor a server has any use for.

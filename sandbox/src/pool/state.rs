@@ -48,7 +48,7 @@ pub(super) struct PoolState {
     pub(super) problem: Option<String>,
     /// Totals since the start of the pool.
     pub(super) counts: ProcessCounts,
-    /// Failed starts since the last successful one, and the time of the first of them.
+    /// Failed starts since the last successful start, and the time of the first of them.
     failed_starts: u32,
     failing_since: Option<Instant>,
     pub(super) closed: bool,
@@ -144,7 +144,7 @@ impl PoolState {
     pub(super) fn enqueue(&mut self, turn: &QueueKey, waiter: QueuedRun) -> Result<(), QueueFull> {
         let most = self.bounds.queue;
         if self.line.len() >= most || self.line.len_of_owner(&turn.owner) >= most.div_ceil(2) {
-            // Some waiters may have given up since.
+            // Some waiters may have given up meanwhile.
             self.line.retain(|waiter| !waiter.hand.is_closed());
         }
         let (waiting, own) = (self.line.len(), self.line.len_of_owner(&turn.owner));

@@ -43,7 +43,7 @@ impl FrameOutbox {
         drop(self.0.reserve().await);
     }
 
-    /// Queues a frame. An error if there is no room.
+    /// Queues a frame. Fails if there is no room.
     pub(crate) fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
         let bytes =
             mux_wire::encode_frame(frame).map_err(|e| WorkerError::Protocol(e.to_string()))?;

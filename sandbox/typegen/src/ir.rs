@@ -112,7 +112,7 @@ impl Member {
         }
     }
 
-    /// The type as it is written: `any` for an optional member with the name of an inherited one, because otherwise
+    /// The type as written: `any` for an optional member with the name of an inherited one, because otherwise
     /// TypeScript would compare it with the inherited member and accept no object.
     pub(super) fn written(&self) -> &Type {
         if self.optional && INHERITED_MEMBERS.contains(&self.name.as_str()) {

@@ -1,4 +1,4 @@
-//! How servers and tools are spelled as properties of `mux` and of its servers.
+//! The names of servers and tools as properties of `mux` and of its servers.
 //!
 //! Invariant: a spelling depends only on the name itself, never on other names, which means that a program keeps its
 //! meaning when servers and tools are added or removed.
@@ -44,9 +44,9 @@ const MAX_PATH_SEGMENTS: usize = 16;
 
 /// How a server or tool is written after `mux.` or `mux.<server>.`
 ///
-/// The dots of a name separate segments, and each segment is spelled separately: `repos.list-all` is `repos.list_all`,
-/// a member of the group `repos`. If a segment would be empty, or if there are more than sixteen, dots are characters
-/// like any other (`a..b` is `a_b`).
+/// The dots of a name separate segments, and each segment is converted separately: `repos.list-all` is
+/// `repos.list_all`, a member of the group `repos`. If a segment would be empty, or if there are more than sixteen,
+/// dots are characters like any other (`a..b` is `a_b`).
 ///
 /// Converts a segment of a name to an identifier. A segment that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`)
 /// is kept. In any other segment, every run of characters that are not allowed in such an identifier becomes one `_`,

@@ -8,8 +8,8 @@
 //!
 //! - `keywords` knows the kind of each keyword's value, `references` resolves references in the original document,
 //!   `value_types` makes `type`, `enum`, `const` and `nullable` agree, `closed_parts` reads `additionalProperties`
-//!   beside other schemas of the same object, `notes` lists what was left out, `losses` keeps a schema from forbidding
-//!   more without it, `lookup` answers questions about one argument.
+//!   beside other schemas of the same object, `notes` lists the omissions, `losses` keeps a schema from forbidding more
+//!   because of them, `lookup` answers questions about one argument.
 //!
 //! The daemon's reader of messages (`daemon/upstream/src/link/reader/repair_value.rs`) repairs nulls and empty lists in a
 //! schema before this, because agents are sent the schema itself.
@@ -59,7 +59,7 @@ pub struct NormalSchema {
     pub notes: Vec<SchemaNote>,
 }
 
-/// Reads any JSON value as a schema. A value that is no schema allows everything, with a note.
+/// Reads any JSON value as a schema. A value that is not a schema allows everything, with a note.
 pub fn normalize(schema: &Value) -> NormalSchema {
     let document = SchemaDocument::new(schema);
     let mut normalizer = Normalizer {

@@ -133,7 +133,7 @@ impl ResultShape {
         })
     }
 
-    /// The shape without names of fields: it tells kinds of values only.
+    /// The shape without field names, which contains only value kinds.
     pub fn without_names(&self) -> Self {
         let mut shape = self.clone();
         shape.node.for_each_object(&mut ObjectShape::remove_names);

@@ -12,14 +12,14 @@ use super::references::SchemaDefinition;
 use super::sanitize;
 use super::schema_parser::MAX_SCHEMA_DEPTH;
 
-/// The type is longer than the line, or has documentation that a line cannot hold.
+/// The type is longer than the line, or has documentation that does not fit on a line.
 #[derive(Debug)]
 pub(super) struct DoesNotFit;
 
 /// The treatment of documentation inside the type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DocsMode {
-    /// Documentation has to be shown, so a type with documentation does not fit on a line.
+    /// Documentation must be shown, so a type with documentation does not fit on a line.
     Keep,
     /// Documentation is left out.
     Drop,
@@ -43,7 +43,7 @@ pub(super) fn type_on_one_line(
     Ok(writer.line)
 }
 
-/// Follows inline definitions to the type that is to be written.
+/// Follows inline definitions to the type that will be written.
 pub(super) fn resolve_inline<'a>(
     definitions: &'a [SchemaDefinition],
     mut ty: &'a Type,

@@ -59,7 +59,7 @@ pub(super) fn declare_tool(
     tool: &ToolDecl<'_>,
     mut place: DeclarationPlace<'_>,
 ) -> ToolDeclaration {
-    // The result begins on the line on which the arguments end, so the column includes what is between them.
+    // The result begins on the line on which the arguments end, so the column includes the text between them.
     let start = place.column + "(args?: ): Promise<".len();
     let output = tool.output_schema.map(SchemaSource::to_normal_form);
     let usual = output.as_ref().map(selected_result::unselected_schema);

@@ -203,8 +203,8 @@ fn first_line(lines: &[&str]) -> Option<usize> {
 
 /// The lines of the programs in fences. Several are the parts of one program, which ends with the first that returns.
 ///
-/// Three backticks at the start of a line are no program, except in a template literal: then the number of backticks
-/// before them is odd. Tildes could be operators, so they need a closing line.
+/// Three backticks at the start of a line are not part of a program, except in a template literal, where the number of
+/// backticks before them is odd. Tildes could be operators, so they need a closing line.
 fn find_fenced_programs(lines: &[&str]) -> Vec<Range<usize>> {
     let mut found: Vec<(Range<usize>, bool)> = Vec::new();
     let mut backticks = 0;

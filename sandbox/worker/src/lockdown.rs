@@ -51,7 +51,7 @@ pub(crate) fn exit_process() -> ! {
     exit_without_destructors(0)
 }
 
-/// Ends the process after the engine ran out of memory, with the exit code that tells the daemon.
+/// Ends the process after the engine ran out of memory, with the exit code that informs the daemon.
 #[cfg(any(feature = "v8", target_os = "macos"))]
 pub(crate) fn exit_out_of_memory() -> ! {
     exit_without_destructors(mux_wire::EXIT_OUT_OF_MEMORY)
@@ -64,7 +64,7 @@ pub(crate) fn exit_out_of_memory() -> ! {
     reason = "the standard library has no exit that runs no destructors"
 )]
 fn exit_without_destructors(code: i32) -> ! {
-    // SAFETY: the call takes an integer, and nothing of this process is used after it.
+    // SAFETY: the call takes an integer, and this process does nothing after it.
     unsafe { nix::libc::_exit(code) }
 }
 

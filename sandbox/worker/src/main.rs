@@ -42,7 +42,7 @@
 //!
 //! Invariants:
 //!
-//! - The process ends when its standard input does, whatever the script is doing at that moment.
+//! - The process ends when its standard input does, regardless of what the script is doing.
 //! - No two programs share an isolate, a context or a global.
 //! - Source is parsed here and nowhere else. A program reaches the daemon by one pair of frames for calls, and by one
 //!   frame each for console lines and parts.

@@ -128,7 +128,7 @@ async fn fill(folder: &Path) {
     }
 }
 
-/// Uses a read-only mount where possible, since root can write to read-only directories.
+/// Uses a read-only mount where possible, because root can write to read-only directories.
 #[tokio::test]
 async fn a_directory_that_cannot_be_written_is_left_as_it_is() {
     const READ_ONLY: &str = "MUX_TEST_READ_ONLY";

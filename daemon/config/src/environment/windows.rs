@@ -94,8 +94,8 @@ pub(super) async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
     reason = "no safe wrapper of CreateEnvironmentBlock is at hand"
 )]
 fn profile_variables() -> io::Result<Vec<u16>> {
-    // SAFETY: the pseudo handle of this process is always valid, the pointer is to a live local, and a handle that the
-    // call fills in belongs to the caller.
+    // SAFETY: the pseudo handle of this process is always valid, the pointer is to a live local, and the caller owns
+    // the handle that the call returns.
     let token = unsafe {
         let mut token: HANDLE = ptr::null_mut();
         checked(OpenProcessToken(

@@ -25,7 +25,7 @@ pub(crate) fn open(child: StartedChild) -> io::Result<(StdinPipe, StdoutPipe, St
     ))
 }
 
-/// Cannot be had: there is no handover on Windows.
+/// Uninhabited, because there is no handover on Windows.
 #[derive(Debug)]
 pub enum HandedPipes {}
 

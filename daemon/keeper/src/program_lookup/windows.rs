@@ -30,8 +30,8 @@ fn is_extensions_variable(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case("PATHEXT")
 }
 
-/// The files that a path may mean, in the order of `PATHEXT`: the path itself only if it has one of those extensions,
-/// since npm puts a script for Unix shells beside each `.cmd`.
+/// The files that a path may mean, in the order of `PATHEXT`: the path itself only if it has one of these extensions,
+/// because npm puts a script for Unix shells beside each `.cmd`.
 pub(super) fn candidates(path: PathBuf, env: ChildEnvironment<'_>) -> Vec<PathBuf> {
     let extensions = env
         .iter()

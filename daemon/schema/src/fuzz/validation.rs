@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{CompiledSchema, MAX_CHECK_STEPS, MistakeWording, SchemaVerdict, can_be_checked};
 
-/// Files that hold schemas of tools at any depth.
+/// Files that contain tool schemas at any depth.
 const FILES: &[&str] = &[
     include_str!("../../../../tests/data/types/unions.json"),
     include_str!("../../../../tests/data/types/references.json"),

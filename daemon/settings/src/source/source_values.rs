@@ -58,7 +58,7 @@ pub(super) fn origins(
     written.iter().map(origin).collect()
 }
 
-/// Checks scopes. Each must be one word, since they are sent separated by blanks.
+/// Checks scopes. Each must be one word, because they are sent separated by blanks.
 pub(super) fn scopes(written: &[String]) -> Result<Vec<String>, String> {
     let fits = |scope: &&String| {
         let mut letters = scope.chars();

@@ -75,7 +75,7 @@ impl TraceContext {
         }
     }
 
-    /// Returns true if the spans of the trace are to be recorded.
+    /// Returns true if the spans of the trace should be recorded.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED_FLAG != 0
     }

@@ -127,7 +127,7 @@ fn judged(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Sev
         2451 => error_if(context.program.names("declare").next().is_none()),
         _ => Severity::Warning,
     };
-    // An observed type is no guarantee.
+    // An observed type is not a guarantee.
     if message.contains("Seen<") {
         return Some(Severity::Warning);
     }
@@ -434,7 +434,7 @@ fn is_call_of_mux(context: &SeverityContext<'_>) -> bool {
     named.is_some_and(|names| names.len() > 1 || is_builtin(&names))
 }
 
-/// Returns true if the first argument of a tool is a literal that is no object.
+/// Returns true if the first argument of a tool is a literal that is not an object.
 fn has_positional_arguments(context: &SeverityContext<'_>) -> bool {
     let program = context.program;
     let is_tool = argument_of(context).is_some_and(|names| !is_builtin(&names));

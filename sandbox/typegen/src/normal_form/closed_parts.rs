@@ -142,7 +142,7 @@ fn open_object(
     is_changed.then_some(opened)
 }
 
-/// The schema of a part that limits members besides its own, and the schema for them.
+/// The schema of a part that limits members other than its own, and the schema for them.
 fn closed_part<'a>(part: &'a Value, root: &'a Value) -> Option<(&'a Value, &'a Value)> {
     let mut part = part;
     for _ in 0..MAX_FOLLOWED_REFERENCES {

@@ -44,7 +44,7 @@ pub(super) enum KeywordKind {
 }
 
 impl KeywordKind {
-    /// Returns true if the value is copied as it is.
+    /// Returns true if the value is copied unchanged.
     pub(super) fn is_copied(self) -> bool {
         matches!(
             self,

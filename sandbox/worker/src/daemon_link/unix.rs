@@ -46,7 +46,7 @@ impl Write for LinkWriter {
     }
 }
 
-/// Fails if standard input and output are no link.
+/// Fails if standard input and output are not a link.
 pub(super) fn check_link() -> io::Result<()> {
     for status in [fstat(io::stdin())?, fstat(io::stdout())?] {
         let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;

@@ -51,7 +51,7 @@ fn file(handle: RawHandle) -> ManuallyDrop<File> {
     ManuallyDrop::new(unsafe { File::from_raw_handle(handle) })
 }
 
-/// Fails if standard input and output are no link.
+/// Fails if standard input and output are not a link.
 pub(super) fn check_link() -> io::Result<()> {
     let handles = [io::stdin().as_raw_handle(), io::stdout().as_raw_handle()];
     if handles.iter().any(|handle| handle.is_null()) || io::stdin().is_terminal() {

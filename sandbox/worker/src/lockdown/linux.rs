@@ -61,15 +61,15 @@ impl LockdownSteps for Lockdown {
         let sizes = setrlimit(Resource::RLIMIT_FSIZE, 0, 0);
         this.record_layer("no_core", core.is_ok() && sizes.is_ok());
         time_zone::load_time_zone();
-        // No rule allows anything, so there is no path that a later change could widen.
+        // No rule allows any access, so a later change cannot widen a path.
         if let Some(layer) = landlock_rules::restrict(&LandlockAllowances::default()) {
             this.layers.push(layer);
         }
         this
     }
 
-    /// Lowers the priority of V8's own threads: they collect garbage beside the program, and would take the other
-    /// processors from runs of others.
+    /// Lowers the priority of V8's own threads: they collect garbage beside the program, and would otherwise take the
+    /// other CPUs from other runs.
     fn after_engine(&mut self) {
         let main_thread = rustix::process::getpid();
         for thread in self.threads.take().into_iter().flatten().flatten() {

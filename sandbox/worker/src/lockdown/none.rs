@@ -1,4 +1,4 @@
-//! The lockdown on other systems: nothing beyond what the daemon sets up (an empty environment, `/` as the working
+//! The lockdown on other systems: only what the daemon sets up (an empty environment, `/` as the working
 //! directory, the standard descriptors alone, a separate process group).
 //!
 //! Invariant: no layer is reported.

@@ -90,7 +90,7 @@ fn join_job() -> Option<OwnedHandle> {
     }
 }
 
-/// No process besides this one, and no more memory than it has now and its program may use.
+/// Allows no second process, and limits memory to the current use and the program's budget.
 fn limit_process(job: &OwnedHandle, memory: IsolateMemory) -> bool {
     let Some(used) = committed_bytes() else {
         return false;

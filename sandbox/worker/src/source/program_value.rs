@@ -61,7 +61,7 @@ impl ColumnShift {
 pub(crate) struct ValueScript {
     pub(crate) text: String,
     pub(crate) shift: ColumnShift,
-    /// True if the program did not ask for this value: a value that cannot be returned is no error.
+    /// True if the program did not ask for this value: a value that cannot be returned is not an error.
     pub(crate) is_implicit: bool,
     /// True if the program itself has a `return`.
     pub(crate) has_return: bool,
@@ -522,7 +522,7 @@ impl Visit for ReturnFinder {
     fn visit_constructor(&mut self, _: &Constructor) {}
     fn visit_getter_prop(&mut self, _: &GetterProp) {}
     fn visit_setter_prop(&mut self, _: &SetterProp) {}
-    // No statement is in an expression, but for those of functions.
+    // Expressions contain no statements, except in functions.
     fn visit_expr(&mut self, _: &Expr) {}
 }
 

@@ -9,7 +9,7 @@ use super::{
     json_output::{JsonOutput, OutputTooLarge},
 };
 
-/// The lines after the first that have to be rows of a table, where nobody says that it is one.
+/// The lines after the first that must be table rows if no format was given.
 const MAX_PROBED_ROWS: usize = 20;
 /// The rows that tell a table with blanks after its commas from a letter.
 const MIN_ROWS_WITH_BLANKS: usize = 3;

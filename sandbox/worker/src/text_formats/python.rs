@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         self.rest_of_items(')', depth)
     }
 
-    /// Only what follows the first value tells a dict from a set.
+    /// Only the text after the first value tells a dict from a set.
     fn dict_or_set(&mut self, depth: usize) -> Result<(), Problem> {
         self.expect('{')?;
         if self.takes('}') {
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Replaces the value of a key that is no string by its source.
+    /// Replaces the value of a key that is not a string by its source.
     fn name_key(&mut self, key: Key) -> Result<(), Problem> {
         if key.is_string {
             return Ok(());
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An escape, by the rules of Python: an unknown one stays as it is.
+    /// An escape, by Python's rules: an unknown escape is kept unchanged.
     fn escape(&mut self, kind: StringKind, string: &mut String) -> Result<(), Problem> {
         let after = &self.text[self.at + 1..];
         let Some(c) = after.chars().next() else {
