@@ -72,7 +72,7 @@ pub(crate) struct CommandFailure {
     error: Error,
     source: Option<ProgramListing>,
     is_usage: bool,
-    /// A file was changed by another program after it was read. Nothing was written.
+    /// A file was changed by another program after it was read. No change was written.
     is_edit_conflict: bool,
 }
 
@@ -115,7 +115,7 @@ impl From<AgentFileError> for CommandFailure {
     }
 }
 
-/// Wrong usage that clap cannot detect. It has clap's exit code.
+/// Wrong usage that clap cannot detect. The exit code is clap's.
 #[derive(Debug, Eq, PartialEq)]
 struct UsageMistake {
     message: String,

@@ -5,7 +5,7 @@
 //! Invariants:
 //!
 //! - Completion starts no daemon and no server, and waits 100 ms for a running daemon at most.
-//! - Names that a shell would interpret are not offered: the shell inserts a candidate as it is.
+//! - Names that a shell would interpret are not offered: the shell inserts a candidate unchanged.
 
 mod cache;
 mod candidates;

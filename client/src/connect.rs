@@ -202,7 +202,7 @@ pub(crate) async fn dial_and_greet(
             drop(features.set(welcome.features.clone()));
             Ok(Session { client, welcome })
         }
-        // Treated like no daemon, but the next one has to wait for its lock.
+        // Treated like no daemon, but the next one must wait for its lock.
         Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::Ending),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),
         Err(RpcError::DeadlineExceeded) => Err(match lock_holder(dirs) {

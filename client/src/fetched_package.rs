@@ -35,7 +35,7 @@ const UVX_VALUE_OPTIONS: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FetchedPackage<'a> {
     pub(crate) runner: PackageRunner,
-    /// With its version, as it is written.
+    /// With its version, as written.
     pub(crate) package: &'a str,
     /// The arguments of the package's program. `None` if an option names the package, because the program then comes
     /// first.

@@ -38,7 +38,7 @@ pub(crate) fn with_found_program(error: &Error) -> Cow<'_, Error> {
     }
 }
 
-/// Where this process finds the program, if its name is no path.
+/// Where this process finds the program, if its name is not a path.
 pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
     if Path::new(program).components().nth(1).is_some() {
         return None;

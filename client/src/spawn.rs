@@ -33,7 +33,7 @@ use mux_proto::{
 
 use crate::ConnectError;
 
-/// The timeout for a start. The new daemon may have to wait until its predecessor has drained.
+/// The timeout for a start. The new daemon may need to wait until its predecessor has drained.
 pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(40);
 
 pub(crate) async fn start_daemon(

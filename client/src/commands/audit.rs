@@ -1,4 +1,5 @@
-//! `mux audit`: calls and decisions, read from the audit log's files. It works without a daemon.
+//! `mux audit`: calls and decisions, read from the audit log's files. The command works without a
+//! daemon.
 //!
 //! Invariant: an invalid line, such as one torn by a crash, is counted and skipped.
 

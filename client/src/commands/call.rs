@@ -187,7 +187,7 @@ mod tests {
             (&["a", "b", "@file"], "a.b", &["@file"]),
             (&["a", "x=1"], "a", &["x=1"]),
             (&["a", "-"], "a", &["-"]),
-            // Another word is no argument, and its error says so.
+            // Another word is not an argument, and its error says so.
             (&["a.b", "c"], "a.b", &["c"]),
             (&["a.b()"], "a.b", &[]),
             (&["a.b()", "x=1"], "a.b", &["x=1"]),

@@ -72,7 +72,7 @@ pub(super) async fn check_text(text: String, file: &Path) -> Result<ConfigReport
     let file = file.to_owned();
     let request = CheckConfigRequest { text, file };
     let report = request_with_retry(async |session| {
-        // The daemon may have to read the login shell's variables first.
+        // The daemon may need to read the login shell variables first.
         let answer = session
             .client
             .check_config(within_seconds(60), request.clone());

@@ -32,7 +32,7 @@ use crate::{
 };
 
 const FIRST_PROGRAM: &str = include_str!("init/first_program.ts");
-/// A server that is started for the first time may have to be downloaded.
+/// A server that is started for the first time may need a download.
 const FIRST_PROGRAM_TIMEOUT: Duration = Duration::from_secs(120);
 const ADD_SERVER_EXAMPLE: &str =
     "mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes";

@@ -1,6 +1,6 @@
 //! Reads the input that a user passes to a program or a tool: JSON, a file, standard input, or pairs.
 //!
-//! Invariant: JSON is also accepted as it is written in JavaScript: names without quotes, single quotes, comments and
+//! Invariant: JSON is also accepted in JavaScript's notation: names without quotes, single quotes, comments and
 //! trailing commas.
 
 use std::{

@@ -26,7 +26,7 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
         RunsCommand::Read(_) => connect_or_start().await?,
         _ => match connect_if_running().await? {
             Some(session) => session,
-            // Without a daemon there are no runs, which is a list like any other.
+            // Without a daemon there are no runs, and an empty list is a normal result.
             None => match command {
                 RunsCommand::List(args) => {
                     let none = RunList {

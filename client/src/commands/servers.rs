@@ -73,7 +73,7 @@ pub(super) fn check_scheme(url: &str) -> Result<(), UsageMistake> {
 /// A server whose entry is written.
 struct WrittenServer {
     edit: ServerEdit,
-    /// The server is to be started.
+    /// True if the server should be started.
     connects: bool,
 }
 

@@ -54,7 +54,7 @@ pub(super) fn missing_compiler_url() -> Result<Option<String>, CommandFailure> {
 }
 
 /// Offers once to install the compiler, after a run whose types were not checked for lack of one. The run has already
-/// ended, so a failed download delays nothing.
+/// ended, so a failed download causes no delay.
 pub(super) async fn offer_compiler(why_unchecked: &str) {
     if !why_unchecked.starts_with(NO_COMPILER) || !can_ask() {
         return;

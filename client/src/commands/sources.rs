@@ -118,7 +118,7 @@ fn source_entry(
             .iter_mut()
             .map(|(scheme, _, password)| (scheme.as_str(), password)),
     );
-    // An address may hold a key.
+    // An address may contain a key.
     let address = openapi.clone().or_else(|| args.graphql.clone());
     let base = args.base_url.iter();
     let definition = ServerDefinition {

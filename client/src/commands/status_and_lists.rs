@@ -19,7 +19,7 @@ use crate::{
     completion, render,
 };
 
-/// The timeout of requests for which every server may have to be started.
+/// The timeout of requests that may need to start every server.
 pub(super) const SERVER_START_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {

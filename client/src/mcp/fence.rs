@@ -99,7 +99,7 @@ fn source_names<'a>(servers: impl Iterator<Item = &'a String>, has_stored: bool)
     servers.cloned().chain(stored).collect()
 }
 
-/// Names the server in `_meta` of the JSON of a resource or a prompt. A `_meta` that is no object is replaced.
+/// Names the server in `_meta` of the JSON of a resource or a prompt. A `_meta` that is not an object is replaced.
 pub(super) fn mark_json_meta(result: &mut Value, server: &str) {
     let Some(members) = result.as_object_mut() else {
         return;

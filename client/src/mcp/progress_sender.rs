@@ -96,7 +96,7 @@ impl ProgressSender {
     }
 }
 
-/// The next message, or another one if there is none for a while. `None` once the sender was dropped.
+/// The next message, or a heartbeat if none comes for a while. `None` once the sender was dropped.
 pub(super) async fn next_or_heartbeat(
     messages: &mut mpsc::UnboundedReceiver<String>,
 ) -> Option<String> {

@@ -89,7 +89,7 @@ pub(super) struct RegistrationGuard {
 impl Drop for RegistrationGuard {
     fn drop(&mut self) {
         let mut inner = self.question_router.inner();
-        // Another request may have registered since.
+        // Another request may have registered meanwhile.
         let own = |place: &RegisteredRequest| place.registration == self.number;
         if inner.jobs.get(&self.cause).is_some_and(own) {
             inner.jobs.remove(&self.cause);

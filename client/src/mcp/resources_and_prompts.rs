@@ -30,7 +30,7 @@ use super::{
     tool_results,
 };
 
-/// The timeout of a listing, in seconds: every server may have to be started first.
+/// The timeout of a listing, in seconds: every server may need to start first.
 const LIST_TIMEOUT_SECONDS: u64 = 60;
 const READ_TIMEOUT_SECONDS: u64 = 60 * 60;
 

@@ -21,7 +21,7 @@ use super::{
     resources_and_prompts::{ResourcesAndPrompts, resource_error},
 };
 
-/// The timeout of a subscription, in seconds: the server may have to be started first.
+/// The timeout of a subscription, in seconds: the server may need to start first.
 const SUBSCRIBE_TIMEOUT_SECONDS: u64 = 60;
 
 /// The agent's subscriptions. Cheap to clone.

@@ -1,4 +1,4 @@
-//! The state that `/proc` shows. Where there is none, no process is known to be stopped.
+//! The state that `/proc` shows. Without `/proc`, no process is known to be stopped.
 
 pub(crate) fn is_process_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

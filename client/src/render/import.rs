@@ -73,7 +73,7 @@ pub(crate) struct ImportedServer {
     pub(crate) disabled: bool,
     /// Notes on settings that could not be imported.
     pub(crate) notes: Vec<String>,
-    /// The variables in `env` that hold its secrets.
+    /// The variables in `env` with its secrets.
     pub(crate) secrets: Vec<String>,
     /// A sandbox that fits the server, if its entry is new and has none.
     pub(crate) proposed_sandbox: Option<Map<String, Value>>,

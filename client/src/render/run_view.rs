@@ -185,7 +185,7 @@ impl RunView {
         self.record.parts()
     }
 
-    /// Why the types were not checked, if the user is to be told.
+    /// Why the types were not checked, if the user should be told.
     pub(crate) fn why_unchecked(&self) -> Option<&str> {
         let is_told = !self.json && verbosity() != Verbosity::Quiet;
         self.record.why_unchecked().filter(|_| is_told)

@@ -140,7 +140,7 @@ pub(crate) fn sandbox_suggestion(
     ExitCode::SUCCESS
 }
 
-/// A `sandbox` as it is written in config.toml.
+/// A `sandbox` as written in config.toml.
 pub(crate) fn inline_table(entry: &Map<String, Value>) -> String {
     let keys = entry.iter();
     // JSON lists and strings are also valid TOML.

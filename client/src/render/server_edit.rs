@@ -24,7 +24,7 @@ pub(crate) struct ServerEdit {
     pub(crate) changed: bool,
     pub(crate) config: PathBuf,
     pub(crate) diff: String,
-    /// The variables of the `env` file that hold its secrets.
+    /// The variables of the `env` file with its secrets.
     pub(crate) secrets: Vec<String>,
     pub(crate) backup: Option<PathBuf>,
     /// The server as the running daemon sees it after the reload. The inner `None` means that the daemon does not

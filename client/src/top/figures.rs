@@ -124,7 +124,7 @@ fn to_count(number: f64) -> u64 {
     number.max(0.0) as u64
 }
 
-/// The state of the best session, in the order of how long a call has to wait.
+/// The state of the best session, ordered by how long a call must wait.
 fn best_state(server: &ServerReading) -> String {
     const ORDER: &[&str] = &[
         "ready",

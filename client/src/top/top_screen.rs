@@ -32,7 +32,7 @@ pub(crate) struct TopScreen {
     pub(crate) order: ServerOrder,
     pub(crate) focus: FocusedList,
     pub(crate) paused: bool,
-    /// The run that is to be cancelled, if the user confirms it.
+    /// The run to cancel, if the user confirms it.
     pub(crate) asking: Option<String>,
     /// A message that is shown until the next key.
     pub(crate) note: Option<String>,

@@ -46,7 +46,7 @@ pub(super) fn check_config_file(
         Ok(config) => config,
         Err(error) => {
             if status.is_none() {
-                // The whole error would repeat the line, which may hold a secret.
+                // The whole error would repeat the line, which may contain a secret.
                 let error: &toml_edit::TomlError = &error;
                 let line = error.span().map_or(1, |span| {
                     1 + text[..span.start.min(text.len())].matches('\n').count()

@@ -124,7 +124,7 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
         ));
     }
     note_bare_servers(status, &mut group);
-    // Last: that a user is known is no problem, and the summary above counts problems.
+    // Last: a known user is not a problem, and the summary above counts problems.
     for server in &status.servers {
         if let Some(user) = user_of(server) {
             group.ok(format!("{}: used as {user}", server.name));

@@ -1,7 +1,7 @@
 //! Finds packages that `npx` and `uvx` start without a version. Such a server's behavior can change from one start to
 //! the next.
 //!
-//! Invariant: of a server's arguments only the package is shown, since others may be secrets.
+//! Invariant: only the package of a server's arguments is shown, because others may be secrets.
 
 use std::{
     fs,

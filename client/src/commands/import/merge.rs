@@ -66,7 +66,7 @@ struct ConfigMerger<'a> {
 /// The entry that already has a name.
 enum ExistingEntry {
     Nothing,
-    /// The same server, with the name as it is written.
+    /// The same server, with the name as written.
     Same(String),
     Other(String),
 }

@@ -31,7 +31,7 @@ pub(in crate::commands) struct ServerDefinition {
 }
 
 impl ServerDefinition {
-    /// The entry as it is written, without default values.
+    /// The entry as written, without default values.
     pub(in crate::commands) fn to_entry(&self) -> Map<String, Value> {
         let mut entry = Map::new();
         let texts = |texts: &BTreeMap<String, String>| {

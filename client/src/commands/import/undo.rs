@@ -1,7 +1,7 @@
 //! `mux import --undo`: puts moved servers back into the agents' files.
 //!
 //! A file that equals its backup without the servers is restored to the same bytes. In any other file, which the user
-//! or the agent changed since, the entries are added again.
+//! or the agent has changed meanwhile, the entries are added again.
 //!
 //! Invariant: an entry of the same name that the file has now is not changed.
 

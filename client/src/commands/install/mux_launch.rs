@@ -51,7 +51,7 @@ fn launch_command(agent: Agent, asked: Option<&Path>) -> Result<String, CommandF
     let this = env::current_exe().map_err(failed)?;
     Ok(match find_on_path(&this) {
         Some(_) if !agent.spec().needs_absolute_command => "mux".into(),
-        // The path in the user's PATH, since the target of a link may have a version in its name.
+        // The path in the user's PATH, because the target of a link may have a version in its name.
         Some(found) => found.display().to_string(),
         None => this.display().to_string(),
     })

@@ -1,4 +1,4 @@
-//! Removes our entry. Restores the backup if the file was not changed otherwise since.
+//! Removes our entry. Restores the backup if the file has no other changes.
 //!
 //! This needs no record: the file is unchanged if it equals one of its backups with our entry added.
 

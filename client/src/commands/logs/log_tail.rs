@@ -151,7 +151,7 @@ impl PartialLine {
         lines.push((kept, length));
     }
 
-    /// Returns an unterminated line as it is: the file gets no more data.
+    /// Returns an unterminated line unchanged: the file gets no more data.
     fn emit_unterminated(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
         if self.length > 0 {
             self.emit_line(lines);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Conditions whose globs may be wider in the earlier rule.
 const GLOB_KEYS: [&str; 3] = ["server", "agent", "client"];
-/// Conditions that have to be the same in both.
+/// Conditions that must be equal in both rules.
 const PLAIN_KEYS: [&str; 3] = ["workspace", "verb", "annotations"];
 
 /// Returns true if `earlier` decides every call to which `later` applies.

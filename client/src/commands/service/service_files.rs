@@ -1,4 +1,4 @@
-//! The files of a service, as they are and as they are to be.
+//! The files of a service, in their current and their wanted state.
 
 use std::{
     fs, io,

@@ -50,7 +50,7 @@ fn console_arguments(described: &ServiceSpec) -> Result<String, UnwritablePathEr
     })
 }
 
-/// A path that stays as it is within quotes of the command interpreter, and for Task Scheduler, which expands variables.
+/// A path that does not change within the command interpreter's quotes, nor in Task Scheduler, which expands variables.
 fn quotable_path(path: &Path) -> Result<&str, UnwritablePathError> {
     let text = plain_path(path)?;
     match text.contains(['%', '"']) {
