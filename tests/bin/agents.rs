@@ -1,5 +1,5 @@
-//! Tries the profiles of installed agents, has sessions with `mux mcp` in them, and shows what they do as a table for the
-//! guide (`scripts/agents`).
+//! Tries the profiles of installed agents, runs sessions with `mux mcp` in them, and shows the results as a table for
+//! the guide (`scripts/agents`).
 //!
 //! The exit code is 1 if a profile does not fit its program, or if something of `mux mcp` does not reach a model.
 
@@ -16,7 +16,7 @@ use mux_tests::{
 
 use self::table::Row;
 
-/// The guide, and the comments between which the table stands in it.
+/// The guide, and the comments around the table in it.
 const GUIDE: &str = "docs/guides/agents.md";
 const BEGIN: &str = "<!-- scripts/agents writes from here -->";
 const END: &str = "<!-- to here -->";

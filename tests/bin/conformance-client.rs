@@ -176,7 +176,7 @@ fn filled(schema: &Value) -> Value {
     Value::Object(members)
 }
 
-/// Accepts every form, as it is.
+/// Accepts every form unchanged.
 async fn answer_all(client: MuxClient) -> Result<()> {
     let mut after = 0;
     loop {

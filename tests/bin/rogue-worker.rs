@@ -1,4 +1,4 @@
-//! `mux-rogue-worker`: stands where `mux-worker` stands, and breaks the rules that it is told to break.
+//! `mux-rogue-worker`: replaces `mux-worker`, and breaks the rules that it is told to break.
 //!
 //! The name of its program file selects its behavior before it has a program (see [`rogue::greeting`]),
 //! and the program selects its behavior afterwards (see [`rogue::tricks`]). Invariant: it keeps every

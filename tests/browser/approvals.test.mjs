@@ -43,7 +43,7 @@ test("a click right after the list has moved decides nothing", async () => {
   const two = counting("fourth");
   const button = card(page, "fourth").getByRole("button", { name: "Allow once" });
   await button.waitFor();
-  // Whatever stands there has just come there.
+  // The approval there has just arrived.
   const rested = await page.evaluate(() => {
     const buttons = [...document.querySelectorAll(".approval button.good")];
     for (const each of buttons) each.click();
@@ -52,7 +52,7 @@ test("a click right after the list has moved decides nothing", async () => {
   assert.deepEqual(rested, [true, true]);
   const waiting = (await mux("approvals")).approvals;
   assert.equal(waiting.length, 2);
-  // The one that came first stands first, and moves for nobody.
+  // The first approval stays first, and never moves.
   assert.match(await page.locator(".approval").first().innerText(), /third/);
   await card(page, "fourth").getByRole("button", { name: "Allow once" }).click();
   assert.equal((await two.ended).result, "1");

@@ -12,7 +12,7 @@ after(() => browser.close());
 
 const MARKUP = "<img src=x onerror=alert(document.domain)>";
 
-// No element came of it, nothing that nobody sees is on the page, and the markup is there to be read.
+// No element was created, the page has no invisible text, and the markup is readable.
 async function isText(page, where) {
   const found = await page.evaluate(() => ({
     made: document.querySelectorAll("img, iframe, object, embed, body script, svg, style").length,

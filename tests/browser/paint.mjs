@@ -1,6 +1,6 @@
 // How heavy the page of `mux ui` is, and how soon it shows something, beside an empty page of the same browser.
 //
-// Started by `scripts/bench ui`; the daemon has a home of its own and ten servers of the tests.
+// Started by `scripts/bench ui`. The daemon has its own home and ten test servers.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

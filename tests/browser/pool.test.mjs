@@ -18,7 +18,7 @@ test("a pool without servers and runs says what to do", async () => {
     await go(page, view);
     await says(page, words);
   }
-  // A place that there is none of is the first one.
+  // An unknown path shows the first page.
   await go(page, "/nowhere");
   await says(page, "No server is configured");
   await close(page);

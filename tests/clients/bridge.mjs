@@ -1,13 +1,13 @@
-// Streamable HTTP in front of an MCP server that speaks over stdio, for suites that know nothing else:
+// Streamable HTTP in front of an MCP server that speaks over stdio, for suites that only speak HTTP:
 //
 //   node bridge.mjs PROGRAM ARGUMENT...
 //
 // prints the URL that it serves as its first line and ends with its standard input. A session of the old
-// era has a process of its own; all requests of the new era share one.
+// era has its own process. All requests of the new era share one.
 //
-// Invariant: what passes through is not touched, but for the ids of the new era's requests, which several
-// clients may have chosen alike. So what a suite finds is the server's doing, except for what only exists
-// in HTTP: status codes, headers, sessions, and the check of where a request comes from.
+// Invariant: messages pass through unchanged, except for the ids of the new era's requests, which several
+// clients may have chosen alike. A suite's findings are therefore about the server, except for what only
+// exists in HTTP: status codes, headers, sessions, and the check of where a request comes from.
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -17,7 +17,7 @@ import { createInterface } from "node:readline";
 const VERSION = "io.modelcontextprotocol/protocolVersion";
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 const HEADER_MISMATCH = -32020;
-// What a modern server's errors are in HTTP; the old era has 200 for all of them.
+// The HTTP status of a modern server's errors. The old era has 200 for all of them.
 const STATUS = new Map([[-32601, 404], [-32602, 400], [-32020, 400], [-32021, 400], [-32022, 400]]);
 
 const [program, ...args] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// What the TypeScript SDK makes of many servers: it lists the tools of each, calls `echo`, and prints one line of JSON
-// per server. The same in differential.py; tests/src/differential/sdks.rs reads the lines.
+// The TypeScript SDK's results with many servers: it lists the tools of each, calls `echo`, and prints one line of
+// JSON per server. differential.py does the same. tests/src/differential/sdks.rs reads the lines.
 //
 // Arguments: a file with one server per line, the number of servers at a time, the time limit of a request in seconds.
 

@@ -1,5 +1,5 @@
-// A server on version 1 of the TypeScript SDK, which knows the old era only. What its calls hear is
-// written to the file that it is given.
+// A server on version 1 of the TypeScript SDK, which knows only the old era. The events of its
+// calls are written to the given file.
 
 import { appendFileSync } from "node:fs";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -36,7 +36,7 @@ server.registerTool("wait", {}, ({ signal }) => {
   });
 });
 server.registerTool("change", {}, () => {
-  // The SDK tells of it.
+  // The SDK announces the change.
   server.registerTool("more", {}, () => text("more"));
   return text("changed");
 });

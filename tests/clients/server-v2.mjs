@@ -43,7 +43,7 @@ function make() {
     });
   });
   server.registerTool("change", {}, () => {
-    // The SDK tells of it.
+    // The SDK announces the change.
     server.registerTool("more", {}, () => text("more"));
     return text("changed");
   });

@@ -1,12 +1,12 @@
-// What every client does with `mux mcp`, whichever SDK it is made of, and what it sees. The same in
-// story.py. tests/it/eras/sdks.rs reads the document that is printed at the end.
+// The steps that every client takes with `mux mcp`, regardless of its SDK, and the results. story.py does
+// the same. tests/it/eras/sdks.rs reads the document that is printed at the end.
 //
 // Argument: {"command", "args", "env", "era": "legacy" | "modern", "journal"}, as JSON.
 //
-// An SDK gives: connect(told) -> client, where client has version, tools(), call(name, args, {onprogress,
-// signal}), resources(), read(uri), prompts(), prompt(name), close(). It calls told.elicited(message) for
-// a question, which gives the answer, told.changed() when the list of tools has changed, and
-// told.failed(error) for what should not be.
+// An SDK provides: connect(told) -> client, where client has version, tools(), call(name, args,
+// {onprogress, signal}), resources(), read(uri), prompts(), prompt(name), close(). The client calls
+// told.elicited(message) for a question, which returns the answer, told.changed() when the tool list has
+// changed, and told.failed(error) for unexpected errors.
 
 import { existsSync, readFileSync } from "node:fs";
 
@@ -36,7 +36,7 @@ export async function tell(connect) {
   seen.tools = await client.tools();
 
   const progress = [];
-  // The last call takes a while, so that all of it is heard before the answer comes.
+  // The last call takes a while, because all progress should arrive before the answer.
   const sum = `
     const first = await mux.conf.add({ a: 1, b: 2 });
     console.log("halfway");

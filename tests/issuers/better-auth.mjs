@@ -1,8 +1,8 @@
 // better-auth with its mcp plugin: an OpenID provider whose users have a password, with pages for sign-in and consent.
 //
-// It shows: `prompt=select_account` is an error page without a redirect unless the application has such a page; an
-// unknown client also gets a page, and an unknown refresh token is reported before the unknown client; an ID token with
-// only `sub`, whose user is named at the userinfo endpoint; an issuer with a path; tokens as JWTs.
+// This stack shows: `prompt=select_account` is an error page without a redirect unless the application has such a page;
+// an unknown client also gets a page, and an unknown refresh token is reported before the unknown client; an ID token
+// with only `sub`, whose user is named at the userinfo endpoint; an issuer with a path; tokens as JWTs.
 
 import http from "node:http";
 import { mcp } from "@better-auth/mcp";

@@ -1,9 +1,10 @@
 // oidc-provider, an OpenID provider for Node.
 //
-// It shows: `prompt` with a value that it does not know is refused, and so is a scope that the client did not register; a
-// refresh token only for `offline_access` with `prompt=consent`; a rotation that happens before the resource is looked at,
-// so that a refused refresh has used the token, and a second use that revokes the whole grant; several resources in one
-// authorization request; redirects of native clients; an ID token with only `sub`; error pages without a redirect.
+// This stack shows: `prompt` with an unknown value is refused, and so is a scope that the client did not register; a
+// refresh token only for `offline_access` with `prompt=consent`; a rotation that happens before the resource is
+// checked, which means that a refused refresh has used the token, and a second use that revokes the whole grant;
+// several resources in one authorization request; redirects of native clients; an ID token with only `sub`; error pages
+// without a redirect.
 //
 // --always-refresh   a refresh token whether or not `offline_access` was asked for
 // --no-refresh       none at all

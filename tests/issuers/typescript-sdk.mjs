@@ -1,7 +1,7 @@
 // The authorization handlers of the TypeScript SDK (`mcpAuthRouter`), with its own demo provider.
 //
-// It shows: an unknown client, as after a restart of this process, gets a JSON page and no redirect; the demo has no
-// refresh tokens, so a refresh cannot reveal that the client is unknown; rate limits; no OpenID.
+// This stack shows: an unknown client, as after a restart of this process, gets a JSON page and no redirect; the demo
+// has no refresh tokens, so a refresh cannot reveal that the client is unknown; rate limits; no OpenID.
 //
 // --no-refresh   the demo provider as it is published; otherwise it rotates refresh tokens, and a second use ends the login
 

@@ -1,7 +1,7 @@
-// Cloudflare's workers-oauth-provider, in Node: a map is its KV namespace, and the user allows everything at once.
+// Cloudflare's workers-oauth-provider, in Node: a map is its KV namespace, and the user allows everything immediately.
 //
-// It shows: `Public client registration is not allowed` where only methods with a secret are offered; unknown values of
-// `prompt` are ignored; an unknown client is an error page; of the refresh tokens the last two are valid.
+// This stack shows: `Public client registration is not allowed` where only methods with a secret are offered; unknown
+// values of `prompt` are ignored; an unknown client is an error page; of the refresh tokens the last two are valid.
 //
 // --deny-public-clients  registrations with the method `none` are refused
 

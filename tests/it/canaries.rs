@@ -238,7 +238,7 @@ fn agents(planted: &Planted) -> Vec<Value> {
     heard
 }
 
-/// Checks the workers while they hold a known text, and while one dies.
+/// Checks the workers while they contain a known string, and while one dies.
 fn are_in_no_worker(planted: &Planted) {
     let env = &planted.env;
     let narrow = planted.control();
@@ -275,7 +275,7 @@ fn are_in_no_worker(planted: &Planted) {
         );
         let Some(memory) = memory(pid) else {
             if !Path::new(&format!("/proc/{pid}/maps")).exists() {
-                // An idle worker ended since the list was made.
+                // An idle worker has ended meanwhile.
                 continue;
             }
             left_out(

@@ -34,7 +34,7 @@ pub(super) fn problems(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
-/// Repeats `look` until `is_so` holds for its result.
+/// Repeats `look` until `is_so` is true for its result.
 #[track_caller]
 fn until<T>(what: &str, mut look: impl FnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
     for _ in 0..2000 {

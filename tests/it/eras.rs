@@ -1,6 +1,6 @@
 //! Servers of both eras of MCP: legacy (2025-11-25) and modern (2026-07-28). Clients cannot tell them apart.
 //!
-//! Invariant: what works with a server of one era works with one of the other.
+//! Invariant: calls that work with a server of one era also work with a server of the other.
 
 mod back_channel;
 mod greetings;

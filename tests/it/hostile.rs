@@ -7,9 +7,9 @@
 //! the daemon's `rpc`. 61 and 63 are `mux.emit` and `mux.read` here. 4, 69 and 70 are about features that do not exist
 //! yet.
 //!
-//! After each case, six checks hold: the daemon is the same process and answered all the time (1), the servers are the
-//! same processes (2), a concurrent innocent program succeeded (3), the case ended as its head says (4), the daemon
-//! holds no more resources than before ([`vitals`], 5), and the next program finds no trace of it (6).
+//! After each case, six things must be true: the daemon is the same process and answered all the time (1), the servers
+//! are the same processes (2), a concurrent innocent program succeeded (3), the case ended as its head says (4), the
+//! daemon uses no more resources than before ([`vitals`], 5), and the next program finds no trace of it (6).
 //!
 //! Invariant: a new case is one file and no Rust.
 

@@ -25,7 +25,7 @@ use mux_tests::{
 };
 use serde_json::Value;
 
-/// The calls that reach a server at once after its token has expired.
+/// The number of concurrent calls that reach a server after its token has expired.
 const CALLS: usize = 20;
 /// The timeout of requests in seconds, longer than anything here takes.
 const PATIENCE: u64 = 60;
@@ -106,7 +106,7 @@ fn first_login_lists_and_calls(stack: Stack) {
     assert_eq!((issuer.count("register"), issuer.count("code")), (1, 1));
 }
 
-/// L-F3: an issuer may not know the `prompt` with which a user is chosen.
+/// An issuer may not know the `prompt` with which a user is chosen.
 fn entry_with_an_account_signs_in(stack: Stack) {
     let Some((issuer, env)) = home(stack, &[], "account = \"work\"") else {
         return;
@@ -117,7 +117,7 @@ fn entry_with_an_account_signs_in(stack: Stack) {
     calls(&env, "one");
 }
 
-/// L-F5: a registration may allow only the scopes that it named.
+/// A registration may allow only the scopes that it named.
 fn login_adds_the_scope_that_a_call_lacked(stack: Stack) {
     let Some((issuer, env)) = home(stack, &[], "") else {
         return;
@@ -131,7 +131,7 @@ fn login_adds_the_scope_that_a_call_lacked(stack: Stack) {
     env.mux(["call", "one.write"]).ok();
 }
 
-/// L-F2: the issuer no longer knows the client, and may say so only on a page without a redirect.
+/// The issuer no longer knows the client, and may say so only on a page without a redirect.
 fn login_succeeds_after_the_issuer_forgot_everything(stack: Stack, args: &[&str]) {
     let Some((mut issuer, env)) = home(stack, args, "") else {
         return;
@@ -144,7 +144,7 @@ fn login_succeeds_after_the_issuer_forgot_everything(stack: Stack, args: &[&str]
     assert_eq!((issuer.count("register"), issuer.count("code")), (1, 1));
 }
 
-/// L-F1: the login of a server is not put at risk by calls of another server of the same issuer.
+/// Calls of one server do not endanger the login of another server of the same issuer.
 fn second_server_never_ends_the_login_of_the_first(stack: Stack, args: &[&str]) {
     let Some(issuer) = Issuer::start(stack, args) else {
         return;
@@ -199,7 +199,7 @@ fn keeps_its_login(stack: Stack) {
     assert_eq!(issuer.refusals(), Vec::<String>::new());
 }
 
-/// Calls `one` from one client, many times at once. Returns the first error.
+/// Calls `one` from one client, many times concurrently. Returns the first error.
 fn call_at_once(env: &TestEnv) -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,7 +1,7 @@
 //! Files of the workspace that open, resolve or create files by path otherwise than through `mux-paths`.
 //!
 //! `tests/data/opened-paths.txt` lists them with the reason why nobody else can shape those paths. Code without an entry
-//! fails the test: either its paths are nobody else's, which the entry says, or it has to use `mux-paths`.
+//! fails the test: either its paths are nobody else's, which the entry says, or it must use `mux-paths`.
 
 use std::{
     collections::BTreeMap,

@@ -107,7 +107,7 @@ fn play(
 
     let ended = Instant::now();
     if ending.takes_all() {
-        // The next daemon starts at once, and ends the leftovers.
+        // The next daemon starts immediately, and ends the leftovers.
         env.write_config(&env.fixture("next", &[]));
         env.mux(["call", "next.echo", "text=x"]).ok();
         return nothing_left(witness, ended, GONE, &what);

@@ -36,7 +36,7 @@ impl Home {
         Self { env, changes, log }
     }
 
-    /// A home whose user has called `echo`, and whose server has changed the definition of `echo` since.
+    /// A home whose user has called `echo`, and whose server has since changed the definition of `echo`.
     fn poisoned(keys: &str) -> Self {
         let home = Self::new(keys);
         home.echo().ok();

@@ -86,7 +86,7 @@ async fn run(
     pool.run(request, host, &never).await
 }
 
-/// Waits until the condition holds, for at most a minute.
+/// Waits until the condition is true, for at most a minute.
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let patience = Duration::from_secs(60);
     let waiting = async {

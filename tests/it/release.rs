@@ -218,7 +218,7 @@ fn programs_of_another_platform_are_released_and_packaged_for_it() {
     let wheel = wheels.next().unwrap();
     assert!(wheel.ends_with("_aarch64.whl"), "{wheel}");
 
-    // Programs for this machine are none for the other.
+    // Programs for this machine do not run on the other.
     fake_programs(&env.path("others"), BUILD);
     let mut others = script("release");
     others.args(["--target", "aarch64-unknown-linux-gnu", "--binaries"]);

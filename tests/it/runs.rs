@@ -55,7 +55,7 @@ async fn events(session: &Session, run: &str, after: u64, wait_ms: u64) -> Vec<E
     page.await.unwrap().unwrap().events
 }
 
-/// All events up to the page with the first for which `is_it` holds.
+/// All events up to the page with the first for which `is_it` is true.
 async fn until(session: &Session, run: &str, is_it: impl Fn(&EventKind) -> bool) -> Vec<Event> {
     let mut seen: Vec<Event> = Vec::new();
     while !seen.iter().any(|event| is_it(&event.event)) {

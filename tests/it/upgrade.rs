@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use mux_tests::{TestEnv, process};
 
-/// How long to wait for an exit that should happen at once but has no guaranteed time.
+/// How long to wait for an exit that should happen immediately but has no guaranteed time.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Runs `mux restart --upgrade`, which must succeed. Returns the pids of the old daemon and of the new one.

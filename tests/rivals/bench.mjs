@@ -65,8 +65,8 @@ const npmProgram = (name) => [node, join(bin, name)];
 
 // --- How each is configured ----------------------------------------------------------------------------------------
 //
-// `files` are written into its home. `serve` is a process that stays, and `ready` its address. `call` is the command
-// line that makes one call, `connect` what has to be run once before it, `stop` what ends its processes. `agent` is how
+// `files` are written into its home. `serve` is a process that keeps running, and `ready` its address. `call` is the
+// command line that makes one call, `connect` must be run once before it, and `stop` ends its processes. `agent` is how
 // an MCP client connects: a command line, or an address. `arguments` says how the call looks there, if it is not the
 // server's own tool under some prefix.
 
@@ -357,7 +357,7 @@ const warmSession = (program, server) =>
     return repeat(rounds, () => timed(() => ask(client, request)));
   });
 
-// Calls per second of several sessions at once.
+// Calls per second of several concurrent sessions.
 const crowd = (program, server, many) =>
   withHome(program, [server], async (home) => {
     const clients = [];

@@ -35,8 +35,7 @@ const GRACE_MS = 15_000;
 const TIMES_EMPTY = 5;
 const STARTS_MS = 60_000;
 const STOPS_MS = 4_000;
-// When a host is watched after everything is said to be over, where a program was ended by its time; and what part of a
-// processor it may need then.
+// When a host is watched after a program was ended by its time limit, and the part of a CPU that it may use then.
 const WATCHED_MS = [500, 1_500];
 const AT_REST = 0.2;
 // A host that is silent for this long counts as hanging.
@@ -95,8 +94,8 @@ const cases = readdirSync(hostile)
   .map(read)
   .filter(({ name, source }) => !/\bmux\b/.test(source) && !name.includes("nested_types"));
 
-// A case that tries to escape is surrounded by the probe, in the same program; what waits for promises asks for modules
-// besides.
+// A case that tries to escape is surrounded by the probe, in the same program. Programs that wait for promises also
+// request modules.
 const IMPORT = `for (const name of ["node:fs", "fs", "node:module"]) {
   try {
     const fs = await import(name);
@@ -165,7 +164,7 @@ async function run(sandbox, body, timeout, next, grace = STARTS_MS) {
     } else if (message.end) {
       deadline = last + grace;
     } else if (message.next) {
-      // How long it takes to stop is no part of the case.
+      // How long it takes to stop is not part of the case.
       deadline = last + STOPS_MS;
       const [from, to] = WATCHED_MS;
       let before;

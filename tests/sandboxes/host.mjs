@@ -2,7 +2,7 @@
 // program in a separate sandbox, and writes the results to its third pipe, as lines of JSON. bench.mjs observes the
 // end of this process, and everything that the programs do to it.
 //
-// Limits are those that each project's documentation shows or has as defaults; the time limit is an argument.
+// Limits are those that each project's documentation shows or has as defaults. The time limit is an argument.
 
 import { spawn } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";

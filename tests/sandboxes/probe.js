@@ -1,5 +1,5 @@
-// Stands before and after every case that tries to escape: whatever object a sandbox leaves within reach, it asks the
-// realm of that object for Node, and leaves the mark with it. No sandbox hands out the right to write a real file.
+// Runs before and after every case that tries to escape: it asks the realm of every object that a sandbox leaves
+// within reach for Node, and leaves the mark with it. No sandbox hands out the right to write a real file.
 const __reach = (realm) => {
   try {
     const node = realm.process;

@@ -11,7 +11,7 @@ use crate::process;
 
 /// The maximum CPU time of one poll. Clients would notice a longer one.
 const LONGEST_POLL: Duration = Duration::from_millis(250);
-/// The maximum growth of the daemon's resident memory since before the first case.
+/// The maximum growth of the daemon's resident memory compared with before the first case.
 const PEAK_BYTES: u64 = 64 << 20;
 
 /// A case with its own limits.
@@ -63,7 +63,7 @@ impl Canary {
     /// Begins a case. Reading the daemon's metrics, whose text is `metrics`, has reset its longest poll.
     pub fn begin(&self, metrics: &str) {
         longest_poll(metrics);
-        // Where this is not permitted, the peak is the one since the daemon's start.
+        // Where this is not permitted, the peak counts from the daemon's start.
         drop(fs::write(format!("/proc/{}/clear_refs", self.daemon), "5"));
     }
 

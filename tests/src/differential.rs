@@ -3,7 +3,7 @@
 //! Where an SDK lists tools and gets the answer of a call, muxd must do so too.
 //!
 //! - `case` is one server as data: answers, framing and habits. `messages` has the valid messages of each revision.
-//! - `mutation` makes faulty servers from a seed, with `json_tree`, which can hold invalid JSON.
+//! - `mutation` makes faulty servers from a seed, with `json_tree`, which can represent invalid JSON.
 //! - `scripted_server` answers, `framing` makes bytes of the answers, and `http` and `stdio` send them.
 //! - `sdks` and `daemon` are the clients, `outcome` is what one of them reached, and `comparison` compares all three.
 

@@ -1,6 +1,6 @@
 //! Authorization servers that others wrote, with the small programs of `tests/issuers` that configure them.
 //!
-//! Invariant: the program of an [`Issuer`] and its state are gone when it is dropped.
+//! Invariant: the program of an [`Issuer`] has exited, and its state is deleted, when it is dropped.
 
 use std::{
     fs,

@@ -86,7 +86,7 @@ impl Display for Output {
     }
 }
 
-/// Several commands and what they printed, as one text.
+/// Several commands and their output, as one string.
 #[derive(Default)]
 pub struct CommandTranscript(String);
 

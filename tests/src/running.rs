@@ -99,7 +99,7 @@ impl Running {
     /// Waits for the end, and returns the exit code and all output. Kills a program that does not end in time.
     pub fn wait(mut self) -> Output {
         let _watched = watch(self.pid());
-        // Read both pipes at once: a program that fills one pipe would block while the other is read.
+        // Read both pipes concurrently: a program that fills one pipe would block while the other is read.
         let stderr = self.stderr.take();
         let rest = thread::spawn(move || everything(stderr));
         let stdout = everything(self.stdout.take());

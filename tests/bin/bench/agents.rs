@@ -12,7 +12,7 @@ use super::{
     library_relay, relay,
 };
 
-/// Agents at once, for the memory that each takes.
+/// Concurrent agents, for the memory that each takes.
 const CROWD: usize = 20;
 
 pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {

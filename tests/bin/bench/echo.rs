@@ -19,7 +19,7 @@ const READY: u8 = b'.';
 /// The size of one read from a connection, and of our shortest first message.
 const BUFFER: usize = 512;
 
-/// The process itself. The process is killed when it is no longer needed.
+/// The process itself, which is killed when it is no longer needed.
 pub(crate) fn serve(socket: &Path) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -108,7 +108,7 @@ async fn series(
     })
 }
 
-/// All waiting workers are lost at once; how long until as many wait again.
+/// Measures how long it takes until all waiting workers, lost at the same time, are replaced.
 async fn refill(worker: &Path, cache: PathBuf, rounds: usize) -> anyhow::Result<()> {
     const FLOOR: usize = 2;
     let pool = start(worker, Some(cache), FLOOR)?;
@@ -198,7 +198,7 @@ fn snapshot_made(folder: &Path) -> bool {
         .any(|file| file.is_ok_and(|file| file.path().extension().is_some_and(|e| e == "snapshot")))
 }
 
-/// Of one process, as its `smaps_rollup` tells it.
+/// The memory of one process, from its `smaps_rollup`.
 fn memory(pid: u32) -> anyhow::Result<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let mebibytes = |name: &str| {

@@ -32,15 +32,15 @@ pub(crate) fn command(argument: &str, socket: &Path, server: &Path) -> anyhow::R
     Ok(command)
 }
 
-/// The one of the two that the other starts.
+/// The process that the other one starts.
 pub(crate) fn front(argument: &str, socket: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(argument).arg(socket);
     Ok(command)
 }
 
-/// The processes themselves. The one with a server starts the other, which has its standard input and output, and copies
-/// between that and the server.
+/// The processes themselves. The process with a server starts the other one, which owns its standard input and output,
+/// and copies between that and the server.
 pub(crate) fn serve(socket: &Path, server: Option<OsString>) -> anyhow::Result<()> {
     let Some(server) = server else {
         let stream = UnixStream::connect(socket)?;
@@ -78,7 +78,7 @@ fn copy_both(
     Ok(())
 }
 
-/// Each read is written at once. `io::copy` would let the kernel copy, which collects more.
+/// Each read is written immediately. `io::copy` would let the kernel copy, which collects more.
 fn copy((from, to): Direction) -> io::Result<()> {
     let (mut from, mut to) = (File::from(from), File::from(to));
     let mut buffer = vec![0; 64 << 10];

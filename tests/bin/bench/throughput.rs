@@ -20,7 +20,7 @@ use super::{
 
 /// How long each figure is taken.
 const WHILE: Duration = Duration::from_secs(5);
-/// Clients at once.
+/// The numbers of concurrent clients.
 const CROWDS: [usize; 3] = [1, 8, 50];
 /// An innocent program: it calls a tool and computes a little.
 const INNOCENT: &str = "const { sum } = await mux.fix.add({ a: 1, b: 2 }); return sum;";

@@ -82,7 +82,7 @@ pub(crate) fn measure() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each agent does it again and again, at once with the others. Gives each time, and how long it took in all.
+/// Each agent repeats it, concurrently with the others. Returns each time, and the total duration.
 fn crowd(
     connect: impl Fn() -> Agent + Sync,
     work: impl Fn(&mut Agent, usize) -> Value + Sync,

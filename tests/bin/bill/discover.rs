@@ -35,7 +35,7 @@ pub(crate) struct Discovery {
     pub(crate) missed: usize,
 }
 
-/// The agents that look at the tools, and what they were answered.
+/// The agents that discover the tools, and the answers that they got.
 pub(crate) struct ToolDiscovery<'a> {
     env: &'a TestEnv,
     views: HashMap<String, OfferedTools>,

@@ -28,7 +28,7 @@ pub(crate) struct SuitesArgs {
 /// How the calls of one turn of the user are spread over the requests of a model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ToolArrangement {
-    /// Plain calls are all made at once, and the program returns every result.
+    /// All plain calls are made at the same time, and the program returns every result.
     AtOnce,
     /// Each plain call waits for the result of the one before. The program returns every result.
     OneByOne,
@@ -273,7 +273,7 @@ fn tables(tokens: &TokenCounter, rows: &[CostRow<'_>]) {
     }
 }
 
-/// Medians of what there is to read and to write.
+/// Medians of the tokens to read and to write.
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
 fn sizes(groups: &BTreeMap<&str, Vec<&CostRow<'_>>>) {
     println!(

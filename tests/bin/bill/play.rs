@@ -1,5 +1,5 @@
 //! Plays the tasks of a suite twice, as plain calls and as programs, and keeps every text that a model would write or
-//! read. Both ways have to leave the same state in the suite's servers and give the same results.
+//! read. Both ways must leave the same state in the suite's servers and give the same results.
 //!
 //! The programs are made from the suite's call list: one for each turn of the user, with the same arguments in the
 //! same order. A call that fails ends its program, as it would for a model: the rest of the turn is another program.
@@ -57,7 +57,7 @@ impl<'a> TaskPlayer<'a> {
         }
     }
 
-    /// Plays a task in every way. Fails if the ways differ in what they leave or give.
+    /// Plays a task in every way. Fails if the ways differ in their state or results.
     pub(crate) fn play(&mut self, task: &SuiteTask) -> anyhow::Result<PlayedTask> {
         self.home.reset(task)?;
         let answers: Vec<Vec<Answer>> = task

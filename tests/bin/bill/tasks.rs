@@ -1,5 +1,5 @@
-//! Five tasks, each twice: as the plain calls that a model would make, and as one program. Both have to
-//! come to the same answer.
+//! Five tasks, each twice: as the plain calls that a model would make, and as one program. Both must
+//! give the same answer.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use tiktoken_rs::CoreBPE;
 pub(crate) struct TokenCounter {
     name: &'static str,
     encoding: CoreBPE,
-    /// The same definitions stand before many conversations.
+    /// The same definitions precede many conversations.
     counted: RefCell<HashMap<String, usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! The texts of a conversation with a model, and what they cost.
+//! The texts of a conversation with a model, and their cost.
 //!
 //! A request sends the whole context: the text before the first request, and every text since. The model's answer
 //! becomes part of the next request's context.

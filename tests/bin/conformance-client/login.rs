@@ -14,7 +14,7 @@ use super::PATIENCE;
 /// A login, one for a scope that was lacking, and one more. A server that wants another after that wants
 /// them for ever.
 const MOST: usize = 3;
-/// Where the suite has our metadata lie, for servers that read it. Nobody can ask there.
+/// The URL at which the suite places our metadata, for servers that read it. The URL cannot be fetched.
 const METADATA: &str = "https://conformance-test.local/client-metadata.json";
 /// Pages between the authorization server and us.
 const HOPS: usize = 10;
@@ -37,7 +37,7 @@ pub(super) fn wanted_issuer(outcome: &Result<()>) -> Option<String> {
     serde_json::from_str(line).ok()
 }
 
-/// Does it until nobody has to sign in any more, and signs in in between.
+/// Repeats the attempt, and signs in whenever it is required, until no sign-in is needed any more.
 pub(super) async fn signing_in<F>(session: &Session, mut attempt: impl FnMut() -> F) -> Result<()>
 where
     F: Future<Output = Result<()>>,

@@ -1,4 +1,4 @@
-//! The handler: requests in, results out, and what this server remembers between them.
+//! The handler: requests in, results out, and the state that this server keeps between them.
 
 #![expect(
     deprecated,
@@ -259,7 +259,8 @@ impl ServerHandler for Server {
         &self,
         wanted: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        // The acknowledgement follows at once, and a change may follow that before `listen` is polled.
+        // The acknowledgement follows immediately, and a change may follow that before `listen` is
+        // polled.
         let changes = self.changes.subscribe();
         self.accepted.lock().unwrap().push(changes);
         Some(wanted.clone())

@@ -39,7 +39,7 @@ impl Transport<RoleServer> for Stdio {
         std::future::ready(write(&message))
     }
 
-    /// A line that is no message is dropped, as rmcp's own transport does.
+    /// A line that is not a message is dropped, as rmcp's own transport does.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let line = self.lines.recv().await?;

@@ -1,6 +1,6 @@
 //! The behavior of a worker with a program, which is the name of a trick and its arguments.
 //!
-//! Invariant: a trick that is not known is no program either, and is said to be none.
+//! Invariant: an unknown trick is not a program either, and is reported as such.
 
 use std::{
     io::{self, Write as _},
@@ -191,7 +191,7 @@ fn asks(rest: &str, link: &mut DaemonLink) -> io::Result<()> {
     Ok(())
 }
 
-/// Fails with all that a fault can hold, and much of it.
+/// Fails with all parts of a fault, each of them large.
 fn blames(link: &mut DaemonLink) -> io::Result<()> {
     let long = "x".repeat(3 << 20);
     let mut fault = Fault::new(FaultKind::Runtime, long.clone())

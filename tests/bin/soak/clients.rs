@@ -22,7 +22,7 @@ use super::{
 /// The number of requests after which an agent is replaced by a new one.
 const REQUESTS_PER_AGENT: usize = 200;
 
-/// Three servers at once, and what they answer.
+/// Calls three servers at the same time, and returns their answers.
 const PROGRAM: &str = "const sums = await Promise.all(mux.input.servers.map(async (server, n) =>
     (await mux.call(`${server}.add`, { a: mux.input.n, b: n })).sum));
 console.log(sums.length);
@@ -34,7 +34,7 @@ pub(crate) struct SoakWorkload {
     pub(crate) answers: Answers,
     pub(crate) effects: EffectLedger,
     pub(crate) over: AtomicBool,
-    /// The longest pause of an agent between two requests, in milliseconds: this is no test of speed.
+    /// The longest pause of an agent between two requests, in milliseconds: this is not a speed test.
     pub(crate) max_pause_ms: usize,
 }
 

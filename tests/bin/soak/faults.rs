@@ -221,7 +221,7 @@ impl Faults {
     }
 }
 
-/// A client that sends half a frame, or bytes that are no frame.
+/// A client that sends half a frame, or bytes that are not a frame.
 fn send_bad_frame(socket: &Path, fault: Fault, mut dice: Dice) {
     let mut wire = Wire::connect(socket);
     if dice.one_in(2) {

@@ -35,7 +35,7 @@ const KINDS: [&[&str]; 10] = [
 
 pub(crate) struct Home {
     pub(crate) env: TestEnv,
-    /// Why there are no disks that can be filled.
+    /// The reason why no disks can be filled.
     pub(crate) disk_problem: Option<String>,
     /// Of each server's entry.
     versions: Mutex<[u32; SERVERS]>,

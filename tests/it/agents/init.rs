@@ -233,7 +233,7 @@ fn init_names_a_failed_step_with_its_fix_and_takes_the_others() {
     let env = with_cursor();
     let init = || {
         let mut command = env.command("mux");
-        // A port on which nothing listens.
+        // A port on which no process listens.
         command.env("npm_config_registry", "http://127.0.0.1:9");
         output(command.args(["init", "--yes", "--json"]))
     };

@@ -10,7 +10,7 @@ const TWO: &str = "return await Promise.allSettled(['x', 'y'].map((key) => mux.f
 const QUESTION: &str = "allow it?";
 const CONFIRM: &str = "allow all of this?";
 
-/// Waits until the question says that two calls wait: from its beginning, or since the second call came.
+/// Waits until the question says that two calls wait: from its beginning, or after the second call came.
 #[track_caller]
 fn wait_until_both_wait(terminal: &mut TestTerminal) {
     let lines = terminal.lines();

@@ -1,5 +1,5 @@
-//! Old kernels, containers and WSL, of which a layer of the sandboxes is missing. A filter of system calls answers what
-//! such a kernel or container answers.
+//! Old kernels, containers and WSL, on which a sandbox layer is missing. A system call filter returns the results of
+//! such a kernel or container.
 
 use std::{fs, os::unix::process::CommandExt as _, process::Command};
 

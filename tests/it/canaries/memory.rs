@@ -52,7 +52,7 @@ pub(super) fn memory(pid: i32) -> Option<Vec<u8>> {
         while from < to {
             let length = usize::try_from(to - from).unwrap_or(usize::MAX);
             let length = length.min(piece.len());
-            // The process is running: it may have unmapped a range since.
+            // The process is running: it may have unmapped a range meanwhile.
             let Ok(count @ 1..) = file.read_at(&mut piece[..length], from) else {
                 break;
             };

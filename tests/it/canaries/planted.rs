@@ -193,7 +193,7 @@ impl Planted {
         format!("{}-{name}", self.mark)
     }
 
-    /// The login of `mirror`, as it is sent.
+    /// The login of `mirror`, as sent.
     pub(super) fn mirror_login(&self) -> String {
         STANDARD.encode(format!("me:{}", self.secret("mirror-password")))
     }

@@ -1,7 +1,7 @@
 //! Programs as models write them, against servers whose tools and answers are data (`tests/data/check/servers`).
 //!
 //! Each file of `works`, `fails` and `may_fail` holds several programs, each after a line `// ---- name`. The file with
-//! the extension `out` has what becomes of each: its result, or its error. `UPDATE_GOLDEN=1` writes it.
+//! the extension `out` has the outcome of each: its result, or its error. `UPDATE_GOLDEN=1` writes it.
 //!
 //! Invariant: programs of `works` have the same result with and without the check. Programs of `fails` fail without it,
 //! and are rejected with it. Programs of `may_fail` fail, and are not rejected: a comment says why they are not certain to.

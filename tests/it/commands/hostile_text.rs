@@ -220,7 +220,7 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
                 json!({ "seq": 99, "at_ms": 99, "event": { "ended": { "outcome": outcome } } }),
             );
         }
-        // A response without a text is only used if there is no other.
+        // A response without a text is only used if there is no other response.
         let answers = recorded.entry(method).or_default();
         if count > 0 || answers.is_empty() {
             answers.push(answer);

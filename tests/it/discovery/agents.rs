@@ -180,7 +180,7 @@ async fn hidden_tool_is_in_no_list() {
             none_of(&seen.to_string());
             for types in [&types, &watched] {
                 assert!(!types.contains("interface Web "));
-                // Only those of the other server remain.
+                // Only the other server's tools remain.
                 assert_eq!(types.matches("    add(").count(), 1);
                 assert_eq!(types.matches("    get_thing(").count(), 1);
             }

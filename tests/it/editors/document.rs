@@ -2,7 +2,7 @@
 //!
 //! Invariant: each of its examples is a recorded frame, and is sent here in the documented envelope. The signatures of
 //! methods and the kinds of errors are those of the TypeScript types, which `mux-proto` generates. `UPDATE_GOLDEN=1`
-//! writes all of them anew.
+//! regenerates all of them.
 
 mod examples;
 mod generated;

@@ -33,7 +33,7 @@ fn form_is_answered_at_a_terminal() {
         let (env, _) = home(era, &[]);
         let mut terminal = TestTerminal::start(&env, &["call", "fix.elicit", &form()]);
         terminal.wait_for(ASKS);
-        // The server's words stand behind a bar, without control sequences.
+        // The server's words are behind a bar, without control sequences.
         terminal.wait_for("\u{2502} who are you?[2J");
         terminal.wait_for("\u{2502} allow it? [y]es");
         terminal.wait_for("\u{2502} Your age");

@@ -106,7 +106,7 @@ async fn events_of_an_ended_run_fit_into_pages() {
     let env = warm();
     let me = ClientIdentity::new("test", "0");
     let session = mux_client::connect(&env.dirs, &me).await.unwrap();
-    // Together more than a frame can hold, if each event contained its whole error.
+    // Together more than fits into a frame, if each event contained its whole error.
     let source = "const message = 'no '.repeat(400_000);
         let whole = 0;
         for (let n = 0; n < 16; n++) {

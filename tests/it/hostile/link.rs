@@ -91,7 +91,8 @@ fn joined_answers(calls: u32) -> FromWorker {
     FromWorker::Done { outcome }
 }
 
-/// A call that is answered at once is read by the script's thread. The timer is longer than that thread waits.
+/// The script's thread reads the answer to a call that is answered immediately. The timer is longer than that
+/// thread waits.
 #[test]
 fn answers_arrive_at_once_and_beside_timers() {
     let mut worker = HeldWorker::running(

@@ -78,7 +78,7 @@ impl ToolHost for Host {
     }
 }
 
-/// A pool of rogue workers. The name of their program selects what they do before they run a program.
+/// A pool of rogue workers. The name of their program selects their behavior before they run a program.
 struct Rogues {
     pool: Pool,
     folder: tempfile::TempDir,

@@ -29,8 +29,9 @@ const KEPT: u64 = 40 << 20;
 /// 64 MiB with workers that ignore budgets; with several calls of hundreds of thousands of values each 168 MiB, a part
 /// of it the journal for `mux resume`.
 const IN_HAND: u64 = 208 << 20;
-/// Blocking threads that the runtime keeps for 90 s after their last work, which is longer than is waited here: as many
-/// as had work at once. On a busy machine these were 19 for eleven runs. A leak of one thread a case would be far more.
+/// Blocking threads that the runtime keeps for 90 s after their last work, which is longer than these tests wait: as
+/// many as had work at the same time. On a busy machine these were 19 for eleven runs. A leak of one thread a case
+/// would be far more.
 const THREADS: usize = 22;
 /// The name of sled's writer threads. sled starts them when there is much to write and keeps seven of them, so their
 /// number before all cases is random.
@@ -221,7 +222,7 @@ impl Vitals {
         }
     }
 
-    /// Waits until the daemon holds no more than before, apart from the allowances above. Fails with the first exceeded
+    /// Waits until the daemon uses no more than before, apart from the allowances above. Fails with the first exceeded
     /// one.
     pub(super) fn again(&self, daemon: i32, pulse: &Pulse) -> Result<(), String> {
         let until = Instant::now() + REST;

@@ -37,7 +37,7 @@ fn authlib_keeps_its_login() {
     super::keeps_its_login(AUTHLIB);
 }
 
-/// L-F4, L-F7: the answer of a registration decides, and the metadata what is asked for.
+/// The answer to a registration decides, and the metadata selects the requested method.
 #[test]
 fn authlib_registered_client_authenticates_as_the_answer_says() {
     for args in [
@@ -59,7 +59,7 @@ fn authlib_registered_client_authenticates_as_the_answer_says() {
     }
 }
 
-/// L-F8: a client that the user registered, with each method.
+/// A client that the user registered, with each method.
 #[test]
 fn authlib_own_client_authenticates_as_its_entry_says() {
     for (method, secret, auth) in [
@@ -93,7 +93,7 @@ fn authlib_own_client_authenticates_as_its_entry_says() {
     }
 }
 
-/// L-F10: the address of the user is at the userinfo endpoint alone.
+/// Only the userinfo endpoint has the user's address.
 #[test]
 fn authlib_who_comes_from_userinfo_where_the_id_token_has_only_a_subject() {
     let Some((_issuer, env)) = home(AUTHLIB, &["--sub-only"], "account = \"work\"") else {

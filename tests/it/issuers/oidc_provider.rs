@@ -42,13 +42,13 @@ fn oidc_provider_keeps_its_login() {
     super::keeps_its_login(OIDC_PROVIDER);
 }
 
-/// L-F1, with a refresh token whatever was asked for: the issuer rotates before it refuses another resource.
+/// With a refresh token for every request: the issuer rotates before it refuses another resource.
 #[test]
 fn oidc_provider_rotation_before_a_refusal_never_ends_a_login() {
     super::second_server_never_ends_the_login_of_the_first(OIDC_PROVIDER, &["--always-refresh"]);
 }
 
-/// L-F6: a refresh token takes `offline_access` and `prompt=consent` here.
+/// Here, a refresh token requires `offline_access` and `prompt=consent`.
 #[test]
 fn oidc_provider_login_outlives_its_first_token() {
     let Some((issuer, env)) = home(OIDC_PROVIDER, &[], "") else {

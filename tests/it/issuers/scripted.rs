@@ -95,7 +95,7 @@ fn django_oauth_toolkit_keeps_its_login() {
     super::keeps_its_login(DJANGO_OAUTH_TOOLKIT);
 }
 
-/// L-F7: it refuses clients without a secret, although its metadata lists them.
+/// The issuer refuses clients without a secret, although its metadata lists them.
 #[test]
 fn workers_oauth_provider_without_public_clients_registers_one_with_a_secret() {
     let Some((issuer, env)) = home(WORKERS_OAUTH_PROVIDER, &["--deny-public-clients"], "") else {
@@ -108,7 +108,7 @@ fn workers_oauth_provider_without_public_clients_registers_one_with_a_secret() {
     assert_eq!(issuer.refusals(), [refused]);
 }
 
-/// L-F10: the ID token of better-auth has only a subject.
+/// The ID token of better-auth has only a subject.
 #[test]
 fn better_auth_who_comes_from_userinfo() {
     let Some((_issuer, env)) = home(BETTER_AUTH, &[], "account = \"work\"") else {

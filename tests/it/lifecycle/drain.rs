@@ -163,8 +163,8 @@ fn slow_predecessor_is_awaited_before_its_server_starts_again() {
     env.result("return await mux.fix.pid({})");
     let old = env.daemon().unwrap();
     process::send(old, Signal::SIGTERM);
-    // The old server takes 4 s to exit, and two processes of one server never run at once. The first clients may
-    // still reach the old daemon.
+    // The old server takes 4 s to exit, and two processes of one server never run at the same time. The first
+    // clients may still reach the old daemon.
     while env.starts("fix").len() == 1 {
         env.result("return await mux.fix.pid({})");
     }

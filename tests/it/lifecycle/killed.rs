@@ -1,4 +1,5 @@
-//! `kill -9` of the daemon: the next client works at once, and no process of the old daemon is left.
+//! `kill -9` of the daemon: the next client works immediately, and no process of the old daemon is
+//! left.
 
 use std::{fs, os::unix::fs::PermissionsExt, sync::mpsc, thread};
 
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::PROMISE;
 
-/// Kills the daemon `rounds` times, each time followed at once by a client that uses all servers.
+/// Kills the daemon `rounds` times, each time followed immediately by a client that uses all
+/// servers.
 fn kill_again_and_again(rounds: usize, servers: &[(&str, &[&str])]) {
     let env = TestEnv::with_fixtures(servers);
     let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();

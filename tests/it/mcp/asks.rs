@@ -1,5 +1,5 @@
 //! Requests of a server to its client go to the agent whose call caused them, in the form of the agent's protocol
-//! version. If no agent can answer, they are declined at once.
+//! version. If no agent can answer, they are declined immediately.
 
 use mux_tests::{
     Agent, TestEnv,

@@ -1,4 +1,4 @@
-//! Many agents at once share servers, and none affects the answers of another.
+//! Many concurrent agents share servers, and none affects the answers of another.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use super::text;
 const AGENTS: usize = 50;
 const SERVERS: usize = 20;
 
-/// Calls all servers at once with a text that only this agent sends.
+/// Calls all servers concurrently with a string that only this agent sends.
 const ALL: &str = "const names = Object.keys(mux);\n\
     const said = await Promise.all(names.map(n => mux[n].echo({ text: `${n} ${mux.input}` })));\n\
     return said.join();";

@@ -28,7 +28,7 @@ fn result_text(result: &Value) -> &str {
     text.split("\nwarnings:\n").next().unwrap()
 }
 
-/// The number of the fence around `fenced_text`, which holds `data`.
+/// The number of the fence around `fenced_text`, which contains `data`.
 #[track_caller]
 fn fenced(fenced_text: &str, data: &str) -> String {
     let (open, rest) = fenced_text.split_once('\n').unwrap();

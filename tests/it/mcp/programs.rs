@@ -206,7 +206,7 @@ fn cancelled_request_cancels_the_call_of_its_program() {
     );
     env.until_called(log.path(), "hang", 1, "probe.pid");
     agent.notify("notifications/cancelled", json!({ "requestId": id }));
-    // The server tells which requests were cancelled.
+    // The server reports which requests were cancelled.
     let code =
         "for (;;) { const ids = await mux.fix.cancelled({}); if (ids.length > 0) return ids; }";
     let cancelled = agent.run(code);

@@ -39,7 +39,7 @@ fn get(address: SocketAddr, host: &str, token: Option<&str>, more: &str) -> (u16
     (status, head.to_ascii_lowercase(), body.to_owned())
 }
 
-/// Polls the daemon's status until the condition holds.
+/// Polls the daemon's status until the condition is true.
 #[track_caller]
 fn until(env: &TestEnv, is: impl Fn() -> bool) {
     for _ in 0..500 {

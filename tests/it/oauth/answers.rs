@@ -167,7 +167,7 @@ const HARMLESS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Forms of answers that are read all the same.
+/// Forms of answers that are still read.
 const FORMS: &[(&str, Form)] = &[
     ("resource", Form::Marked),
     ("resource", Form::Plain),
@@ -407,7 +407,7 @@ async fn uses(session: &Session, row: &Row) -> Result<(), String> {
     }
 }
 
-/// Tries every row, a few at once. Names all rows that fail.
+/// Tries every row, a few at a time. Names all rows that fail.
 #[track_caller]
 fn every<F>(rows: &[Row], each: impl Fn(Session, usize) -> F)
 where

@@ -1,4 +1,4 @@
-//! Authorization requests: what they name, and what follows when the issuer does not accept them.
+//! Authorization requests: their parameters, and the outcome when the issuer does not accept them.
 //!
 //! muxd fetches the page before a browser does. An issuer's error message therefore reaches the user.
 
@@ -232,7 +232,8 @@ async fn oauth_redirect_to_another_origin_is_followed_by_the_browser_alone() {
 
 #[test]
 fn oauth_denial_of_the_look_is_no_denial_of_the_user() {
-    // An issuer that redirects at once with an error of the user's decision is shown to the browser.
+    // An issuer that redirects immediately with an error of the user's decision is shown to the
+    // browser.
     let authority = Authority::default();
     authority.change(|rules| rules.denies = true);
     let env = home(&authority, "");

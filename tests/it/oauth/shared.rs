@@ -19,8 +19,8 @@ use super::{
 const SERVERS: [&str; 4] = ["a", "b", "c", "d"];
 const SHARE: &str = "oauth = { share = true }\n";
 
-/// A home with four servers of one issuer that rotates at once and ends a login whose refresh token comes twice. All
-/// but `a` share its sign-in.
+/// A home with four servers of one issuer that rotates immediately and ends a login whose refresh token comes twice.
+/// All but `a` share its sign-in.
 fn four_servers(grants: Grants) -> (Authority, TestEnv) {
     four_servers_with(Rules {
         grants,
@@ -150,7 +150,7 @@ fn oauth_call_of_a_second_server_leaves_the_sign_in_of_the_first_alone() {
             assert_eq!(authority.count("refresh"), refreshes + round);
         }
     }
-    // Both can be signed in at once.
+    // Both can be signed in at the same time.
     sign_in_as(&authority, &env, "b", BOB);
     for _ in 0..2 {
         authority.expire();
@@ -245,7 +245,7 @@ fn oauth_refused_exchange_is_tried_once_for_an_issuer() {
     }
     authority.expire();
     assert_eq!(whoami(&env, "a"), ADA);
-    // Another sign-in changes nothing, and names one server.
+    // Another sign-in has no effect, and names one server.
     assert_eq!(named_by(&authority, &env, "a"), ["a"]);
     sign_in_as(&authority, &env, "a", BOB);
     refused("b");

@@ -62,7 +62,7 @@ fn oauth_expired_token_is_refreshed_once_for_a_hundred_callers() {
 #[test]
 fn oauth_token_is_refreshed_before_expiry_and_stored_before_use() {
     let authority = Authority::default();
-    // The token expires at once, so every use needs a refresh.
+    // The token expires immediately, so every use needs a refresh.
     authority.change(|rules| rules.lifetime = Some(0));
     let env = home(&authority, "");
     authority.watch(&env.dirs.credentials());

@@ -76,7 +76,7 @@ fn same_agent_in_another_workspace_resumes_a_run_and_its_user_is_not_asked() {
             .iter()
             .all(|said| said["method"] != "elicitation/create")
     );
-    // The user's approval holds wherever the run is resumed.
+    // The user's approval applies wherever the run is resumed.
     env.mux(["approve", "A1"]).ok();
     let answer = elsewhere.call("resume", json!({ "run": run }));
     assert_eq!(answer["structuredContent"]["result"], "1", "{answer}");

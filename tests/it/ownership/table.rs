@@ -163,7 +163,7 @@ const TOOLS: &[(&str, ToolRow)] = &[
     ),
 ];
 
-/// How a tool is tried by an agent that may do nothing.
+/// How a tool is tried by an agent without any rights.
 enum ToolRow {
     /// Called with each id: no data is found.
     EachId(fn(&str) -> Value),

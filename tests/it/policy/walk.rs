@@ -156,7 +156,8 @@ fn policy_decides_the_same_for_every_way_of_calling() {
     error[denied]: my_server.get_thing is denied by the policy "my-server.get-*": it is mine
       hint: it is rule 1 of [[policy]] in config.toml; see `mux policy explain my_server.get_thing`
     "#);
-    // A call that the rule does not match fails for its own reason. Arguments that are no object might be denied.
+    // A call that the rule does not match fails for its own reason. Arguments that are not an object might be
+    // denied.
     mux_snapshot!(walk.env.mux(["call", PATH, "wrong=1"]), @r#"
     success: false
     exit_code: 1

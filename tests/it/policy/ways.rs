@@ -59,7 +59,7 @@ impl<'a> Callers<'a> {
         ends.into_iter().map(named).collect()
     }
 
-    /// How `mux call`, which is no agent, ends.
+    /// How `mux call`, which is not an agent, ends.
     fn end_of_command(&self, tool: &str, arguments: &Value) -> (String, String) {
         let (path, typed) = (format!("{}.{tool}", self.server), arguments.to_string());
         let called = self.env.mux(["--json", "call", &path, &typed]).json();

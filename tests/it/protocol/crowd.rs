@@ -180,14 +180,14 @@ async fn event_poll_times_out_and_cancelled_polls_do_not_count() {
     };
     let page = session.client.events(within_seconds(5), poll(1, 50)).await;
     assert_eq!(page.unwrap().unwrap().events, []);
-    // A number beyond the last event is no error: there are no events after it.
+    // A number beyond the last event is not an error: there are no events after it.
     let page = session
         .client
         .events(within_seconds(5), poll(u64::MAX, 0))
         .await;
     assert_eq!(page.unwrap().unwrap().events, []);
     for _ in 0..600 {
-        // Dropped before its answer. There are more of them than a connection may have at once.
+        // Dropped before its answer. These are more than a connection may have at a time.
         let waiting = session.client.events(within_seconds(60), poll(1, 30_000));
         let status = session.client.status(within_seconds(5));
         tokio::select! {

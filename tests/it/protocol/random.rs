@@ -35,7 +35,7 @@ fn random_frames_are_answered_or_close_the_connection() {
     println!("seed {seed:#x}");
     let mut chance = Chance(seed);
     let (env, daemon) = serving();
-    // Without requests that end the daemon, since a mutation may leave them valid.
+    // Without requests that end the daemon, because a mutation may leave them valid.
     let valid: Vec<String> = [
         json!({ "Status": {} }),
         json!({ "Servers": {} }),

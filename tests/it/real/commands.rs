@@ -1,4 +1,4 @@
-//! `mux tools`, `mux types` and `mux call` on all real servers at once.
+//! `mux tools`, `mux types` and `mux call` on all real servers together.
 
 use mux_tests::TestEnv;
 use serde_json::json;

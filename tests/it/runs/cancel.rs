@@ -99,7 +99,7 @@ async fn cancellation_of_a_run_reaches_the_server_of_its_call() {
     cancel(&other, &run).await;
     assert_eq!(failed(outcome(&other, &run).await).kind, Kind::Cancelled);
     cancelled_calls(&other, 1).await;
-    // Cancelling again, after the end, is no error.
+    // Cancelling again, after the end, is not an error.
     cancel(&other, &run).await;
     let info = info(&other, &run).await.unwrap();
     assert_eq!((info.calls, info.calls_ended), (1, 0));

@@ -150,7 +150,7 @@ fn server_that_may_read_everything_does_not_see_muxds_own_folders() {
     env.write_config(&server("{ read = [\"/\"] }"));
     assert_eq!(attempt(&env, "read", &file), "got through: 4 bytes");
     assert!(attempt(&env, "write", &file).starts_with("refused"));
-    // The configuration lies in the home of this test, which is hidden with it.
+    // The configuration is in the home of this test, which is hidden with it.
     let home = env.home().display().to_string();
     let listed = attempt(&env, "list", &home);
     assert!(!listed.contains("config.toml"), "{listed}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::has_bubblewrap;
 
-/// The proposal as it is written in config.toml.
+/// The proposal as written in config.toml.
 fn inline_table(entry: &Value) -> String {
     let keys = entry.as_object().unwrap().iter();
     let keys: Vec<String> = keys

@@ -52,7 +52,7 @@ fn commands_that_start_no_daemon_do_not_connect_to_the_socket_of_systemd() {
     env.mux(["service", "status"])
         .fails(3, &["no service is installed"]);
     nobody_waits_at(&socket);
-    // The next daemon listens on it all the same.
+    // The next daemon still listens on it.
     let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
     assert_eq!(env.result("return 3"), 3);
     env.mux(["status"]).ok();

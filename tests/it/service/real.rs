@@ -143,7 +143,7 @@ fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     );
     assert!(output["pid"].is_null(), "{output}");
 
-    // Twenty clients at once start one daemon.
+    // Twenty concurrent clients start one daemon.
     let clients: Vec<Running> = (0..20)
         .map(|n| {
             let mut command = env.command("mux");

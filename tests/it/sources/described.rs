@@ -24,7 +24,7 @@ fn functions(env: &TestEnv) -> Vec<String> {
     names
 }
 
-/// Polls until the condition holds. Each poll is a request to the daemon, so there is no sleep.
+/// Polls until the condition is true. Each poll is a request to the daemon, so there is no sleep.
 #[track_caller]
 fn until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..2000 {

@@ -19,7 +19,7 @@ use super::home::{Bridge, home, home_with, node_program};
 const OLD: (&str, usize) = ("2025-11-25", 30);
 const NEW: (&str, usize) = ("2026-07-28", 37);
 
-/// Shows that a failure of the other tests is not one of the server behind `mux mcp`.
+/// Shows that a failure of the other tests is not a failure of the server behind `mux mcp`.
 #[test]
 fn the_conformance_server_alone_conforms_to_both_revisions() {
     let env = home();
@@ -116,7 +116,7 @@ fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize)
         let (end, log) = (summary(&run), bridge.log());
         format!("{end}\n{}\n{complaints}\n{log}", run.stderr)
     };
-    // An empty run is no success: the summary must have a line for each required scenario.
+    // An empty run is not a success: the summary must have a line for each required scenario.
     assert_eq!(required.len(), scenarios);
     let ran: Vec<&str> = summary(&run).lines().filter_map(scenario).collect();
     for scenario in &required {

@@ -23,7 +23,7 @@ fn run_ends_in_the_old_daemon_with_its_session() {
     );
     assert_eq!(run.wait().ok().stdout.trim(), "2");
     assert_ends(old);
-    // The session is then handed over, since no caller needed another one.
+    // The session is then handed over, because no caller needed another one.
     assert_eq!(count(&env, "fix"), 3);
     assert_eq!(env.starts("fix").len(), 1);
 }

@@ -102,7 +102,7 @@ pub fn visit(method: &str, url: &str) -> Page {
     send(method, url, &[], "")
 }
 
-/// Posts a body as a client does that is no browser.
+/// Posts a body like a client that is not a browser.
 pub fn post(url: &str, headers: &[(&str, &str)], body: &str) -> Page {
     send("POST", url, headers, body)
 }

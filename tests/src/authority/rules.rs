@@ -18,7 +18,7 @@ pub struct Rules {
     pub authority_at: Option<String>,
     /// The token endpoint of the metadata, if not the server's own.
     pub token_endpoint: Option<String>,
-    /// Supports client ID metadata documents. Such clients have to be registered by hand.
+    /// Supports client ID metadata documents. Such clients must be registered by hand.
     pub metadata_documents: bool,
     /// Supports dynamic client registration.
     pub registration: bool,

@@ -46,7 +46,7 @@ const REPLACEMENTS: [(&str, &str); 24] = [
     ("object-of-null", r#"{"x":null}"#),
 ];
 
-/// A change of one value, or of the member or element that holds it.
+/// A change of one value, or of the member or element that contains it.
 #[derive(Clone, Copy)]
 enum Change {
     Replace(&'static str, &'static str),

@@ -30,7 +30,7 @@ impl ExitWatch {
             0,
             0,
         );
-        // Fails if there is no such process.
+        // Fails if the process does not exist.
         queue.kevent(&[exit], &mut [], None).ok()?;
         Some(Self {
             queue,

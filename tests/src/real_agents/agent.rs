@@ -25,7 +25,7 @@ use crate::{Output, TestEnv, clients, editors::source, env::variable, process};
 const FOLDERS: &str = "MUX_TEST_AGENTS";
 /// After this time a command is ended.
 const HANG: Duration = Duration::from_secs(60);
-/// Where nobody listens: an agent that wants to reach the internet fails at once.
+/// Where nobody listens: an agent that wants to reach the internet fails immediately.
 const NO_PROXY_HERE: &str = "http://127.0.0.1:9";
 
 /// An agent, as `tests/agents/agents.toml` describes it.

@@ -88,7 +88,7 @@ pub(super) fn recorded(what: &str, name: &str) -> Value {
     }
 }
 
-/// JSON in lines that are as full as `MAX_LINE_CHARS` allows. `taken` characters stand before it in its first line.
+/// JSON in lines that are as full as `MAX_LINE_CHARS` allows. `taken` characters precede it in its first line.
 fn laid_out(value: &Value, indent: usize, taken: usize) -> String {
     let compact = compact(value);
     // A comma may follow.
