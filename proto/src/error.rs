@@ -51,7 +51,7 @@ pub enum Kind {
     Cancelled,
     /// Policy denies it.
     Denied,
-    /// A user must approve it, and none did in time. `resume_run` continues the run.
+    /// A user must approve the call, and did not in time. `resume_run` continues the run.
     Pending,
     /// The user must log in first.
     AuthRequired,

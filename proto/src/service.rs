@@ -76,7 +76,8 @@ pub trait Mux {
     /// One run, by its id. The user's own clients can also use the number at the end of the id.
     async fn run_info(run: String) -> Result<RunInfo, Error>;
 
-    /// A page of a stored value. `validation` if the handle is malformed, `not_found` if no value is stored under it.
+    /// A page of a stored value. Fails with `validation` if the handle is malformed, and with `not_found` if no value
+    /// is stored under it.
     async fn read(request: ReadRequest) -> Result<ReadPage, Error>;
 
     /// Waits until the declarations of all tools differ from the client's, or until `wait_ms` have passed, 30 s at
@@ -119,7 +120,8 @@ pub trait Mux {
     /// The tools of one server, each with its pin.
     async fn pins(request: PinsRequest) -> Result<PinList, Error>;
 
-    /// Pins tools as they are now. `validation` if one of them is not as it was seen.
+    /// Pins the current definitions of tools. Fails with `validation` if one of them is not the definition that was
+    /// seen.
     async fn accept_pins(request: AcceptPinsRequest) -> Result<AcceptedPins, Error>;
 
     /// Loads the configuration files as they are now. Unlike `reload`, it does not run the commands in them again.
@@ -128,7 +130,7 @@ pub trait Mux {
     /// Projects whose files define servers, approved or not.
     async fn projects(request: crate::ProjectsRequest) -> Result<crate::ProjectList, Error>;
 
-    /// Approves a project's files as the user has seen them. `validation` if they have changed since.
+    /// Approves a project's files as the user has seen them. Fails with `validation` if they have changed since.
     async fn approve_project(
         request: crate::ApproveProjectRequest,
     ) -> Result<crate::ProjectInfo, Error>;
@@ -196,7 +198,7 @@ pub trait Mux {
     /// The daemon's metrics: counters since its start, and its current state.
     async fn metrics() -> Result<crate::MetricsText, Error>;
 
-    /// Everything that is known of a server's sandbox.
+    /// Everything that is known about a server's sandbox.
     async fn sandbox(server: String) -> Result<crate::SandboxProfile, Error>;
 
     /// Restarts a server without its sandbox, observes its sessions for a while, and answers with a sandbox in which

@@ -1,16 +1,16 @@
 //! The daemon's side of the isolate: a pool of worker processes, and the one trait through which a guest reaches the
 //! outside.
 //!
-//! Depends on `mux-wire` alone in this workspace: it knows neither MCP, nor clients, nor the store. The daemon passes a
-//! [`ToolHost`] for each run.
+//! In this workspace, depends only on `mux-wire`. The crate knows neither MCP, nor clients, nor the store. The daemon
+//! passes a [`ToolHost`] for each run.
 //!
 //! - `pool` assigns workers to runs and starts new ones: `pool/settings` has its settings and its status,
 //!   `pool/demand_peak` measures the recent demand, `pool/state` is the state behind one lock, `pool/faults` has the
 //!   errors of a run that gets no worker. Two fresh workers are ready at any time.
 //! - `fair_queue` is the queue in which owners take turns, then the connections of an owner.
 //! - `run` is one program on one worker, with a deadline that the daemon enforces: `run/call_queue` has its calls,
-//!   running and queued, `run/processor_limit` its processor time, `run/output_meter` counts its console output and
-//!   emitted parts.
+//!   running and queued, `run/processor_limit` its CPU time, `run/output_meter` counts its console output and emitted
+//!   parts.
 //! - `worker_process` starts a worker, exchanges frames with it and ends it: `worker_process/outbox` queues frames,
 //!   `worker_process/death` derives why it ended. Workers are started from one thread of the daemon and die with the
 //!   daemon, by their link and PDEATHSIG.

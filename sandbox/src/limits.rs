@@ -15,11 +15,11 @@ pub const MAX_ANSWER_BYTES: usize = mux_wire::MAX_FRAME_BYTES - 4096;
 pub struct ProgramLimits {
     /// Wall time, from the start of the program to its result.
     pub wall: Duration,
-    /// Processor time of a run with the default wall time. See [`Limits::processor`].
+    /// CPU time of a run with the default wall time. See [`Limits::processor`].
     pub cpu: Duration,
     /// The number of tool calls.
     pub calls: u32,
-    /// Concurrent tool calls; further calls are queued.
+    /// Concurrent tool calls. Further calls are queued.
     pub calls_at_once: usize,
     /// JSON of one call's arguments.
     pub argument: u32,
@@ -153,7 +153,7 @@ pub fn timeout_fault(wall: Duration, waiting: &[String]) -> Fault {
     )
 }
 
-/// The error for a program that used up its processor time.
+/// The error for a program that used up its CPU time.
 pub(crate) fn processor_time_fault(used: Duration, limits: &ProgramLimits) -> Fault {
     let (used, most) = (
         used.as_secs_f64(),

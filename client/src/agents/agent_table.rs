@@ -23,7 +23,8 @@ pub(crate) struct AgentSpec {
     pub(crate) newer_section: Option<&'static [&'static str]>,
     /// The file for one project, relative to the project's directory.
     pub(crate) project_file: Option<&'static str>,
-    /// The references that the agent expands in an entry, beside `${NAME}` in variables and headers.
+    /// The references that the agent expands in an entry, in addition to `${NAME}` in variables and
+    /// headers.
     pub(crate) references: &'static [ReferenceSyntax],
     /// The meaning of the key `timeout` in an entry.
     pub(crate) timeout: Option<TimeoutKey>,

@@ -115,7 +115,7 @@ pub(super) fn parse_arguments(words: &[String]) -> Result<CallArguments, UsageMi
     }
 }
 
-/// A call as it was typed: the path, and the words of its arguments.
+/// A call as typed: the path, and the words of its arguments.
 #[derive(Debug, PartialEq)]
 struct TypedCall {
     path: String,

@@ -80,7 +80,8 @@ pub(super) async fn save_recording(
     Ok(handle.bytes)
 }
 
-/// How a run ended otherwise than recorded. `None` if it has the same result, or an error of the same kind and message.
+/// How a run's outcome differs from the recorded one. `None` if it has the same result, or an error of the same kind
+/// and message.
 pub(super) async fn outcome_difference(
     session: &Session,
     recorded: &Value,
@@ -178,7 +179,7 @@ fn excerpt(value: &Value) -> String {
     render::short_line(&value.to_string(), MAX_EXCERPT_CHARS)
 }
 
-/// Removes the durations in the summary of a program of steps.
+/// Removes the durations in the summary of a step program.
 fn strip_durations(mut value: Value) -> Value {
     if let Some(Value::Array(steps)) = value.get_mut("steps") {
         for step in steps.iter_mut().filter_map(Value::as_object_mut) {

@@ -1,9 +1,9 @@
 //! Standard input and output as the connection to an agent.
 //!
-//! tokio's own are read and written by other threads, which takes four changes of threads for each request. Pipes and
+//! tokio's own are read and written by other threads, which takes four thread switches for each request. Pipes and
 //! sockets can be awaited instead.
 //!
-//! Invariant: no flag of the inherited descriptors changes, because other processes may have them too.
+//! Invariant: no flag of the inherited descriptors changes, because other processes may share them.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -270,7 +270,7 @@ fn is_repeated(text: &str, structured: &Value) -> bool {
     is_same(structured) || single.is_some_and(is_same)
 }
 
-/// The result that is wrapped into an object because it is none itself.
+/// The result that is wrapped into an object because it is not an object itself.
 fn single_value(structured: &Value) -> Option<&Value> {
     let members = structured
         .as_object()

@@ -102,7 +102,7 @@ impl PolicyCaseOutcome {
     }
 }
 
-/// Prints each case that is decided otherwise than expected. Exits with 1 if there is one.
+/// Prints each case whose decision differs from the expected one. Exits with 1 if there is one.
 pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) -> ExitCode {
     let failed = || {
         let numbered = cases.iter().enumerate();

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
 
-/// The width of a terminal that does not tell its own.
+/// The width of a terminal that does not report its own.
 pub(super) const STANDARD_COLUMNS: u16 = 80;
 const SEPARATOR_COLUMNS: u16 = 2;
 /// The width up to which the column that is cut keeps its content while other columns can be left out.
@@ -18,7 +18,7 @@ pub(super) struct ListTable {
     header: Vec<&'static str>,
     /// The column that is cut first.
     cut: usize,
-    /// The columns that narrow terminals leave out, the first one first.
+    /// The columns that narrow terminals leave out, in order.
     optional: Vec<usize>,
 }
 
@@ -46,7 +46,7 @@ impl ListTable {
         self
     }
 
-    /// Lets narrow terminals leave out these columns, the first one first.
+    /// Lets narrow terminals leave out these columns, in order.
     pub(super) fn leaving_out<const N: usize>(mut self, columns: [&str; N]) -> Self {
         self.optional = columns.map(|column| self.index_of(column)).to_vec();
         self

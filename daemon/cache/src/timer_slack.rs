@@ -1,8 +1,8 @@
 //! A large timer slack for the threads that the store starts.
 //!
 //! The store's seven threads poll for work once a second, whether the store is used or not. New work wakes them anyway,
-//! so their polling may be late. A thread inherits its timer slack from the thread that starts it: with a large slack
-//! they poll only when the processor is awake anyway.
+//! so they may poll late. A thread inherits its timer slack from the thread that starts it: with a large slack they
+//! poll only when the CPU is awake anyway.
 //!
 //! Invariant: a thread of this crate has the slack only while it uses the store, so its own waits are exact.
 

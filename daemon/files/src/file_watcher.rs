@@ -257,7 +257,7 @@ mod tests {
         );
     }
 
-    // Windows lets no user create links, and no one rename a directory that is watched.
+    // Windows does not let users create links, or anyone rename a watched directory.
     #[cfg(unix)]
     #[tokio::test]
     async fn later_directories_and_link_targets_are_watched() {

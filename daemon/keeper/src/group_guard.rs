@@ -36,7 +36,7 @@ use super::error::KeeperError;
 #[cfg(not(target_os = "linux"))]
 use super::keeper_lock::KeeperLock;
 
-/// How long a new guard may take until it has the lock, which it waits for for 3 s.
+/// How long a new guard may take until it has the lock. It waits up to 3 s for the lock.
 const GUARD_START_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a guard may take to exit after the last group has ended.
 const GUARD_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -163,7 +163,7 @@ fn is_ambiguous(name: &str) -> bool {
     name.contains(['~', ':']) || name.ends_with(['.', ' '])
 }
 
-/// A step of a path of Windows, which may read `.. ` or `...` as `..`.
+/// A component of a Windows path. Windows may read `.. ` or `...` as `..`.
 fn windows_step(part: &str) -> &str {
     match part {
         "" | "." => part,
@@ -172,7 +172,7 @@ fn windows_step(part: &str) -> &str {
     }
 }
 
-/// The names without `.` and `..`, and whether a `..` was resolved below a link of the system.
+/// The names without `.` and `..`, and whether a `..` was resolved below a system link.
 fn resolved_names<'a>(parts: impl Iterator<Item = &'a str>) -> (Vec<String>, bool) {
     let mut names: Vec<String> = Vec::new();
     let mut leaves_link = false;

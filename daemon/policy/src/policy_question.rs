@@ -15,7 +15,8 @@ pub struct PolicyQuestion<'a> {
     /// The server sends this request to its client: see [`SERVER_REQUESTS`]. Not a call, although a tool may have the
     /// same name.
     pub from_server: bool,
-    /// The path as programs write it, if that is another one and means this tool only. Rules of every action match it.
+    /// The path as programs write it, if it differs from this one and means only this tool. Rules of every action
+    /// match it.
     pub program_path: Option<&'a str>,
     /// Other spellings of the path, see [`spellings`].
     pub spellings: &'a [String],

@@ -36,7 +36,7 @@ pub enum RuleList {
 pub enum ProjectText {
     /// The current file, which the user has approved.
     Current,
-    /// The version that the user approved last; the current file differs or is missing.
+    /// The version that the user approved last. The current file differs or is missing.
     Approved,
     /// The current file, which the user has not approved.
     Unapproved,

@@ -60,7 +60,7 @@ impl JobObject {
         Ok(job)
     }
 
-    /// Has a process that was created suspended join, and lets it run.
+    /// Makes a process that was created suspended join, and lets it run.
     pub fn start_suspended(&self, process: BorrowedHandle<'_>, pid: u32) -> io::Result<()> {
         // SAFETY: both handles are open.
         checked(unsafe {

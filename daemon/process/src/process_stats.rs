@@ -2,7 +2,7 @@
 //!
 //! - `libproc` reads them on macOS, `windows` on Windows.
 //! - `procfs` reads them from `/proc` on other systems.
-//! - `rusage` reads the processor time, except on Windows.
+//! - `rusage` reads the CPU time, except on Windows.
 //!
 //! Invariant: a value that the system does not provide is `None`, never zero.
 

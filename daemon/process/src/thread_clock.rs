@@ -1,4 +1,4 @@
-//! The processor time of the calling thread.
+//! The CPU time of the calling thread.
 //!
 //! Invariant: if the system does not provide the clock, there is no reading, rather than a zero.
 

@@ -1,3 +1,3 @@
-//! Random schemas, and values that they speak of.
+//! Random schemas, and values that they mention.
 
 mod validation;

@@ -45,7 +45,7 @@ pub struct SchemaSlot {
 enum SlotState {
     #[default]
     New,
-    /// Compiled; may have been dropped from the cache.
+    /// Compiled. May have been dropped from the cache.
     Made(Weak<CompiledCell>),
     /// The schema cannot be compiled, for this reason.
     Refused(Arc<str>),

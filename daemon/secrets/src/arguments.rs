@@ -125,8 +125,8 @@ fn in_prose(word: &str) -> Vec<&str> {
     found.into_iter().map(|span| &word[span]).collect()
 }
 
-/// Secrets in a URL: those found in prose, query values whose names announce a secret, and parts of the path or query
-/// that look generated.
+/// Secrets in a URL: secrets found in prose, query values whose names announce a secret, and parts of the path or
+/// query that look generated.
 fn in_address(word: &str) -> Vec<&str> {
     let mut found = in_prose(word);
     let start = word.find("://").map_or(0, |at| at + "://".len());

@@ -121,7 +121,7 @@ pub struct Settings {
     pub agent_names: BTreeSet<String>,
     /// The reaction to a changed tool definition, unless its server's entry overrides it.
     pub on_change: OnChange,
-    /// How results are treated, unless the server's entry overrides it.
+    /// The handling of results, unless the server's entry overrides it.
     pub results: ResultSettings,
     /// The sandbox mode of servers whose entry has no `sandbox`.
     pub sandbox_mode: SandboxMode,
@@ -139,7 +139,7 @@ pub struct Settings {
     pub telemetry: Option<Result<TelemetrySettings, UnusableEndpoint>>,
     /// The ignored values, with reasons.
     pub problems: Vec<ConfigProblem>,
-    /// On which lines of the configuration all this is.
+    /// The lines of all keys in the configuration.
     pub lines: Arc<LineIndex>,
     pub written: Arc<WrittenConfig>,
 }

@@ -137,7 +137,7 @@ pub enum RemoteTransport {
 /// How the daemon authenticates with OAuth, if it does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OauthSetting {
-    /// Never: a response of 401 is an ordinary error.
+    /// Never: a 401 response is an ordinary error.
     Off,
     /// If the server requires it. Empty values are discovered.
     On {

@@ -1,4 +1,4 @@
-//! Durations and sizes as `config.toml` takes them, with the units of its reference.
+//! Durations and sizes as written in `config.toml`, with the units of its reference.
 
 use std::time::Duration;
 

@@ -106,7 +106,7 @@ impl SettingsText<'_> {
             return;
         }
         match &settings.telemetry {
-            // Written, it would not get the headers of the environment.
+            // If it were written, it would not get the headers of the environment.
             Some(Ok(to)) => {
                 let endpoint = assignment(&["endpoint"], &Value::String(to.shown.clone()));
                 self.line("# ", &endpoint, "environment");

@@ -77,8 +77,8 @@ pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     guard
 }
 
-/// Writes the lines that have come in one piece, and then collects for [`COLLECTION_INTERVAL`]: each write looks at the
-/// file first, and each line wakes the thread that writes.
+/// Writes the lines that have arrived in one piece, and then collects for [`COLLECTION_INTERVAL`]: each write looks at
+/// the file first, and each line wakes the thread that writes.
 struct CollectingLog {
     log: RotatingLog,
     lines: Vec<u8>,

@@ -88,7 +88,7 @@ impl OwnerShared {
             status.version = Some(found.version.clone());
             return status;
         }
-        // None has been started yet: report the first candidate.
+        // No compiler has been started yet: report the first candidate.
         match find_compiler::candidates(known.named.as_deref(), settings) {
             Ok(candidates) => status.compiler = candidates.into_iter().next(),
             Err(missing) => {

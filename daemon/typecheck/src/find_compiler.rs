@@ -135,7 +135,7 @@ pub(super) fn candidates(
 /// The native program behind a `tsc`: npm installs a script, and the program in a separate package. Older versions of
 /// `tsc` are only a script.
 fn native(tsc: &Path) -> Option<PathBuf> {
-    // Most folders have none, and `canonicalize` reads each component of a path.
+    // Most folders have no compiler, and `canonicalize` reads each component of a path.
     let real = tsc.is_file().then(|| tsc.canonicalize().ok())??;
     if !is_script(&real) {
         return real.is_file().then_some(real);

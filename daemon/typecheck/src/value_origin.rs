@@ -79,7 +79,7 @@ pub(super) enum WantedType {
     Members,
     /// The value is of its type.
     Value,
-    /// The value is a promise, as an asynchronous function always gives.
+    /// The value is a promise, as an asynchronous function always returns.
     Promise,
 }
 

@@ -14,7 +14,7 @@ const MAX_USES: usize = 50;
 /// The maximum number of constants through which a value is followed.
 const MAX_CONSTANTS: usize = 5;
 
-/// Functions of the language that throw without a value.
+/// Built-in functions that throw without a value.
 const NEEDING_A_VALUE: &[&str] = &[
     "Object.keys",
     "Object.values",

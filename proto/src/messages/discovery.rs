@@ -25,7 +25,7 @@ pub struct SearchRequest {
     pub wait_ms: u64,
 }
 
-/// One page of results, the best first. The same tools come in the same order as long as no server's tools change.
+/// One page of results, best match first. The same tools come in the same order as long as no server's tools change.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchPage {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SandboxInfo;
 
-/// Everything that is known of the sandbox of one server.
+/// Everything that is known about one server's sandbox.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -21,7 +21,8 @@ pub struct SandboxProfile {
     /// The layers that this machine enforces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enforceable: Vec<String>,
-    /// Why it cannot be had here. For a server without a sandbox: why it could not have one.
+    /// Why the sandbox is not available here. For a server without a sandbox: why it could not have
+    /// one.
     pub problem: Option<String>,
     /// Files of the system that a sandbox of this server contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,7 +55,7 @@ pub struct SandboxSuggestion {
     pub read: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<PathBuf>,
-    /// The hosts that it asked for, each with its port.
+    /// The hosts that it requested, each with its port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
     /// The server needs the whole network, because it connects without a proxy.

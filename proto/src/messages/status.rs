@@ -48,7 +48,7 @@ pub struct ServerInfo {
     pub auth: Option<AuthState>,
     /// The `account` of its entry, which tells logins at one address apart.
     pub account: Option<String>,
-    /// Who has signed in, as the authorization server says it.
+    /// Who has signed in, according to the authorization server.
     pub who: Option<String>,
     /// Milliseconds until the next attempt, while the server is backing off.
     pub retry_in_ms: Option<u64>,

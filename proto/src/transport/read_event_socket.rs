@@ -86,7 +86,7 @@ impl AsyncRead for ReadEventSocket {
             let unfilled = buffer.initialize_unfilled();
             match socket.get_ref().read(unfilled) {
                 Ok(read) => {
-                    // Less than was asked for is all that there was. The end stays readable.
+                    // A short read means that no more data is available. The end stays readable.
                     if (1..unfilled.len()).contains(&read) {
                         readiness.clear_ready();
                     }

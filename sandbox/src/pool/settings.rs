@@ -11,7 +11,7 @@ pub struct PoolSettings {
     pub worker: PathBuf,
     /// The number of fresh workers that are kept ready.
     pub floor: usize,
-    /// The settings that a reload of the configuration may change.
+    /// The settings that a configuration reload may change.
     pub bounds: PoolLimits,
     /// A worker is replaced after this many runs.
     pub runs_per_worker: u32,

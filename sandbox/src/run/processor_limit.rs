@@ -1,4 +1,4 @@
-//! The processor time of one run, measured by the daemon: its limit, and the lower priority of a run that computes long.
+//! The CPU time of one run, measured by the daemon: its limit, and the lower priority of a run that computes long.
 //!
 //! Invariant: a run that waits is polled rarely. The next poll comes when the process could have used up the rest of
 //! its budget at the earliest: with all processors of the machine. While its priority is not lowered, the intervals
@@ -109,7 +109,7 @@ fn lower_priority(_pid: u32) -> bool {
     false
 }
 
-/// The shortest time in which all processors of this machine can use up this much processor time.
+/// The shortest time in which all processors of this machine can use up this much CPU time.
 fn shortest_time_to_use(left: Duration) -> Duration {
     // Counted once: on Linux, that reads the files of the control groups.
     static PROCESSORS: LazyLock<u32> = LazyLock::new(|| {

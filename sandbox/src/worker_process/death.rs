@@ -36,7 +36,7 @@ pub(crate) enum DeathCause {
     Memory,
     /// Native code overflowed the stack: the parser, in a program that nests without brackets.
     Depth,
-    /// The whole process used up its processor time (`RLIMIT_CPU`).
+    /// The whole process used up its CPU time (`RLIMIT_CPU`).
     #[cfg_attr(windows, expect(dead_code, reason = "Windows has no such limit"))]
     Processor,
     /// A system call that no engine makes.

@@ -7,7 +7,7 @@ use super::jsdoc::ValueDoc;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Type {
-    /// Unknown, with a note why if the schema did say something.
+    /// Unknown, with a note about the reason if the schema was not empty.
     Unknown(Option<String>),
     /// No observed value tells the type.
     Any,

@@ -100,7 +100,7 @@ pub(super) fn equal_ignoring_punctuation(a: &str, b: &str) -> bool {
     letters(a) == letters(b)
 }
 
-/// Escapes `*/`. To be called after stripping, which may join `*` and `/`.
+/// Escapes `*/`. Call this after stripping, which may join `*` and `/`.
 fn escape_comment_end(text: String) -> String {
     if text.contains("*/") {
         text.replace("*/", "*\\/")

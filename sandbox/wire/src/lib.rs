@@ -159,7 +159,7 @@ impl CallTarget {
         }
     }
 
-    /// The error for a name over the maximum length. To be checked before a name is stored or compared.
+    /// The error for a name over the maximum length. Check this before you store or compare a name.
     pub fn name_limit_fault(&self) -> Option<Fault> {
         let (length, most) = (self.name_len(), Self::MAX_NAME_BYTES);
         let message = format!("the name of the tool is {length} bytes, over the limit of {most}");

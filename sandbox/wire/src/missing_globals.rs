@@ -1,6 +1,6 @@
 //! Hints for globals and modules that programs expect and the sandbox does not have.
 //!
-//! Invariant: every global below is missing in the guest's realm; the case `globals_that_are_missing` of the guest
+//! Invariant: every global below is missing in the guest's realm. The case `globals_that_are_missing` of the guest
 //! tests checks this.
 
 use mux_typegen::names::is_reserved;

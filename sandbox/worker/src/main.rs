@@ -33,8 +33,8 @@
 //! - **process, Windows**: a job object: memory above what the engine uses after its start, no second process, no
 //!   access to the desktop and the clipboard; a token of low integrity. Files that the user can read, and the network,
 //!   stay open.
-//! - **daemon**: frames are checked; wall time is enforced with SIGKILL; processor time (10 s, more if more wall time
-//!   is requested) is measured with the process's CPU clock.
+//! - **daemon**: frames are checked; wall time is enforced with SIGKILL; CPU time (10 s, more if more wall time is
+//!   requested) is measured with the process's CPU clock.
 //!
 //! Layers that an old kernel lacks are left out. `mux status` shows which layers are active. The macOS layers compile
 //! but have never been run. `tests/data/hostile` has one file for each case, and `mux-rogue-worker` simulates a worker

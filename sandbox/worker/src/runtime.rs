@@ -164,7 +164,7 @@ impl Isolate {
         }
         let stopped = self.watchdog.has_stopped();
         if stopped {
-            // The outcome exists already; reading it needs a running engine.
+            // The outcome exists already. Reading it needs a running engine.
             self.runtime.v8_isolate().cancel_terminate_execution();
         }
         // The runtime fails instead of reporting tens of thousands of rejections together.

@@ -141,7 +141,7 @@ pub(crate) fn parse(text: &str, format: Option<TextFormat>) -> Result<String, Pa
             continue;
         }
         let error = match format.parse(text) {
-            // Of YAML that nobody named, a string is a sentence.
+            // If YAML was not requested, a string is a sentence.
             Ok(value) if format == TextFormat::Yaml && !value.starts_with(['[', '{']) => continue,
             Ok(value) => return Ok(value),
             Err(error) => error,

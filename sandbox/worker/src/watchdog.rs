@@ -1,7 +1,8 @@
 //! Stops code that a program left behind: a timer, a finalizer, a stray promise that continues after the result.
 //!
-//! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`MAX_CPU_TIME_AFTER_END`] of processor
-//! time, by [`MAX_WALL_TIME_AFTER_END`] at most, and cannot change it. While no program has ended, the thread sleeps.
+//! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`MAX_CPU_TIME_AFTER_END`]
+//! of CPU time, by [`MAX_WALL_TIME_AFTER_END`] at most, and cannot change it. While no program has ended, the thread
+//! sleeps.
 
 mod thread_clock;
 
@@ -16,8 +17,8 @@ use deno_core::v8::IsolateHandle;
 
 use self::thread_clock::ThreadClock;
 
-/// Processor time that the engine gets to report rejected promises after the program has ended. On a busy machine this
-/// takes more wall time.
+/// CPU time that the engine gets to report rejected promises after the program has ended. On a busy machine this takes
+/// more wall time.
 const MAX_CPU_TIME_AFTER_END: Duration = Duration::from_millis(100);
 /// The maximum wall time for reporting rejected promises after the program has ended.
 const MAX_WALL_TIME_AFTER_END: Duration = Duration::from_secs(1);
@@ -82,7 +83,7 @@ impl Watchdog {
         Ok(Self(shared))
     }
 
-    /// To be called when the program of this isolate has returned or thrown.
+    /// Call this when the program of this isolate has returned or thrown.
     pub(crate) fn arm(&self, isolate: IsolateHandle) {
         *self.0.lock() = WatchState::Ended(EndedProgram::now(), isolate);
         self.0.changed.notify_one();

@@ -46,7 +46,7 @@ fn own_installation() -> Option<String> {
     own.ok().and_then(|path| installation(&path))
 }
 
-/// How the program was installed, and how to update it. `None` for an unpacked archive and a build of one's own.
+/// How the program was installed, and how to update it. `None` for an unpacked archive and a local build.
 fn installation(program: &Path) -> Option<String> {
     let prefix = program.parent()?.parent()?;
     let read = |file| std::fs::read_to_string(prefix.join(file)).unwrap_or_default();

@@ -96,7 +96,7 @@ impl LineCollector<'_> {
         self.keep_if_matching(line);
     }
 
-    /// Keeps the lines without a time that follow no line with one.
+    /// Keeps the lines without a time that do not follow a line with a time.
     fn flush_untimed(&mut self) {
         for line in std::mem::take(&mut self.behind) {
             self.before.get_or_insert_default();

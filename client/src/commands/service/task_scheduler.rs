@@ -1,4 +1,4 @@
-//! A task of Windows' Task Scheduler that starts muxd at the user's logon, without rights of an administrator.
+//! A task of Windows' Task Scheduler that starts muxd at the user's logon, without administrator rights.
 //!
 //! Invariant: pure. A task definition is ASCII without a declared encoding, because `schtasks` reads a file in the
 //! encoding of the system.
@@ -59,7 +59,7 @@ fn quotable_path(path: &Path) -> Result<&str, UnwritablePathError> {
     }
 }
 
-/// Spells every other character as a numeric reference of XML.
+/// Writes every other character as a numeric XML reference.
 fn spell_as_ascii(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for character in text.chars() {

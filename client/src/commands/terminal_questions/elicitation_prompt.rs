@@ -33,7 +33,7 @@ pub(super) struct ServerQuestion {
 }
 
 impl ServerQuestion {
-    /// Reads a question. One that a user cannot be asked is refused.
+    /// Reads a question. Questions that a user cannot be asked are refused.
     pub(super) async fn receive(
         session: &Session,
         ask: u64,
@@ -142,7 +142,7 @@ impl ElicitationPrompt {
         }
     }
 
-    /// Prompts for the next answer. `again`: after a line that was none.
+    /// Prompts for the next answer. `again` is true after a line that was not an answer.
     async fn prompt(&mut self, session: &Session, terminal: &mut PromptTerminal, again: bool) {
         let Some(first) = self.queue.front() else {
             return;

@@ -1,4 +1,4 @@
-//! The processor time of this process, as Unix systems account for it.
+//! The CPU time of this process, as Unix systems account for it.
 
 use nix::sys::{
     resource::{UsageWho, getrusage},

@@ -47,7 +47,7 @@ struct AwayWorker {
     /// The worker's busy time and park count as the runtime reports them. Both change when it is back.
     busy: Duration,
     parks: u64,
-    /// The threads that may be this worker, with their processor time and parks at the first sample.
+    /// The threads that may be this worker, with their CPU time and parks at the first sample.
     threads: Vec<(Arc<WorkerThread>, Duration, u64)>,
 }
 
@@ -133,7 +133,7 @@ impl PollWatch {
 }
 
 impl WorkerThread {
-    /// The thread with its processor time and parks, unless it is parked.
+    /// The thread with its CPU time and parks, unless it is parked.
     fn running(self: &Arc<Self>) -> Option<(Arc<Self>, Duration, u64)> {
         let parks = self.parks.load(Ordering::Relaxed);
         // A thread that has ended has no clock.
@@ -171,7 +171,7 @@ fn cpu_time(clock: ClockId) -> Option<Duration> {
     Some(Duration::from(clock_gettime(clock).ok()?))
 }
 
-/// The clock of a thread's processor time, as `pthread_getcpuclockid` makes it.
+/// The clock of a thread's CPU time, as `pthread_getcpuclockid` makes it.
 fn clock_of(thread: Pid) -> ClockId {
     /// `CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED` select one thread's time, by the scheduler's own count.
     const CPUCLOCK_PERTHREAD: i32 = 4;

@@ -95,7 +95,7 @@ fn schemas(value: &Value, found: &mut Vec<Value>) {
     }
 }
 
-/// The parts of a schema: values that it is likely to speak of.
+/// The parts of a schema: values that it is likely to mention.
 fn parts(schema: &Value, found: &mut Vec<Value>) {
     found.push(schema.clone());
     match schema {

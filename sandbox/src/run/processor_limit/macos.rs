@@ -19,7 +19,7 @@ unsafe extern "C" {
     fn mach_timebase_info(info: *mut Timebase) -> c_int;
 }
 
-/// The processor time that a process of this user has used so far.
+/// The CPU time that a process of this user has used so far.
 #[expect(unsafe_code, reason = "no safe wrapper of proc_pid_rusage is at hand")]
 pub(super) fn processor_time_used(pid: u32) -> Option<Duration> {
     let mut usage = MaybeUninit::<rusage_info_v2>::zeroed();

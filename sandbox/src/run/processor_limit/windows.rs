@@ -15,7 +15,7 @@ use windows_sys::Win32::{
 /// Nanoseconds of one unit of a `FILETIME`.
 const FILETIME_NANOS: u64 = 100;
 
-/// The processor time that a process of this user has used so far. `None` if it has ended: its id lives as long as a
+/// The CPU time that a process of this user has used so far. `None` if it has ended: its id lives as long as a
 /// handle to it.
 #[expect(unsafe_code, reason = "no safe wrapper of GetProcessTimes is at hand")]
 pub(super) fn processor_time_used(pid: u32) -> Option<Duration> {

@@ -20,7 +20,7 @@ impl LinkReader {
     /// Whether a thread can wait for frames for a limited time.
     pub(super) const CAN_WAIT: bool = true;
 
-    /// Waits until there is something to read, or the end. Returns whether that was so in time.
+    /// Waits until there is something to read, or the end. Returns whether that happened in time.
     pub(super) fn wait_until_readable(&self, within: Duration) -> bool {
         let within = PollTimeout::try_from(within).unwrap_or(PollTimeout::ZERO);
         let input = io::stdin();

@@ -78,7 +78,8 @@ impl LockdownSteps for Lockdown {
                 continue;
             };
             if thread != main_thread {
-                // On Linux this is the priority of one thread. One that keeps its priority does no harm but the above.
+                // On Linux this is the priority of one thread. A thread that keeps its priority causes only the harm
+                // above.
                 _ = setpriority_process(Some(thread), mux_wire::LOW_PRIORITY);
             }
         }

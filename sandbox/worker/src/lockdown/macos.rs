@@ -13,7 +13,7 @@ use nix::sys::{
 use super::{LockdownSteps, seatbelt, time_zone};
 use crate::memory::IsolateMemory;
 
-/// Processor time of all runs of one process in seconds, as on Linux.
+/// CPU time of all runs of one process in seconds, as on Linux.
 const MAX_PROCESSOR_SECONDS: u64 = 3600;
 /// The number of descriptors: standard input, output and error. Descriptors that are already open stay open.
 const MAX_DESCRIPTORS: u64 = 3;

@@ -132,7 +132,7 @@ fn set_information<T>(job: &OwnedHandle, class: JOBOBJECTINFOCLASS, value: &T) -
 }
 
 /// Gives this process the integrity of a sandboxed browser: it cannot write to objects of the user, nor open processes
-/// of the user for more than a look.
+/// of the user except to query them.
 fn lower_integrity() -> bool {
     let mut sid = [0_u64; (SECURITY_MAX_SID_SIZE as usize).div_ceil(8)];
     let mut length = SECURITY_MAX_SID_SIZE;

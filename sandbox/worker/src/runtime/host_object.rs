@@ -6,7 +6,7 @@
 use deno_core::v8;
 use mux_wire::Program;
 
-/// Seals the realm and returns the host object. To be called after the isolate is built, from the scripts or from a
+/// Seals the realm and returns the host object. Call this after the isolate is built, from the scripts or from a
 /// snapshot: until then the runtime needs its own handles on the global object.
 pub(super) fn take_host(scope: &mut v8::PinScope<'_, '_>) -> Option<v8::Global<v8::Object>> {
     let global = scope.get_current_context().global(scope);

@@ -15,7 +15,7 @@ use crate::{
     bridge::OpBridge, daemon_link::DaemonLink, memory::IsolateMemory, ops, watchdog::Watchdog,
 };
 
-/// Initializes the engine. To be called once per process, before any other thread starts.
+/// Initializes the engine. Call this once per process, before any other thread starts.
 pub(crate) fn init_platform() {
     // By default V8 reads /dev/urandom, and uses the time of day if it cannot.
     #[cfg(feature = "v8")]

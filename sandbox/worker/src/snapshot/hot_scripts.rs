@@ -20,7 +20,7 @@ const HOT_SCRIPTS: [&str; 4] = [
 pub(super) struct HotScripts;
 
 impl HotScripts {
-    /// To be called before the engine is initialized.
+    /// Call this before the engine is initialized.
     pub(super) fn prepare() -> Rc<dyn ExtCodeCache> {
         set_flag("--no-freeze-flags-after-init");
         Rc::new(Self)

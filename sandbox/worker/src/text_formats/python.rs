@@ -397,8 +397,8 @@ fn first_word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// A number of Python, without its sign, as JSON writes it. With a leading zero it is an id such as a postal code, and no
-/// literal.
+/// A number of Python, without its sign, as JSON writes it. With a leading zero it is an id such as a postal code, and
+/// not a literal.
 fn json_number(spelled: &str) -> Option<String> {
     let is_separated = spelled
         .split('_')

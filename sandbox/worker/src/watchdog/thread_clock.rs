@@ -1,4 +1,4 @@
-//! The processor time of one thread, read from another one.
+//! The CPU time of one thread, read from another one.
 //!
 //! Invariant: if the system does not provide the clock, there is no reading, and the caller uses the wall
 //! clock.
