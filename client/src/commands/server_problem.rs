@@ -1,4 +1,4 @@
-//! What keeps a server from working, and what the user can do about it: for `mux doctor` and `mux init`.
+//! The problem that keeps a server from working, and the fix: for `mux doctor` and `mux init`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use mux_proto::{AuthState, ServerCause, ServerInfo, ServerState, endpoint::Dirs}
 use super::doctor::read_configured_processes;
 use crate::found_program::{self, find_in_path};
 
-/// What a server needs before it works.
+/// The step that a server needs before it works.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ServerNeed {
     Login,
@@ -21,7 +21,7 @@ pub(super) enum ServerNeed {
     Entry,
     /// An answer: it does not start, or does not reply.
     Answer,
-    /// Nothing: it works with a problem.
+    /// No step: the server works with a problem.
     Attention,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn find_problem(
             };
             problem(ServerNeed::Program, fix)
         }
-        // The message of ssh if it finds no key; the daemon has only what the server's program printed.
+        // The message of ssh if it finds no key. The daemon only has the output of the server's program.
         ServerState::Failed | ServerState::BackingOff
             if reason.contains("Permission denied (publickey") =>
         {

@@ -1,7 +1,8 @@
 //! `mux call --stdio COMMAND` and `--url URL`: a server that is used once and is not in config.toml.
 //!
-//! It belongs to a daemon of its own, whose home is a temporary directory and which ends with the command: the user's
-//! daemon starts only what its configuration names. The user's other settings, such as policy and limits, apply.
+//! The server belongs to a separate daemon, whose home is a temporary directory and which ends with the command: the
+//! user's daemon starts only what its configuration names. The user's other settings, such as policy and limits,
+//! apply.
 
 use std::{fs, path::Path};
 

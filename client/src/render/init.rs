@@ -40,7 +40,7 @@ pub(crate) struct InitReport {
     pub(crate) program: Option<Result<Value, Error>>,
     /// All servers, once they were connected to.
     pub(crate) servers: Vec<InitServer>,
-    /// What the user can do next.
+    /// The user's next steps.
     pub(crate) next: Vec<String>,
 }
 

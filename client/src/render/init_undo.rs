@@ -1,4 +1,4 @@
-//! The output of `mux init --undo`. It contains no values of secrets.
+//! The output of `mux init --undo`. The output contains no secret values.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::exit;
 
-/// What was undone, or would be.
+/// The changes that were undone, or would be.
 #[derive(Debug, Default)]
 pub(crate) struct InitUndo {
     pub(crate) dry_run: bool,
@@ -23,7 +23,7 @@ pub(crate) struct InitUndo {
     pub(crate) installs: Vec<InstallEdit>,
     /// The servers that were taken out of config.toml.
     pub(crate) removed: Vec<String>,
-    /// The servers whose entries were changed since, and stay.
+    /// The servers whose entries have since been changed, and stay.
     pub(crate) kept: Vec<String>,
     pub(crate) backup: Option<PathBuf>,
     pub(crate) service: Option<Result<ServiceChange, Error>>,
@@ -53,7 +53,7 @@ impl InitUndo {
     }
 }
 
-/// Prints what was undone. The exit code is that of the first error.
+/// Prints the undone changes. The exit code is that of the first error.
 pub(crate) fn init_undone(undo: &InitUndo, json: bool) -> ExitCode {
     let errors = undo.errors();
     let code = errors

@@ -51,7 +51,7 @@ pub(crate) fn out(text: fmt::Arguments<'_>) {
     expect_written(write_to(anstream::stdout(), &escape_keeping_colors(&text)));
 }
 
-/// What a dry run would do is its result, which `--quiet` does not leave out.
+/// The plan is the result of a dry run, which `--quiet` does not leave out.
 pub(crate) fn keep_reports() {
     REPORTS_KEPT.store(true, Ordering::Relaxed);
 }

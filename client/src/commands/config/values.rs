@@ -87,7 +87,7 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
     Ok(render::config_edit(&edit, json))
 }
 
-/// A key of a server or source that has no entry would create one that cannot work.
+/// A key of a server or source without an entry would create an entry that cannot work.
 fn check_entry_exists(document: &ConfigDocument, path: &[String]) -> Result<(), CommandFailure> {
     let [section, name, _, ..] = path else {
         return Ok(());

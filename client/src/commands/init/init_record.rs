@@ -1,6 +1,6 @@
-//! What `mux init` has changed, in `init.json` of the state directory, for `mux init --undo`.
+//! The changes that `mux init` has made, in `init.json` of the state directory, for `mux init --undo`.
 //!
-//! Invariant: it holds names, paths and digests only: an entry may contain a secret.
+//! Invariant: the record contains only names, paths and digests: an entry may contain a secret.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,7 +15,7 @@ use crate::{
     render::{CompilerStep, InitReport},
 };
 
-/// All that the runs of `mux init` since the last undo have changed.
+/// All changes of `mux init` since the last undo.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct InitRecord {
@@ -83,7 +83,7 @@ impl InitRecord {
         named_agents(&self.moved)
     }
 
-    /// Adds what was done to the record on disk.
+    /// Adds the completed steps to the record on disk.
     pub(super) fn add(self, done: &InitReport, dirs: &Dirs) -> Result<(), CommandFailure> {
         let earlier = Self::read(dirs)?;
         let mut record = match earlier.is_empty() {

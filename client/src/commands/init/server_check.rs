@@ -1,5 +1,5 @@
-//! The last step of `mux init`: connects to all servers, asks for the values that only the user has, and says what each
-//! server needs.
+//! The last step of `mux init`: connects to all servers, asks for the values that only the user has, and reports the
+//! needs of each server.
 
 use mux_client::within_seconds;
 use mux_proto::{
@@ -17,10 +17,10 @@ use super::super::{
 };
 use crate::render::{self, InitServer, InitServerState};
 
-/// The number of values that are asked for, of all servers together.
+/// The maximum number of values that are requested, for all servers together.
 const MAX_ASKED_VALUES: usize = 32;
 
-/// The state of each server, those that need something first. `asks`: the user is at the terminal.
+/// The state of each server, servers that need something first. `asks` is true if the user is at the terminal.
 pub(super) async fn check_servers(
     dirs: &Dirs,
     asks: bool,

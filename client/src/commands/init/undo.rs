@@ -1,4 +1,4 @@
-//! `mux init --undo`: undoes every step of `mux init` that can be undone without losing what the user did since.
+//! `mux init --undo`: undoes every step of `mux init` that can be undone without losing the user's later changes.
 
 use std::fs;
 
@@ -118,7 +118,7 @@ fn remove_servers(
     if undo.dry_run {
         return Ok(());
     }
-    // An empty config.toml stays: the daemon takes a missing one for a mistake.
+    // An empty config.toml stays: the daemon reports a missing one as an error.
     let file = AgentFile::read(&dirs.env_file())?;
     if record.created_env && file.exists() && file.bytes().trim_ascii().is_empty() {
         file.remove(&EditLock::take(dirs)?)?;
