@@ -11,25 +11,25 @@ export interface Methods {
   /** Everything that `mux status` shows. */
   status: { params: Record<string, never>; answer: Status };
   /**
-   * Starts a program and answers at once. The run belongs to this client and agent; its events are read with
-   * `events`. It ends with this connection, unless it is detached.
+   * Starts a program and answers immediately. The run belongs to this client and agent. Read its events with
+   * `events`. The run ends with this connection, unless it is detached.
    */
   start_run: { params: { request: RunRequest }; answer: RunStarted };
   /**
    * Waits until there are events after `after`, or until `wait_ms` have passed, 30 s at most. Returns about 1 MiB of
-   * them; the rest is requested with the number of the last.
+   * events. Request the rest with the number of the last event.
    */
   events: { params: { request: EventsRequest }; answer: EventPage };
   /**
-   * Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is no
-   * error.
+   * Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is not
+   * an error.
    */
   cancel_run: { params: { run: string }; answer: null };
   /** Checks a program without running it. */
   check: { params: { request: CheckRequest }; answer: Diagnostics };
   /** Calls one tool. The call is cancelled if this connection ends. */
   call: { params: { request: CallRequest }; answer: Held };
-  /** The tools of all servers, or those that match. */
+  /** The tools of all servers, or the matching tools. */
   tools: { params: { request: ToolsRequest }; answer: ToolList };
   /** The `.d.ts` that a program is written against. */
   types: { params: { request: TypesRequest }; answer: string };
@@ -42,22 +42,25 @@ export interface Methods {
   /** Drains and ends the daemon. Answers before it does. */
   stop: { params: { request: StopRequest }; answer: null };
   /**
-   * The runs that have not ended, and ended ones that are kept. As with every method that names a run or an
-   * approval, the user's own clients (`mux`, `mux ui`, `vscode`) find all of them, also by their numbers; every
-   * other client, and every client that names an agent, finds those of the same client and agent, by their whole
-   * ids, and gets `not_found` for all others.
+   * The runs that have not ended, and the ended runs that are kept. As with every method that names a run or an
+   * approval, the user's own clients (`mux`, `mux ui`, `vscode`) find all runs, also by their numbers. Every other
+   * client, and every client that names an agent, finds only runs of the same client and agent, by their whole ids,
+   * and gets `not_found` for all others.
    */
   runs: { params: { request: RunsRequest }; answer: RunList };
-  /** One run, by its id; for the user's own clients also by the number at the end of the id. */
+  /** One run, by its id. The user's own clients can also use the number at the end of the id. */
   run_info: { params: { run: string }; answer: RunInfo };
-  /** A page of a stored value. `validation` if the handle is malformed, `not_found` if no value is stored under it. */
+  /**
+   * A page of a stored value. Fails with `validation` if the handle is malformed, and with `not_found` if no value
+   * is stored under it.
+   */
   read: { params: { request: ReadRequest }; answer: ReadPage };
   /**
-   * Waits until the declarations of all tools differ from those that the client has, or until `wait_ms` have passed,
-   * 30 s at most. Starts no server.
+   * Waits until the declarations of all tools differ from the client's, or until `wait_ms` have passed, 30 s at
+   * most. Starts no server.
    */
   watch_types: { params: { request: WatchTypesRequest }; answer: TypesPage };
-  /** Deletes the learned types of tools' results. They are learned again with the next calls. */
+  /** Deletes the learned result types of tools. The next calls learn them again. */
   forget_types: { params: { request: ForgetTypesRequest }; answer: Forgotten };
   /** Tools ranked by how well they fit a few words. */
   search: { params: { request: SearchRequest }; answer: SearchPage };
@@ -81,19 +84,22 @@ export interface Methods {
   answer: { params: { request: AnswerRequest }; answer: null };
   /** The tools of one server, each with its pin. */
   pins: { params: { request: PinsRequest }; answer: PinList };
-  /** Pins tools as they are now. `validation` if one of them is not as it was seen. */
+  /**
+   * Pins the current definitions of tools. Fails with `validation` if one of them is not the definition that was
+   * seen.
+   */
   accept_pins: { params: { request: AcceptPinsRequest }; answer: AcceptedPins };
   /** Loads the configuration files as they are now. Unlike `reload`, it does not run the commands in them again. */
   refresh: { params: Record<string, never>; answer: ReloadReport };
   /** Projects whose files define servers, approved or not. */
   projects: { params: { request: ProjectsRequest }; answer: ProjectList };
-  /** Approves a project's files as the user has seen them. `validation` if they have changed since. */
+  /** Approves a project's files as the user has seen them. Fails with `validation` if they have changed since. */
   approve_project: { params: { request: ApproveProjectRequest }; answer: ProjectInfo };
-  /** Revokes a project's approval; the project's servers end. */
+  /** Revokes a project's approval. The project's servers end. */
   revoke_project: { params: { root: string }; answer: ProjectRevoked };
   /**
-   * Starts a login to a server. One that is in progress there is cancelled. The login is cancelled, too, if this
-   * connection ends before the user has decided.
+   * Starts a login to a server. A login that is in progress there is cancelled. The new login is also cancelled if
+   * this connection ends before the user has decided.
    */
   login: { params: { request: LoginRequest }; answer: LoginStarted };
   /** Waits for the outcome of a login, or until `wait_ms` have passed. */
@@ -102,51 +108,60 @@ export interface Methods {
   login_finish: { params: { request: LoginFinishRequest }; answer: LoginState };
   /** Revokes and deletes the tokens for a server. */
   logout: { params: { server: string }; answer: LoggedOut };
-  /** Reloads a source's description. If it cannot be fetched or parsed, the present one stays in force. */
+  /** Reloads a source's description. If the new description cannot be fetched or parsed, the current one is kept. */
   refresh_source: { params: { source: string }; answer: RefreshedSource };
   /** The TypeScript that is equivalent to a step program. Starts nothing. */
   explain_program: { params: { request: ExplainRequest }; answer: Explained };
-  /** Stores a named secret, and puts it in force where it is named. `validation` if the name or value is invalid. */
+  /**
+   * Stores a named secret and applies it wherever it is named. Fails with `validation` if the name or value is
+   * invalid.
+   */
   set_secret: { params: { request: SetSecretRequest }; answer: SecretInfo };
-  /** The names of secrets that were set, and of those that the configuration names. */
+  /** The names of the secrets that are set or that the configuration names. */
   list_secrets: { params: Record<string, never>; answer: SecretList };
   /** Deletes a named secret. The entries that name it cannot be used any more. */
   remove_secret: { params: { name: string }; answer: SecretRemoved };
   /** Calls that wait for approval, or, for the user's own clients, the calls that are always allowed. */
   approvals: { params: { request: ApprovalsRequest }; answer: ApprovalList };
-  /** Answers an approval. The first answer counts; `validation` if there was one before. */
+  /** Answers an approval. The first answer counts. Later answers fail with `validation`. */
   decide: { params: { request: DecideRequest }; answer: Decided };
   /** Revokes a grant that always allows a tool's calls. For the user's own clients. */
   revoke_approval: { params: { grant: string }; answer: GrantInfo };
   /** Resumes a run that ended as `pending`. Calls that had ended are not sent again. */
   resume_run: { params: { request: ResumeRequest }; answer: Resumed };
-  /** The rules that are in force for an agent, where this client works. */
+  /** The rules that apply to an agent in this client's directory. */
   policy: { params: { request: PolicyRequest }; answer: PolicyList };
   /** Which rule would decide a call, and why. The call is not sent, and no server is started. */
   explain_policy: { params: { request: ExplainPolicyRequest }; answer: PolicyExplanation };
-  /** The settings that are in force for an agent, each with its origin. */
+  /** The settings that apply to an agent, each with its origin. */
   settings: { params: { request: SettingsRequest }; answer: SettingsReport };
-  /** The problems of a configuration, which is not put in force. None of its commands is run. */
+  /** The problems of a configuration. The configuration is not applied, and none of its commands is run. */
   check_config: { params: { request: CheckConfigRequest }; answer: ConfigReport };
-  /** Hands over to another program, without a gap. Answers when it serves; this daemon exits with its last run. */
+  /**
+   * Hands over to another program, without a gap. Answers when the new program serves. This daemon exits with its
+   * last run.
+   */
   upgrade: { params: { request: UpgradeRequest }; answer: Upgraded };
-  /** The daemon's metrics: counters since its start, and its present state. */
+  /** The daemon's metrics: counters since its start, and its current state. */
   metrics: { params: Record<string, never>; answer: MetricsText };
-  /** Everything that is known of a server's sandbox. */
+  /** Everything that is known about a server's sandbox. */
   sandbox: { params: { server: string }; answer: SandboxProfile };
   /**
    * Restarts a server without its sandbox, observes its sessions for a while, and answers with a sandbox in which
-   * they would have worked. The observation ends with this connection, too.
+   * they would have worked. The observation also ends with this connection.
    */
   suggest_sandbox: { params: { request: SuggestSandboxRequest }; answer: SandboxSuggestion };
-  /** Ends the observation of a server, whose `suggest_sandbox` then answers. It is no error if there is none. */
+  /**
+   * Ends the observation of a server, whose `suggest_sandbox` then answers. Without an observation, this does
+   * nothing.
+   */
   end_observation: { params: { server: string }; answer: null };
   /**
    * Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
    * need not ask whether there are others.
    */
   call_with_notices: { params: { request: CallRequest }; answer: CallAnswer };
-  /** Stores a value, so that others can read it by its handle. For clients whose reader takes less than a message. */
+  /** Stores a value that others can read by its handle. For clients whose reader accepts less than a message. */
   keep: { params: { request: KeepRequest }; answer: Handle };
 }
 
@@ -175,9 +190,9 @@ export interface AnswerRequest {
 export interface ApprovalAsked {
   approval: string;
   path: string;
-  /** The arguments' JSON text, or the beginning of it. */
+  /** The arguments as JSON, or the beginning. */
   arguments: string;
-  /** The length of the arguments' JSON text, in bytes. */
+  /** The length of the arguments as JSON, in bytes. */
   bytes: number;
   rule: string;
   reason?: string;
@@ -203,11 +218,11 @@ export interface ApprovalInfo {
   state: ApprovalState;
   /** `server.tool` */
   path: string;
-  /** The arguments of the call; absent if they are too long for a list. */
+  /** The arguments of the call. Absent if they are too long for a list. */
   arguments?: unknown;
-  /** The beginning of the arguments' JSON text, if they are absent. */
+  /** The beginning of the arguments as JSON, if `arguments` is absent. */
   preview?: string;
-  /** The length of the arguments' JSON text, in bytes. */
+  /** The length of the arguments as JSON, in bytes. */
   bytes: number;
   /** The client that made the call, by the name that it gave in `hello`. */
   client: string;
@@ -218,11 +233,14 @@ export interface ApprovalInfo {
   /** The rule that requires the approval, and its reason. */
   rule: string;
   reason?: string;
-  /** Identifies the tool as it is now, with the rule: `session` and `always` cover calls with the same value. */
+  /**
+   * Identifies the current version of the tool, with the rule: `session` and `always` cover calls with the same
+   * value.
+   */
   cover?: string;
   /** Milliseconds since the Unix epoch. */
   since_ms: number;
-  /** Milliseconds until the call fails as `pending`; absent if it has. */
+  /** Milliseconds until the call fails as `pending`. Absent if it has failed. */
   left_ms?: number;
 }
 
@@ -243,18 +261,18 @@ export interface ApprovalOver {
 export type ApprovalState =
   /** The call waits for an answer. */
   | "waiting"
-  /** The call failed as `pending`; `resume_run` continues the run. */
+  /** The call failed as `pending`. `resume_run` continues the run. */
   | "pending"
-  /** Approved after it failed as `pending`; `resume_run` continues the run. */
+  /** Approved after it failed as `pending`. `resume_run` continues the run. */
   | "approved"
   /** Denied after it failed as `pending`. */
   | "denied";
 
-/** What to list. */
+/** Selects the approvals to list. */
 export interface ApprovalsRequest {
   /** Only this approval, with all of its arguments. */
   approval?: string;
-  /** The calls that are always allowed, in place of those that wait. */
+  /** Lists the calls that are always allowed, instead of the waiting calls. */
   granted?: boolean;
   /**
    * The edition that the client has: the answer waits until there is another, or until `wait_ms` have
@@ -282,10 +300,10 @@ export type AskKind =
 
 export type AuthState =
   | "signed_in"
-  /** There is no valid login: `mux servers login NAME`. */
+  /** No valid login exists: `mux servers login NAME`. */
   | "required";
 
-/** The result of a call, and its place among the notices of its connection. */
+/** The result of a call, and its position among the notices of its connection. */
 export interface CallAnswer {
   result: Held;
   /** The number of the last notice before the answer; 0 if there was none. */
@@ -298,13 +316,13 @@ export interface CallRequest {
   /** An object. */
   arguments?: unknown;
   /**
-   * Arguments as typed on a command line: names with text, which the daemon converts as the tool's schema requires.
-   * A name may occur several times where a list is expected.
+   * Arguments as typed on a command line: names with strings, which the daemon converts as the tool's schema
+   * requires. A name may occur several times where a list is expected.
    */
   typed?: [string, string][];
   /**
-   * Whether to reject arguments that the tool's schema does not declare, as the type check of a program does. A
-   * schema with `additionalProperties` declares them all.
+   * Whether to reject arguments that the tool's schema does not declare, as a program's type check does. A schema
+   * with `additionalProperties` declares them all.
    */
   declared_only?: boolean;
   /** Whether to return the whole `CallToolResult` instead of its value. */
@@ -329,10 +347,10 @@ export interface CallRequest {
 /** The run or call of this connection that caused a notice. */
 export type Cause =
   | { run: string }
-  /** The token of a call, or an empty text if it had none. */
+  /** The token of a call, or an empty string if it had none. */
   | { call: string };
 
-/** Checks a configuration without putting it in force. */
+/** Checks a configuration without applying it. */
 export interface CheckConfigRequest {
   text: string;
   /** The file's name, for messages. */
@@ -374,7 +392,7 @@ export interface ConfigProblem {
   /** The line of the problem, if known. */
   line?: number;
   message: string;
-  /** The text may be right, but a host, path or tool that it names does not exist now. */
+  /** The configuration may be right, but a host, path or tool that it names does not exist at the moment. */
   advisory?: boolean;
 }
 
@@ -391,7 +409,7 @@ export interface ConnectedAgent {
   version: string;
   /** The name of its settings in `[agents.NAME]`. */
   agent?: string;
-  /** The profile by which texts are adapted to it. */
+  /** The profile by which output is adapted to it. */
   profile?: string;
   workspace?: string;
 }
@@ -403,15 +421,15 @@ export interface DecideRequest {
   /** The reason of a denial, for the program. */
   reason?: string;
   /**
-   * Other approvals that the user was shown. `session` and `always` also answer those of them that they cover; an
-   * approval that waits and is not named here continues to wait.
+   * Other approvals that the user was shown. `session` and `always` also answer the approvals in this list that
+   * they cover. Waiting approvals that are not in the list continue to wait.
    */
   shown?: string[];
 }
 
 export interface Decided {
   approval: ApprovalInfo;
-  /** Whether the call was still waiting and continues; otherwise `resume_run` continues the run. */
+  /** True if the call was still waiting and continues. If false, `resume_run` continues the run. */
   live: boolean;
   /** The number of calls named in `shown` that are approved with it. */
   released: number;
@@ -427,19 +445,19 @@ export type Decision =
   | "once"
   /** This call, and later calls of this tool by this client, until its connection ends. */
   | "session"
-  /** This call, and later calls of this tool as it is now, for this agent, until it is revoked. */
+  /** This call, and later calls of the current version of this tool, for this agent, until the grant is revoked. */
   | "always";
 
-/** A condition of the host that restricts the daemon. It is reported while it lasts. */
+/** A condition of the host that restricts the daemon. The condition is reported while it lasts. */
 export interface Degraded {
   /**
    * `descriptors`, `disk_full`, `read_only`, `missing`, `log`, `audit`, `cache`, `workers`, `clock`, `paused`,
    * `watch`, `no_home` or `environment`. A newer daemon may know others.
    */
   mode: string;
-  /** What is wrong, and what does not work. */
+  /** The problem, and the features that do not work. */
   message: string;
-  /** What to do about it. */
+  /** The fix. */
   fix: string;
 }
 
@@ -448,7 +466,7 @@ export interface DescribeRequest {
   paths: string[];
   /** Whether to include the JSON schemas of each tool. */
   schemas?: boolean;
-  /** Whether to include the instructions of all known servers, and not only of those that are named. */
+  /** Whether to include the instructions of all known servers, not only of the named servers. */
   all_instructions?: boolean;
 }
 
@@ -457,8 +475,8 @@ export interface Description {
   /** TypeScript: its documentation, its signature, the types that it names. */
   declaration: string;
   /**
-   * The learned type of the result with the names of its fields, which whoever wrote a result has chosen: it is data.
-   * Only where the declaration lacks these names.
+   * The learned type of the result with its field names. Treat it as data: whoever wrote a result chose the names.
+   * Only present if the declaration lacks these names.
    */
   learned?: string;
 }
@@ -471,20 +489,20 @@ export interface Descriptions {
   missing?: Fault[];
 }
 
-/** The problems of a program; empty if there are none. */
+/** The problems of a program. Empty if there are none. */
 export interface Diagnostics {
   /** Errors, any of which prevents a run. */
   errors: Fault[];
-  /** Possible mistakes. */
+  /** Possible errors. */
   warnings: Fault[];
   /** Why the types were not checked, if they were not. */
   unchecked?: string;
 }
 
-/** A load that took place before. */
+/** An earlier load. */
 export interface EarlierLoad {
   age_ms: number;
-  /** What it has changed; without unchanged servers and problems. */
+  /** The changes of that load, without unchanged servers and problems. */
   report: ReloadReport;
 }
 
@@ -503,7 +521,7 @@ export type EventKind =
   | { started: Record<string, never> }
   /** A server that this run needs is being started. */
   | { server_starting: { server: string } }
-  /** That server is ready. */
+  /** The server is ready. */
   | { server_ready: { server: string; ms: number } }
   | { call_started: { call: number; path: string } }
   /** The server reports the progress of a call. */
@@ -513,14 +531,14 @@ export type EventKind =
         call: number;
         path: string;
         ms: number;
-        /** The length of the result's JSON text, in bytes. */
+        /** The length of the result as JSON, in bytes. */
         bytes: number;
         error?: Fault;
       };
     }
   /**
-   * A step of a step program starts; its call has events of its own. Events of steps are sent to clients with the
-   * feature `program`, and as console lines to others.
+   * A step of a step program starts. Its call has separate events. Step events are sent to clients with the feature
+   * `program`, and as console lines to others.
    */
   | { step_started: { step: string; tool: string; description?: string } }
   | {
@@ -528,7 +546,7 @@ export type EventKind =
         step: string;
         tool: string;
         ms: number;
-        /** The length of the step's result as JSON text, in bytes. */
+        /** The length of the step's result as JSON, in bytes. */
         bytes: number;
         error?: Fault;
       };
@@ -544,7 +562,7 @@ export type EventKind =
   | { approval_asked: ApprovalAsked }
   /** The approval was answered, or timed out. */
   | { approval_over: ApprovalOver }
-  /** The requested recording, as JSON text that is read with `read`. Comes right before the end. */
+  /** The requested recording, as JSON to be read with `read`. Comes directly before the end. */
   | { recorded: { recording: Handle } }
   /** The last event of every run. */
   | { ended: { outcome: Outcome } };
@@ -569,16 +587,19 @@ export interface ExplainPolicyRequest {
   /** The arguments as typed on a command line, as in `CallRequest`. */
   typed?: [string, string][];
   agent?: string;
-  /** The client's name; that of the requesting client if absent. */
+  /** The client's name. Defaults to the requesting client's. */
   client?: string;
-  /** The directory in which the client works; that of the requesting client if absent. */
+  /** The directory in which the client works. Defaults to the requesting client's. */
   workspace?: string;
-  /** The text of a `config.toml` whose rules decide, in place of those in force. Feature `config_text`. */
+  /**
+   * The content of a `config.toml` whose rules decide instead of the current rules. Feature
+   * `config_text`.
+   */
   config?: string;
 }
 
 export interface ExplainRequest {
-  /** The text of a step program. */
+  /** The source of a step program. */
   source: string;
 }
 
@@ -590,11 +611,11 @@ export interface Explained {
 /** A failure that a person or a program can act on. */
 export interface Fault {
   kind: Kind;
-  /** What happened, with the values that matter. */
+  /** A description of the failure, with the values that matter. */
   message: string;
-  /** What to do about it. */
+  /** The fix. */
   hint?: string;
-  /** The hint for an agent, in place of `hint`: it names tools where `hint` names commands. */
+  /** The hint for an agent, used instead of `hint`. It names tools where `hint` names commands. */
   agent_hint?: string;
   /** The line in the user's source, counted from 1. */
   line?: number;
@@ -602,7 +623,7 @@ export interface Fault {
   column?: number;
   /** The `server.tool` that failed, if any. */
   path?: string;
-  /** Whether other code or other arguments can succeed. */
+  /** True if other code or other arguments can succeed. */
   recoverable: boolean;
   /** Data for programs, such as a tool's own content. */
   details?: unknown;
@@ -610,15 +631,15 @@ export interface Fault {
 
 /** For which servers the user wants results to be marked as data. */
 export interface FenceInfo {
-  /** Whether results of servers that are not named below are marked, and those whose server is not known. */
+  /** True if results are marked by default: those of unknown servers, and of servers that are not in `except`. */
   default: boolean;
-  /** The servers for which the opposite holds. */
+  /** The servers for which the opposite applies. */
   except?: string[];
 }
 
 /** The tools whose learned result types to delete. */
 export interface ForgetTypesRequest {
-  /** `server` or `server.tool`; everything if empty. */
+  /** `server` or `server.tool`. All tools if empty. */
   paths?: string[];
 }
 
@@ -631,9 +652,9 @@ export interface Forgotten {
 export interface GrantInfo {
   grant: string;
   path: string;
-  /** Calls of this agent; absent: calls of clients that name none. */
+  /** Calls of this agent. Absent for calls of clients that name no agent. */
   agent?: string;
-  /** The rule that required the approval; another rule asks again. */
+  /** The rule that required the approval. Other rules ask again. */
   rule: string;
   /** The digest of the tool and of its server's address or command: when either changes, the user is asked again. */
   digest: string;
@@ -644,9 +665,9 @@ export interface GrantInfo {
 export interface Handle {
   /** Identifies the value by its content: equal values have the same handle. */
   handle: string;
-  /** The length of the JSON text, in bytes. */
+  /** The length of the JSON, in bytes. */
   bytes: number;
-  /** The first 500 characters of the JSON text; not valid JSON by themselves. */
+  /** The first 500 characters of the JSON. They are not valid JSON by themselves. */
   preview: string;
   /** Milliseconds from now until the value expires, unless the space is needed before. */
   expires_ms: number;
@@ -656,9 +677,10 @@ export interface Handle {
 export type Held =
   | {
       /**
-       * A JSON value as its text. On the wire it is the value itself.
+       * A JSON value in serialized form. On the wire, it is the value itself.
        * 
-       * It is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still fail.
+       * The text is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still
+       * fail.
        */
       value: unknown;
     }
@@ -673,25 +695,24 @@ export interface Hello {
   /** The directory in which the client works. */
   workspace?: string;
   /**
-   * The requests of this connection are those of an agent, whatever the client's name. As with a connection that
-   * names an `agent`, only runs of the same client and agent are found; and hints of errors name tools, not
-   * commands.
+   * The requests of this connection come from an agent, regardless of the client's name. As with a connection that
+   * names an `agent`, only runs of the same client and agent are found, and error hints name tools, not commands.
    */
   for_agent?: boolean;
-  /** The profile by which the client adapts its texts to an agent. */
+  /** The profile by which the client adapts its output to an agent. */
   profile?: string;
   features?: string[];
 }
 
 /** An overview of all tools within a budget, shared fairly between the servers. */
 export interface Inventory {
-  /** The servers with their numbers of tools and what they are for, as far as there is room. */
+  /** The servers with their tool counts and their purpose, as far as there is room. */
   overview: string;
   /** The signatures, for an agent. Begins with COMPLETE, or with PARTIAL and how many of how many signatures follow. */
   text: string;
   /** The number of tools that `text` names. */
   shown: number;
-  /** The number of tools of which `text` has the signature. */
+  /** The number of tools whose signature is in `text`. */
   signed: number;
   total: number;
   /** Servers whose tools are known, as programs write them after `mux.`. */
@@ -703,31 +724,32 @@ export interface Inventory {
 }
 
 export interface InventoryRequest {
-  /** The maximum number of tokens of both texts; 2,000 if absent. */
+  /** The maximum number of tokens of `text` and `overview`; 2,000 if absent. */
   budget_tokens?: number;
   /** The maximum length of `overview`, in UTF-16 code units. No limit if absent. */
   max_overview_chars?: number;
   /** The maximum length of `text`, in UTF-16 code units. No limit if absent. */
   max_chars?: number;
-  /** How long to wait for servers whose tools are not known yet; 10 s at most. */
+  /** How long to wait for servers whose tools are not known yet, at most 10 s. */
   wait_ms?: number;
 }
 
 /** A value to store. */
 export interface KeepRequest {
   /**
-   * A JSON value as its text. On the wire it is the value itself.
+   * A JSON value in serialized form. On the wire, it is the value itself.
    * 
-   * It is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still fail.
+   * The text is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still
+   * fail.
    */
   value: unknown;
 }
 
 /** The kind of a failure, in one word. */
 export type Kind =
-  /** The program cannot be parsed. It did not run. */
+  /** The program cannot be parsed. Nothing was executed. */
   | "syntax"
-  /** The program does not fit the types of the tools. It did not run. */
+  /** The program does not match the tools' types. Nothing was executed. */
   | "type"
   /** The program threw. */
   | "runtime"
@@ -747,11 +769,11 @@ export type Kind =
   | "busy"
   /** The program waits for something that cannot happen. */
   | "deadlock"
-  /** It was cancelled. */
+  /** The call or run was cancelled. */
   | "cancelled"
   /** Policy denies it. */
   | "denied"
-  /** A user must approve it, and none did in time. `resume_run` continues the run. */
+  /** A user must approve the call, and did not in time. `resume_run` continues the run. */
   | "pending"
   /** The user must log in first. */
   | "auth_required"
@@ -778,9 +800,9 @@ export type Level = "debug" | "log" | "info" | "warn" | "error";
 
 export interface LoggedOut {
   server: string;
-  /** Whether there was a login. */
+  /** True if a login existed. */
   was_signed_in: boolean;
-  /** Whether the authorization server has revoked the tokens. */
+  /** True if the authorization server has revoked the tokens. */
   revoked: boolean;
   /** Why they were not revoked, although the server supports it. */
   problem?: string;
@@ -807,7 +829,7 @@ export interface LoginStarted {
   url: string;
   /** The server whose sign-in covers this one. */
   covered_by?: string;
-  /** What the user should know before signing in. */
+  /** Notes that the user should read before signing in. */
   notes?: string[];
   /** The authorization server, as the server names it. Absent from daemons that do not report it. */
   issuer?: string;
@@ -819,7 +841,7 @@ export interface LoginStarted {
 
 export interface LoginState {
   server: string;
-  /** Whether the user has not decided yet. */
+  /** True while the user has not decided yet. */
   pending: boolean;
   /** The authorization server that issued the tokens. */
   issuer?: string;
@@ -854,8 +876,8 @@ export interface MissingServer {
 
 export interface Notice {
   /**
-   * Counts up from 1 within a connection. A gap means that the client was too slow, and that it missed notices that
-   * are no questions.
+   * Counts up from 1 within a connection. A gap means that the client was too slow, and missed notices other than
+   * questions.
    */
   seq: number;
   notice: NoticeKind;
@@ -866,7 +888,7 @@ export type NoticeKind =
   | { changed: { tools: boolean; resources: boolean; prompts: boolean } }
   /** A resource has changed to which this connection is subscribed. */
   | { resource_updated: { server: string; uri: string } }
-  /** Progress of a call with a token. That of a call in a run is among the run's events. */
+  /** Progress of a call with a token. For a call in a run, the progress is among the run's events. */
   | { progress: { cause: Cause; progress: number; total?: number; message?: string } }
   /** A server's log message, sent while only this connection has calls in flight to it. */
   | {
@@ -880,16 +902,16 @@ export type NoticeKind =
       };
     }
   /**
-   * A server's question to the client whose call caused it. The client answers with `answer`; otherwise the call
-   * waits until the time limit of the question. A client that shows the question to a user must name the server
-   * first: its text may claim to be from anyone.
+   * A server's question to the client whose call caused it. The client answers with `answer`. Without an answer, the
+   * call waits until the time limit of the question. A client that shows the question to a user must name the server
+   * first, because the question may claim to be from anyone.
    */
   | {
       ask: {
         ask: number;
-        /** The server that asks; `mux` for a question of muxd itself. */
+        /** The server that asks, or `mux` for a question from muxd itself. */
         server: string;
-        /** Whether it is muxd's own question, even if a server is called `mux`. */
+        /** True if the question is muxd's own, even if a server is called `mux`. */
         own?: boolean;
         cause: Cause;
         /**
@@ -907,8 +929,8 @@ export type NoticeKind =
   /** The question is no longer open. */
   | { withdrawn: { ask: number } }
   /**
-   * A server's question was declined, because the client does not answer this kind, or for the reason that is given.
-   * Without a reason, sent only to a client whose request says `declined`.
+   * A server's question was declined, because the client does not answer this kind, or for the given reason. Without
+   * a reason, the notice is sent only to clients whose request sets `declined`.
    */
   | { declined: { server: string; kind: AskKind; cause: Cause; why?: string } }
   /** The user has completed the page of a URL elicitation. */
@@ -927,9 +949,9 @@ export type NoticeKind =
         cause: Cause;
         approval: string;
         path: string;
-        /** The arguments' JSON text, or the beginning of it. */
+        /** The arguments as JSON, or the beginning. */
         arguments: string;
-        /** The length of the arguments' JSON text, in bytes. */
+        /** The length of the arguments as JSON, in bytes. */
         bytes: number;
         rule: string;
         reason?: string;
@@ -956,7 +978,7 @@ export interface NoticePage {
 
 /**
  * Waits for notices that this connection has not read yet. The first such request says which questions the client can
- * answer; before it, no notices are kept for the connection and it is asked nothing.
+ * answer. Before it, no notices are kept for the connection and no questions are sent to it.
  */
 export interface NoticesRequest {
   /** The number of the last notice that the client has; 0 for none. Notices up to it are dropped. */
@@ -988,11 +1010,11 @@ export interface Offered {
 
 export interface OffersRequest {
   kind: OfferKind;
-  /** The server to ask; all if absent. */
+  /** The server to ask, or all servers if absent. */
   server?: string;
   /**
-   * How long to wait for each server; a slower one is listed as missing. If absent, 10 s when all servers are asked,
-   * and as long as a call may take when one is.
+   * How long to wait for each server. Slower servers are listed as missing. If absent: 10 s if all servers are
+   * asked, or the maximum duration of a call if one server is asked.
    */
   wait_ms?: number;
 }
@@ -1001,36 +1023,37 @@ export interface OffersRequest {
 export type Outcome =
   | {
       /**
-       * A JSON value as its text. On the wire it is the value itself.
+       * A JSON value in serialized form. On the wire, it is the value itself.
        * 
-       * It is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still fail.
+       * The text is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still
+       * fail.
        */
       result: unknown;
     }
-  /** A result that is too long for a message; it is read with `read`. */
+  /** A result that is too long for a message. Read it with `read`. */
   | { stored: Handle }
   | { error: Fault };
 
 export interface PinInfo {
-  /** As the server spells it. */
+  /** The tool's name, exactly as the server sends it. */
   name: string;
   standing: PinStanding;
-  /** The digest of the tool's present definition, in hexadecimal; absent if the tool is not pinned. */
+  /** The digest of the tool's current definition, in hexadecimal. Absent if the tool is not pinned. */
   digest?: string;
   /** When the pin was made, in milliseconds since 1970. */
   since_ms?: number;
-  /** The trusted definition, as JSON; absent if the tool is unchanged, or if it is not known. */
+  /** The trusted definition, as JSON. Absent if the tool is unchanged, or if the definition is not known. */
   before?: string;
-  /** The present definition, as JSON. Invisible characters are escaped. */
+  /** The current definition, as JSON. Invisible characters are escaped. */
   now?: string;
-  /** Why the tool is offered as trusted although its present definition differs. */
+  /** Why the tool is offered as trusted although its current definition differs. */
   note?: string;
   /**
-   * Where the definitions differ, in terms of the trusted one: text and arguments first, then hints that permit more,
-   * then hints that permit less and added output schemas.
+   * Where the definitions differ, as paths in the trusted definition: descriptions and arguments first, then hints
+   * that permit more, then hints that permit less and added output schemas.
    */
   changed_paths?: string[];
-  /** What in the present definition may instruct a model, each as a code and an excerpt. */
+  /** The parts of the current definition that may instruct a model, each as a code and an excerpt. */
   signs?: string[];
 }
 
@@ -1054,20 +1077,20 @@ export type PinStanding =
 
 export interface PinsRequest {
   server: string;
-  /** Whether to list the tools anew, and start the server if necessary, instead of using its last list. */
+  /** Whether to request a new tool list, and start the server if necessary, instead of using its last list. */
   current?: boolean;
 }
 
 export type PolicyAction = "allow" | "ask" | "deny";
 
 export interface PolicyExplanation {
-  /** The path of the tool; canonical if the tool is known. */
+  /** The path of the tool, canonical if the tool is known. */
   path: string;
   known: boolean;
   action: PolicyAction;
-  /** The rule that decides; absent for the default. */
+  /** The rule that decides. Absent if the default decides. */
   rule?: PolicyRule;
-  /** Whether an earlier rule applies with some arguments, and none were given. */
+  /** True if an earlier rule applies with some arguments, and no arguments were given. */
   depends?: boolean;
   /** The evaluated rules, in their order. */
   steps: PolicyStep[];
@@ -1080,11 +1103,11 @@ export interface PolicyExplanation {
 /** The rules in the order of their evaluation. */
 export interface PolicyList {
   rules: PolicyRule[];
-  /** Whether the agent has rules of its own in place of the general ones. */
+  /** True if the agent has its own rules instead of the general ones. */
   own: boolean;
   /** The number of calls since the daemon's start to which no rule applied. */
   allowed_by_default: number;
-  /** The number of those calls whose tools declare themselves destructive. */
+  /** The number of these calls whose tools declare themselves destructive. */
   destructive_by_default: number;
 }
 
@@ -1099,7 +1122,7 @@ export type PolicyOutcome =
   | "depends";
 
 export interface PolicyRequest {
-  /** The agent whose rules to list; absent for a client without an agent's name. */
+  /** The agent whose rules to list. Absent for a client without an agent's name. */
   agent?: string;
 }
 
@@ -1112,13 +1135,13 @@ export interface PolicyRule {
   /** The other conditions, as they were written. */
   conditions?: string[];
   reason?: string;
-  /** Why the rule is invalid, so that it denies. */
+  /** Why the rule is invalid. An invalid rule denies. */
   mistake?: string;
   /** The agent to which the rule belongs, if it is not a general one. */
   agent?: string;
   /** The project to which the rule belongs, if any. */
   project?: string;
-  /** Which text of that project's `.mux.toml` contains the rule. */
+  /** The version of that project's `.mux.toml` that contains the rule. */
   project_text?: ProjectText;
   /** How often the rule has decided since the daemon's start. */
   decided: number;
@@ -1127,15 +1150,15 @@ export interface PolicyRule {
 export interface PolicyStep {
   rule: PolicyRule;
   outcome: PolicyOutcome;
-  /** The reason, as text. */
+  /** The reason, in words. */
   because: string;
 }
 
-/** Something that is wrong and goes on being wrong. */
+/** A persistent problem. */
 export interface ProblemDetail {
   /**
-   * What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
-   * `credentials`; newer daemons may send others.
+   * The subject: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
+   * `credentials`. Newer daemons may send others.
    */
   code: string;
   /** The server or source that cannot be used, for `server`. */
@@ -1146,9 +1169,9 @@ export interface ProblemDetail {
 /** A file of a project. */
 export interface ProjectFile {
   name: string;
-  /** The present text; absent if the file does not exist or cannot be read. */
+  /** The current content. Absent if the file does not exist or cannot be read. */
   text?: string;
-  /** The approved text. */
+  /** The approved content. */
   approved?: string;
 }
 
@@ -1157,15 +1180,15 @@ export interface ProjectInfo {
   /** The project's directory, without symbolic links. */
   root: string;
   state: ProjectState;
-  /** The digest of the present files; absent if one cannot be read. */
+  /** The digest of the current files. Absent if one cannot be read. */
   digest?: string;
   files: ProjectFile[];
   servers: ProjectServer[];
   /** Globs of paths that clients in this project may not call, approved or not. */
   denied?: string[];
   /**
-   * Globs of paths that the approved text denies, although the files have since been changed or deleted: in force
-   * until the approval is revoked.
+   * Globs of tool paths that the approved version denies, although the files have since been changed or deleted.
+   * These denials apply until the approval is revoked.
    */
   still_denied?: string[];
   /** Parts of the files without effect, and why. */
@@ -1177,7 +1200,7 @@ export interface ProjectList {
 }
 
 export interface ProjectRevoked {
-  /** Whether the project was approved. */
+  /** True if the project was approved. */
   was_approved: boolean;
 }
 
@@ -1206,18 +1229,18 @@ export type ProjectState =
   /** The project was approved, and its files do not exist any more. */
   | "gone";
 
-/** Which text of a project's `.mux.toml`. */
+/** A version of a project's `.mux.toml`. */
 export type ProjectText =
-  /** The present text, which is approved. */
+  /** The current version, which is approved. */
   | "current"
-  /** The text that was approved last. It has been replaced or deleted since. */
+  /** The version that was approved last. The file has since been changed or deleted. */
   | "approved"
-  /** The present text, which is not approved. */
+  /** The current version, which is not approved. */
   | "unapproved";
 
 /** Which projects to list. */
 export interface ProjectsRequest {
-  /** Only the project to which this directory belongs; all known projects if absent. */
+  /** Lists only the project to which this directory belongs. If absent, all known projects. */
   dir?: string;
 }
 
@@ -1232,13 +1255,13 @@ export interface PromptRequest {
 }
 
 export interface ReadPage {
-  /** A page of the JSON text. */
+  /** A page of the JSON. */
   text: string;
   /** The offset of the page, in bytes. */
   offset: number;
-  /** The offset of the next page; absent at the end. */
+  /** The offset of the next page. Absent at the end. */
   next?: number;
-  /** The length of the whole JSON text, in bytes. */
+  /** The length of the whole JSON, in bytes. */
   total: number;
 }
 
@@ -1246,8 +1269,8 @@ export interface ReadPage {
 export interface ReadRequest {
   handle: string;
   /**
-   * The offset in the JSON text, in bytes. If it is within a character, it is moved back to the character's start;
-   * beyond the end, the page is empty.
+   * The offset in the JSON, in bytes. An offset within a character is moved back to the character's start. Beyond
+   * the end, the page is empty.
    */
   offset?: number;
   /**
@@ -1272,7 +1295,7 @@ export interface RefreshedSource {
 }
 
 export interface ReloadReport {
-  /** What this reload has changed: servers and sources, by name. */
+  /** The servers and sources that this reload added, by name. */
   added: string[];
   removed: string[];
   /** Servers whose definition changed: they restart with the next call. */
@@ -1283,7 +1306,7 @@ export interface ReloadReport {
   reasons?: Record<string, string[]>;
   /** The names above that belong to sources. */
   sources?: string[];
-  /** What this reload has changed besides servers and sources. */
+  /** The changes of this reload besides servers and sources. */
   sections?: SectionChange[];
   /**
    * The last load that was not a `reload`, such as that of a file that was saved, if it has changed anything and no
@@ -1312,11 +1335,11 @@ export interface ResumeRequest {
 
 export interface Resumed {
   /**
-   * The run to follow with `events`: the one that was named, if it has not ended or cannot be resumed; otherwise a
-   * new one.
+   * The run to follow with `events`. This is the requested run if it has not ended or cannot be resumed, otherwise
+   * a new run.
    */
   run: string;
-  /** Whether the program starts again, with calls that had ended answered from the record. */
+  /** True if the program starts again and its completed calls are answered from the record. */
   replayed?: boolean;
 }
 
@@ -1333,7 +1356,7 @@ export interface RunInfo {
   client: string;
   agent?: string;
   workspace?: string;
-  /** Whether the run continues when its connection ends. */
+  /** True if the run continues when its connection ends. */
   detached?: boolean;
   /** The name that the run was started with, or the first significant line of the program. */
   title: string;
@@ -1358,36 +1381,36 @@ export interface RunInfo {
 /** Runs, the latest first. */
 export interface RunList {
   runs: RunInfo[];
-  /** The number of matching runs, whatever the limit. */
+  /** The number of matching runs, regardless of the limit. */
   total: number;
 }
 
 export interface RunRequest {
-  /** The program; TypeScript or JavaScript unless `language` differs. */
+  /** The program, in TypeScript or JavaScript unless `language` differs. */
   source: string;
   language?: Language;
   /**
-   * What lists of runs call it, such as the name of the program's file; the daemon shortens it to one line. If absent
-   * or empty, the first significant line of the program.
+   * The name in run lists, such as the name of the program's file. The daemon shortens it to one line. Defaults to
+   * the first significant line of the program, also if empty.
    */
   name?: string;
   /** `mux.input`. */
   input?: unknown;
-  /** The limit of wall time, 1,000 to 300,000; the daemon's default if absent. */
+  /** The limit of wall time, 1,000 to 300,000. Defaults to the daemon's setting. */
   timeout_ms?: number;
   /**
-   * The W3C trace context of the caller. It is ignored if it cannot be parsed; otherwise the calls of the run join
-   * this trace, which is passed on to their servers.
+   * The W3C trace context of the caller. An invalid context is ignored. Otherwise the calls of the run join this
+   * trace, which is passed on to their servers.
    */
   traceparent?: string;
   /** The W3C `tracestate` of the caller. */
   tracestate?: string;
   /**
    * Whether the run continues when this connection ends, and keeps an idle daemon alive. A daemon that is stopped
-   * waits for it as for every other run, and then cancels it.
+   * waits for a detached run as for every other run, and then cancels it.
    */
   detach?: boolean;
-  /** Whether to skip the type check, whatever the configuration says. */
+  /** Whether to skip the type check, regardless of the configuration. */
   no_check?: boolean;
   /**
    * Whether to record the program's input and calls, which the event `recorded`
@@ -1395,8 +1418,8 @@ export interface RunRequest {
    */
   record?: boolean;
   /**
-   * A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
-   * nothing is sent to any server. Source, language, input and timeout are those of the recording.
+   * A recording to replay: its program is run instead of `source`, its calls are answered from the recording, and
+   * nothing is sent to any server. Source, language, input and timeout are taken from the recording.
    */
   replay?: unknown;
 }
@@ -1424,21 +1447,21 @@ export interface RunsRequest {
 /** The sandbox of a server. */
 export interface SandboxInfo {
   state: SandboxState;
-  /** The layers in force, once the server was started by this daemon. */
+  /** The active layers, after this daemon has started the server. */
   layers?: string[];
-  /** What it may read, beyond its own program and the system's. */
+  /** The paths that it may read, in addition to its own program and the system's files. */
   read?: string[];
   write?: string[];
   /** `none`, `any`, or the hosts that it may reach. */
   network?: string;
-  /** What it was denied lately. */
+  /** The accesses that were denied lately. */
   denied?: string[];
 }
 
-/** Everything that is known of the sandbox of one server. */
+/** Everything that is known about one server's sandbox. */
 export interface SandboxProfile {
   server: string;
-  /** What its entry says, and what it was denied. */
+  /** The settings in its entry, and the accesses that it was denied. */
   sandbox: SandboxInfo;
   /** In bytes, of all its processes together. */
   memory?: number;
@@ -1446,24 +1469,27 @@ export interface SandboxProfile {
   processes?: number;
   /** The layers that this machine enforces. */
   enforceable?: string[];
-  /** Why it cannot be had here. For a server without a sandbox: why it could not have one. */
+  /**
+   * Why the sandbox is not available here. For a server without a sandbox: why it could not have
+   * one.
+   */
   problem?: string;
   /** Files of the system that a sandbox of this server contains. */
   system?: string[];
-  /** Its program, with the package and the interpreter that it belongs to. */
+  /** Its program, with the package and the interpreter of the program. */
   program?: string[];
-  /** Directories of its own that it may write to, such as for the packages that it fetches. */
+  /** Private directories that it may write to, such as for the packages that it fetches. */
   private?: string[];
-  /** Its home is an empty one, and gone when it ends. */
+  /** Its home directory is empty at the start, and deleted when the server ends. */
   empty_home?: boolean;
 }
 
 export type SandboxState =
-  /** It runs in a sandbox. */
+  /** The server runs in a sandbox. */
   | "on"
-  /** It has all of the user's rights, as the configuration says. */
+  /** The server has all of the user's rights, as configured. */
   | "off"
-  /** It has all of the user's rights, because the configuration says nothing. */
+  /** The server has all of the user's rights, because no sandbox is configured. */
   | "bare"
   /** A value that only newer builds know. */
   | "other";
@@ -1473,30 +1499,30 @@ export interface SandboxSuggestion {
   server: string;
   read?: string[];
   write?: string[];
-  /** The hosts that it asked for, each with its port. */
+  /** The hosts that it requested, each with its port. */
   hosts?: string[];
-  /** It needs the whole network: it connects without a proxy. */
+  /** The server needs the whole network, because it connects without a proxy. */
   any_network?: boolean;
-  /** What was left out, and what the user has to decide. */
+  /** The grants that were left out, and the decisions left to the user. */
   remarks?: string[];
 }
 
-/** One page of results, the best first. The same tools come in the same order as long as no server's tools change. */
+/** One page of results, best match first. The same tools come in the same order as long as no server's tools change. */
 export interface SearchPage {
   results: ToolHit[];
   /** The number of matches on all pages. */
   total: number;
-  /** The cursor of the next page; absent on the last one. */
+  /** The cursor of the next page. Absent on the last page. */
   next?: string;
   /** Servers whose tools are not known yet, because they were never connected. */
   unknown?: string[];
 }
 
-/** What to search for. Words may contain small typos. */
+/** The words to search for. They may contain small typos. */
 export interface SearchRequest {
   /** The words to search for. White space only matches all tools, in the order of their paths. */
   query: string;
-  /** The server whose tools to search; all servers if absent. */
+  /** The server whose tools to search. All servers if absent. */
   server?: string;
   /** The number of results on one page: 10 if absent, 100 at most. */
   limit?: number;
@@ -1507,14 +1533,14 @@ export interface SearchRequest {
    * do not fit are left to the next page. No limit if absent.
    */
   budget_tokens?: number;
-  /** How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0. */
+  /** How long to wait for servers whose tools are not known yet, at most 10 s. If this is 0, no server is started. */
   wait_ms?: number;
 }
 
 /** A secret that was set, or that an entry of the configuration names. */
 export interface SecretInfo {
   name: string;
-  /** Where the secret is stored; absent if it is not set. */
+  /** Where the secret is stored. Absent if it is not set. */
   place?: SecretPlace;
   /** When it was set, in milliseconds since 1970. */
   since_ms?: number;
@@ -1525,7 +1551,7 @@ export interface SecretInfo {
 export interface SecretList {
   /** The secrets, sorted by name. */
   secrets: SecretInfo[];
-  /** Whether new secrets are stored in the system's keyring, and not in the file. */
+  /** Whether new secrets are stored in the system's keyring, instead of the file. */
   keyring: boolean;
   file: string;
   /** Why the keyring is not used, although it is configured. */
@@ -1548,14 +1574,14 @@ export interface SecretRemoved {
   used_by: string[];
 }
 
-/** What differs in one section of the configuration. */
+/** The differences in one section of the configuration. */
 export interface SectionChange {
   /** Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`. */
   section: string;
-  /** Names, or rules as text. */
+  /** Names, or rules as strings. */
   added?: string[];
   removed?: string[];
-  /** Keys, or `order` if rules have only changed places. */
+  /** Keys, or `order` if the rules only have a new order. */
   changed?: string[];
 }
 
@@ -1583,11 +1609,11 @@ export interface ServerInfo {
   state: ServerState;
   /** Why the server is in that state, where that is not obvious. */
   reason?: string;
-  /** More about the reason, for those who ask for it: the directories in which a missing program was searched. */
+  /** More about the reason, shown on request: the directories in which a missing program was searched. */
   detail?: string;
-  /** What the reason is about, where the remedy depends on it. */
+  /** The cause, where the remedy depends on it. */
   cause?: ServerCause;
-  /** Whether it has written a log: `mux servers logs NAME`. */
+  /** True if the server has written a log: `mux servers logs NAME`. */
   has_log?: boolean;
   /** The command line, without its environment. */
   command: string;
@@ -1597,7 +1623,7 @@ export interface ServerInfo {
   /** The server's name and version as it reports them. */
   identity?: string;
   protocol?: string;
-  /** The duration of the last start, from the process to the list of tools. */
+  /** The duration of the last start, from starting the process to the tool list. */
   start_ms?: number;
   /** The number of sessions opened since the daemon started. */
   starts: number;
@@ -1605,7 +1631,7 @@ export interface ServerInfo {
   in_flight: number;
   /** `stdio`, `streamable-http` or `sse`, once known. */
   transport?: string;
-  /** What shares one session: `user`, `workspace`, `client` or `run`. */
+  /** The scope that shares one session: `user`, `workspace`, `client` or `run`. */
   share?: string;
   /** Why sessions are shared that way, if the configuration does not say. */
   share_reason?: string;
@@ -1615,7 +1641,7 @@ export interface ServerInfo {
   auth?: AuthState;
   /** The `account` of its entry, which tells logins at one address apart. */
   account?: string;
-  /** Who has signed in, as the authorization server says it. */
+  /** Who has signed in, according to the authorization server. */
   who?: string;
   /** Milliseconds until the next attempt, while the server is backing off. */
   retry_in_ms?: number;
@@ -1625,11 +1651,11 @@ export interface ServerInfo {
   warning_codes?: ServerWarningCode[];
   /** Something in its `args` looks like a secret: it is in the configuration file and in the list of processes. */
   secret_in_args?: boolean;
-  /** The project whose file defines it, for a server that is not the user's own. */
+  /** The project whose file defines it, for a server from a project. */
   project?: string;
   /** For a source: an API that the daemon calls itself. */
   source?: SourceInfo;
-  /** For a server that the daemon starts: what it may reach. */
+  /** For a server that the daemon starts: the files and hosts that it may reach. */
   sandbox?: SandboxInfo;
 }
 
@@ -1644,22 +1670,22 @@ export type ServerState =
   | "ready"
   /** Not started yet, or closed. */
   | "cold"
-  /** It answers, but has a problem. */
+  /** The server answers, but has a problem. */
   | "degraded"
-  /** It could not be started; the next attempt follows after a delay. */
+  /** The server could not be started. The next attempt follows after a delay. */
   | "backing_off"
-  /** The last start failed; the next call tries again. */
+  /** The last start failed. The next call tries again. */
   | "failed"
   /** The configuration of this server cannot be used. */
   | "broken"
   /** The configuration disables it: `mux servers enable NAME`. */
   | "disabled";
 
-/** What a warning about a server is about, where its remedy depends on it. */
+/** The subject of a warning about a server, where the remedy depends on it. */
 export type ServerWarningCode =
-  /** A text of the server may instruct a model. */
+  /** A string from the server may instruct a model. */
   | "instructions"
-  /** A result held what looks like a secret. */
+  /** A result contained a string that looks like a secret. */
   | "secret_result"
   /** A newer description of a source could not be loaded. */
   | "source_problem"
@@ -1667,26 +1693,26 @@ export type ServerWarningCode =
   | "source_note"
   /** An element of its lists cannot be used, and is left out. */
   | "left_out"
-  /** What it wrote into the empty home of its sandbox is lost. */
+  /** The files that it wrote into the empty home directory of its sandbox are lost. */
   | "discarded_files"
-  /** Its messages deviate from MCP, and were read all the same. */
+  /** Its messages deviate from MCP but could be read. */
   | "repaired"
-  /** Anything else, also what only newer builds know. */
+  /** Any other warning, including those that only newer builds know. */
   | "other";
 
 /** One session of a server that has several. */
 export interface SessionInfo {
-  /** To what the session belongs: a directory, a client, a run. */
+  /** The owner of the session: a directory, a client, a run. */
   of: string;
   state: ServerState;
   reason?: string;
   pid?: number;
 }
 
-/** Stores the value of a secret, in place of the present one. */
+/** Stores the value of a secret and replaces the current value. */
 export interface SetSecretRequest {
   name: string;
-  /** Text that is never shown. */
+  /** A string that is never shown. */
   value: string;
 }
 
@@ -1708,7 +1734,7 @@ export type SettingSource =
   /** The agent's section of the configuration file. */
   | "agent";
 
-/** The settings in force. No value is a secret. */
+/** The current settings. Values are never secrets. */
 export interface SettingsReport {
   /** The configuration file. */
   file: string;
@@ -1728,11 +1754,11 @@ export interface SettingsRequest {
 
 /** The state of a source, in addition to that of a server. */
 export interface SourceInfo {
-  /** `openapi` or `graphql`; absent if its entry cannot be read. */
+  /** `openapi` or `graphql`. Absent if its entry cannot be read. */
   kind?: string;
   /**
-   * When the description was last known to be current, in milliseconds since 1970; absent for a file, and before it
-   * was first fetched.
+   * When the description was last known to be current, in milliseconds since 1970. Absent for a file, and before
+   * the first fetch.
    */
   fetched_ms?: number;
   /** Why a newer description is not used. */
@@ -1740,8 +1766,8 @@ export interface SourceInfo {
   /** The security schemes that the functions need and for which no credential is configured. */
   missing?: string[];
   /**
-   * Remarks on the description and the credentials; each is also among the server's warnings, as the text followed
-   * by a semicolon and the fix.
+   * Remarks on the description and the credentials. Each is also among the server's warnings, as the message
+   * followed by a semicolon and the fix.
    */
   notes?: SourceNote[];
   /** The number of HTTP requests since the description was read. */
@@ -1751,7 +1777,7 @@ export interface SourceInfo {
 /** A remark on a source, for the user. */
 export interface SourceNote {
   text: string;
-  /** What to do about it, if there is one remedy. */
+  /** The fix, if there is exactly one. */
   fix?: string;
 }
 
@@ -1759,7 +1785,10 @@ export interface Started {
   by: StartedBy;
   /** The systemd unit, or the launchd label. */
   service?: string;
-  /** Whether the listening socket is a service manager's, which starts a daemon for every client that connects. */
+  /**
+   * True if the listening socket belongs to a service manager, which starts a daemon for every client that
+   * connects.
+   */
   socket_passed: boolean;
   /** The watchdog timeout: a daemon that does not answer for this long is killed and restarted. */
   watchdog_ms?: number;
@@ -1779,7 +1808,7 @@ export interface Status {
   build: string;
   contract: number;
   pid: number;
-  /** `v8` or `quickjs`; unknown until a worker has started. */
+  /** `v8` or `quickjs`. Unknown until a worker has started. */
   engine?: string;
   /** The engine's own version, if it reports one. */
   engine_version?: string;
@@ -1800,7 +1829,7 @@ export interface Status {
   problems: string[];
   /** The same problems, with codes to decide by. */
   problem_details?: ProblemDetail[];
-  /** What the daemon cannot do now, because its machine does not let it. */
+  /** The features that the daemon's machine currently prevents. */
   degraded?: Degraded[];
   tokens?: TokenStatus;
   started?: Started;
@@ -1840,7 +1869,7 @@ export interface TelemetryStatus {
 
 /** Where tokens are stored. */
 export interface TokenStatus {
-  /** Whether they are in the system's keyring, and not in the file. */
+  /** Whether the tokens are in the system's keyring instead of the file. */
   keyring: boolean;
   file: string;
   /** Why the keyring is not used, although it is configured. */
@@ -1851,13 +1880,16 @@ export interface ToolHit {
   /** As a program writes it after `mux.`. */
   path: string;
   server: string;
-  /** As the server spells it. */
+  /** The tool's name, exactly as the server sends it. */
   name: string;
   /** The beginning of its description. */
   description?: string;
   /** `files.read(args: {…}): Promise<…>`. */
   signature: string;
-  /** How well the tool matches: higher is better; comparable within one answer only. 0 if the query is empty. */
+  /**
+   * How well the tool matches; higher is better. Scores are comparable only within one answer. 0 if the query is
+   * empty.
+   */
   score: number;
 }
 
@@ -1865,7 +1897,7 @@ export interface ToolInfo {
   /** `server.tool` as a program writes it after `mux.`. */
   path: string;
   server: string;
-  /** As the server spells it. */
+  /** The tool's name, exactly as the server sends it. */
   name: string;
   title?: string;
   description?: string;
@@ -1879,16 +1911,16 @@ export interface ToolInfo {
   output_schema?: unknown;
   /** The number of calls from which the result's type was learned, for a tool that declares none. */
   observed_calls?: number;
-  /** Whether it is offered directly besides programs. */
+  /** True if the tool is offered directly besides programs. */
   direct?: boolean;
-  /** Whether it has changed since it was first trusted. */
+  /** True if the tool has changed since it was first trusted. */
   changed?: boolean;
   /**
-   * Whether it is a function of a source that cannot be called, because its description calls it at an address that
-   * is not allowed.
+   * True if the tool is a source's function that cannot be called, because its description uses an address that is
+   * not allowed.
    */
   forbidden?: boolean;
-  /** Whether only pages of its server may call it: it is not shown to models. */
+  /** True if only pages of its server may call the tool. It is not shown to models. */
   for_apps?: boolean;
   /** The whole MCP `Tool`, as the server sent it. */
   definition?: unknown;
@@ -1896,17 +1928,17 @@ export interface ToolInfo {
 
 export interface ToolList {
   tools: ToolInfo[];
-  /** The number of matching tools, whatever the limit. */
+  /** The number of matching tools, regardless of the limit. */
   total: number;
   /** Servers whose tools are not in the list, each with the reason. */
   missing: MissingServer[];
-  /** Remarks on unusual names: collisions, spellings. */
+  /** Remarks on unusual names, such as collisions. */
   warnings: string[];
-  /** Servers that are not connected, whose tools are those of their last session. */
+  /** Servers that are not connected. Their tools are from their last session. */
   remembered?: string[];
   /** The instructions of the requested server, if it has any. */
   instructions?: ServerInstructions[];
-  /** Whose results are to be marked as data where a model reads them. */
+  /** The servers whose results must be marked as data where a model reads them. */
   fence?: FenceInfo;
 }
 
@@ -1922,26 +1954,26 @@ export interface ToolsRequest {
   /** Whether to include each tool's whole definition. */
   definitions?: boolean;
   /**
-   * Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions` they are always
-   * included: clients that get definitions must respect their visibility.
+   * Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions`, such tools are
+   * always included: clients that get definitions must respect their visibility.
    */
   for_apps?: boolean;
   /**
-   * How long to wait for servers whose tools are not known yet; if absent, until they are ready or have failed.
-   * Those that are not ready by then are listed as missing.
+   * How long to wait for servers whose tools are not known yet. If absent, until they are ready or have failed.
+   * Servers that are not ready by then are listed as missing.
    */
   wait_ms?: number;
 }
 
 export interface TypesPage {
-  /** Identifies the text by its content. */
+  /** Identifies the declarations by their content. */
   name: string;
-  /** The `.d.ts`; absent if the client has it already. */
+  /** The `.d.ts` file. Absent if the client already has it. */
   text?: string;
 }
 
 export interface TypesRequest {
-  /** `server` or `server.tool`; everything if empty. */
+  /** `server` or `server.tool`. All tools if empty. */
   paths?: string[];
 }
 
@@ -1962,7 +1994,7 @@ export interface Upgraded {
   ms: number;
 }
 
-/** Waits until the declarations of all tools differ from those that the client has. */
+/** Waits until the declarations of all tools differ from the client's. */
 export interface WatchTypesRequest {
   /** The name of the declarations that the client has. */
   known?: string;
@@ -1983,10 +2015,10 @@ export interface WorkerStatus {
   starting: number;
   waiting: number;
   /**
-   * The sandbox layers of a worker besides its engine, by name; empty until one has started, and on systems without
-   * any.
+   * The sandbox layers of a worker besides its engine, by name. Empty until a worker has started, and on systems
+   * without sandbox layers.
    */
   layers: string[];
-  /** Whether isolates are built from a snapshot. */
+  /** True if isolates are built from a snapshot. */
   snapshot: boolean;
 }
