@@ -58,6 +58,18 @@ const MAX_INDEXED_TEXT_BYTES: usize = 4_096;
 const MAX_INDEXED_NOTE_BYTES: usize = 400;
 const MAX_INDEXED_ARGUMENTS: usize = 64;
 
+/// True if the tool itself is deprecated: descriptions also mention deprecated packages and parameters.
+fn is_deprecated(tool: &Tool) -> bool {
+    let Some(description) = &tool.description else {
+        return false;
+    };
+    let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let word = start.get(.."deprecated".len()).unwrap_or_default();
+    word.eq_ignore_ascii_case("deprecated")
+        || description.contains("DEPRECATED")
+        || description.contains("tool is deprecated")
+}
+
 #[derive(Debug)]
 pub(super) struct IndexSegment {
     pub(super) server: Arc<str>,
@@ -68,6 +80,8 @@ pub(super) struct IndexSegment {
     pub(super) docs: Vec<Arc<Tool>>,
     /// The number of words in each tool's name.
     pub(super) name_words: Vec<u16>,
+    /// Set for each tool whose description calls it deprecated.
+    pub(super) deprecated: Vec<bool>,
     /// The stems, sorted.
     pub(super) terms: Vec<IndexTerm>,
     /// The words as written, sorted.
@@ -119,6 +133,10 @@ impl IndexSegment {
             name_words.push(u16::try_from(words).unwrap_or(u16::MAX));
             gathered.tool(tool);
         }
+        let deprecated = spelled
+            .iter()
+            .map(|(_, tool)| is_deprecated(tool))
+            .collect();
         let docs = spelled.into_iter().map(|(_, tool)| Arc::clone(tool));
         let (terms, words) = gathered.into_terms();
         Self {
@@ -126,6 +144,7 @@ impl IndexSegment {
             prefix: format!("{}.", spell(server)),
             docs: docs.collect(),
             name_words,
+            deprecated,
             terms,
             words,
             names,

@@ -28,6 +28,8 @@ const MISSPELLING_WEIGHT: f32 = 0.5;
 const NAME_COVERAGE_BONUS: f32 = 0.5;
 /// How much higher a tool ranks that has all words of the query.
 const QUERY_COVERAGE_BONUS: f32 = 1.5;
+/// The share of its score that a deprecated tool keeps: its successor usually has the same words.
+const DEPRECATED_FACTOR: f64 = 0.5;
 /// Shorter words are not matched as prefixes.
 const MIN_PREFIX_LETTERS: usize = 2;
 /// The shortest words that may have one or two wrong letters.
@@ -215,6 +217,12 @@ fn scored(
         segments[place].1.name_words[doc - bases[place]]
     };
     let mut scored = relevance.scores(name_words);
+    for (score, doc) in &mut scored {
+        let place = bases.partition_point(|base| base <= doc) - 1;
+        if segments[place].1.deprecated[*doc - bases[place]] {
+            *score *= DEPRECATED_FACTOR;
+        }
+    }
     for (doc, level) in exact(query, segments, bases) {
         match scored.binary_search_by_key(&doc, |(_, doc)| *doc) {
             Ok(place) => scored[place].0 += level,

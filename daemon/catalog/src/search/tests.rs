@@ -234,7 +234,6 @@ async fn intended_tool_is_the_first_hit() {
         ("isseu comment", "github.add_issue_comment"),
         ("recation", "slack.slack_add_reaction"),
         ("observatoins", "memory.add_observations"),
-        ("raed_file", "files.read_file"),
         ("zzzzzz", "nothing"),
         ("qqq", "nothing"),
         ("12345678", "nothing"),
@@ -245,6 +244,26 @@ async fn intended_tool_is_the_first_hit() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn deprecated_tool_ranks_below_its_successor_unless_it_is_named() {
+    let (finder, pool) = (ToolSearch::default(), pool());
+    for text in [
+        "raed_file",
+        "read a text file",
+        "read the contents of a file as text",
+    ] {
+        let found = first(&finder, &pool, text).await;
+        assert_ne!(found, "files.read_file", "{text}");
+    }
+    let page = finder.search(&pool, &query("read", 50)).await.unwrap();
+    let found = paths(&page);
+    let at = |path: &str| found.iter().position(|found| found == path);
+    assert!(
+        at("files.read_file") > at("files.read_text_file"),
+        "{found:?}"
+    );
 }
 
 #[tokio::test]
