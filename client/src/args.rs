@@ -216,7 +216,7 @@ pub(crate) enum MuxCommand {
     Secrets(SecretsArgs),
     /// Show the audit log: calls and decisions, with client, outcome and duration
     #[command(
-        after_help = "Reads the log files; needs no daemon. Times are in UTC.\n\
+        after_help = "Reads the log files; needs no daemon. Times are local.\n\
         Examples:\n  mux audit --since 1h --tool 'github.*'\n  mux audit --outcome denied --since 2026-11-22\n  \
         mux audit -f"
     )]
@@ -267,7 +267,7 @@ pub(crate) enum MuxCommand {
     Import(ImportArgs),
     /// Show the logs of the daemon and the servers, in chronological order
     #[command(
-        after_help = "Reads the log files; needs no daemon. Times are in UTC.\n\
+        after_help = "Reads the log files; needs no daemon. Times are local.\n\
         Examples:\n  mux logs -f\n  mux logs --run 12\n  mux logs --server files --since 10m\n  \
         mux logs --level warn -n 200 --json"
     )]

@@ -16,7 +16,7 @@ pub(crate) struct AuditArgs {
     /// Print only entries of this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Print only entries of this run: its id, or the number after the dash
+    /// Print only entries of this run: its number or id
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Print only calls with this outcome: ok, denied, timeout …; `failed` matches all but ok

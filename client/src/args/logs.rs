@@ -24,7 +24,7 @@ pub(crate) struct LogLinesArgs {
     /// The number of latest lines to print first [default: 50, or all with --since]
     #[arg(short = 'n', long, value_name = "LINES")]
     pub(crate) lines: Option<usize>,
-    /// Print only lines of this run (its id, or the number after the dash) and of servers during its calls
+    /// Print only lines of this run (its number or id) and of servers during its calls
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Print only lines of at least this level; servers' stderr counts as info

@@ -86,7 +86,7 @@ pub(crate) enum RunsCommand {
     /// Show a run: its state, calls, console and result
     #[command(after_help = "`mux runs 12` shows a run, too.\nExample: mux runs show 12")]
     Show {
-        /// The run's id, or the number after the dash
+        /// The run's number or id
         run: String,
     },
     /// Follow a run until its end, with the output and exit code of `mux run`
@@ -95,7 +95,7 @@ pub(crate) enum RunsCommand {
     /// Cancel runs and their calls in flight
     #[command(after_help = "Example: mux runs cancel 12 13")]
     Cancel {
-        /// The runs' ids, or the numbers after the dashes
+        /// The runs' numbers or ids
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
@@ -122,7 +122,7 @@ pub(crate) struct RunsListArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WatchArgs {
-    /// The run's id, or the number after the dash
+    /// The run's number or id
     pub(crate) run: String,
     /// Skip the events up to this number
     #[arg(long, value_name = "N", default_value_t = 0)]

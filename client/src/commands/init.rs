@@ -13,6 +13,7 @@ mod undo;
 use std::time::Duration;
 
 use mux_proto::{Error, Event, Kind, Outcome, RunRequest, endpoint::Dirs};
+use mux_typegen::names::spell;
 use serde_json::{Value, json};
 
 use self::init_record::InitRecord;
@@ -69,8 +70,11 @@ pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
     before.add(&done, &steps.dirs)?;
     let has_servers = steps.config().is_ok_and(|config| config.has_servers);
     if has_servers {
-        done.program = Some(run_first_program(json).await);
         done.servers = server_check::check_servers(&steps.dirs, asks, json).await?;
+        let mut ready = done.servers.iter().filter(|server| server.is_ready());
+        if let Some(server) = ready.next() {
+            done.program = Some(run_first_program(&server.name, json).await);
+        }
     }
     done.next = steps.next_steps(&done, has_servers);
     Ok(render::init_done(&done, json))
@@ -223,8 +227,15 @@ impl<'a> InitSteps<'a> {
                 false => format!("add a server: `{ADD_SERVER_EXAMPLE}`"),
             });
         }
+        // An entry that muxd cannot use stays in the agent's file.
+        let is_usable = |one: &ImportedServer| {
+            let mut servers = report.servers.iter();
+            let known = servers.find(|server| one.server.as_ref() == Some(&server.name));
+            known.is_none_or(render::InitServer::is_usable)
+        };
         let runs_twice = |one: &&ImportedServer| {
-            one.moved == MoveOutcome::NotMoved
+            is_usable(one)
+                && one.moved == MoveOutcome::NotMoved
                 && !one.is_mux
                 && !one.disabled
                 && one.is_in_config()
@@ -289,10 +300,11 @@ fn unconfirmed() -> Error {
 }
 
 /// Runs a program that asks the servers for their tools, and calls none.
-async fn run_first_program(json: bool) -> Result<Value, Error> {
-    let waiting = render::SpinnerGuard::begin("running a program on your servers", json);
+async fn run_first_program(server: &str, json: bool) -> Result<Value, Error> {
+    let waiting = render::SpinnerGuard::begin("running a program", json);
     let request = RunRequest {
         source: FIRST_PROGRAM.into(),
+        input: json!(spell(server)).into(),
         timeout_ms: duration_millis(Some(FIRST_PROGRAM_TIMEOUT)),
         ..RunRequest::default()
     };
@@ -309,7 +321,7 @@ async fn run_first_program(json: bool) -> Result<Value, Error> {
         Outcome::Result(value) => Ok(value.to_value()),
         Outcome::Stored(handle) => Ok(json!(handle)),
         Outcome::Error(error) => {
-            let mut error = with_prefix("no server answered a program", error);
+            let mut error = with_prefix("the first program failed", error);
             error.hint.get_or_insert_with(|| {
                 "`mux servers` shows the state of each server, `mux doctor` what to do".into()
             });

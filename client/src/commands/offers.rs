@@ -27,10 +27,15 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
     let (Some(server), Some(uri)) = (args.server.clone(), args.uri) else {
         let mut list =
             list_offers(&session, OfferKind::Resources, args.server.clone(), json).await?;
-        let templates =
-            list_offers(&session, OfferKind::ResourceTemplates, args.server, json).await?;
+        let templates = list_offers(
+            &session,
+            OfferKind::ResourceTemplates,
+            args.server.clone(),
+            json,
+        )
+        .await?;
         list.offers.extend(templates.offers);
-        return Ok(render::resources(&list, json));
+        return Ok(render::resources(&list, args.server.as_deref(), json));
     };
     let request = ResourceRequest {
         server,
@@ -67,8 +72,8 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
 pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResult {
     let session = connect_or_start().await?;
     let (Some(server), Some(name)) = (args.server.clone(), args.prompt) else {
-        let list = list_offers(&session, OfferKind::Prompts, args.server, json).await?;
-        return Ok(render::prompts(&list, json));
+        let list = list_offers(&session, OfferKind::Prompts, args.server.clone(), json).await?;
+        return Ok(render::prompts(&list, args.server.as_deref(), json));
     };
     let request = PromptRequest {
         server,

@@ -46,7 +46,10 @@ pub(super) async fn call(mut args: args::CallArgs, json: bool) -> CommandResult 
         .map_err(failed)?;
     let config = config_with(&entry)?;
     fs::write(home.path().join("config.toml"), config).map_err(failed)?;
-    let done = use_server(home.path(), path, args, json).await;
+    let mut done = use_server(home.path(), path, args, json).await;
+    if let Err(failure) = &mut done {
+        replace_hint(&mut failure.error);
+    }
     // A directory whose daemon does not end stays until the system empties its temporary files.
     let stopped = match connect_if_running().await {
         Ok(Some(session)) => stop_daemon(session, true).await,
@@ -56,6 +59,15 @@ pub(super) async fn call(mut args: args::CallArgs, json: bool) -> CommandResult 
     let code = done?;
     stopped?;
     Ok(code)
+}
+
+/// Hints of the daemon may name commands for servers that have an entry.
+fn replace_hint(error: &mut Error) {
+    const ENTRY_WORDS: &[&str] = &["[servers.", "mux tools", "mux servers"];
+    let is_fitting = |hint: &str| ENTRY_WORDS.iter().all(|word| !hint.contains(word));
+    if !error.hint.as_deref().is_some_and(is_fitting) {
+        error.hint = Some("without a tool, the command lists the tools of the server".into());
+    }
 }
 
 /// Calls the tool, or lists the tools if none is named.
@@ -70,7 +82,13 @@ async fn use_server(
     }
     match path {
         Some(tool) => call::call(format!("{SERVER_NAME}.{tool}"), args, json).await,
-        None => status_and_lists::tools(args::ToolsArgs::default(), json).await,
+        None => {
+            let all = args::ToolsArgs {
+                server: Some(SERVER_NAME.into()),
+                ..args::ToolsArgs::default()
+            };
+            status_and_lists::tools(all, json).await
+        }
     }
 }
 

@@ -56,6 +56,20 @@ pub(crate) struct InitServer {
     pub(crate) next: Option<String>,
 }
 
+impl InitServer {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state == InitServerState::Ready
+    }
+
+    /// False if its entry needs an edit or a value first.
+    pub(crate) fn is_usable(&self) -> bool {
+        !matches!(
+            self.state,
+            InitServerState::EntryUnusable | InitServerState::NeedsValue
+        )
+    }
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InitServerState {
@@ -270,13 +284,17 @@ fn print_servers(servers: &[InitServer]) {
         if let Some(reason) = &server.reason {
             let reason = escape_text(&one_line(reason, MAX_REASON_CHARS)).into_owned();
             println!("{}: {reason}", paint(NAME, &server.name));
+            // A narrow terminal cuts the table.
+            if let Some(next) = &server.next {
+                println!("  {} {}", paint(DIM, "next:"), escape_text(next));
+            }
         }
     }
-    let ready = servers
+    let ready = servers.iter().filter(|server| server.is_ready()).count();
+    let enabled = servers
         .iter()
-        .filter(|server| server.state == InitServerState::Ready);
-    let (ready, all) = (ready.count(), servers.len());
-    println!("{ready} of {} ready", count_text(all, "server"));
+        .filter(|server| server.state != InitServerState::Disabled);
+    println!("{ready} of {} ready", count_text(enabled.count(), "server"));
 }
 
 /// Asks for a value that a server needs; the prompt with its name follows.

@@ -16,7 +16,7 @@ use super::{
 
 const MAX_TEXT_CHARS: usize = 200;
 
-pub(crate) fn resources(list: &OfferList, json: bool) -> ExitCode {
+pub(crate) fn resources(list: &OfferList, server: Option<&str>, json: bool) -> ExitCode {
     if json {
         print_document(list);
         return ExitCode::SUCCESS;
@@ -33,10 +33,10 @@ pub(crate) fn resources(list: &OfferList, json: bool) -> ExitCode {
             Cell::new(description(offer)),
         ]);
     }
-    print_list(list, table, "no server has resources")
+    print_list(list, table, server, "resources")
 }
 
-pub(crate) fn prompts(list: &OfferList, json: bool) -> ExitCode {
+pub(crate) fn prompts(list: &OfferList, server: Option<&str>, json: bool) -> ExitCode {
     if json {
         print_document(list);
         return ExitCode::SUCCESS;
@@ -56,13 +56,15 @@ pub(crate) fn prompts(list: &OfferList, json: bool) -> ExitCode {
             Cell::new(description(offer)),
         ]);
     }
-    print_list(list, table, "no server has prompts")
+    print_list(list, table, server, "prompts")
 }
 
-fn print_list(list: &OfferList, table: ListTable, nothing: &str) -> ExitCode {
-    match list.offers.is_empty() {
-        true => eprintln!("{nothing}"),
-        false => println!("{}", table.text()),
+fn print_list(list: &OfferList, table: ListTable, server: Option<&str>, what: &str) -> ExitCode {
+    match (list.offers.is_empty(), server) {
+        (true, Some(server)) if list.missing.is_empty() => eprintln!("{server} has no {what}"),
+        (true, Some(_)) => {}
+        (true, None) => eprintln!("no server has {what}"),
+        (false, _) => println!("{}", table.text()),
     }
     for missing in &list.missing {
         warn(format!("{}: {}", missing.server, missing.error.message));

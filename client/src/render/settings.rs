@@ -37,7 +37,8 @@ pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
     if json {
         print_document(&json!({ "path": file, "exists": file.exists() }));
     } else {
-        println!("{}", display_path(file));
+        // Whole: scripts use it.
+        println!("{}", file.display());
     }
     ExitCode::SUCCESS
 }

@@ -226,12 +226,14 @@ impl Pins {
         Ok(outcome)
     }
 
-    /// The pins of these tools, in their order.
+    /// The pins of these tools, in their order. A pin belongs to the server's own name, whatever an override says.
     pub fn of(&self, key: &PinKey, tools: &ToolSet) -> Vec<PinnedTool> {
         let kept = (key.on_change != OnChange::Off).then(|| self.loaded_pins(&key.owner));
         let kept = kept.as_deref().map(lock);
         let pinned = tools.iter().map(|tool| {
-            let pin = kept.as_ref().and_then(|kept| kept.book.pin(&tool.name));
+            let pin = kept
+                .as_ref()
+                .and_then(|kept| kept.book.pin(tool.server_name()));
             PinnedTool {
                 name: tool.name.clone(),
                 digest: pin.map(|pin| pin.digest),

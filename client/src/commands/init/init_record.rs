@@ -21,8 +21,6 @@ use crate::{
 pub(super) struct InitRecord {
     /// The agents whose files got mux.
     agents: Vec<String>,
-    /// The agents out of whose files servers were moved.
-    moved: Vec<String>,
     /// The servers that were added, each with the digest of its entry.
     pub(super) servers: BTreeMap<String, String>,
     /// The variables that were added to `env`.
@@ -63,24 +61,20 @@ impl InitRecord {
     pub(super) fn is_empty(&self) -> bool {
         let Self {
             agents,
-            moved,
             servers,
             compiler,
             service,
             ..
         } = self;
-        let has_entries = !servers.is_empty() || !agents.is_empty() || !moved.is_empty();
+        let has_entries = !servers.is_empty() || !agents.is_empty();
         !has_entries && compiler.is_none() && !service
     }
 
     /// The agents whose files got mux.
     pub(super) fn agents(&self) -> Vec<Agent> {
-        named_agents(&self.agents)
-    }
-
-    /// The agents out of whose files servers were moved.
-    pub(super) fn moved(&self) -> Vec<Agent> {
-        named_agents(&self.moved)
+        // The names of agents that only another version of mux knows are left out.
+        let is_named = |agent: &Agent| self.agents.iter().any(|name| name == agent.name());
+        Agent::all().filter(is_named).collect()
     }
 
     /// Adds the completed steps to the record on disk.
@@ -101,21 +95,26 @@ impl InitRecord {
                 }
                 record.variables.extend(server.secrets.iter().cloned());
             }
-            let moved = import.carried.iter().filter(|server| server.is_moved());
-            record
-                .moved
-                .extend(moved.map(|server| server.agent.name().to_owned()));
         }
         if let Ok(CompilerStep::Installed(_)) = &done.compiler {
             record.compiler = Some(dirs.typescript());
         }
         record.service |= matches!(&done.service, Some(Ok(change)) if !change.is_idle());
-        for names in [&mut record.agents, &mut record.moved, &mut record.variables] {
+        for names in [&mut record.agents, &mut record.variables] {
             names.sort_unstable();
             names.dedup();
         }
         if record.is_empty() {
             return Ok(());
+        }
+        record.write(dirs)
+    }
+
+    /// Adds a variable that the user has given to the record on disk.
+    pub(super) fn add_variable(name: &str, dirs: &Dirs) -> Result<(), CommandFailure> {
+        let mut record = Self::read(dirs)?;
+        if !record.variables.iter().any(|known| known == name) {
+            record.variables.push(name.to_owned());
         }
         record.write(dirs)
     }
@@ -141,11 +140,4 @@ impl InitRecord {
 pub(super) fn entry_digest(entry: &Value) -> String {
     let digest = Sha256::digest(entry.to_string());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn named_agents(names: &[String]) -> Vec<Agent> {
-    // The names of agents that only another version of mux knows are left out.
-    Agent::all()
-        .filter(|agent| names.iter().any(|name| name == agent.name()))
-        .collect()
 }

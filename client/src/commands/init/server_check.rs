@@ -15,6 +15,7 @@ use super::super::{
     server_problem::{ServerNeed, ServerProblem, find_problem},
     status_and_lists::SERVER_START_TIMEOUT,
 };
+use super::init_record::InitRecord;
 use crate::render::{self, InitServer, InitServerState};
 
 /// The maximum number of values that are requested, for all servers together.
@@ -32,7 +33,7 @@ pub(super) async fn check_servers(
         let Some((need, name)) = wanted_value(&servers, &skipped, dirs).filter(|_| asks) else {
             break;
         };
-        match ask_for_value(&need, &name).await? {
+        match ask_for_value(&need, &name, dirs).await? {
             true => servers = connect_all(json).await?,
             false => skipped.push(need),
         }
@@ -78,7 +79,11 @@ fn wanted_value(
 }
 
 /// Asks for a value and stores it. Returns false if the user gives none.
-async fn ask_for_value(need: &ServerNeed, server: &str) -> Result<bool, CommandFailure> {
+async fn ask_for_value(
+    need: &ServerNeed,
+    server: &str,
+    dirs: &Dirs,
+) -> Result<bool, CommandFailure> {
     let (ServerNeed::Variable(name) | ServerNeed::Secret(name)) = need else {
         return Ok(false);
     };
@@ -101,7 +106,10 @@ async fn ask_for_value(need: &ServerNeed, server: &str) -> Result<bool, CommandF
                 .set_secret(within_seconds(60), request)
                 .await??;
         }
-        _ => ConfigFiles::store_variable(name, &value)?,
+        _ => {
+            ConfigFiles::store_variable(name, &value)?;
+            InitRecord::add_variable(name, dirs)?;
+        }
     }
     reload_if_running()
         .await

@@ -37,10 +37,9 @@ pub(super) async fn undo_init(args: &args::InitArgs, json: bool) -> CommandResul
         ..InitUndo::default()
     };
     // Servers return to the agents' files first: an agent must not lose a server.
-    let moved = record.moved();
-    if !moved.is_empty() {
+    // Also those that `mux import --move` moved later.
+    if !record.servers.is_empty() {
         undo.moves = undo_moves(&args::ImportArgs {
-            from: moved,
             undo: true,
             dry_run: args.dry_run,
             ..args::ImportArgs::default()

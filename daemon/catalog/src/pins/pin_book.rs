@@ -157,12 +157,14 @@ impl PinBook {
         let mut room = self.room();
         let mut free = MAX_PINS.saturating_sub(self.pins.len());
         for (name, digest) in seen {
-            if self.pin(name).is_none() {
-                free = free.checked_sub(1).ok_or(AcceptError::Full)?;
-            }
             let tool = offered.find(name).filter(|tool| tool.name == *name);
             let tool = tool.ok_or_else(|| AcceptError::Unknown(name.clone()))?;
-            let pin = match (tool.change(), self.pin(name)) {
+            // Users name a tool as their override does.
+            let pinned = tool.server_name();
+            if self.pin(pinned).is_none() {
+                free = free.checked_sub(1).ok_or(AcceptError::Full)?;
+            }
+            let pin = match (tool.change(), self.pin(pinned)) {
                 (Some(change), _) if change.digest == *digest => ToolPin {
                     digest: *digest,
                     since: now,
@@ -176,10 +178,13 @@ impl PinBook {
                 },
                 _ => return Err(AcceptError::Other(name.clone())),
             };
-            accepted.push((key(name), pin));
+            accepted.push((key(pinned), pin));
         }
         self.pins.extend(accepted);
-        if offered.iter().all(|tool| self.pin(&tool.name).is_some()) {
+        if offered
+            .iter()
+            .all(|tool| self.pin(tool.server_name()).is_some())
+        {
             self.state = PinBookState::Known;
         }
         Ok(())
