@@ -111,17 +111,17 @@ pub(crate) enum MuxCommand {
         mux runs watch $(mux run long.ts --timeout 5m --detach)"
     )]
     Run(RunArgs),
-    /// Run a step program, written in JSON
+    /// Run a step program written in JSON
     #[command(
-        after_help = "A step is a tool with its arguments, in which {{id.result.path}} is a result of an earlier step.\n\
+        after_help = "Each step calls a tool. In its arguments, {{id.result.path}} refers to an earlier step's result.\n\
         Examples:\n  mux program sizes.json --input dir=/srv\n  \
         mux program -e '{\"steps\": [{\"id\": \"a\", \"tool\": \"git.git_status\", \"args\": {\"repo_path\": \".\"}}]}'\n  \
         mux program sizes.json --explain > sizes.ts"
     )]
     Program(ProgramArgs),
-    /// Replay a recorded run: calls are answered from the recording, without any server
+    /// Replay a recorded run, answering its calls from the recording without any server
     #[command(
-        after_help = "No request is sent: use it in tests, or to debug a run of another machine.\n\
+        after_help = "Sends no requests. Use it in tests, or to debug a run from another machine.\n\
         Examples:\n  mux run report.ts --record report.muxrec && mux replay report.muxrec\n  \
         mux replay report.muxrec --verify"
     )]
@@ -129,21 +129,21 @@ pub(crate) enum MuxCommand {
     /// List the runs of all clients; show, follow or cancel one
     #[command(after_help = "Examples:\n  mux runs --running\n  mux runs 12")]
     Runs(RunsArgs),
-    /// List the calls that wait for your approval, and the permanent grants
+    /// List the calls that are waiting for your approval, and the permanent grants
     #[command(
         after_help = "Examples:\n  mux approvals\n  mux approvals A7\n  mux approvals --watch\n  \
         mux approvals --granted\n  mux approvals revoke g5f0c93a1"
     )]
     Approvals(ApprovalsArgs),
-    /// Approve a waiting call, with the arguments shown
+    /// Approve a waiting call with the arguments shown
     #[command(after_help = "Examples:\n  mux approve A7\n  mux approve A7 --session")]
     Approve(ApproveArgs),
     /// Deny a waiting call
     #[command(after_help = "Example: mux deny A7 --reason 'not before Friday'")]
     Deny(DenyArgs),
-    /// Resume a run that ended because an approval was not answered in time
+    /// Resume a run that ended because an approval timed out
     #[command(
-        after_help = "Completed calls are not sent again. Calls that are still not approved are asked again.\n\
+        after_help = "Completed calls are not repeated. Calls that still lack approval ask for it again.\n\
         Examples:\n  mux approve A7 && mux resume A7\n  mux resume 12"
     )]
     Resume(ResumeArgs),
@@ -162,21 +162,21 @@ pub(crate) enum MuxCommand {
     /// List tools, search them, or show one with its types
     #[command(
         aliases = ["ls", "search"],
-        after_help = "A search prints the ten best matches, the best first, and tolerates small typos.\n\
+        after_help = "A search prints the ten best matches, best first, and tolerates small typos.\n\
         Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
     )]
     Tools(ToolsArgs),
-    /// List the resources of the servers, or print one
+    /// List the servers' resources, or print one
     #[command(
         after_help = "Examples:\n  mux resources docs\n  mux resources docs file:///guide.md"
     )]
     Resources(ResourcesArgs),
-    /// List the prompts of the servers, or print the messages of one
+    /// List the servers' prompts, or print one prompt's messages
     #[command(
         after_help = "Examples:\n  mux prompts\n  mux prompts git commit_message style=short"
     )]
     Prompts(PromptsArgs),
-    /// Print the TypeScript declarations of the tools
+    /// Print the tools' TypeScript declarations
     #[command(
         after_help = "Result types that a server does not declare are inferred from past calls.\n\
         Examples:\n  mux types files memory.search_nodes > mux.d.ts\n  \
@@ -188,24 +188,24 @@ pub(crate) enum MuxCommand {
     #[command(
         after_help = "Agents start this command; `mux install` adds it to their configuration.\n\
         Examples:\n  mux mcp\n  mux mcp --agent small-model\n  \
-        mux mcp --passthrough=files      one server as it is, shared with all clients"
+        mux mcp --passthrough=files      one server unchanged, shared by all clients"
     )]
     Mcp(McpArgs),
     /// List the configured servers and their sessions; add, remove, restart or disable one
     #[command(after_help = "Example: mux servers restart files")]
     Servers(ServersArgs),
-    /// List the APIs whose operations are tools; add, remove or refresh one
+    /// List the APIs that muxd offers as tools; add, remove or refresh one
     #[command(after_help = "Example: mux sources add petstore --openapi petstore.json")]
     Sources(SourcesArgs),
     /// Show and approve what a project's files (.mux.toml, .mcp.json) define
     #[command(after_help = "Examples:\n  mux project show\n  mux project approve")]
     Project(ProjectArgs),
-    /// List the policy rules, explain or test which one decides a call, and add one
+    /// List the policy rules, explain or test which rule decides a call, or add a rule
     #[command(
         after_help = "Examples:\n  mux policy explain github.delete_repo\n  mux policy add 'github.delete_*' ask"
     )]
     Policy(PolicyArgs),
-    /// Print the settings in force, and edit or check config.toml
+    /// Print the effective settings, and edit or check config.toml
     #[command(
         after_help = "Examples:\n  mux config show --agent small-model\n  mux config set limits.wall 2m\n  \
         mux config edit\n  mux config check"
@@ -223,7 +223,7 @@ pub(crate) enum MuxCommand {
     Audit(AuditArgs),
     /// Show the state of the daemon
     #[command(
-        after_help = "The output fits on one screen. Exits with 3 if no daemon runs.\n\
+        after_help = "The output fits on one screen. Exits with 3 if no daemon is running.\n\
         Examples:\n  mux status\n  mux status --all\n  mux status --json"
     )]
     Status(StatusArgs),
@@ -235,11 +235,10 @@ pub(crate) enum MuxCommand {
     Ui(UiArgs),
     /// Diagnose problems, with a fix for each
     #[command(
-        after_help = "Asks a running daemon, but does not start one. Exits with 1 if something does not \
-        work.\nExample: mux doctor --json"
+        after_help = "Queries a running daemon but does not start one. Exits with 1 if something does not work.\nExample: mux doctor --json"
     )]
     Doctor,
-    /// Install the TypeScript compiler, which type checking needs
+    /// Install the TypeScript compiler that checks programs
     #[command(
         after_help = "Downloads one version from npm (28 MB) and verifies it against a built-in checksum.\n\
         Examples:\n  mux setup\n  mux setup --check\n  mux setup --from typescript-linux-x64-7.0.2.tgz"
@@ -247,25 +246,25 @@ pub(crate) enum MuxCommand {
     Setup(SetupArgs),
     /// Set up muxd: import your agents' servers, add mux to the agents, install the type checker
     #[command(
-        after_help = "Shows every file that it would write and asks once. What is done already is left as it is.\n\
+        after_help = "Shows every file it would write and asks once. Steps that are already done are skipped.\n\
         Examples:\n  mux init\n  mux init --dry-run\n  mux init --agents claude,cursor --move --yes"
     )]
     Init(InitArgs),
-    /// Add `mux mcp` to the configuration of your agents
+    /// Add `mux mcp` to your agents' configuration
     #[command(
-        after_help = "Shows each change, and keeps a backup next to the file.\n\
+        after_help = "Shows each change and keeps a backup next to the file.\n\
         Examples:\n  mux install claude cursor\n  mux install --dry-run\n  mux install --list\n  \
         mux install codex --undo"
     )]
     Install(InstallArgs),
-    /// Import the servers that your agents have
+    /// Import your agents' servers
     #[command(
-        after_help = "Secrets go into the file `env` next to config.toml. Existing entries are kept unless --replace is given.\n\
-        --move changes the files of agents that have mux, and keeps a backup next to each.\n\
+        after_help = "Stores secrets in the file `env` next to config.toml. Keeps existing entries unless you pass --replace.\n\
+        --move edits the files of agents that have mux and keeps a backup next to each.\n\
         Examples:\n  mux import --dry-run\n  mux import --from claude,vscode\n  mux import --move\n  mux import --undo"
     )]
     Import(ImportArgs),
-    /// Show the logs of the daemon and the servers, in chronological order
+    /// Show the daemon and server logs in chronological order
     #[command(
         after_help = "Reads the log files; needs no daemon. Times are local.\n\
         Examples:\n  mux logs -f\n  mux logs --run 12\n  mux logs --server files --since 10m\n  \
@@ -278,16 +277,16 @@ pub(crate) enum MuxCommand {
         Examples:\n  mux top\n  mux top --once"
     )]
     Top(TopArgs),
-    /// Print the daemon's metrics in Prometheus' text format
+    /// Print the daemon's metrics in the Prometheus text format
     #[command(
-        after_help = "To serve them to a Prometheus over HTTP, set [metrics] listen = \"127.0.0.1:9464\" in config.toml.\n\
+        after_help = "To serve them to Prometheus over HTTP, set [metrics] listen = \"127.0.0.1:9464\" in config.toml.\n\
         Examples:\n  mux metrics\n  mux metrics --json\n  mux metrics --token"
     )]
     Metrics(MetricsArgs),
     /// Reload the configuration
     #[command(after_help = "Example: mux reload")]
     Reload,
-    /// Stop the daemon when its runs are done
+    /// Stop the daemon when its runs have finished
     #[command(after_help = "Example: mux stop --now")]
     Stop(StopArgs),
     /// Restart the daemon

@@ -260,7 +260,7 @@ async fn connect_or_start_as(me: &ClientIdentity) -> Result<Session, CommandFail
     tell_connection(&session, &dirs);
     if session.welcome.build != version::BUILD {
         render::note(&format!(
-            "muxd is build {} and mux is {}; `mux restart` changes over",
+            "muxd is build {} and mux is {}; `mux restart` starts the matching build",
             session.welcome.build,
             version::BUILD
         ));

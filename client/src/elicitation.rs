@@ -188,7 +188,7 @@ fn read_verdict(
         _ if is("decline") || is("no") => ElicitationAnswer::Decline,
         _ if is("cancel") => ElicitationAnswer::Cancel,
         _ => {
-            let why = format!("type {accept}, decline or cancel, or the first letter of it");
+            let why = format!("type {accept}, decline or cancel, or its first letter");
             return DialogStep::Retry(why);
         }
     })
@@ -219,7 +219,7 @@ fn parse_form(schema: &Value) -> Result<Vec<FormField>, String> {
 fn parse_page(address: Option<&str>) -> Result<Url, String> {
     let page = address
         .and_then(parse_web_url)
-        .ok_or_else(|| "its page has no address with http or https".to_owned())?;
+        .ok_or_else(|| "its page has no http or https address".to_owned())?;
     // The user agrees to the whole address, so it must fit on the screen.
     match page.as_str().len() > MAX_PAGE_URL_BYTES {
         true => Err(format!(

@@ -36,9 +36,11 @@ pub enum ConnectError {
     Stillborn,
     #[error("muxd did not start: {0}")]
     DidNotStart(String),
-    #[error("muxd refused us: {}", .0.message)]
+    #[error("muxd refused the connection: {}", .0.message)]
     Refused(mux_proto::Error),
-    #[error("muxd speaks contract {theirs}, this client {ours}, and it did not stop in time")]
+    #[error(
+        "muxd speaks contract {theirs}, but this client speaks {ours}, and muxd did not stop in time"
+    )]
     OtherContract { theirs: u32, ours: u32 },
 }
 
@@ -48,7 +50,7 @@ fn spawn_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         NotFound | PermissionDenied => "set MUX_DAEMON to the muxd program",
         WouldBlock => {
-            "the limit of processes or threads is reached: end some, or raise it (`ulimit -u`)"
+            "the limit on processes or threads is reached: end some, or raise it (`ulimit -u`)"
         }
         OutOfMemory => "the system is out of memory: end other programs",
         _ => "if it is not the muxd program, set MUX_DAEMON to its path",

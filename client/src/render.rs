@@ -277,7 +277,7 @@ pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
 pub(crate) fn stopped(pid: Option<u32>, json: bool) {
     match (pid, json) {
         (_, true) => print_document(&json!({ "stopped": pid.is_some(), "pid": pid })),
-        (Some(pid), false) => report!("muxd {pid} has ended"),
+        (Some(pid), false) => report!("muxd {pid} has exited"),
         (None, false) => report!("no muxd is running"),
     }
 }

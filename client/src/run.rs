@@ -100,7 +100,7 @@ fn check_request_size(request: &RunRequest) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!(
-        "program and input are {length} bytes together, over the limit of {MAX_REQUEST_BYTES}"
+        "the program and its input are {length} bytes together, over the limit of {MAX_REQUEST_BYTES}"
     );
     Err(Error::new(Kind::Limit, message).hint("let the program read large data with a tool"))
 }

@@ -47,7 +47,7 @@ pub(crate) async fn start_daemon(
     };
     let lock = lock.unwrap_or_else(|_| {
         let message =
-            format!("another client that starts a daemon has held it for {STARTUP_TIMEOUT:?}");
+            format!("another client that is starting a daemon has held it for {STARTUP_TIMEOUT:?}");
         Err(io::Error::new(io::ErrorKind::TimedOut, message))
     });
     let lock = lock.map_err(|source| ConnectError::StartupLock { path, source })?;

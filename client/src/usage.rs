@@ -174,7 +174,7 @@ fn explain_tool_option(error: &mut clap::Error) {
     }
     let name = option.trim_start_matches('-');
     let name = name.split_once('=').map_or(name, |(name, _)| name);
-    let tip = format!("an argument of a tool has no dashes: `{name}=VALUE`");
+    let tip = format!("tool arguments have no dashes: `{name}=VALUE`");
     set_tip(error, tip);
 }
 

@@ -130,7 +130,7 @@ fn failed_run_replays_its_error_and_differences_are_reported() {
     edited["program"]["source"] = source.into();
     fs::write(&file, edited.to_string()).unwrap();
     let output = replay(&other, &file);
-    let output = output.fails(1, &["does not end as it was recorded"]).json();
+    let output = output.fails(1, &["does not end as recorded"]).json();
     assert_eq!(output["verified"], false, "{output:#}");
 
     edited["program"]["source"] = "return await mux.fix.add({ a: 1, b: 9 })".into();
@@ -154,7 +154,7 @@ fn invalid_recording_is_refused_and_no_file_is_overwritten() {
         ["run", "-e", code, "--input", &input, "--record", &file].map(str::to_owned)
     };
     env.mux(args(&file))
-        .fails(2, &["is no recording", "name a new file"]);
+        .fails(2, &["is not a recording", "name a new file"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "my notes");
     assert!(!mark.exists(), "nothing ran");
     for text in [
@@ -200,8 +200,8 @@ fn failed_run_is_verified_like_any_other() {
             .fails(
                 1,
                 &[
-                    "does not end as it was recorded: it fails with [",
-                    "and was recorded with [",
+                    "does not end as recorded: it fails with [",
+                    "but was recorded with [",
                     "] otherwise",
                 ],
             );

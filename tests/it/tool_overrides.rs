@@ -170,7 +170,7 @@ fn override_is_written_and_removed_by_a_command() {
         json!({ "sum": 2 })
     );
     env.mux(["tools", "override", "fix.add"])
-        .fails(1, &["nothing to change"]);
+        .fails(1, &["no change was given"]);
     env.mux([
         "tools",
         "override",
@@ -187,7 +187,7 @@ fn override_is_written_and_removed_by_a_command() {
         before
     );
     env.mux(["tools", "override", "fix.add", "--remove"])
-        .fails(1, &["there is no override"]);
+        .fails(1, &["has no override"]);
     assert_eq!(
         env.mux(["call", "fix.add", "a=2", "b=2"]).ok().json(),
         json!({ "sum": 4 })

@@ -11,7 +11,7 @@ pub(crate) struct InitArgs {
     /// Set up only these agents [default: all found on this machine]
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     pub(crate) agents: Vec<Agent>,
-    /// Take the imported servers out of the agents' files, so that none runs twice
+    /// Remove the imported servers from the agents' files so that none runs twice
     #[arg(long = "move")]
     pub(crate) move_servers: bool,
     /// Also install muxd as a service
@@ -20,11 +20,11 @@ pub(crate) struct InitArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Show what would be done, and do nothing
+    /// Show what would be done without doing it
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
-    /// Undo what `mux init` has done: put moved servers back, take mux out of the agents' files, and remove the imported
-    /// servers that you have not changed since
+    /// Undo `mux init`: put moved servers back, remove mux from the agents' files, and remove the imported servers that you
+    /// have not changed since
     #[arg(long, conflicts_with_all = ["agents", "move_servers", "service"])]
     pub(crate) undo: bool,
 }
@@ -34,13 +34,13 @@ pub(crate) struct InstallArgs {
     /// The agents to install into [default: all found on this machine]
     #[arg(value_name = "AGENT")]
     pub(crate) agents: Vec<Agent>,
-    /// List the supported agents, their files, and which of them have mux
+    /// List the supported agents, their files, and which agents have mux
     #[arg(long, conflicts_with_all = ["dry_run", "undo", "project", "agent_name", "command"])]
     pub(crate) list: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove the entry again
+    /// Remove the entry
     #[arg(long, conflicts_with_all = ["agent_name", "command"])]
     pub(crate) undo: bool,
     /// Write to the project's file in this directory (claude, cursor, vscode, gemini, copilot, qwen, crush, kiro only)
@@ -62,16 +62,16 @@ pub(crate) struct ImportArgs {
     /// Import only from these agents [default: all found on this machine]
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     pub(crate) from: Vec<Agent>,
-    /// Show what would be written, and write nothing
+    /// Show what would be written without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Overwrite entries of the same name that differ
+    /// Overwrite existing entries with the same name that differ
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Then take the imported servers out of the agents' files, so that none runs twice
+    /// Then remove the imported servers from the agents' files so that none runs twice
     #[arg(long = "move")]
     pub(crate) move_servers: bool,
-    /// Put the servers that --move took out of the agents' files back into them
+    /// Put the servers that --move removed back into the agents' files
     #[arg(long, conflicts_with_all = ["replace", "move_servers"])]
     pub(crate) undo: bool,
 }

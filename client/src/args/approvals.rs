@@ -9,7 +9,7 @@ use super::SavePartsArgs;
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ApprovalsCommand>,
-    /// Show only this approval, with all of its arguments
+    /// Show only this approval, with all its arguments
     #[arg(value_name = "ID", conflicts_with_all = ["granted", "watch"])]
     pub(crate) approval: Option<String>,
     /// List the permanent grants
@@ -35,10 +35,10 @@ pub(crate) struct ApproveArgs {
     /// The approvals, as listed by `mux approvals`
     #[arg(value_name = "ID", required = true)]
     pub(crate) approvals: Vec<String>,
-    /// Also allow later calls of this tool, unless it changes, by this agent until you revoke it
+    /// Also allow this agent's later calls of this tool until you revoke the grant or the tool changes
     #[arg(long)]
     pub(crate) always: bool,
-    /// Also allow later calls of this tool by this client until its connection ends
+    /// Also allow this client's later calls of this tool until its connection ends
     #[arg(long, conflicts_with = "always")]
     pub(crate) session: bool,
 }
@@ -48,16 +48,16 @@ pub(crate) struct DenyArgs {
     /// The approvals, as listed by `mux approvals`
     #[arg(value_name = "ID", required = true)]
     pub(crate) approvals: Vec<String>,
-    /// The reason, which the program receives
+    /// The reason, passed to the program
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ResumeArgs {
-    /// The id of the approval or the run
+    /// The id of the approval or run
     pub(crate) id: String,
-    /// Print the run's id and do not wait for the result
+    /// Print the run's id without waiting for the result
     #[arg(long, conflicts_with = "save_parts")]
     pub(crate) detach: bool,
     #[command(flatten)]

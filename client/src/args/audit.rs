@@ -4,7 +4,7 @@ use clap::Args as ClapArgs;
 
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct AuditArgs {
-    /// Print entries since an age such as 1h, or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
+    /// Print only entries since an age such as 1h or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME|DATE")]
     pub(crate) since: Option<String>,
     /// Print only calls of matching tools
@@ -22,10 +22,10 @@ pub(crate) struct AuditArgs {
     /// Print only calls with this outcome: ok, denied, timeout …; `failed` matches all but ok
     #[arg(long, value_name = "KIND")]
     pub(crate) outcome: Option<String>,
-    /// Continue to print new entries
+    /// Keep printing new entries
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// The maximum number of entries, the latest; unlimited with --since
+    /// The number of latest entries to print; unlimited with --since
     #[arg(short = 'n', long, value_name = "LINES")]
     pub(crate) lines: Option<usize>,
 }

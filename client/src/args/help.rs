@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Run", &["run", "call", "check", "program", "replay"]),
     (
-        "Look",
+        "Inspect",
         &[
             "tools",
             "types",
@@ -64,7 +64,7 @@ const OPTIONS: [(&str, &str); 5] = [
     ("--color WHEN", "auto, always or never"),
     ("-V, --version", "Print the version"),
 ];
-const MORE: &str = "`mux COMMAND --help` explains a command, `mux help --all` lists all of them.";
+const MORE: &str = "`mux COMMAND --help` explains a command; `mux help --all` lists them all.";
 
 /// The help of `mux`, which fits on a terminal of 80 columns and 24 lines with one line more.
 pub(crate) fn grouped_help() -> StyledStr {

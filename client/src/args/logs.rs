@@ -18,7 +18,7 @@ pub(crate) struct LogsArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[group(skip)]
 pub(crate) struct LogLinesArgs {
-    /// Continue to print new lines
+    /// Keep printing new lines
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// The number of latest lines to print first [default: 50, or all with --since]
@@ -30,7 +30,7 @@ pub(crate) struct LogLinesArgs {
     /// Print only lines of at least this level; servers' stderr counts as info
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<LogLevel>,
-    /// Print lines since an age such as 1h, or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
+    /// Print only lines since an age such as 1h or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME|DATE")]
     pub(crate) since: Option<String>,
 }

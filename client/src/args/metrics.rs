@@ -4,14 +4,14 @@ use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct MetricsArgs {
-    /// Print the Bearer token that the port of [metrics] listen requires
+    /// Print the bearer token that the [metrics] listen port requires
     #[arg(long)]
     pub(crate) token: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TopArgs {
-    /// Print the current figures once and exit, as without a terminal
+    /// Print the current figures once and exit (the default without a terminal)
     #[arg(long)]
     pub(crate) once: bool,
 }

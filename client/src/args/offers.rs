@@ -10,7 +10,7 @@ pub(crate) struct ResourcesArgs {
     pub(crate) server: Option<String>,
     /// Print this resource
     pub(crate) uri: Option<String>,
-    /// Write the contents of the resource to new files in this directory
+    /// Write the resource's contents to new files in this directory
     #[arg(long, value_name = "DIR", requires = "uri")]
     pub(crate) save_parts: Option<PathBuf>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct PromptsArgs {
     pub(crate) server: Option<String>,
     /// Print the messages of this prompt
     pub(crate) prompt: Option<String>,
-    /// Arguments of the prompt: KEY=VALUE pairs, or one JSON object, @FILE, or - for standard input
+    /// The prompt's arguments: KEY=VALUE pairs, or one JSON object, @FILE, or - for standard input
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
 }

@@ -12,7 +12,7 @@ pub(crate) struct OutputArgs {
     /// Print only results and errors: no progress, notes or warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print more: the connection, every call, details of errors; -vv also prints the events of a run
+    /// Print more: connection, calls, error details; -vv also prints a run's events
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Use colors: auto, always or never

@@ -10,7 +10,7 @@ pub(crate) struct PinsArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AcceptArgs {
     pub(crate) server: String,
-    /// The tools to accept, as the server names them [default: all that are new or changed]
+    /// The tools to accept, by the server's own names [default: all new or changed tools]
     #[arg(value_name = "TOOL")]
     pub(crate) tools: Vec<String>,
     /// Accept without asking for confirmation

@@ -22,14 +22,14 @@ pub(crate) enum PolicyCommand {
     #[command(after_help = "Example: mux policy list --agent small-model")]
     List(PolicyListArgs),
     /// Explain which rule decides a call, without making the call
-    #[command(after_help = "Without arguments, shows what depends on them.\n\
+    #[command(after_help = "Without arguments, shows which rules depend on them.\n\
         Examples:\n  mux policy explain github.delete_repo\n  \
         mux policy explain files.write_file path=/etc/hosts --agent small-model")]
     Explain(PolicyExplainArgs),
-    /// Test which rule decides a call, or whether a file of cases is decided as expected
+    /// Test which rule decides a call, or check a file of cases with expected decisions
     #[command(
-        after_help = "Exits with 0 if the call is allowed, with 5 if it is not, or if that depends on arguments that are \
-        not given. With cases: exits with 1 if one is decided otherwise.\n\
+        after_help = "Exits with 0 if the call is allowed, with 5 if it is not or if that depends on missing \
+        arguments. With cases: exits with 1 if any decision differs from the expected one.\n\
         A case is [[case]] with call = \"SERVER.TOOL\" and expect = \"allow\", \"ask\" or \"deny\"; arguments, agent, \
         client and workspace are optional.\n\
         Examples:\n  mux policy test files.write_file path=/etc/hosts\n  \
@@ -37,9 +37,9 @@ pub(crate) enum PolicyCommand {
         mux policy test cases.toml"
     )]
     Test(PolicyExplainArgs),
-    /// Add a rule to config.toml, before the others
+    /// Add a rule to config.toml, before the existing rules
     #[command(
-        after_help = "The first rule that applies decides. Comments and layout of the file are kept.\n\
+        after_help = "The first rule that applies decides. Keeps the file's comments and layout.\n\
         Conditions: server, agent, client, workspace, verb, annotations.NAME, arguments.PATH.\n\
         Examples:\n  mux policy add 'github.delete_*' ask\n  \
         mux policy add '*' ask --when annotations.destructive=true --last\n  \
@@ -59,7 +59,7 @@ pub(crate) struct PolicyListArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PolicyExplainArgs {
-    /// SERVER.TOOL; of `mux policy test` also a .toml file of cases
+    /// SERVER.TOOL, or for `mux policy test` a .toml file of cases
     pub(crate) path: String,
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
     #[arg(value_name = "ARGUMENT")]
@@ -73,29 +73,29 @@ pub(crate) struct PolicyExplainArgs {
     /// Evaluate the rules for a client in this workspace
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Evaluate the rules of this file in place of those in force; - for standard input
+    /// Evaluate the rules in this file instead of the current rules; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PolicyAddArgs {
-    /// The glob of the paths: SERVER.TOOL
+    /// A glob for tool paths: SERVER.TOOL
     #[arg(value_name = "MATCH")]
     pub(crate) path: String,
     /// allow, ask or deny
     #[arg(value_parser = parse_action)]
     pub(crate) action: PolicyAction,
-    /// A further condition; can be repeated. The value is TOML or a word
+    /// An additional condition; can be repeated. The value is TOML or a bare word
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) when: Vec<(String, String)>,
-    /// The text that is part of the error
+    /// The reason to include in the error
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Add the rule after the others
+    /// Add the rule after the existing rules
     #[arg(long)]
     pub(crate) last: bool,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -113,39 +113,39 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the settings in force as a config.toml, each with its origin
-    #[command(after_help = "Entries with secrets are comments.\n\
+    /// Print the effective settings as a config.toml, each with its origin
+    #[command(after_help = "Entries with secrets appear as comments.\n\
         Examples:\n  mux config show --agent small-model\n  mux config show > all.toml")]
     Show {
         /// Print the settings that apply to this agent
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
-    /// Print one value in force
+    /// Print one effective value
     #[command(after_help = "Example: mux config get limits.wall")]
     Get {
-        /// A dotted key; quote parts with other letters: servers.a.env."A.B"
+        /// A dotted key; quote parts with other characters: servers.a.env."A.B"
         key: String,
     },
     /// Set one value in config.toml
     #[command(
-        after_help = "Refuses unknown keys and values out of range. Comments and layout of the file are kept.\n\
+        after_help = "Rejects unknown keys and out-of-range values. Keeps the file's comments and layout.\n\
         Examples:\n  mux config set limits.wall 2m\n  mux config set servers.files.share run\n  \
         mux config set servers.files.tools.exclude '[\"delete_*\"]'"
     )]
     Set(ConfigSetArgs),
-    /// Remove a key from config.toml, so that its default applies
+    /// Remove a key from config.toml so that its default applies
     #[command(
         after_help = "Examples:\n  mux config unset limits.wall\n  mux config unset servers.files.env"
     )]
     Unset(ConfigUnsetArgs),
-    /// Edit config.toml in $VISUAL or $EDITOR, and check it before it is written
+    /// Edit config.toml in $VISUAL or $EDITOR, checking it before it is written
     #[command(after_help = "Example: EDITOR='code --wait' mux config edit")]
     Edit,
     /// Print the JSON Schema of config.toml, for editors
     #[command(after_help = "Example: mux config schema > config.schema.json")]
     Schema,
-    /// Print where config.toml is
+    /// Print the path of config.toml
     #[command(after_help = "Example: ls -l $(mux config path)")]
     Path,
     /// Check config.toml, or another file, without applying it
@@ -158,21 +158,21 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConfigSetArgs {
-    /// A dotted key; quote parts with other letters: servers.a.env."A.B"
+    /// A dotted key; quote parts with other characters: servers.a.env."A.B"
     pub(crate) key: String,
-    /// TOML, or a word
+    /// TOML, or a bare word
     #[arg(allow_hyphen_values = true)]
     pub(crate) value: String,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConfigUnsetArgs {
-    /// A dotted key; quote parts with other letters: servers.a.env."A.B"
+    /// A dotted key; quote parts with other characters: servers.a.env."A.B"
     pub(crate) key: String,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -22,7 +22,7 @@ pub(crate) struct ProgramArgs {
     /// Skip the check of references before the run
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Print the run's id and do not wait for the result
+    /// Print the run's id without waiting for the result
     #[arg(long)]
     pub(crate) detach: bool,
     /// Record the run to a file: steps, input, every call with its result, times

@@ -38,7 +38,7 @@ pub(crate) struct RunArgs {
     /// Run the program without type checking
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Print the run's id and do not wait for the result
+    /// Print the run's id without waiting for the result
     #[arg(long, conflicts_with = "save_parts")]
     pub(crate) detach: bool,
     /// Record the run to a file: code, input, every call with its result, times
@@ -54,7 +54,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct ReplayArgs {
     /// A recording written by `mux run --record`
     pub(crate) file: PathBuf,
-    /// Compare the outcome with the recorded one: exit with 0 if it is the same, also for a failure, otherwise with 1
+    /// Compare the outcome with the recording: exit with 0 if they match, even if both are failures, otherwise with 1
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
 pub(crate) struct SavePartsArgs {
-    /// Write the parts that the program emits (images, audio, texts, resources) to new files in this directory
+    /// Write the parts that the program emits (images, audio, text, resources) to new files in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) save_parts: Option<PathBuf>,
 }
@@ -84,25 +84,24 @@ pub(crate) enum RunsCommand {
     #[command(after_help = "Example: mux runs list --limit 100 --json")]
     List(RunsListArgs),
     /// Show a run: its state, calls, console and result
-    #[command(after_help = "`mux runs 12` shows a run, too.\nExample: mux runs show 12")]
+    #[command(after_help = "`mux runs 12` also shows a run.\nExample: mux runs show 12")]
     Show {
         /// The run's number or id
         run: String,
     },
-    /// Follow a run until its end, with the output and exit code of `mux run`
-    #[command(after_help = "Ctrl-C stops watching; the run goes on.\nExample: mux runs watch 12")]
+    /// Follow a run until it ends, with the output and exit code of `mux run`
+    #[command(after_help = "Ctrl-C stops watching; the run continues.\nExample: mux runs watch 12")]
     Watch(WatchArgs),
-    /// Cancel runs and their calls in flight
+    /// Cancel runs and their in-flight calls
     #[command(after_help = "Example: mux runs cancel 12 13")]
     Cancel {
         /// The runs' numbers or ids
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
-    /// Print a stored value, which was too long for a message, or a part of it
+    /// Print all or part of a stored value (a value too long for a message)
     #[command(
-        after_help = "The value is JSON text, and offsets count its bytes. With --json one page is \
-        printed;\nits `next` is the offset of the next one.\n\
+        after_help = "The value is JSON, and offsets count its bytes. With --json, one page is printed;\nits `next` is the offset of the next page.\n\
         Example: mux runs read h_5f0c --offset 262144 --length 1024"
     )]
     Read(ReadArgs),
@@ -115,7 +114,7 @@ pub(crate) struct RunsListArgs {
     /// List only runs that have not ended
     #[arg(long)]
     pub(crate) running: bool,
-    /// The maximum number of runs to list, the latest first
+    /// The maximum number of runs to list, latest first
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

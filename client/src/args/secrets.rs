@@ -12,12 +12,12 @@ pub(crate) struct SecretsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// List the names of the secrets, where each is stored, and which entries use it (the default)
+    /// List secret names, where each secret is stored, and which entries use it (the default)
     #[command(after_help = "Example: mux secrets list --json")]
     List,
-    /// Store a secret; its value is prompted for, or read from standard input
+    /// Store a secret; prompts for its value or reads it from standard input
     #[command(
-        after_help = "Entries that use the secret are reloaded. One trailing newline of the input is removed.\n\
+        after_help = "Reloads the entries that use the secret. Removes one trailing newline from the input.\n\
         Examples:\n  mux secrets set GITHUB_TOKEN\n  pass show github | mux secrets set GITHUB_TOKEN"
     )]
     Set {

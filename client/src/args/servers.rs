@@ -17,11 +17,11 @@ pub(crate) enum ServersCommand {
     /// List the configured servers, or show one (the default)
     #[command(
         alias = "show",
-        after_help = "`mux servers NAME` shows one server, too, unless NAME is the name of a command.\n\
+        after_help = "`mux servers NAME` also shows one server, unless NAME is a subcommand.\n\
         Examples:\n  mux servers list --json\n  mux servers github"
     )]
     List {
-        /// Only this server
+        /// Show only this server
         #[arg(value_name = "NAME")]
         server: Option<String>,
     },
@@ -30,8 +30,8 @@ pub(crate) enum ServersCommand {
     Restart { server: String },
     /// Add a server to config.toml
     #[command(
-        after_help = "Connects once and says what it found; the entry stays if that fails, and the exit code is 3.\n\
-        Secrets go into the file `env` next to it. ${NAME} is a variable, ${cmd:…} the output of a command.\n\
+        after_help = "Connects once and reports the result. If that fails, the entry stays and the exit code is 3.\n\
+        Stores secrets in the file `env` next to it. ${NAME} is a variable, ${cmd:…} a command's output.\n\
         Examples:\n  mux servers add files -- mcp-server-filesystem /home/me/notes\n  \
         mux servers add docs --url https://example.com/mcp --header 'Authorization=Bearer ${cmd:pass docs}'"
     )]
@@ -42,25 +42,25 @@ pub(crate) enum ServersCommand {
     /// Enable a disabled server
     #[command(after_help = "Example: mux servers enable files")]
     Enable(ServerChangeArgs),
-    /// Disable a server, and keep its entry
+    /// Disable a server but keep its entry
     #[command(after_help = "Example: mux servers disable files")]
     Disable(ServerChangeArgs),
-    /// List the tools of a server with their pinned definitions
+    /// List a server's tools with their pinned definitions
     #[command(after_help = "Example: mux servers pins github")]
     Pins(PinsArgs),
-    /// Show and accept changes of tools since they were pinned
+    /// Show and accept changes to tools since they were pinned
     #[command(
-        after_help = "Asks for confirmation; without a terminal, pass --yes. A change made after the list was shown is not \
-        accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
+        after_help = "Asks for confirmation; without a terminal, pass --yes. Changes made after the list was shown \
+        are not accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
     )]
     Accept(AcceptArgs),
     /// Sign in to a server that requires authorization
     #[command(
-        after_help = "Opens a browser, and the daemon stores the tokens. If no browser can reach this machine,\n\
-        --paste reads the address of the page at which the browser ends.\n\
-        Two entries of one `url` with different accounts have a login each.\n\
-        With --share, a server uses the sign-in of another one of the same authorization server, if it was\n\
-        granted for both; if not, the next login of that one asks for it.\n\
+        after_help = "Opens a browser; the daemon stores the tokens. If no browser can reach this machine,\n\
+        --paste reads the address of the page where the browser ends up.\n\
+        Two entries with the same `url` but different accounts each have their own login.\n\
+        With --share, a server uses another server's sign-in at the same authorization server if it was\n\
+        granted for both. If it was not, the other server's next login asks for it.\n\
         Examples:\n  mux servers login docs\n  mux servers login docs --account work\n  mux servers login wiki --share\n  \
         mux servers login docs --paste"
     )]
@@ -68,10 +68,10 @@ pub(crate) enum ServersCommand {
     /// Sign out: revoke the tokens and delete them
     #[command(after_help = "Example: mux servers logout docs")]
     Logout { server: String },
-    /// Show what a server's sandbox grants and denied, or suggest one
+    /// Show what a server's sandbox grants and has denied, or suggest a sandbox
     #[command(
-        after_help = "--suggest restarts the server without its sandbox and watches which files and hosts it uses while your\n\
-        clients call its tools. What it does not do meanwhile is not in the suggestion.\n\
+        after_help = "--suggest restarts the server without its sandbox and watches which files and hosts it uses while\n\
+        your clients call its tools. The suggestion lacks anything that the server does not do meanwhile.\n\
         Examples:\n  mux servers sandbox files\n  mux servers sandbox files --suggest --for 5m\n  \
         mux servers sandbox files --suggest --write"
     )]
@@ -88,13 +88,13 @@ pub(crate) enum ServersCommand {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServerSandboxArgs {
     pub(crate) server: String,
-    /// Observe the server, and print a sandbox in which that would have worked; Enter ends it
+    /// Observe the server until you press Enter, then print a sandbox that allows what it did
     #[arg(long)]
     pub(crate) suggest: bool,
-    /// How long to observe at most, 1h at most [default: 1m]
+    /// The maximum time to observe, up to 1h [default: 1m]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_timeout, requires = "suggest")]
     pub(crate) time: Option<Duration>,
-    /// Write the suggestion into the server's entry in config.toml
+    /// Write the suggestion to the server's entry in config.toml
     #[arg(long, requires = "suggest")]
     pub(crate) write: bool,
 }
@@ -102,16 +102,16 @@ pub(crate) struct ServerSandboxArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LoginArgs {
     pub(crate) server: String,
-    /// Sign in to this account: writes `account` into the server's entry
+    /// Sign in to this account; writes `account` to the server's entry
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
-    /// Use the sign-in of another server, if it was granted for this one: writes `oauth.share = true` into the entry
+    /// Use another server's sign-in if it was granted for this server; writes `oauth.share = true` to the entry
     #[arg(long)]
     pub(crate) share: bool,
-    /// Print the address, and open no browser
+    /// Print the address without opening a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Read the address to which the browser was redirected from standard input
+    /// Read from standard input the address that the browser was redirected to
     #[arg(long)]
     pub(crate) paste: bool,
     /// Open the address with this program
@@ -129,7 +129,7 @@ pub(crate) struct ServerAddArgs {
     /// Send this header with each request; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = parse_pair, requires = "url")]
     pub(crate) headers: Vec<(String, String)>,
-    /// Name the login: an address can have one for each account
+    /// Name the login; a URL can have one login per account
     #[arg(long, value_name = "NAME", requires = "url")]
     pub(crate) account: Option<String>,
     /// The transport: auto, streamable-http or sse
@@ -144,10 +144,10 @@ pub(crate) struct ServerAddArgs {
     /// The scope of a session: user, workspace, client or run
     #[arg(long, value_name = "WHO")]
     pub(crate) share: Option<String>,
-    /// Overwrite the entry of this name
+    /// Overwrite an existing entry with this name
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not connect to the server after adding it
@@ -165,7 +165,7 @@ pub(crate) const SERVER_ADD_FORMS: &str =
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServerChangeArgs {
     pub(crate) name: String,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -181,28 +181,28 @@ pub(crate) enum ProjectCommand {
     /// List approved projects, and projects that clients work in (the default)
     #[command(after_help = "Example: mux project list --json")]
     List,
-    /// Show what a project's files would start, and what has changed since they were approved
+    /// Show what a project's files would start and what has changed since you approved them
     #[command(after_help = "Example: mux project show ~/src/shop")]
     Show {
-        /// The project's directory, or one below it [default: the current directory]
+        /// The project's directory or one below it [default: the current directory]
         dir: Option<PathBuf>,
     },
-    /// Approve a project's files as they are now, so that clients in the project get its servers
+    /// Approve a project's current files, which gives its servers to clients in the project
     #[command(
         after_help = "Shows the files and asks for confirmation. Without a terminal, pass the digest of the files.\n\
         Examples:\n  mux project approve\n  mux project approve --hash 5f0c93a1d2b47e8806c1f4a39d5be217"
     )]
     Approve {
-        /// The project's directory, or one below it [default: the current directory]
+        /// The project's directory or one below it [default: the current directory]
         dir: Option<PathBuf>,
         /// The digest that `mux project show` printed, or its first 32 digits
         #[arg(long, value_name = "DIGEST")]
         hash: Option<String>,
     },
-    /// Revoke an approval; the project's servers are stopped
+    /// Revoke an approval and stop the project's servers
     #[command(after_help = "Example: mux project revoke ~/src/shop")]
     Revoke {
-        /// The project's directory, or one below it [default: the current directory]
+        /// The project's directory or one below it [default: the current directory]
         dir: Option<PathBuf>,
     },
 }

@@ -23,7 +23,7 @@ pub(crate) enum ServiceCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServiceChangeArgs {
-    /// Show what would be written and run, and change nothing
+    /// Show what would be written and run without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -9,8 +9,8 @@ use crate::mcp::AgentProfile;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CallArgs {
-    /// SERVER.TOOL, SERVER TOOL, or a call in quotes: 'SERVER.TOOL(key: "value")'. With --stdio or --url: TOOL; without it,
-    /// the tools are listed
+    /// SERVER.TOOL, SERVER TOOL, or a quoted call: 'SERVER.TOOL(key: "value")'. With --stdio or --url: TOOL, or nothing to
+    /// list the tools
     #[arg(required_unless_present_any = ["stdio", "url"])]
     pub(crate) path: Option<String>,
     /// KEY=VALUE pairs, or one JSON object, @FILE, or - for standard input
@@ -22,7 +22,7 @@ pub(crate) struct CallArgs {
     /// Print the whole result as the server returned it
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Write the parts of the result (images, audio, texts, resources) to new files in this directory
+    /// Write the parts of the result (images, audio, text, resources) to new files in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) save_parts: Option<PathBuf>,
     /// The maximum time to wait; a number without a unit is in seconds
@@ -57,10 +57,10 @@ pub(crate) struct McpArgs {
     /// The agent's workspace [default: its roots, or the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Serve every tool directly instead of programs; with a server's name, serve only that server, by its own tool names
+    /// Serve every tool directly instead of programs; with a server name, serve only that server, under its own tool names
     #[arg(long, value_name = "SERVER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) passthrough: Option<String>,
-    /// The maximum size of the list of tools in the description of `run`
+    /// The maximum size of the tool list in the description of `run`
     #[arg(
         long,
         value_name = "TOKENS",
@@ -68,10 +68,10 @@ pub(crate) struct McpArgs {
         conflicts_with = "passthrough"
     )]
     pub(crate) inventory: usize,
-    /// The agent to whose limits texts and results are adapted [default: by the name of its program]
+    /// Adapt descriptions and results to this agent's limits [default: chosen by the client's name]
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     pub(crate) profile: Option<&'static AgentProfile>,
-    /// Return results of programs as structured content instead of text, for programs that parse them
+    /// Return program results as structured content instead of text, for clients that parse them
     #[arg(long, conflicts_with = "passthrough")]
     pub(crate) structured: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) struct ToolsArgs {
     /// List only tools of this server
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
-    /// Include tools that are only for the pages of MCP Apps
+    /// Include tools that only MCP Apps can use
     #[arg(long, conflicts_with = "query")]
     pub(crate) all: bool,
     /// The maximum number of tools to list
@@ -104,16 +104,16 @@ pub(crate) struct ToolsArgs {
     /// The cursor of the next page, as printed by the previous page of the same search
     #[arg(long, value_name = "CURSOR", requires = "query")]
     pub(crate) cursor: Option<String>,
-    /// Include the JSON schemas and the annotations; requires --json
+    /// Include JSON schemas and annotations; requires --json
     #[arg(long, requires = "json")]
     pub(crate) schemas: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// Change what a tool is called and takes, for everyone who uses it through muxd
+    /// Change a tool's name, description, arguments or annotations for all clients
     #[command(
-        after_help = "Writes [servers.SERVER.override.TOOL] into config.toml; the server and its pins stay as they are.\n\
+        after_help = "Writes [servers.SERVER.override.TOOL] to config.toml; the server and its pins do not change.\n\
         Examples:\n  mux tools override github.create_issue --name new_issue --default owner=acme\n  \
         mux tools override github.create_issue --fix repo=site --annotation destructive=true\n  \
         mux tools override github.create_issue --remove"
@@ -125,16 +125,16 @@ pub(crate) enum ToolsCommand {
 pub(crate) struct ToolOverrideArgs {
     /// SERVER.TOOL, with the server's own name for the tool
     pub(crate) path: String,
-    /// What the tool is called
+    /// The tool's new name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Its description
+    /// The tool's new description
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// An argument that is used where the caller gives none; can be repeated
+    /// The default for an argument that the caller omits; can be repeated
     #[arg(long = "default", value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) defaults: Vec<(String, String)>,
-    /// An argument that is always sent, and that callers neither see nor give; can be repeated
+    /// A fixed argument that callers can neither see nor pass; can be repeated
     #[arg(long = "fix", value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) fixed: Vec<(String, String)>,
     /// read_only, destructive, idempotent or open_world, for rules and approvals; can be repeated
@@ -143,7 +143,7 @@ pub(crate) struct ToolOverrideArgs {
     /// Remove the override
     #[arg(long, conflicts_with_all = ["name", "description", "defaults", "fixed", "annotations"])]
     pub(crate) remove: bool,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -5,10 +5,10 @@ use clap::Args as ClapArgs;
 #[derive(Debug, Default, ClapArgs)]
 #[group(skip)]
 pub(crate) struct TraceArgs {
-    /// The W3C trace context of the caller, sent on to servers [default: the variable TRACEPARENT]
+    /// The caller's W3C trace context, forwarded to servers [default: $TRACEPARENT]
     #[arg(long, value_name = "TRACEPARENT")]
     pub(crate) traceparent: Option<String>,
-    /// The W3C trace state that belongs to --traceparent [default: the variable TRACESTATE]
+    /// The W3C trace state for --traceparent [default: $TRACESTATE]
     #[arg(long, value_name = "TRACESTATE", requires = "traceparent")]
     pub(crate) tracestate: Option<String>,
 }

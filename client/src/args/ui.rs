@@ -6,13 +6,13 @@ use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UiArgs {
-    /// The port of 127.0.0.1 to listen on [default: a free one]
+    /// The port on 127.0.0.1 to listen on [default: any free port]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Print the address, and open no browser
+    /// Print the address without opening a browser
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// The program that opens the address
+    /// Open the address with this program
     #[arg(long, value_name = "PROGRAM", conflicts_with = "no_open")]
     pub(crate) browser: Option<PathBuf>,
 }

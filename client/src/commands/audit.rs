@@ -28,7 +28,7 @@ const DEFAULT_AUDIT_LINES: usize = 50;
 pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
     if json && args.follow {
         let message = "--json prints one document, and --follow never ends";
-        return Err(UsageMistake::new(message, "leave one of them out").into());
+        return Err(UsageMistake::new(message, "omit one of them").into());
     }
     let wanted = AuditFilter::of(args)
         .map_err(|problem| UsageMistake::new(problem, "see `mux audit --help`"))?;
@@ -37,7 +37,7 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
     let Some(latest) = files.last() else {
         let message = format!("there is no audit log in {} yet", folder.display());
         return Err(Error::new(Kind::NotFound, message)
-            .hint("muxd writes it when something is called; `enabled` in [audit] switches it off")
+            .hint("muxd writes it at the first call, unless [audit] has `enabled = false`")
             .into());
     };
     let most = match (args.lines, &args.since) {

@@ -17,7 +17,7 @@ use crate::{args, render};
 
 const CALL_INPUT: InputWording = InputWording {
     subject: "the arguments are",
-    hint: "arguments are key=value pairs, one JSON object, @FILE, or - for standard input:\n\
+    hint: "pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:\n\
         files.read path=/tmp limit=3, or files.read '{\"path\": \"/tmp\"}', or 'files.read(path: \"/tmp\")'",
 };
 /// Longer than the daemon's own limit for a call, because the daemon should report the timeout.

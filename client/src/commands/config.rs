@@ -92,7 +92,7 @@ pub(super) fn read_config_text(file: &Path) -> Result<String, CommandFailure> {
     read.map_err(|error| {
         let message = format!("cannot read {}: {error}", file.display());
         Error::new(Kind::NotFound, message)
-            .hint("`mux config path` says where config.toml is")
+            .hint("`mux config path` prints the path of config.toml")
             .into()
     })
 }

@@ -92,7 +92,7 @@ impl ConfigFiles {
             if *section == self.section && replace {
                 return Ok(Some(known.to_owned()));
             }
-            let message = format!("there is a {what} `{known}` already");
+            let message = format!("a {what} named `{known}` already exists");
             let hint = match *section == self.section {
                 true => "--replace overwrites it".to_owned(),
                 false => format!(
@@ -160,7 +160,7 @@ impl ConfigFiles {
         Err(match known.as_slice() {
             [] => error.into(),
             known => error
-                .hint(format!("there are: {}", known.join(", ")))
+                .hint(format!("config.toml has: {}", known.join(", ")))
                 .into(),
         })
     }

@@ -105,8 +105,8 @@ async fn wait_for_exit(pid: u32) -> Result<(), CommandFailure> {
         Ok(Err(error)) => Err(lock_failure(error)),
         Err(_) => {
             let mut error =
-                exit::unavailable_error(format!("muxd did not end within {STOP_TIMEOUT:?}"))
-                    .hint("`mux stop --now` cancels what runs");
+                exit::unavailable_error(format!("muxd did not exit within {STOP_TIMEOUT:?}"))
+                    .hint("`mux stop --now` cancels active runs");
             error.kind = Kind::Timeout;
             Err(error.into())
         }

@@ -55,7 +55,7 @@ pub(super) async fn import(args: &args::ImportArgs, json: bool) -> CommandResult
             Kind::NotFound,
             "no agent with servers was found on this machine",
         )
-        .hint("`mux install --list` shows the files that mux knows")
+        .hint("`mux install --list` shows the supported files")
         .into());
     }
     let report = run_import(&agents, args, &[]).await?;
@@ -108,7 +108,7 @@ fn read_all_agents(
 ) -> Vec<AgentSource> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "Claude Code keeps servers by the directory in which it runs"
+        reason = "Claude Code keeps servers per directory in which it runs"
     )]
     let project = std::env::current_dir().ok();
     let mut sources = Vec::new();
@@ -227,7 +227,7 @@ pub(super) fn config_failure(error: &ConfigDocumentError, path: &Path) -> Comman
         Kind::Validation,
         format!("{} was left alone: {error}", path.display()),
     )
-    .hint("fix it, then try again");
+    .hint("fix it and try again");
     if let ConfigDocumentError::Syntax { line, column, .. } = error {
         (failure.line, failure.column) = (Some(*line), Some(*column));
     }

@@ -250,7 +250,7 @@ impl<'a> InitSteps<'a> {
         twice.dedup();
         if !twice.is_empty() {
             next.push(format!(
-                "`mux import --move` takes {} out of the agents' files; until then each runs twice",
+                "`mux import --move` removes {} from the agents' files; until then each runs twice",
                 twice.join(", ")
             ));
         }
@@ -286,8 +286,7 @@ fn with_prefix(what: &str, error: Error) -> Error {
 }
 
 fn nothing_found() -> Error {
-    let message =
-        "no agent that mux knows was found on this machine, and config.toml has no server";
+    let message = "no supported agent was found on this machine, and config.toml has no server";
     Error::new(Kind::NotFound, message).hint(format!(
         "add a server: {ADD_SERVER_EXAMPLE}\nor name an agent ({}): mux init --agents NAME",
         Agent::names()
@@ -296,7 +295,7 @@ fn nothing_found() -> Error {
 
 fn unconfirmed() -> Error {
     Error::new(Kind::Validation, "cannot ask for confirmation here")
-        .hint("`mux init --yes` does what is shown, `mux init --dry-run` only shows it")
+        .hint("`mux init --yes` makes the changes shown, `mux init --dry-run` only shows them")
 }
 
 /// Runs a program that asks the servers for their tools, and calls none.
@@ -323,7 +322,7 @@ async fn run_first_program(server: &str, json: bool) -> Result<Value, Error> {
         Outcome::Error(error) => {
             let mut error = with_prefix("the first program failed", error);
             error.hint.get_or_insert_with(|| {
-                "`mux servers` shows the state of each server, `mux doctor` what to do".into()
+                "`mux servers` shows each server's state, `mux doctor` shows what to do".into()
             });
             // The position is in a program that the user does not see.
             (error.line, error.column) = (None, None);

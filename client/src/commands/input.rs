@@ -152,7 +152,7 @@ pub(super) fn read_limited(source: impl Read, most: u64) -> io::Result<Vec<u8>> 
     let mut bytes = Vec::new();
     source.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let limit = format!("it is over the limit of {} MiB", most >> 20);
+        let limit = format!("it exceeds the limit of {} MiB", most >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, limit));
     }
     Ok(bytes)
@@ -161,7 +161,7 @@ pub(super) fn read_limited(source: impl Read, most: u64) -> io::Result<Vec<u8>> 
 /// Like [`read_limited`], for text.
 pub(super) fn read_limited_text(source: impl Read, most: u64) -> io::Result<String> {
     let text = String::from_utf8(read_limited(source, most)?);
-    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// The beginning of a string in quotes.

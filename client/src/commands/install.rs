@@ -95,7 +95,7 @@ fn select_agents(
         {
             Some(other) => {
                 let message = format!(
-                    "{} has no project file that mux knows",
+                    "{} has no project file that mux supports",
                     other.display_name()
                 );
                 let with_project = Agent::all().filter(|agent| agent.spec().project_file.is_some());
@@ -112,7 +112,7 @@ fn select_agents(
     if agents.is_empty() {
         return Err(Error::new(
             Kind::NotFound,
-            "no agent that mux knows was found on this machine",
+            "no supported agent was found on this machine",
         )
         .hint(format!("name one: mux install {}", Agent::names()))
         .into());
@@ -131,7 +131,7 @@ fn project_dir() -> Result<PathBuf, Error> {
     )]
     let folder = std::env::current_dir();
     folder.map_err(|error| {
-        exit::unavailable_error(format!("cannot get the current directory: {error}"))
+        exit::unavailable_error(format!("cannot determine the current directory: {error}"))
     })
 }
 
@@ -146,7 +146,7 @@ fn refuse_link_out_of_project(file: &Path) -> Result<(), Error> {
     match leads_out_of(&project_dir()?, file) {
         Ok(None) => Ok(()),
         Ok(Some(target)) => refused(format!(
-            "leads to {}, which is outside of this project",
+            "leads to {}, which is outside this project",
             target.display()
         )),
         Err(error) => refused(format!("cannot be resolved: {error}")),

@@ -55,7 +55,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         return Ok(render::signed_in(&state, json));
     }
     if web_url::parse_web_url(&started.url).is_none() {
-        let message = "the authorization server gave an address that is not http or https";
+        let message = "the authorization server sent an address that is not http or https";
         return Err(exit::unavailable_error(message.into()).into());
     }
     // Shown before anything is opened: the user may expect to sign in elsewhere.
@@ -119,13 +119,13 @@ async fn set_key(server: &str, key: &EntryKey<'_>, json: bool) -> Result<(), Com
     let edit = repeat_edit(async || write_key(server, key).await).await?;
     let summary = edit.summary;
     if let Some(problem) = edit.not_reloaded {
-        let message = format!("{summary}, and not in force: {problem}");
+        let message = format!("{summary}, but it has not taken effect: {problem}");
         return Err(Error::new(Kind::Unavailable, message)
             .hint("`mux reload`")
             .into());
     }
     if edit.changed && !json {
-        render::note(&format!("{summary} of config.toml now"));
+        render::note(&format!("{summary} of config.toml"));
     }
     Ok(())
 }
@@ -139,7 +139,7 @@ async fn write_key(server: &str, key: &EntryKey<'_>) -> Result<ConfigEdit, Comma
         let message = format!("config.toml has no server `{server}`");
         let error = Error::new(Kind::NotFound, message);
         let hint = format!(
-            "`mux servers` lists them; {} works for those of your own config.toml",
+            "`mux servers` lists them; {} works only for servers in your own config.toml",
             key.option()
         );
         return Err(error.hint(hint).into());
@@ -149,7 +149,7 @@ async fn write_key(server: &str, key: &EntryKey<'_>) -> Result<ConfigEdit, Comma
     path.extend(below);
     let text = document.with_value(&path, 2, &value);
     let text = text.map_err(|error| source.not_edited(&error))?;
-    let summary = format!("{shown} is in [servers.{name}]");
+    let summary = format!("{shown} is set in [servers.{name}]");
     source.apply(&text, summary, None, false).await
 }
 

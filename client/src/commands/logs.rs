@@ -120,13 +120,13 @@ fn require_logs(dirs: &Dirs, of: LogSelection<'_>, follows: bool) -> Result<(), 
         !there.iter().any(|family| is_there(&family.source))
     });
     if let Some(server) = missing {
-        let message = format!("there is no log of a server `{server}`");
+        let message = format!("there is no log for a server `{server}`");
         return Err(Error::new(Kind::NotFound, message)
-            .hint("a server has one once it was started; see `mux servers`"));
+            .hint("a server's log begins when it first starts; see `mux servers`"));
     }
     if there.is_empty() && !follows {
         let message = format!("there is no log in {} yet", dirs.logs().display());
-        return Err(Error::new(Kind::NotFound, message).hint("muxd writes it when it runs"));
+        return Err(Error::new(Kind::NotFound, message).hint("muxd writes it while it runs"));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ pub(super) async fn mcp(args: args::McpArgs) -> CommandResult {
     let workspace = args.workspace.as_deref().map(std::path::absolute);
     let workspace = workspace.transpose().map_err(|error| {
         let message = format!("--workspace is not a directory: {error}");
-        UsageMistake::new(message, "give the path of a directory")
+        UsageMistake::new(message, "pass the path of a directory")
     })?;
     let options = McpOptions {
         agent: args.agent,

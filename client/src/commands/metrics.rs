@@ -34,8 +34,8 @@ fn print_metrics_token(json: bool) -> CommandResult {
     match std::fs::read_to_string(&file) {
         Ok(token) => Ok(render::metrics_token(token.trim(), json)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let message = "there is no token yet: muxd makes one when it first opens the port";
-            let hint = "write [metrics] listen = \"127.0.0.1:9464\" into config.toml";
+            let message = "there is no token yet: muxd creates one when it first opens the port";
+            let hint = "set [metrics] listen = \"127.0.0.1:9464\" in config.toml";
             Err(Error::new(Kind::NotFound, message).hint(hint).into())
         }
         Err(error) => Err(unavailable_error(format!("cannot read {shown}: {error}")).into()),

@@ -18,7 +18,7 @@ use crate::content_part::ContentPart;
 /// Creates the directory before the program runs, because a wrong name should fail early.
 pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), UsageMistake> {
     fs::create_dir_all(folder).map_err(|error| {
-        let message = format!("cannot make the directory {}: {error}", folder.display());
+        let message = format!("cannot create the directory {}: {error}", folder.display());
         UsageMistake::new(message, "name a directory that you can write to")
     })
 }

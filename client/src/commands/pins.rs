@@ -39,7 +39,7 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
     };
     if !agreed {
         let (server, tools) = (&list.server, count_text(wanted.len(), "tool"));
-        let message = format!("nothing was accepted: {tools} of `{server}` pending");
+        let message = format!("nothing was accepted: {tools} of `{server}` still pending");
         let error = Error::new(Kind::Pending, message);
         return Err(error.hint("--yes accepts what is shown").into());
     }

@@ -11,7 +11,7 @@ use crate::{
     render::{self, ProgramListing},
 };
 
-const STEPS_HINT: &str = "name a JSON file, give the steps with -e JSON, or - for standard input";
+const STEPS_HINT: &str = "pass a JSON file, the steps with -e JSON, or - for standard input";
 
 pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResult {
     let listing = program_source::read_source(&args.source).map_err(|mut failure| {

@@ -11,7 +11,7 @@ use crate::{args, exit, render::ProgramListing};
 /// message.
 const MAX_SOURCE_BYTES: u64 = 2 << 20;
 const SOURCE_HINT: &str =
-    "name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input";
+    "pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input";
 
 /// The source with its name.
 pub(super) fn read_source(args: &args::SourceArgs) -> Result<ProgramListing, CommandFailure> {
@@ -45,7 +45,7 @@ pub(super) fn read_source(args: &args::SourceArgs) -> Result<ProgramListing, Com
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(ProgramListing { name, text }),
         _ => {
-            let message = format!("{name} is not a text file in UTF-8");
+            let message = format!("{name} is not a UTF-8 text file");
             Err(UsageMistake::new(message, "a program is TypeScript or JavaScript").into())
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn file_name(args: &args::SourceArgs) -> Option<String> {
 fn source_too_large(name: &str) -> Error {
     let mut error =
         exit::unavailable_error(format!("{name} is over {} MiB", MAX_SOURCE_BYTES >> 20))
-            .hint("a program may have 1 MiB; pass data with --input or read it with a tool");
+            .hint("a program can be at most 1 MiB; pass data with --input or read it with a tool");
     error.kind = mux_proto::Kind::Limit;
     error
 }

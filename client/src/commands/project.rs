@@ -41,11 +41,11 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
     };
     match hash {
         Some(hash) if hash.len() < MIN_HASH_DIGITS => {
-            let message = format!("--hash needs {MIN_HASH_DIGITS} digits or more");
+            let message = format!("--hash needs at least {MIN_HASH_DIGITS} digits");
             return Err(Error::new(Kind::Validation, message).into());
         }
         Some(hash) if !digest.starts_with(&hash.to_ascii_lowercase()) => {
-            let message = format!("the files in {root} are not those that you saw");
+            let message = format!("the files in {root} do not match this digest");
             return Err(Error::new(Kind::Validation, message)
                 .hint("see `mux project show`")
                 .into());
@@ -54,7 +54,7 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
         None if json || !can_ask() => {
             let message = "cannot ask for confirmation here";
             return Err(Error::new(Kind::Validation, message)
-                .hint("see `mux project show`, then pass the digest that it shows: --hash DIGEST")
+                .hint("run `mux project show`, then pass the digest it shows: --hash DIGEST")
                 .into());
         }
         None => {
@@ -114,7 +114,7 @@ async fn find_project(dir: Option<PathBuf>) -> Result<ProjectInfo, CommandFailur
         );
         Error::new(Kind::NotFound, message)
             .hint(
-                "parent directories are searched up to the root of the git repository, or your home",
+                "mux also searches parent directories, up to the root of the git repository or your home directory",
             )
             .into()
     })

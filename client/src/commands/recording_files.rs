@@ -39,7 +39,7 @@ pub(super) fn prepare_recording(file: &Path) -> Result<(), UsageMistake> {
         Err(error) => Err(fails(format!("cannot write {shown}: {error}"))),
         Ok(_) if is_recording(file) => Ok(()),
         Ok(_) => Err(fails(format!(
-            "{shown} is no recording, and is not overwritten"
+            "{shown} is not a recording, so it is not overwritten"
         ))),
     }
 }
@@ -110,7 +110,7 @@ fn result_difference(recorded: &Value, value: Value) -> Option<String> {
             value_difference("result", &old, &new)
         }
         None => Some(format!(
-            "it returns a value, and was recorded with the error {}",
+            "it returns a value, but was recorded with the error {}",
             recorded_error(recorded)
         )),
     }
@@ -120,11 +120,11 @@ fn error_difference(recorded: &Value, error: &Error) -> Option<String> {
     let now = error_text(error.kind.as_str(), &error.message);
     if recorded.get("error").is_none() {
         return Some(format!(
-            "it fails with {now}, and was recorded with a result"
+            "it fails with {now}, but was recorded with a result"
         ));
     }
     let before = recorded_error(recorded);
-    (before != now).then(|| format!("it fails with {now}, and was recorded with {before}"))
+    (before != now).then(|| format!("it fails with {now}, but was recorded with {before}"))
 }
 
 fn recorded_error(recorded: &Value) -> String {
@@ -147,11 +147,11 @@ fn value_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
                 match (before.get(key), after.get(key)) {
                     (Some(old), Some(new)) => value_difference(&path, old, new),
                     (Some(old), None) => {
-                        Some(format!("{path} was {} and is missing", excerpt(old)))
+                        Some(format!("{path} was {} and is now missing", excerpt(old)))
                     }
                     (None, new) => {
                         let new = new.unwrap_or(&Value::Null);
-                        Some(format!("{path} was missing and is {}", excerpt(new)))
+                        Some(format!("{path} was missing and is now {}", excerpt(new)))
                     }
                 }
             })
@@ -163,13 +163,13 @@ fn value_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
                 .map(|(index, (old, new))| value_difference(&format!("{path}[{index}]"), old, new));
             let lengths = || {
                 let (old, new) = (before.len(), after.len());
-                (old != new).then(|| format!("{path} had {old} items and has {new}"))
+                (old != new).then(|| format!("{path} had {old} items and now has {new}"))
             };
             differences.next().flatten().or_else(lengths)
         }
         (old, new) => (old != new).then(|| {
             let (old, new) = (excerpt(old), excerpt(new));
-            format!("{path} was {old} and is {new}")
+            format!("{path} was {old} and is now {new}")
         }),
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         prepare_recording(&file).unwrap();
         fs::write(&file, "mine").unwrap();
         let UsageMistake { message, hint } = prepare_recording(&file).unwrap_err();
-        assert!(message.contains("is no recording"), "{message}");
+        assert!(message.contains("is not a recording"), "{message}");
         assert_eq!(hint, "name a new file");
         let missing = folder.path().join("none/run.muxrec");
         let message = prepare_recording(&missing).unwrap_err().message;
@@ -219,14 +219,17 @@ mod tests {
             |sums, name: &str| json!({ "sums": sums, "name": name, "steps": [{ "took_ms": 9 }] });
         assert_eq!(difference(of(json!([1, 2]), "x")), None);
         for (result, expected) in [
-            (of(json!([1, 3]), "x"), "result.sums[1] was 2 and is 3"),
-            (of(json!([1]), "x"), "result.sums had 2 items and has 1"),
-            (of(json!([1, 2]), "y"), "result.name was \"x\" and is \"y\""),
+            (of(json!([1, 3]), "x"), "result.sums[1] was 2 and is now 3"),
+            (of(json!([1]), "x"), "result.sums had 2 items and now has 1"),
+            (
+                of(json!([1, 2]), "y"),
+                "result.name was \"x\" and is now \"y\"",
+            ),
             (
                 json!({ "name": "x" }),
-                "result.sums was [1,2] and is missing",
+                "result.sums was [1,2] and is now missing",
             ),
-            (json!(null), "and is null"),
+            (json!(null), "and is now null"),
         ] {
             let difference = difference(result).unwrap();
             assert!(difference.ends_with(expected), "{difference}");
@@ -243,17 +246,17 @@ mod tests {
             (
                 &failed,
                 error(Kind::Tool, "yes"),
-                "it fails with [tool] yes, and was recorded with [tool] no",
+                "it fails with [tool] yes, but was recorded with [tool] no",
             ),
             (
                 &failed,
                 error(Kind::Runtime, "no"),
-                "it fails with [runtime] no, and was recorded with [tool] no",
+                "it fails with [runtime] no, but was recorded with [tool] no",
             ),
             (
                 &json!({ "result": 1 }),
                 error(Kind::Tool, "no"),
-                "it fails with [tool] no, and was recorded with a result",
+                "it fails with [tool] no, but was recorded with a result",
             ),
         ] {
             assert_eq!(
@@ -264,7 +267,7 @@ mod tests {
         let difference = result_difference(&failed, json!(1)).unwrap();
         assert_eq!(
             difference,
-            "it returns a value, and was recorded with the error [tool] no"
+            "it returns a value, but was recorded with the error [tool] no"
         );
     }
 }

@@ -29,7 +29,7 @@ struct RecordedProgram {
 
 pub(super) async fn replay(args: args::ReplayArgs, json: bool) -> CommandResult {
     let (value, recording) = read_recording(&args.file).map_err(|message| {
-        UsageMistake::new(message, "`mux run --record FILE` makes a recording")
+        UsageMistake::new(message, "`mux run --record FILE` creates a recording")
     })?;
     let at_end = RunEndActions {
         expected: args.verify.then_some(recording.outcome),
@@ -55,16 +55,16 @@ fn read_recording(file: &Path) -> Result<(Value, RecordingFile), String> {
     let length = length.map_err(|error| format!("cannot read {shown}: {error}"))?;
     if length > MAX_RECORDING_BYTES {
         return Err(format!(
-            "{shown} is no recording: it is over {MAX_RECORDING_BYTES} bytes"
+            "{shown} is not a recording: it exceeds {MAX_RECORDING_BYTES} bytes"
         ));
     }
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let raw: &RawValue =
-        serde_json::from_str(&text).map_err(|error| format!("{shown} is no recording: {error}"))?;
+    let raw: &RawValue = serde_json::from_str(&text)
+        .map_err(|error| format!("{shown} is not a recording: {error}"))?;
     let recording = serde_json::from_str(raw.get())
-        .map_err(|error| format!("{shown} is no recording: {error}"))?;
+        .map_err(|error| format!("{shown} is not a recording: {error}"))?;
     let value = serde_json::from_str(raw.get())
-        .map_err(|error| format!("{shown} is no recording: {error}"))?;
+        .map_err(|error| format!("{shown} is not a recording: {error}"))?;
     Ok((value, recording))
 }

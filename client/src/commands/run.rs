@@ -20,7 +20,7 @@ use crate::{
 
 const PROGRAM_INPUT: InputWording = InputWording {
     subject: "--input is",
-    hint: "give JSON in quotes, key=value, @FILE, or - for standard input:\n\
+    hint: "pass quoted JSON, key=value, @FILE, or - for standard input:\n\
         --input '{\"n\": 1}', or --input n=1 --input name=x, or --input @input.json",
 };
 
@@ -85,8 +85,8 @@ pub(super) fn read_program_input(
     source: &args::SourceArgs,
 ) -> Result<Value, UsageMistake> {
     if source.is_stdin() && input::takes_stdin(words) {
-        let message = "standard input is the program, so it cannot be --input, too";
-        return Err(UsageMistake::new(message, "name a file for one of them"));
+        let message = "standard input is the program, so it cannot also be --input";
+        return Err(UsageMistake::new(message, "use a file for one of them"));
     }
     match input::read_input(words, &PROGRAM_INPUT)? {
         GivenInput::Nothing => Ok(Value::Null),

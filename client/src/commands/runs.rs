@@ -130,7 +130,7 @@ async fn watch_run(session: &Session, args: args::WatchArgs, json: bool) -> Comm
     let finished = tokio::select! {
         finished = watched => finished,
         () = wait_for_ctrl_c() => {
-            let goes_on = format!("the run goes on; `mux runs cancel {}` stops it", render::run_number(&run));
+            let goes_on = format!("the run continues; `mux runs cancel {}` stops it", render::run_number(&run));
             return Ok(view.interrupted(&goes_on));
         }
     };

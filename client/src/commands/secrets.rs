@@ -63,7 +63,7 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
     };
     let value = value.map_err(|error| {
         Error::new(Kind::Validation, format!("no value was read: {error}"))
-            .hint("type it, or give it on standard input")
+            .hint("type it, or pass it on standard input")
     })?;
     let request = SetSecretRequest {
         name,

@@ -108,7 +108,7 @@ fn entry_to_write(server: &str) -> Result<String, CommandFailure> {
     let source = ConfigSource::read()?;
     entry_name(&source.document()?, server).ok_or_else(|| {
         let message = format!("config.toml has no server `{server}`");
-        let hint = "leave out --write, and put the suggestion where the server is defined";
+        let hint = "omit --write, and put the suggestion where the server is defined";
         Error::new(Kind::NotFound, message).hint(hint).into()
     })
 }

@@ -60,12 +60,12 @@ pub(super) fn check_scheme(url: &str) -> Result<(), UsageMistake> {
     let message = format!("--url {url:?} is neither an http:// nor an https:// address");
     let hint = match url.split_once("://") {
         Some(_) => {
-            "a local server is given by its command: `mux servers add NAME -- COMMAND ARG…`".into()
+            "for a local server, give its command: `mux servers add NAME -- COMMAND ARG…`".into()
         }
         None if url.starts_with("localhost") || url.starts_with("127.") => {
-            format!("write the scheme: --url http://{url}")
+            format!("include the scheme: --url http://{url}")
         }
-        None => format!("write the scheme: --url https://{url}"),
+        None => format!("include the scheme: --url https://{url}"),
     };
     Err(UsageMistake::new(message, hint))
 }

@@ -1,5 +1,5 @@
 //! `mux service`: systemd or launchd listens for clients, starts muxd for the first one, and restarts it. Task Scheduler
-//! starts it at the login.
+//! starts it at login.
 //!
 //! Invariant: one daemon of a user serves. From the end of the daemon that a client started until the service manager
 //! listens, no client can start another.
@@ -67,7 +67,7 @@ pub(super) async fn service(args: args::ServiceArgs, json: bool) -> CommandResul
 fn current_manager() -> Result<ServiceManager, Error> {
     ServiceManager::current().ok_or_else(|| {
         exit::unavailable_error(
-            "muxd can be a service of systemd, launchd or Task Scheduler, and none of them is here"
+            "muxd can be a service of systemd, launchd or Task Scheduler, but this system has none of them"
                 .into(),
         )
         .hint("muxd needs no service: the first client starts it")

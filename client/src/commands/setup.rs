@@ -70,7 +70,7 @@ pub(super) async fn offer_compiler(why_unchecked: &str) {
         "TypeScript's compiler checks programs before they run. Install it from {url} (10 MB)?"
     );
     if !confirm(&question, DefaultAnswer::Yes) {
-        render::note("not installed, and not asked again: `mux setup` installs it");
+        render::note("not installed, and mux will not ask again: `mux setup` installs it");
         return;
     }
     match install_compiler(args::SetupArgs::default(), false).await {
@@ -138,7 +138,7 @@ fn read_archive(file: &Path) -> Result<Vec<u8>, SetupError> {
     };
     let length = fs::metadata(file).map_err(|e| failed(e.to_string()))?.len();
     if length > download::MAX_PACKAGE_BYTES {
-        return Err(failed("it is far too large".into()));
+        return Err(failed("it is too large".into()));
     }
     fs::read(file).map_err(|e| failed(e.to_string()))
 }

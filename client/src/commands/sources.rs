@@ -100,7 +100,7 @@ fn source_entry(
 ) -> Result<(Map<String, Value>, Vec<WithheldSecret>), Error> {
     let near = nearest_valid_name(name);
     if near != name {
-        let message = format!("a source cannot be called {name:?}");
+        let message = format!("{name:?} is not a valid source name");
         return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
     let place = |written: &Option<String>| written.as_deref().map(resolve_description).transpose();

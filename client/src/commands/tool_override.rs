@@ -48,7 +48,7 @@ async fn write_override(
     let (text, summary) = match args.remove {
         true => {
             if document.find_section_entry(&overrides, tool).is_none() {
-                let message = format!("there is no override of {}", args.path);
+                let message = format!("{} has no override", args.path);
                 return Err(Error::new(Kind::NotFound, message).into());
             }
             let edited = document.without_server_entry(&overrides, tool);
@@ -83,7 +83,7 @@ fn entry_of<'a>(document: &'a ConfigDocument, server: &str) -> Result<[&'a str; 
     }
     let message = format!("config.toml has no server or source `{server}`");
     Err(Error::new(Kind::NotFound, message)
-        .hint("`mux servers` lists them; only those of your own config.toml can be overridden"))
+        .hint("`mux servers` lists them; you can override only those in your own config.toml"))
 }
 
 /// The keys to set, each with its value.
@@ -110,7 +110,7 @@ fn changes(args: &ToolOverrideArgs, place: &[&str]) -> Result<Vec<(Vec<String>, 
         }
     }
     match all.is_empty() {
-        true => Err(Error::new(Kind::Validation, "nothing to change was given")
+        true => Err(Error::new(Kind::Validation, "no change was given")
             .hint("give --name, --description, --default, --fix or --annotation; or --remove")),
         false => Ok(all),
     }

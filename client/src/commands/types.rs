@@ -118,7 +118,7 @@ fn write_atomically(file: &Path, text: &str) -> Result<(), CommandFailure> {
 fn write_failure(file: &Path, error: &io::Error) -> CommandFailure {
     let message = format!("cannot write {}: {error}", file.display());
     let error = Error::new(Kind::Internal, message);
-    error.hint("name a folder that you may write to").into()
+    error.hint("name a directory that you can write to").into()
 }
 
 fn connection_lost(error: &tarpc::client::RpcError) -> Error {

@@ -35,7 +35,7 @@ pub(super) async fn ui(args: &args::UiArgs, json: bool) -> CommandResult {
     tokio::pin!(served);
     tokio::select! {
         served = &mut served => {
-            served.map_err(|error| exit::unavailable_error(format!("the page cannot be served: {error}")))?;
+            served.map_err(|error| exit::unavailable_error(format!("the dashboard cannot be served: {error}")))?;
         }
         () = ended => {
             over.cancel();

@@ -304,8 +304,9 @@ impl FieldKind {
                     None => word.split(',').collect(),
                 };
                 for part in parts.into_iter().filter(|part| !part.trim().is_empty()) {
-                    let choice = find_choice(choices, part)
-                        .ok_or("not all of these are among the choices; separate them by commas")?;
+                    let choice = find_choice(choices, part).ok_or(
+                        "not all of these are among the choices; separate them with commas",
+                    )?;
                     if !chosen.contains(&choice.value) {
                         chosen.push(choice.value.clone());
                     }
@@ -324,7 +325,7 @@ impl FieldKind {
     fn check(&self, value: &Value) -> Result<(), String> {
         match self {
             Self::Text { min, max, format } => {
-                let text = value.as_str().ok_or("this is not a text")?;
+                let text = value.as_str().ok_or("this is not a string")?;
                 check_count(text.chars().count(), "character", *min, *max)?;
                 format.map_or(Ok(()), |format| format.check(text))
             }

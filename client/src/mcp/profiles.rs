@@ -102,12 +102,12 @@ impl AgentProfile {
             limits.push(format!("shows {chars} characters of a description"));
         }
         match self.instructions_chars {
-            Some(0) => limits.push("passes no instructions on".into()),
+            Some(0) => limits.push("does not pass on instructions".into()),
             Some(chars) => limits.push(format!("shows {chars} characters of the instructions")),
             None => {}
         }
         limits.push(format!(
-            "takes results of up to {} bytes",
+            "accepts results of up to {} bytes",
             self.result_bytes
         ));
         if self.list_changed == Some(false) {

@@ -107,7 +107,7 @@ fn attribute_to_server(server: &str, kind: AskKind, params: &Value) -> Value {
     params.into()
 }
 
-const UNKNOWN_QUESTION: &str = "the server asks for something that MCP does not have";
+const UNKNOWN_QUESTION: &str = "the server asks for something that MCP does not define";
 
 /// The question as required input of a request, in the modern era.
 pub(super) fn input_request(question: &ServerQuestion) -> Result<InputRequest, ErrorData> {

@@ -31,7 +31,9 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
         eprintln!("no call is waiting for approval");
     } else {
         println!("{}", table(&list.approvals, unix_millis()).text());
-        eprintln!("`mux approvals ID` shows all arguments; `mux approve ID`, `mux deny ID`");
+        eprintln!(
+            "`mux approvals ID` shows all arguments; answer with `mux approve ID` or `mux deny ID`"
+        );
     }
     ExitCode::SUCCESS
 }
@@ -228,7 +230,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
     );
     if decided.released > 0 {
         let others = human_units::count_text(decided.released, "other call");
-        report!("{others} waiting for the same approval went on, too");
+        report!("{others} waiting for the same approval also continued");
     }
     if !decided.unshown.is_empty() {
         let others = decided.unshown.join(", ");
@@ -241,7 +243,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
     }
     if !decided.live {
         super::note(&format!(
-            "its program no longer waits; `mux resume {id}` continues it"
+            "its program is no longer waiting; `mux resume {id}` continues it"
         ));
     }
     ExitCode::SUCCESS
@@ -346,7 +348,7 @@ pub(crate) fn ask_again(in_run: bool) {
 
 /// Prints that more calls are waiting, and the prompt again.
 pub(crate) fn more_calls_wait(count: usize, in_run: bool) {
-    let text = format!("{count} calls are waiting for approval now, this one first");
+    let text = format!("{count} calls are now waiting for approval; this one is first");
     eprintln!("\n  {}", paint(DIM, text));
     ask_again(in_run);
 }
@@ -363,15 +365,15 @@ fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
     let (id, path) = (&asked.approval, shown_path(&asked.path));
     let mut lines = vec![
         "answer with one of these letters, then Enter:".to_owned(),
-        "y  allow this call, with these arguments".to_owned(),
+        "y  allow this call with these arguments".to_owned(),
     ];
     if in_run {
         lines.push(format!(
-            "r  allow {path} until this run ends, with any arguments"
+            "r  allow {path} with any arguments until this run ends"
         ));
     }
     lines.extend([
-        format!("a  allow {path} until you revoke it, with any arguments, to every client without --agent"),
+        format!("a  allow {path} with any arguments for every client without --agent until you revoke it"),
         "n  deny this call; its program gets an error".to_owned(),
         format!("Ctrl-D leaves it open: answer it elsewhere with `mux approve {id}` or `mux deny {id}`"),
     ]);
@@ -404,7 +406,7 @@ fn covered_lines(
             "  {path} with any arguments, for every client without --agent, until the tool or its server's entry \
              changes or you run `mux approvals revoke`"
         ),
-        _ => format!("  {path} with any arguments, until this run ends"),
+        _ => format!("  {path} with any arguments until this run ends"),
     });
     lines
 }
@@ -433,7 +435,7 @@ pub(crate) fn not_decided(error: &Error) {
 
 /// Prints that the prompt needs no answer any more.
 pub(crate) fn answered_elsewhere() {
-    eprintln!("\n{}", paint(DIM, "it needs no answer here any more"));
+    eprintln!("\n{}", paint(DIM, "this no longer needs an answer here"));
 }
 
 /// A tool as written in programs.
@@ -571,7 +573,7 @@ mod tests {
                 "  A7 github.delete_repo {\"a\":1}",
                 "  A8 github.delete_repo {\"b\":2}",
                 "and later, without asking:",
-                "  github.delete_repo with any arguments, until this run ends",
+                "  github.delete_repo with any arguments until this run ends",
             ]
         );
         let always = lines(Decision::Always);

@@ -69,7 +69,7 @@ pub(crate) fn explain_elicitation(dialog: &ElicitationDialog) {
 /// Prints that a question was answered without the user.
 pub(crate) fn elicitation_unanswered(server: &str, action: &str, why: &str) {
     super::note(&format!(
-        "a question of the MCP server {} was {action}: {why}",
+        "a question from the MCP server {} was {action}: {why}",
         quoted_name(server)
     ));
 }
@@ -82,7 +82,7 @@ pub(crate) fn elicitation_rejected(error: &Error) {
 /// Prints that the server reports the end of the user's task on a page.
 pub(crate) fn page_completed(server: &str) {
     eprintln!(
-        "the MCP server {} reports that its page is completed",
+        "the MCP server {} reports that its page is complete",
         quoted_name(server)
     );
 }
@@ -107,7 +107,7 @@ fn opening_lines(
     }
     if dialog.has_fields() {
         let how = format!(
-            "Enter takes the [default] or skips an optional field; {DECLINE_COMMAND} or {CANCEL_COMMAND} ends the form"
+            "press Enter to accept the [default] or skip an optional field; {DECLINE_COMMAND} or {CANCEL_COMMAND} ends the form"
         );
         lines.push(format!("  {}", paint(DIM, how)));
     }
@@ -305,13 +305,13 @@ fn default_text(default: &Value, kind: &FieldKind) -> String {
 
 fn answer_lines(dialog: &ElicitationDialog) -> [String; 3] {
     let accept = match dialog.page() {
-        Some(_) => "y  open the page; the server gets the answer that you agreed",
+        Some(_) => "y  open the page; the server is told that you agreed",
         None => "a  send the answers to the server",
     };
     [
         accept.to_owned(),
-        "d  send that you decline".to_owned(),
-        "c  send that you made no choice".to_owned(),
+        "d  tell the server that you decline".to_owned(),
+        "c  tell the server that you made no choice".to_owned(),
     ]
 }
 
@@ -445,7 +445,7 @@ mod tests {
             "The MCP server \"fix\" asks, for the call fix.elicit:",
             "  │ Who are you?",
             "  │ allow it? [y]es",
-            "  Enter takes the [default] or skips an optional field; /decline or /cancel ends the form",
+            "  press Enter to accept the [default] or skip an optional field; /decline or /cancel ends the form",
             "  │ Email address",
             "  │ Where we write to",
             "1 of 6 email address, required: ada",
@@ -470,8 +470,8 @@ mod tests {
             "6 of 6 text of at least 4 characters, not shown while you type, required: ",
             "send your answers? [a]ccept, [d]ecline, [c]ancel, [?]: ?",
             "a  send the answers to the server",
-            "d  send that you decline",
-            "c  send that you made no choice",
+            "d  tell the server that you decline",
+            "c  tell the server that you made no choice",
             "send your answers? [a]ccept, [d]ecline, [c]ancel, [?]: a",
         ];
         assert_eq!(shown, expected, "{shown:#?}");

@@ -304,7 +304,7 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
         ImportOutcome::Kept => {
             paint(
                 WARN,
-                format!("left alone: the `{server}` you have is another server"),
+                format!("left alone: your `{server}` is a different server"),
             ) + " (--replace overwrites it)"
         }
         ImportOutcome::Skipped => paint(DIM, "skipped"),
@@ -327,7 +327,7 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
     }
     match &carried.moved {
         MoveOutcome::NotMoved => {}
-        MoveOutcome::Moved => report!("    {would}{}", paint(GOOD, "taken out of this file")),
+        MoveOutcome::Moved => report!("    {would}{}", paint(GOOD, "removed from this file")),
         MoveOutcome::Stays(reason) => {
             report!(
                 "    {}: {}",
@@ -351,7 +351,7 @@ fn print_import_summary(import: &ImportReport) {
     print_written_servers(import);
     if moved > 0 {
         report!(
-            "{} moved out of the agents' files; restart the agents. `mux import --undo` puts them back",
+            "moved {} out of the agents' files; restart the agents. `mux import --undo` puts them back",
             count_text(moved, "server")
         );
     }
@@ -370,12 +370,12 @@ fn print_written_servers(import: &ImportReport) {
     }
     match (&import.reloaded, &import.not_reloaded) {
         (Some(report), _) => {
-            report!("muxd has read it");
+            report!("muxd has loaded it");
             for problem in &report.problems {
                 warn(problem);
             }
         }
         (None, Some(problem)) => warn(format!("{problem}; run `mux reload`")),
-        (None, None) => note("`mux servers` starts muxd, which reads it"),
+        (None, None) => note("`mux servers` starts muxd, which loads it"),
     }
 }

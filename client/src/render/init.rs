@@ -300,7 +300,7 @@ fn print_servers(servers: &[InitServer]) {
 /// Asks for a value that a server needs; the prompt with its name follows.
 pub(crate) fn value_needed(server: &str, name: &str) {
     eprintln!(
-        "{} needs {name}, which is stored for you alone; an empty line leaves it out",
+        "{} needs {name}, which is stored so that only you can read it; press Enter to skip it",
         paint(NAME, server)
     );
 }
@@ -439,7 +439,7 @@ fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) 
         .filter(|one| !one.is_in_config() && !one.is_mux)
     {
         let reason = match one.fate {
-            ImportOutcome::Kept => "config.toml has another server of this name",
+            ImportOutcome::Kept => "config.toml has a different server with this name",
             _ => one.notes.first().map_or("", String::as_str),
         };
         println!(

@@ -102,7 +102,7 @@ pub(crate) fn init_undone(undo: &InitUndo, json: bool) -> ExitCode {
     }
     for name in &undo.kept {
         println!(
-            "{name} stays: its entry was changed since; `mux servers remove {name}` removes it"
+            "{name} stays: its entry has changed since; `mux servers remove {name}` removes it"
         );
     }
     if let Some(Ok(change)) = &undo.service {

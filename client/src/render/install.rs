@@ -138,7 +138,7 @@ fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
         InstallStatus::Added => report!("`{name}` {would}added"),
         InstallStatus::Updated => report!("`{name}` {would}updated"),
         InstallStatus::Unchanged => report!("`{name}` already exists; nothing to change"),
-        InstallStatus::Restored => report!("the file {is_or_would} as it was before"),
+        InstallStatus::Restored => report!("the file {is_or_would} as it was before `mux install`"),
         InstallStatus::Removed => report!("`{name}` {would}removed"),
         InstallStatus::Absent => report!("there is no `{name}`; nothing to change"),
         InstallStatus::Failed => {}

@@ -94,7 +94,7 @@ pub(crate) fn search_results(
     if list.total == 0 && asked.is_none() && !list.missing.is_empty() {
         let missing: Vec<&str> = list.missing.iter().map(|it| it.server.as_str()).collect();
         note(&format!(
-            "not searched: {}; `mux servers` says why",
+            "not searched: {}; `mux servers` shows why",
             missing.join(", ")
         ));
     }
@@ -156,7 +156,7 @@ fn tool_line(tool: &ToolInfo, pad: &str, width: Option<u16>) -> String {
 
 /// Prints a server's instructions, marked as a quotation.
 fn print_instructions(text: &str) {
-    println!("  {}", paint(DIM, "instructions of the server:"));
+    println!("  {}", paint(DIM, "the server's instructions:"));
     for line in text.lines() {
         println!("  {} {}", paint(DIM, "|"), escape_text(line));
     }
@@ -172,7 +172,7 @@ fn print_list_remarks(list: &ToolList) {
     }
     if !list.remembered.is_empty() {
         note(&format!(
-            "as of the last session, being refreshed: {}",
+            "from the last session, being refreshed: {}",
             list.remembered.join(", ")
         ));
     }
@@ -189,7 +189,7 @@ pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
     if let Some(calls) = tool.observed_calls {
         let calls = usize::try_from(calls).unwrap_or(usize::MAX);
         let calls = human_units::count_text(calls, "call");
-        traits.push(format!("its result was observed in {calls}"));
+        traits.push(format!("result type observed in {calls}"));
     }
     print!("{}", escape_text(types));
     if !traits.is_empty() {
@@ -265,8 +265,8 @@ pub(crate) fn servers(
     ExitCode::SUCCESS
 }
 
-pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as ***, and is readable in config.toml and in \
-                                         the list of processes";
+pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as *** here, but \
+                                         is readable in config.toml and in the process list";
 
 /// The reason for a server's state, and the problems that need the user's attention.
 pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
@@ -284,7 +284,7 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     if let (Some(share), Some(why)) = (&server.share, &server.share_reason)
         && share != "user"
     {
-        remarks.push(format!("one session for each {share}: {why}"));
+        remarks.push(format!("one session per {share}: {why}"));
     }
     for session in &server.sessions {
         // The reason of the best session is already shown above.

@@ -52,7 +52,7 @@ pub(crate) fn covered_sign_in(server: &str, started: &LoginStarted) {
         (None, None) => "a sign-in that you have".into(),
     };
     eprintln!(
-        "{} covers `{}`: no page is opened",
+        "{} covers `{}`, so no page is opened",
         escape_text(&by),
         escape_text(server)
     );
@@ -60,7 +60,7 @@ pub(crate) fn covered_sign_in(server: &str, started: &LoginStarted) {
 
 pub(crate) fn paste_this() {
     eprintln!(
-        "if the browser ends at a page that cannot be loaded (127.0.0.1), paste the address of that page here:"
+        "if the browser ends up on a page that cannot be loaded (127.0.0.1), paste that page's address here:"
     );
 }
 

@@ -121,7 +121,7 @@ pub(crate) fn call_result(value: &Value, parts: &[Held], saved: Option<&SavedPar
                 print_saved_part(index + 1, file);
             }
             if saved.files.is_empty() && saved.failure.is_none() {
-                note("the result has no parts that could be saved");
+                note("the result has no parts to save");
             }
         }
         None if has_bytes => note("`--save-parts DIR` writes parts to files"),

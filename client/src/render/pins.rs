@@ -107,7 +107,7 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
 fn summary(tool: &PinInfo) -> &'static str {
     match (tool.standing, &tool.before, &tool.now) {
         (PinStanding::Changed, ..) if tool.note.is_some() => {
-            "only stricter hints or an output schema differ; it can be called, accepted or not"
+            "only stricter hints or an output schema differ; it can be called whether you accept it or not"
         }
         (PinStanding::New, ..) => "new since its server was first trusted",
         (_, _, None) => "changed; too long to show",

@@ -48,7 +48,7 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
         "{}",
         paint(
             DIM,
-            format!("so far {allowed} calls, and {destructive} of destructive tools")
+            format!("so far {allowed} calls, {destructive} of them to destructive tools")
         )
     );
     for rule in &list.rules {
@@ -158,7 +158,7 @@ fn decider(explanation: &PolicyExplanation) -> String {
         }
         // No other call is denied without a rule.
         None if explanation.action == PolicyAction::Deny => {
-            "by default: a server uses your model only if a rule allows it".into()
+            "by default: a server can use your model only if a rule allows it".into()
         }
         None => "by default: no rule matches".into(),
     }
@@ -171,7 +171,7 @@ pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) ->
     }
     let decided = decider(explanation);
     let unless = if explanation.depends {
-        ", unless a rule before it applies to the arguments"
+        ", unless an earlier rule applies to the arguments"
     } else {
         ""
     };
@@ -196,7 +196,7 @@ pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) ->
     if !said.is_empty() {
         println!(
             "  {}",
-            paint(DIM, format!("the tool says {}", said.join(", ")))
+            paint(DIM, format!("the tool declares {}", said.join(", ")))
         );
     }
     let elsewhere = |step: &&PolicyStep| step.outcome == PolicyOutcome::Elsewhere;

@@ -27,7 +27,7 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
     }
     if projects.is_empty() {
         eprintln!(
-            "no project is approved, and no client works in one that has .mux.toml or .mcp.json"
+            "no project is approved, and no client is working in a project with .mux.toml or .mcp.json"
         );
     }
     for project in projects {
@@ -83,11 +83,11 @@ fn denials_text(project: &ProjectInfo) -> String {
         (0, 0) => String::new(),
         (now, 0) => format!(", denies {}", count_text(now, "path")),
         (0, still) => format!(
-            ", denies {} by its approved text",
+            ", denies {} by its approved version",
             count_text(still, "path")
         ),
         (now, still) => format!(
-            ", denies {}, and {still} by its approved text",
+            ", denies {}, and {still} by its approved version",
             count_text(now, "path")
         ),
     }
@@ -128,7 +128,7 @@ fn project_listing(project: &ProjectInfo) -> String {
         ));
     }
     for rule in &project.still_denied {
-        let until = "(by the text that you approved, until `mux project revoke`)";
+        let until = "(by the version you approved, until `mux project revoke`)";
         line(format!(
             "\n  denies {}  {}",
             escape_all(rule),
@@ -177,7 +177,7 @@ fn state(state: ProjectState) -> String {
         ProjectState::New => paint(WARN, "not approved"),
         ProjectState::Changed => paint(WARN, "changed since it was approved"),
         ProjectState::Approved => paint(GOOD, "approved"),
-        ProjectState::Gone => paint(DIM, "approved, and its files are gone"),
+        ProjectState::Gone => paint(DIM, "approved, but its files are gone"),
     }
 }
 

@@ -141,7 +141,7 @@ impl RunView {
                 let calls = human_units::count_text(*calls, "call");
                 let run = super::run_number(run);
                 super::note(&format!(
-                    "run {run} resumed; answered from the record: {calls}"
+                    "run {run} resumed; {calls} answered from the record"
                 ));
             }
             EventKind::ApprovalAsked(asked) if !self.json => {
@@ -275,7 +275,7 @@ impl RunView {
     /// The replay's outcome was compared with the recorded one.
     pub(crate) fn verified(&mut self, difference: Option<String>) {
         if let Some(difference) = &difference {
-            let message = format!("the run does not end as it was recorded: {difference}");
+            let message = format!("the run does not end as recorded: {difference}");
             let error = Error::new(Kind::Runtime, message);
             let hint = "the recording has it under `outcome`";
             self.failure.get_or_insert(error.hint(hint));

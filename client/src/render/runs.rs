@@ -19,8 +19,8 @@ pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
     } else {
         println!("{run}");
         super::note(&format!(
-            "`mux runs watch {}` follows it; calls that need approval wait: `mux approvals` lists them, \
-             `mux approve ID` approves one",
+            "`mux runs watch {}` follows it; calls that need approval wait; `mux approvals` lists them, `mux approve \
+             ID` approves one",
             run_number(run)
         ));
     }
@@ -124,7 +124,7 @@ pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
             report!("run {} was cancelled", run_number(&info.run));
         } else {
             report!(
-                "run {} had ended: {}",
+                "run {} had already ended: {}",
                 run_number(&info.run),
                 state_name(info)
             );

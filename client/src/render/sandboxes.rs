@@ -28,9 +28,8 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
         "{server} {}",
         match sandbox.state {
             SandboxState::On => "runs in a sandbox",
-            SandboxState::Off =>
-                "has no sandbox, as the configuration says: it has all of your rights",
-            SandboxState::Bare | SandboxState::Other => "has no sandbox: it has all of your rights",
+            SandboxState::Off => "has no sandbox, as configured: it has all your rights",
+            SandboxState::Bare | SandboxState::Other => "has no sandbox: it has all your rights",
         }
     );
     let line = |name: &str, text: &str| println!("  {name:<9} {}", escape_text(text));
@@ -65,7 +64,7 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
     }
     if profile.problem.is_none() {
         if !is_on {
-            println!("a sandbox of it would contain, whatever its entry grants:");
+            println!("its sandbox would contain, regardless of what its entry grants:");
         }
         paths("program", &profile.program);
         paths("private", &profile.private);
@@ -84,7 +83,7 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
         if profile.empty_home {
             line(
                 "home",
-                "an empty one, gone when the server ends; so is /tmp",
+                "an empty one, deleted when the server exits; so is /tmp",
             );
         }
     }
@@ -114,7 +113,7 @@ pub(crate) fn observation_begins(profile: &SandboxProfile, time: Duration) {
         ));
     }
     eprintln!(
-        "observing {} for {} s: use its tools from any client; Enter ends it",
+        "observing {} for {} s: use its tools from any client; press Enter to stop",
         profile.server,
         time.as_secs()
     );

@@ -20,8 +20,8 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
     }
     if list.secrets.is_empty() {
         eprintln!(
-            "no secret is stored or used by an entry; `mux secrets set NAME` stores one, and ${{keyring:NAME}} refers \
-             to it"
+            "no secret is stored, and no entry uses one; `mux secrets set NAME` stores a secret, and \
+             ${{keyring:NAME}} refers to it"
         );
     } else {
         let mut table = ListTable::new(["NAME", "KEPT", "SINCE", "USED BY"]).leaving_out(["SINCE"]);
@@ -86,7 +86,7 @@ pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
     report!("{} is stored {kept}", paint(NAME, &secret.name));
     match secret.used_by.as_slice() {
         [] => note(&format!(
-            "no entry uses it yet: write ${{keyring:{}}} in place of the value",
+            "no entry uses it yet: write ${{keyring:{}}} instead of the value",
             secret.name
         )),
         entries => report!("used by {}", entries.join(", ")),

@@ -170,9 +170,9 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
         (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
         (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", escape_text(problem))),
-        (Some(_), None, None) => report!("muxd has read it"),
+        (Some(_), None, None) => report!("muxd has loaded it"),
         (None, None, None) if edit.offered.is_none() => {
-            note("`mux servers` starts muxd, which reads it");
+            note("`mux servers` starts muxd, which loads it");
         }
         (None, None, None) => {}
     }

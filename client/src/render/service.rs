@@ -92,7 +92,7 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
         report!("{} {line}", paint(DIM, would));
     }
     if let Some(pid) = change.made_room {
-        report!("muxd {pid}, which ran before, has ended");
+        report!("the previous muxd (pid {pid}) has exited");
     }
     let service = paint(STRONG, &change.service);
     match (change.dry_run, change.installs, change.is_idle()) {
@@ -100,7 +100,7 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
         (_, true, true) => report!("{service} is already installed and active"),
         (_, false, true) => report!("{service} is not installed"),
         (false, true, false) if !change.listens => report!(
-            "{} {} has started {service}, and starts it when you log in",
+            "{} {} has started {service} and starts it when you log in",
             paint(GOOD, "done:"),
             change.system
         ),
@@ -155,7 +155,7 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
         line("socket", display_path(&report.socket));
     } else {
         println!(
-            "no service is installed: the first client starts muxd; `mux service install` changes that"
+            "no service is installed: the first client starts muxd; `mux service install` installs one"
         );
     }
     match pid {
@@ -165,7 +165,7 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
     for file in &report.stale {
         let file = display_path(file);
         warn(format_args!(
-            "{file} is not what this mux would write; `mux service install` shows what differs"
+            "{file} is not what this mux would write; `mux service install --dry-run` shows what differs"
         ));
     }
     if let Some(error) = &report.unreachable {

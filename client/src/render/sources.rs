@@ -111,7 +111,7 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
     for origin in &found.origins {
         let origin = escape_text(origin);
         warn(format!(
-            "its description sends calls or secrets to {origin}, and did not before"
+            "its description now sends calls or secrets to {origin}, which it did not before"
         ));
     }
     for note in &found.notes {

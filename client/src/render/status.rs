@@ -246,6 +246,6 @@ pub(crate) fn not_running(socket: &Path, json: bool) {
     if json {
         print_document(&json!({ "running": false, "socket": socket }));
     } else {
-        eprintln!("no muxd is running; it starts with the first command that needs it");
+        eprintln!("no muxd is running; the first command that needs it starts it");
     }
 }

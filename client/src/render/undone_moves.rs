@@ -76,7 +76,7 @@ pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> 
     }
     if !dry_run && undone.iter().any(|one| !one.servers.is_empty()) {
         note(
-            "restart the agents. config.toml still has these servers, which run twice in an agent that has mux; \
+            "restart the agents. config.toml still has these servers, so they run twice in an agent that has mux; \
              `mux servers remove NAME` removes one there",
         );
     }
@@ -99,7 +99,7 @@ fn print_undone_move(undone: &UndoneMove, dry_run: bool) {
         report!("  {name} {}", paint(GOOD, format!("{would}put back")));
     }
     if undone.servers.is_empty() {
-        report!("  the file has all of its servers; nothing to change");
+        report!("  the file has all its servers; nothing to change");
     }
     if let Some(backup) = &undone.backup {
         report!("  backup: {}", display_path(backup));

@@ -41,8 +41,8 @@ export function details(approval: ApprovalInfo): string {
 export function decided({ approval, live, released = 0, warning }: Decided): string {
   const verb = approval.state === "denied" ? "denied" : "approved";
   const parts = [`${programPath(approval.path)} is ${verb}`];
-  if (!live && verb === "approved") parts.push("its program has gone: `mux resume` goes on");
-  if (released > 0) parts.push(`${released} more ${released === 1 ? "call goes" : "calls go"} on`);
+  if (!live && verb === "approved") parts.push("its program has ended: `mux resume` continues it");
+  if (released > 0) parts.push(`${released} more ${released === 1 ? "call continues" : "calls continue"}`);
   if (warning !== undefined) parts.push(warning);
   return parts.join("; ");
 }
@@ -58,5 +58,5 @@ function whose({ client, agent }: ApprovalInfo): string {
 
 function standing({ state, left_ms }: ApprovalInfo): string {
   if (state === "waiting" && left_ms !== undefined) return `waiting, ${Math.ceil(left_ms / 1000)} s left`;
-  return state === "pending" ? "nobody answered in time" : state;
+  return state === "pending" ? "not answered in time" : state;
 }

@@ -57,7 +57,7 @@ function commands(session: Session, runs: Runs): vscode.Disposable[] {
     "mux.approveSession": (view: ApprovalView) => approve(view, "session"),
     "mux.approveAlways": (view: ApprovalView) => approve(view, "always"),
     "mux.deny": async (view: ApprovalView) => {
-      const reason = await vscode.window.showInputBox({ prompt: `Why is ${view.label} denied? The program is told.` });
+      const reason = await vscode.window.showInputBox({ prompt: `Why do you deny ${view.label}? The program receives the reason.` });
       if (reason === undefined) return;
       await session.attempt(async (mux) => said(decided(await mux.deny(view.id, reason || undefined))));
     },

@@ -34,10 +34,10 @@ export function serverViews(servers: ServerInfo[]): ServerView[] {
 }
 
 function description(server: ServerInfo): string {
-  const parts: string[] = [server.auth === "required" ? "wants you to sign in" : server.state.replaceAll("_", " ")];
+  const parts: string[] = [server.auth === "required" ? "sign-in required" : server.state.replaceAll("_", " ")];
   if (server.tools !== undefined) parts.push(`${server.tools} tools`);
-  if (server.in_flight > 0) parts.push(`${server.in_flight} calls on their way`);
-  if ((server.warnings ?? []).length > 0) parts.push("look at it");
+  if (server.in_flight > 0) parts.push(`${server.in_flight} calls in flight`);
+  if ((server.warnings ?? []).length > 0) parts.push("has warnings");
   return parts.join(", ");
 }
 
@@ -48,6 +48,6 @@ function details(server: ServerInfo): string {
   if (server.auth === "required") lines.push(`mux servers login ${server.name}`);
   if (server.start_ms !== undefined) lines.push(`started in ${server.start_ms} ms`);
   lines.push(`${server.calls} calls, ${server.starts} starts`);
-  for (const session of server.sessions ?? []) lines.push(`session of ${session.of}: ${session.state}`);
+  for (const session of server.sessions ?? []) lines.push(`session for ${session.of}: ${session.state}`);
   return [...lines, ...(server.warnings ?? [])].join("\n");
 }

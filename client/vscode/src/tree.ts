@@ -85,10 +85,10 @@ export class RunTree {
         this.#note("part", "stored" in event.part ? `${event.part.stored.bytes} bytes` : kindOf(event.part.value));
         return;
       case "resumed":
-        this.#note(`goes on with ${event.run}`, `${event.calls} calls are not sent again`);
+        this.#note(`continues ${event.run}`, `${event.calls} calls are not repeated`);
         return;
       case "approval_asked":
-        this.#begin(this.#approvals, event.approval, `${programPath(event.path)} waits for approval`).tooltip = event.arguments;
+        this.#begin(this.#approvals, event.approval, `${programPath(event.path)} is waiting for approval`).tooltip = event.arguments;
         this.#waits += 1;
         this.root.description = "waiting for approval";
         return;
@@ -122,7 +122,7 @@ export class RunTree {
     for (const node of this.root.children) {
       if (node.state !== "running") continue;
       node.state = "failed";
-      node.description = "was on its way";
+      node.description = "was in flight";
     }
   }
 

@@ -120,7 +120,7 @@ test("servers are listed and restarted, approvals are listed and answered", asyn
   const waiting = await until(() => approvals.getChildren()[0]);
   assert.equal(approvals.getTreeItem(waiting).contextValue, "approval.open");
   // The list may have heard of it first.
-  await until(() => seen.messages.find((message) => message === "May fix.counter be called?"));
+  await until(() => seen.messages.find((message) => message === "Allow fix.counter?"));
   await seen.commands.get("mux.approve")?.(waiting);
   await running;
   assert.ok(seen.messages.includes("muxd: fix.counter is approved"), seen.messages.join());

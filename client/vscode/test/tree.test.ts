@@ -64,7 +64,7 @@ test("what was on its way when the run ended never ends", () => {
   });
   assert.deepEqual(drawn(cut.root), [
     "failed: x.mux.ts | failed (cancelled) after 2 ms",
-    "  failed: fix.sleep | was on its way",
+    "  failed: fix.sleep | was in flight",
   ]);
   const gone = tree({ type: "started" });
   gone.lost({ kind: "unknown_outcome", message: "the daemon is gone", recoverable: false });
@@ -76,7 +76,7 @@ test("a run whose call waits for an approval says so, and names tools as program
   const events: object[] = [{ type: "started" }, asked, { ...asked, approval: "A2" }];
   assert.deepEqual(drawn(tree(...events).root).slice(0, 2), [
     "running: x.mux.ts | waiting for approval",
-    "  running: my_server.do_it waits for approval | ",
+    "  running: my_server.do_it is waiting for approval | ",
   ]);
   const over = { type: "approval_over", approval: "A1", path: "my-server.do-it", ending: "approved" };
   assert.equal(tree(...events, over).root.description, "waiting for approval");
@@ -96,10 +96,10 @@ test("steps, approvals and what goes on are shown, and what is not known changes
     { type: "of_the_future", much: 1 },
   );
   assert.deepEqual(drawn(shown.root).slice(1), [
-    "  note: goes on with a-0 | 2 calls are not sent again",
+    "  note: continues a-0 | 2 calls are not repeated",
     "  done: step s1: fix.add | 2 ms, 3 bytes",
     "  note: step s2: fix.add | skipped: s1 failed",
-    "  done: fix.counter waits for approval | approved",
+    "  done: fix.counter is waiting for approval | approved",
   ]);
   assert.equal(shown.root.children[3]?.tooltip, '{"key":"a"}');
 });

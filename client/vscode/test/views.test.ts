@@ -65,14 +65,14 @@ test("an approval shows what would be sent, for whom and why", () => {
 test("a decision is told in one sentence", () => {
   const approval = { ...APPROVAL, state: "approved" as const };
   assert.equal(decided({ approval, live: true, released: 0 }), "github.delete_repo is approved");
-  assert.match(decided({ approval, live: false, released: 1 }), /its program has gone: `mux resume` goes on; 1 more call goes on/);
+  assert.match(decided({ approval, live: false, released: 1 }), /its program has ended: `mux resume` continues it; 1 more call continues/);
   assert.match(decided({ approval: { ...approval, state: "denied" }, live: true, released: 0 }), /is denied$/);
 });
 
 test("a server shows its state, and what to do about it", () => {
   const server: ServerInfo = { name: "docs", state: "ready", command: "docs --x", tools: 3, starts: 1, calls: 2, in_flight: 1 };
   const view = (more: Partial<ServerInfo>) => serverViews([{ ...server, ...more }])[0];
-  assert.equal(view({})?.description, "ready, 3 tools, 1 calls on their way");
+  assert.equal(view({})?.description, "ready, 3 tools, 1 calls in flight");
   assert.equal(view({})?.icon, "pass");
   const locked = view({ state: "failed", auth: "required", warnings: ["tools changed"] });
   assert.equal(locked?.icon, "key");

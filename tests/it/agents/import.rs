@@ -160,7 +160,7 @@ fn agents_import_leaves_unreadable_files_unchanged() {
     ----- stdout -----
     ----- stderr -----
     error[validation]: [HOME]/config.toml was left alone: line 1, column 11: unclosed table, expected `]`
-      hint: fix it, then try again
+      hint: fix it and try again
     ");
     assert_eq!(contents(&env), before);
     let nothing = without_agents();
@@ -170,7 +170,7 @@ fn agents_import_leaves_unreadable_files_unchanged() {
     ----- stdout -----
     ----- stderr -----
     error[not_found]: no agent with servers was found on this machine
-      hint: `mux install --list` shows the files that mux knows
+      hint: `mux install --list` shows the supported files
     ");
 }
 
@@ -216,7 +216,7 @@ fn agents_import_keeps_existing_entry_without_replace() {
     exit_code: 0
     ----- stdout -----
     Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
-      sqlite left alone: the `sqlite` you have is another server (--replace overwrites it)
+      sqlite left alone: your `sqlite` is a different server (--replace overwrites it)
     nothing to change in [HOME]/config.toml
     ----- stderr -----
     ");

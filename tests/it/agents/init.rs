@@ -58,7 +58,7 @@ fn init_sets_up_an_agent_and_runs_a_program() {
       Cursor  [HOME]/.cursor/mcp.json
       Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
 
-    next: `mux import --move` takes fix out of the agents' files; until then each runs twice
+    next: `mux import --move` removes fix from the agents' files; until then each runs twice
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["init"]), @"
@@ -73,7 +73,7 @@ fn init_sets_up_an_agent_and_runs_a_program() {
       Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
     ----- stderr -----
     error: cannot ask for confirmation here
-      hint: `mux init --yes` does what is shown, `mux init --dry-run` only shows it
+      hint: `mux init --yes` makes the changes shown, `mux init --dry-run` only shows them
     ");
     let refused = env.mux(["init", "--json"]).fails(2, &[]).json();
     assert_eq!(
@@ -101,7 +101,7 @@ fn init_sets_up_an_agent_and_runs_a_program() {
 
     next: restart Cursor to start `mux mcp` there
     next: `mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser
-    next: `mux import --move` takes fix out of the agents' files; until then each runs twice
+    next: `mux import --move` removes fix from the agents' files; until then each runs twice
     next: to undo: `mux install cursor --undo`; `mux servers remove NAME`
     ----- stderr -----
     ");
@@ -117,7 +117,7 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     agents: Cursor
     nothing to do: everything is set up
 
-    next: `mux import --move` takes fix out of the agents' files; until then each runs twice
+    next: `mux import --move` removes fix from the agents' files; until then each runs twice
     ----- stderr -----
     ");
     let again = env
@@ -268,7 +268,7 @@ fn init_without_agents_and_servers_names_how_to_add_one() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[not_found]: no agent that mux knows was found on this machine, and config.toml has no server
+    error[not_found]: no supported agent was found on this machine, and config.toml has no server
       hint: add a server: mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
             or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro): mux init --agents NAME
     ");
@@ -277,7 +277,7 @@ fn init_without_agents_and_servers_names_how_to_add_one() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[not_found]: no agent that mux knows was found on this machine, and config.toml has no server
+    error[not_found]: no supported agent was found on this machine, and config.toml has no server
       hint: add a server: mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
             or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro): mux init --agents NAME
     ");

@@ -346,7 +346,7 @@ fn agents_install_project_writes_shared_project_file() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: Codex has no project file that mux knows
+    error: Codex has no project file that mux supports
       hint: --project works with claude, cursor, vscode, gemini, copilot, qwen, crush, kiro
     ");
     env.mux(["install", "--project", "--undo"]).ok();
@@ -373,7 +373,7 @@ fn link_of_a_repository_does_not_lead_project_edits_to_the_users_own_file() {
     for agent in ["claude", "cursor", "crush"] {
         let text = install(agent).fails(1, &["remove the link"]).stderr.clone();
         assert!(
-            text.contains("outside of this project") || agent == "crush",
+            text.contains("outside this project") || agent == "crush",
             "{text}"
         );
     }
@@ -400,7 +400,7 @@ fn agents_install_lists_known_agents_if_none_is_found() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[not_found]: no agent that mux knows was found on this machine
+    error[not_found]: no supported agent was found on this machine
       hint: name one: mux install claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed, gemini, copilot, qwen, goose, crush, cline, kiro
     ");
     mux_snapshot!(env.mux(["install", "emacs"]), @"

@@ -41,9 +41,9 @@ fn agents_import_move_takes_out_only_what_muxd_can_use() {
     Cursor  [HOME]/.cursor/mcp.json
       fix would be added
         a secret would be stored in `env` as MUX_FIX_API_TOKEN
-        would be taken out of this file
+        would be removed from this file
       unset would be added
-        would be taken out of this file
+        would be removed from this file
       mux skipped
         it is mux itself
     Windsurf  [HOME]/.codeium/windsurf/mcp_config.json

@@ -41,7 +41,7 @@ fn agents_import_passes_secrets_only_to_the_server() {
         it is mux itself
     1 server written to [HOME]/config.toml
     backup: [HOME]/config.toml.mux-backup-[DATE]
-    muxd has read it
+    muxd has loaded it
     ----- stderr -----
     ");
     let again = env.mux(["import", "--json"]).ok();

@@ -71,7 +71,7 @@ fn resumed_run_does_not_repeat_reads_and_prompts() {
     env.mux(["approve", "A1"]).ok();
     let resumed = env.mux(["resume", "A1"]).ok();
     assert!(
-        resumed.stderr.contains("answered from the record: 2 calls"),
+        resumed.stderr.contains("2 calls answered from the record"),
         "{resumed:?}"
     );
     let result: Value = serde_json::from_str(&resumed.stdout).unwrap();

@@ -64,7 +64,7 @@ fn unanswered_run_is_resumed_without_repeating_calls() {
     env.mux(["approve", "A1"]).fails(1, &["already answered"]);
     let resumed = env.mux(["resume", "A1"]).ok();
     assert!(
-        resumed.stderr.contains("answered from the record: 1 call"),
+        resumed.stderr.contains("1 call answered from the record"),
         "{resumed:?}"
     );
     let result: serde_json::Value = serde_json::from_str(&resumed.stdout).unwrap();

@@ -18,7 +18,7 @@ fn wait_until_both_wait(terminal: &mut TestTerminal) {
         .iter()
         .any(|line| line.contains("(1 of 2) fix.counter"))
     {
-        terminal.wait_for("2 calls are waiting for approval now");
+        terminal.wait_for("2 calls are now waiting for approval");
         terminal.wait_for(QUESTION);
     }
 }
@@ -34,7 +34,7 @@ fn question_is_repeated_until_a_valid_answer() {
         terminal.wait_for(QUESTION);
         terminal.type_line(rubbish);
         terminal.wait_for("answer with one of these letters");
-        terminal.wait_for("y  allow this call, with these arguments");
+        terminal.wait_for("y  allow this call with these arguments");
         terminal.wait_for("`mux approve A1`");
     }
     terminal.wait_for(QUESTION);
@@ -200,7 +200,7 @@ fn question_answered_elsewhere_is_withdrawn() {
     home.env.mux(["approve", "A1"]).ok();
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
-    assert!(shown.contains("needs no answer here"), "{shown}");
+    assert!(shown.contains("no longer needs an answer here"), "{shown}");
     // With --json there is no question here, and the call waits for another terminal.
     let terminal = TestTerminal::start(&home.env, &["--json", "run", "-e", ONE]);
     while home.approvals().is_empty() {}

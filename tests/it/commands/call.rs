@@ -180,7 +180,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "a" is not key=value, JSON, @FILE or -
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add @none.json
@@ -189,7 +189,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read "none.json": No such file or directory (os error 2)
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add =1
@@ -198,7 +198,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "=1" is not key=value, JSON, @FILE or -
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add {"a": 1
@@ -207,7 +207,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: the arguments are not JSON: Unterminated object on line 1 column 1 in "{\"a\": 1"
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add [1, 2]
@@ -216,7 +216,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: the arguments are JSON, but not an object
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add --text
@@ -226,7 +226,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stderr -----
     error: unexpected argument '--text' found
 
-      tip: an argument of a tool has no dashes: `text=VALUE`
+      tip: tool arguments have no dashes: `text=VALUE`
 
     Usage: mux call <PATH> [ARGUMENT]...
 
@@ -238,7 +238,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "{\"b\": 2}" is not key=value; several arguments are all pairs
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add(a: 1
@@ -247,7 +247,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "fix.add(a: 1" is not a call: it does not end with )
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add(1, 2)
@@ -256,7 +256,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: the arguments are not JSON: Expected colon after the string or word in object property on line 1 column 3 in "{1, 2}"
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
     "#
     );
@@ -272,7 +272,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: the arguments are not JSON: EOF while parsing a value at line 1 column 0 on standard input
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add - < [110, 111, 112, 101]
@@ -281,7 +281,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: the arguments are not JSON: Unexpected word on line 1 column 1 on standard input
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add - < [255, 254]
@@ -289,8 +289,8 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot read standard input: it is not text in UTF-8
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+    error: cannot read standard input: it is not UTF-8 text
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
 
     $ mux call fix.add - < [55]
@@ -299,7 +299,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: the arguments are JSON, but not an object
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
     "#);
     let large = format!("{{\"text\": \"{}\"}}", "x".repeat(5 << 20));
@@ -308,8 +308,8 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot read standard input: it is over the limit of 4 MiB
-      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+    error: cannot read standard input: it exceeds the limit of 4 MiB
+      hint: pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
     "#);
     // None of these starts the server.
@@ -359,7 +359,7 @@ fn commands_call_summarizes_an_image_and_saves_it() {
     ----- stdout -----
     x
     ----- stderr -----
-    note: the result has no parts that could be saved
+    note: the result has no parts to save
     ");
     // An invalid folder fails before the tool is called.
     fs::write(env.path("file"), "").unwrap();
@@ -368,7 +368,7 @@ fn commands_call_summarizes_an_image_and_saves_it() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot make the directory file: File exists (os error 17)
+    error: cannot create the directory file: File exists (os error 17)
       hint: name a directory that you can write to
     ");
 }

@@ -29,7 +29,7 @@ fn read_only_commands_do_not_start_the_daemon() {
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    no muxd is running; it starts with the first command that needs it
+    no muxd is running; the first command that needs it starts it
 
     $ mux status --json
     success: false
@@ -70,21 +70,21 @@ fn read_only_commands_do_not_start_the_daemon() {
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    no muxd is running; it starts with the first command that needs it
+    no muxd is running; the first command that needs it starts it
 
     $ mux runs watch 1
     success: false
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    no muxd is running; it starts with the first command that needs it
+    no muxd is running; the first command that needs it starts it
 
     $ mux runs cancel 1
     success: false
     exit_code: 3
     ----- stdout -----
     ----- stderr -----
-    no muxd is running; it starts with the first command that needs it
+    no muxd is running; the first command that needs it starts it
 
     $ mux stop
     success: true
@@ -116,15 +116,15 @@ fn read_only_commands_do_not_start_the_daemon() {
     ----- stdout -----
     ----- stderr -----
     error[not_found]: there is no log in [HOME]/state/log yet
-      hint: muxd writes it when it runs
+      hint: muxd writes it while it runs
 
     $ mux servers logs fix
     success: false
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[not_found]: there is no log of a server `fix`
-      hint: a server has one once it was started; see `mux servers`
+    error[not_found]: there is no log for a server `fix`
+      hint: a server's log begins when it first starts; see `mux servers`
     "#
     );
     env.mux(["doctor"]).ok();
@@ -158,7 +158,7 @@ fn commands_stop_and_restart_end_the_daemon_and_its_servers() {
     success: true
     exit_code: 0
     ----- stdout -----
-    muxd [PID] has ended
+    muxd [PID] has exited
     ----- stderr -----
     ");
     assert!(ends(second));

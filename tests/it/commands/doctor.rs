@@ -74,7 +74,7 @@ fn commands_doctor_reports_failures_with_fixes() {
     assert_eq!(document["failures"], failures.lines().count(), "{failures}");
     // `gone` has never run, so its fix names no log.
     mux_snapshot!(failures, @"
-    servers: unknown key `surplus` (known: servers, sources, policy, limits, daemon, check, agents, pins, results, sandbox, approvals, audit, metrics, telemetry) is ignored (`mux logs` shows more; after a change of [HOME]/config.toml, run `mux reload`)
+    servers: unknown key `surplus` (known: servers, sources, policy, limits, daemon, check, agents, pins, results, sandbox, approvals, audit, metrics, telemetry) is ignored (`mux logs` shows more; after changing [HOME]/config.toml, run `mux reload`)
     servers: gone: /no/such/program: there is no such file (install it, or write its full path as `command` in [servers.gone] in [HOME]/config.toml)
     servers: odd: `command` is empty (change [servers.odd] in [HOME]/config.toml and run `mux reload`)
     ");
@@ -93,10 +93,10 @@ fn commands_doctor_checks_folders_and_programs_without_a_daemon() {
         .fails(1, &[])
         .json();
     let warnings = lines_of(&document, "warning");
-    for part in ["other users could look into ", "(chmod 600 "] {
+    for part in ["other users could read ", "(chmod 600 "] {
         assert!(warnings.contains(part), "{part:?} in {warnings}");
     }
-    mux_snapshot!(lines_of(&document, "failure"), @"programs: there is no /nonexistent/muxd (install muxd beside mux, or set MUX_DAEMON to it)");
+    mux_snapshot!(lines_of(&document, "failure"), @"programs: there is no /nonexistent/muxd (install muxd next to mux, or set MUX_DAEMON to its path)");
 
     fs::set_permissions(&env.dirs.runtime, Permissions::from_mode(0o777)).unwrap();
     let failures = || {
@@ -106,7 +106,7 @@ fn commands_doctor_checks_folders_and_programs_without_a_daemon() {
     mux_snapshot!(failures(), @r#"places: others can write to "[HOME]/run" (mode 777); run: chmod go-w "[HOME]/run" (mux cannot work until this is fixed)"#);
     fs::set_permissions(&env.dirs.runtime, Permissions::from_mode(0o700)).unwrap();
     fs::create_dir(env.dirs.socket()).unwrap();
-    mux_snapshot!(failures(), @"daemon: [HOME]/run/muxd.sock is a directory, and the socket belongs there (remove [HOME]/run/muxd.sock)");
+    mux_snapshot!(failures(), @"daemon: [HOME]/run/muxd.sock is a directory, but it must be the socket (remove [HOME]/run/muxd.sock)");
     fs::remove_dir(env.dirs.socket()).unwrap();
     assert_eq!(env.daemon(), None);
 }

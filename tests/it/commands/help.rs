@@ -250,7 +250,7 @@ fn unknown_commands_are_suggested_by_their_meaning() {
     ----- stderr -----
     error: unexpected argument '--path' found
 
-      tip: an argument of a tool has no dashes: `path=VALUE`
+      tip: tool arguments have no dashes: `path=VALUE`
 
     Usage: mux call <PATH> [ARGUMENT]...
 
@@ -298,7 +298,7 @@ fn mux_alone_prints_the_help_and_the_first_step() {
 
     Get started:  init, import, install, doctor, ui
     Run:          run, call, check, program, replay
-    Look:         tools, types, runs, logs, top, audit
+    Inspect:      tools, types, resources, prompts, runs, logs, top, audit
     Servers:      servers, sources, secrets, project, config
     Rules:        policy, approvals, approve, deny, resume
     Daemon:       status, stop, restart
@@ -315,7 +315,7 @@ fn mux_alone_prints_the_help_and_the_first_step() {
       --color WHEN   auto, always or never
       -V, --version  Print the version
 
-    `mux COMMAND --help` explains a command, `mux help --all` lists all of them.
+    `mux COMMAND --help` explains a command; `mux help --all` lists them all.
     ----- stderr -----
     ");
     assert_eq!(env.mux(["help"]).ok().stdout, help.stdout);

@@ -120,7 +120,7 @@ fn commands_run_saves_parts_without_overwriting_files() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot make the directory file: File exists (os error 17)
+    error: cannot create the directory file: File exists (os error 17)
       hint: name a directory that you can write to
     ");
     assert_eq!(runs(), before);

@@ -202,7 +202,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read missing.ts: No such file or directory (os error 2)
-      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+      hint: pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input
 
     $ mux run .
     success: false
@@ -210,7 +210,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read .: Is a directory (os error 21)
-      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+      hint: pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input
 
     $ mux run
     success: false
@@ -218,7 +218,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: no program was given
-      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+      hint: pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input
 
     $ mux run -e return 1 text.ts
     success: false
@@ -237,7 +237,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: --input is not JSON: Expected colon after the string or word in object property on line 1 column 5 in "{bad"
-      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+      hint: pass quoted JSON, key=value, @FILE, or - for standard input:
             --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
 
     $ mux run text.ts --input 
@@ -246,7 +246,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "" is not key=value, JSON, @FILE or -
-      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+      hint: pass quoted JSON, key=value, @FILE, or - for standard input:
             --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
 
     $ mux run text.ts --input undefined
@@ -255,7 +255,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "undefined" is not key=value, JSON, @FILE or -
-      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+      hint: pass quoted JSON, key=value, @FILE, or - for standard input:
             --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
 
     $ mux run text.ts --input @missing.json
@@ -264,7 +264,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read "missing.json": No such file or directory (os error 2)
-      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+      hint: pass quoted JSON, key=value, @FILE, or - for standard input:
             --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
 
     $ mux run text.ts --input n=1 --input {}
@@ -273,7 +273,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "{}" is not key=value; several arguments are all pairs
-      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+      hint: pass quoted JSON, key=value, @FILE, or - for standard input:
             --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
 
     $ mux run text.ts --input n=1 --input n=2
@@ -282,7 +282,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: "n" is given twice; a list is n='[1, 2]'
-      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+      hint: pass quoted JSON, key=value, @FILE, or - for standard input:
             --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
 
     $ mux run text.ts --timeout soon
@@ -318,7 +318,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read missing.ts: No such file or directory (os error 2)
-      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+      hint: pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input
 
     $ mux check .
     success: false
@@ -326,7 +326,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: cannot read .: Is a directory (os error 21)
-      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+      hint: pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input
 
     $ mux check
     success: false
@@ -334,7 +334,7 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     ----- stdout -----
     ----- stderr -----
     error: no program was given
-      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+      hint: pass a TypeScript or JavaScript file, the code with -e CODE, or - for standard input
 
     $ mux check -e return 1 text.ts
     success: false
@@ -353,8 +353,8 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: standard input is the program, so it cannot be --input, too
-      hint: name a file for one of them
+    error: standard input is the program, so it cannot also be --input
+      hint: use a file for one of them
     ");
     // None of this starts a daemon.
     assert_eq!(env.daemon(), None);

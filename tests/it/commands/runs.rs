@@ -114,7 +114,7 @@ fn commands_runs_watch_interrupted_does_not_cancel_the_run() {
         watching.signal(Signal::SIGINT);
         let output = watching
             .wait()
-            .fails(130, &["the run goes on", "mux runs cancel"]);
+            .fails(130, &["the run continues", "mux runs cancel"]);
         if json {
             let document = output.json();
             assert_eq!(document["error"]["kind"], "cancelled", "{document:#}");
@@ -202,7 +202,7 @@ fn commands_runs_lists_running_and_ended_runs() {
     exit_code: 0
     ----- stdout -----
     [RUN]-3 was cancelled
-    [RUN]-1 had ended: succeeded
+    [RUN]-1 had already ended: succeeded
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["runs", "--running"]), @"

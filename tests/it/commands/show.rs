@@ -212,7 +212,7 @@ fn commands_tools_reports_ambiguous_names_and_missing_servers() {
     ----- stderr -----
     no tool matches
     warning: `a_b` is ambiguous in fix; call mux.fix["a-b"] or mux.fix["a_b"] by exact name
-    note: not searched: gone; `mux servers` says why
+    note: not searched: gone; `mux servers` shows why
     "#
     );
     let list = env.mux(["tools", "--json"]).ok().json();

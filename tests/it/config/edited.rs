@@ -101,7 +101,7 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: there is a server `fix` already
+    error[validation]: a server named `fix` already exists
       hint: --replace overwrites it
     ");
     env.mux(["servers", "disable", "fix"]).ok();
@@ -209,7 +209,7 @@ fn added_server_that_does_not_start_stays_and_says_why() {
     +[servers.later]
     +command = "no-such-program"
     later is added in [HOME]/config.toml
-    muxd has read it
+    muxd has loaded it
     ----- stderr -----
     "#);
 }
@@ -239,7 +239,7 @@ fn config_edits_that_fail_change_nothing() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: a server cannot be called "call"
+    error[validation]: "call" is not a valid server name
       hint: `call-server` is valid
 
     $ mux servers add a.b -- x
@@ -247,7 +247,7 @@ fn config_edits_that_fail_change_nothing() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: a server cannot be called "a.b"
+    error[validation]: "a.b" is not a valid server name
       hint: `a-b` is valid
 
     $ mux servers add web
@@ -304,7 +304,7 @@ fn config_edits_that_fail_change_nothing() {
     ----- stdout -----
     ----- stderr -----
     error[not_found]: there is no [servers.frist] in [HOME]/config.toml
-      hint: there are: first, second
+      hint: config.toml has: first, second
 
     $ mux servers enable none
     success: false
@@ -312,7 +312,7 @@ fn config_edits_that_fail_change_nothing() {
     ----- stdout -----
     ----- stderr -----
     error[not_found]: there is no [servers.none] in [HOME]/config.toml
-      hint: there are: first, second
+      hint: config.toml has: first, second
     "#);
     env.write_config("[servers.a\n");
     mux_snapshot!(env.mux(["servers", "add", "b", "--", "x"]), @"
@@ -321,7 +321,7 @@ fn config_edits_that_fail_change_nothing() {
     ----- stdout -----
     ----- stderr -----
     error[validation]: [HOME]/config.toml was left alone: line 1, column 11: unclosed table, expected `]`
-      hint: fix it, then try again
+      hint: fix it and try again
     ");
     assert_eq!(text(&env), "[servers.a\n");
 }

@@ -34,7 +34,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     ----- stdout -----
     ----- stderr -----
     error[limit]: 10mb.ts is over 2 MiB
-      hint: a program may have 1 MiB; pass data with --input or read it with a tool
+      hint: a program can be at most 1 MiB; pass data with --input or read it with a tool
 
     $ mux check 10mb.ts
     success: false
@@ -42,7 +42,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     ----- stdout -----
     ----- stderr -----
     error[limit]: 10mb.ts is over 2 MiB
-      hint: a program may have 1 MiB; pass data with --input or read it with a tool
+      hint: a program can be at most 1 MiB; pass data with --input or read it with a tool
 
     $ mux run - < 10mb.ts
     success: false
@@ -50,7 +50,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     ----- stdout -----
     ----- stderr -----
     error[limit]: program is over 2 MiB
-      hint: a program may have 1 MiB; pass data with --input or read it with a tool
+      hint: a program can be at most 1 MiB; pass data with --input or read it with a tool
 
     $ mux run control.ts
     success: false
@@ -105,7 +105,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: binary.ts is not a text file in UTF-8
+    error: binary.ts is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux check binary.ts
@@ -113,7 +113,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: binary.ts is not a text file in UTF-8
+    error: binary.ts is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux run - < binary.ts
@@ -121,7 +121,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: program is not a text file in UTF-8
+    error: program is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux run nul.ts
@@ -129,7 +129,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: nul.ts is not a text file in UTF-8
+    error: nul.ts is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux check nul.ts
@@ -137,7 +137,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: nul.ts is not a text file in UTF-8
+    error: nul.ts is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux run - < nul.ts
@@ -145,7 +145,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: program is not a text file in UTF-8
+    error: program is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux run latin1.ts
@@ -153,7 +153,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: latin1.ts is not a text file in UTF-8
+    error: latin1.ts is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux check latin1.ts
@@ -161,7 +161,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: latin1.ts is not a text file in UTF-8
+    error: latin1.ts is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
 
     $ mux run - < latin1.ts
@@ -169,7 +169,7 @@ fn config_programs_that_are_too_long_or_binary_are_rejected() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: program is not a text file in UTF-8
+    error: program is not a UTF-8 text file
       hint: a program is TypeScript or JavaScript
     ");
     // A program of the maximum length is accepted.

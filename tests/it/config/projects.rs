@@ -148,7 +148,7 @@ fn project_servers_start_only_after_approval_and_only_in_the_project() {
     ----- stdout -----
     ----- stderr -----
     error[validation]: cannot ask for confirmation here
-      hint: see `mux project show`, then pass the digest that it shows: --hash DIGEST
+      hint: run `mux project show`, then pass the digest it shows: --hash DIGEST
     ");
     let wrong = "0123456789abcdef0123456789abcdef";
     mux_snapshot!(at(&env, &deep, &["project", "approve", "--hash", wrong]), @"
@@ -156,7 +156,7 @@ fn project_servers_start_only_after_approval_and_only_in_the_project() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: the files in [HOME]/shop are not those that you saw
+    error[validation]: the files in [HOME]/shop do not match this digest
       hint: see `mux project show`
     ");
     approve(&env, &root);
@@ -472,7 +472,7 @@ fn project_deny_rules_apply_without_approval_and_after_a_move() {
     exit_code: 0
     ----- stdout -----
     fix.echo  deny  by rule 1 of the project, not approved
-      the tool says read_only = true
+      the tool declares read_only = true
       decides  rule 1 of the project, not approved  deny fix.echo
                all conditions are met
     ----- stderr -----

@@ -105,7 +105,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, since it is an error: limits.wall = 9h is not between 1s and 5m; the default is used
+    error[validation]: not written, because the result would be invalid: limits.wall = 9h is not between 1s and 5m; the default is used
       hint: limits.wall takes: duration, 1s to 5m (default: 30s)
 
     $ mux config set limits.heap 8MiB
@@ -113,7 +113,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, since it is an error: limits.heap = 8MiB is not between 16MiB and 1GiB; the default is used
+    error[validation]: not written, because the result would be invalid: limits.heap = 8MiB is not between 16MiB and 1GiB; the default is used
       hint: limits.heap takes: size, 16MiB to 1GiB (default: 64MiB)
 
     $ mux config set daemon.keyring off
@@ -121,7 +121,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, since it is an error: daemon.keyring = "off" is not auto or never
+    error[validation]: not written, because the result would be invalid: daemon.keyring = "off" is not auto or never
       hint: daemon.keyring takes: auto, never (default: auto; never with MUX_HOME set)
 
     $ mux config set audit.enabled maybe
@@ -129,7 +129,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, since it is an error: audit: must be a boolean in `enabled`
+    error[validation]: not written, because the result would be invalid: audit: must be a boolean in `enabled`
       hint: audit.enabled takes: true or false (default: true)
 
     $ mux config set servers.on.share run
@@ -137,7 +137,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, since it is an error: [servers.on]: `command` is missing, or `url` for a server that runs elsewhere
+    error[validation]: not written, because the result would be invalid: [servers.on]: `command` is missing, or `url` for a server that runs elsewhere
       hint: servers.on.share takes: user, workspace, client, run (default: detected)
 
     $ mux config set policy []
@@ -145,7 +145,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: policy is a section: it has no value of its own
+    error[validation]: policy is a section and cannot have a value
       hint: `mux policy add` adds a rule
 
     $ mux config unset limits.wal
@@ -300,8 +300,8 @@ fn edited_text_replaces_the_file_only_without_new_mistakes() {
     ----- stdout -----
     ----- stderr -----
     [HOME]/config.toml:3: error: limits.wall = 9h is not between 1s and 5m; the default is used
-    error[validation]: config.toml is left as it was, since the new text has mistakes
-      hint: your text is in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` says what is wrong with it
+    error[validation]: config.toml is unchanged, because your edit contains errors
+      hint: your edit is saved in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` lists its errors
     ");
     assert_eq!(text(&env), OURS.replace("40s", "50s"));
     let [copy] = &copies(&env)[..] else {
@@ -337,7 +337,7 @@ fn edit_does_not_overwrite_what_another_program_wrote_meanwhile() {
     ----- stdout -----
     ----- stderr -----
     error[unavailable]: "[HOME]/config.toml" was changed by another program in the meantime
-      hint: your text is in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` says what is wrong with it
+      hint: your edit is saved in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` lists its errors
     "#);
     assert_eq!(text(&env), format!("{OURS}# theirs\n"));
     let [copy] = &copies(&env)[..] else {

@@ -86,7 +86,7 @@ async fn instructions_of_a_disconnected_server_are_remembered() {
     assert!(
         shown
             .stdout
-            .contains("instructions of the server:\n  | Use absolute paths."),
+            .contains("the server's instructions:\n  | Use absolute paths."),
         "{}",
         shown.stdout
     );

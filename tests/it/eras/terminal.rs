@@ -182,7 +182,7 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
     terminal.wait_for("[?]: ");
     terminal.type_line("y");
     assert_eq!(fs::read_to_string(&address).unwrap(), url);
-    terminal.wait_for("the MCP server \"fix\" reports that its page is completed");
+    terminal.wait_for("the MCP server \"fix\" reports that its page is complete");
     terminal.wait_for("optional: ");
     terminal.type_line("/decline");
     let (code, output, shown) = terminal.end();
@@ -260,7 +260,7 @@ fn question_without_a_terminal_is_declined_and_names_the_way() {
         };
         let call = env.mux(["call", "fix.elicit", "message=?"]).ok();
         declined(&call.json());
-        let line = "a question of the MCP server \"fix\" was declined: standard input and standard error must be a terminal";
+        let line = "a question from the MCP server \"fix\" was declined: standard input and standard error must be a terminal";
         assert_eq!(call.stderr.matches(line).count(), 1, "{call:#?}");
         let run = env.mux(["run", "--no-check", "-e", ELICIT]).ok();
         assert_eq!(run.stdout, "decline\n");

@@ -125,10 +125,10 @@ fn stop_waits_for_a_drain_and_stop_now_cuts_it_short() {
     let pid = daemon.pid().to_string();
     env.mux(["stop", "--now"])
         .ok()
-        .fails(0, &[&pid, "has ended"]);
+        .fails(0, &[&pid, "has exited"]);
     run.wait().fails(130, &["cancelled"]);
     for stop in [first, waiting] {
-        stop.wait().fails(0, &[&pid, "has ended"]);
+        stop.wait().fails(0, &[&pid, "has exited"]);
     }
     assert!(daemon.end().success());
 }

@@ -113,7 +113,7 @@ fn oauth_login_works_with_a_pasted_redirect_address() {
         .stdin(reader);
     let mut login = Running::start_as_is(&mut command);
     // The last line before it waits.
-    login.wait_for("paste the address");
+    login.wait_for("paste that page's address");
     let address = login.heard().lines().find(|line| line.starts_with("http"));
     let redirect = visit("GET", address.unwrap()).location.unwrap();
     writeln!(writer, "{redirect}").unwrap();

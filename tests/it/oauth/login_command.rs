@@ -201,7 +201,7 @@ fn oauth_share_is_written_into_an_entry_of_any_form() {
     ] {
         let env = TestEnv::with_config(&entry);
         let mut login = env.begin(["servers", "login", "docs", "--share", "--no-browser"]);
-        login.wait_for("oauth.share = true is in [servers.docs] of config.toml now");
+        login.wait_for("oauth.share = true is set in [servers.docs] of config.toml");
         login.wait_for("open this address");
         login.signal(Signal::SIGINT);
         login.end();

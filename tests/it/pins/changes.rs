@@ -121,7 +121,7 @@ fn stricter_hints_and_output_schemas_are_accepted_without_a_decision() {
     shown.fails(
         5,
         &[
-            "1 tool of `fix` pending",
+            "1 tool of `fix` still pending",
             "differs in annotations.readOnlyHint (gone), annotations.destructiveHint (added), outputSchema (added)",
         ],
     );

@@ -32,7 +32,7 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
     exit_code: 0
     ----- stdout -----
     otherwise allow; ask for tools marked as destructive, if a user can answer
-    so far 0 calls, and 0 of destructive tools
+    so far 0 calls, 0 of them to destructive tools
     ----- stderr -----
     note: there are no rules; `mux policy add 'SERVER.TOOL' ask` adds one
     ");
@@ -65,7 +65,7 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
     policy: 1 rule added (allow fix.echo)
     servers: nothing changed
     ----- stderr -----
-    warning: it is never reached: rule 2 (ask fix.e*) applies first; leave out --last to put it before that
+    warning: it is never reached: rule 2 (ask fix.e*) applies first; omit --last to put it before that rule
     "#);
     assert_eq!(
         rules(&env),
@@ -108,9 +108,9 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
     policy: 1 rule added (deny fix.*)
     servers: nothing changed
     ----- stderr -----
-    note: rule 2 (deny fix.add) now comes later and is never reached
-    note: rule 3 (ask fix.e*) now comes later and is never reached
-    note: rule 4 (allow fix.echo) now comes later and is never reached
+    note: rule 2 (deny fix.add) now comes after it and is never reached
+    note: rule 3 (ask fix.e*) now comes after it and is never reached
+    note: rule 4 (allow fix.echo) now comes after it and is never reached
 
     $ mux policy add fixx.add deny --dry-run
     success: true
@@ -161,7 +161,7 @@ fn column_of_conditions_is_shown_only_if_a_rule_has_any() {
     RULE  ACTION  MATCH  DECIDED
     1     deny    a.*    0
     otherwise allow; ask for tools marked as destructive, if a user can answer
-    so far 0 calls, and 0 of destructive tools
+    so far 0 calls, 0 of them to destructive tools
     ----- stderr -----
     ");
     env.mux(["policy", "add", "b.*", "ask", "--when", "agent=small"])
@@ -174,7 +174,7 @@ fn column_of_conditions_is_shown_only_if_a_rule_has_any() {
     1     ask     b.*    agent = "small"  0
     2     deny    a.*                     0
     otherwise allow; ask for tools marked as destructive, if a user can answer
-    so far 0 calls, and 0 of destructive tools
+    so far 0 calls, 0 of them to destructive tools
     ----- stderr -----
     "#);
 }
@@ -195,7 +195,7 @@ fn policy_test_exits_by_the_decision_and_compares_cases() {
     exit_code: 5
     ----- stdout -----
     fix.add  deny  by rule 1
-      the tool says read_only = true
+      the tool declares read_only = true
       decides  rule 1  deny fix.add arguments.a = { over = 100 }
                all conditions are met
     ----- stderr -----
@@ -205,8 +205,8 @@ fn policy_test_exits_by_the_decision_and_compares_cases() {
     success: false
     exit_code: 5
     ----- stdout -----
-    fix.add  allow  by default: no rule matches, unless a rule before it applies to the arguments
-      the tool says read_only = true
+    fix.add  allow  by default: no rule matches, unless an earlier rule applies to the arguments
+      the tool declares read_only = true
       depends  rule 1  deny fix.add arguments.a = { over = 100 }
                it depends on the arguments
       passes   rule 2  ask fix.e* agent = "small"
@@ -218,7 +218,7 @@ fn policy_test_exits_by_the_decision_and_compares_cases() {
     exit_code: 5
     ----- stdout -----
     fix.echo  ask  by rule 2
-      the tool says read_only = true
+      the tool declares read_only = true
       passes   rule 1  deny fix.add arguments.a = { over = 100 }
                match: it is about "fix.add"
       decides  rule 2  ask fix.e* agent = "small"
@@ -235,7 +235,7 @@ fn policy_test_exits_by_the_decision_and_compares_cases() {
     exit_code: 5
     ----- stdout -----
     fix.pid  deny  by rule 1
-      the tool says read_only = true
+      the tool declares read_only = true
       decides  rule 1  deny fix.pid
                all conditions are met
     ----- stderr -----

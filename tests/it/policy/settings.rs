@@ -138,7 +138,7 @@ fn config_check_reports_errors_without_applying_the_file() {
     ----- stdout -----
     ----- stderr -----
     error[not_found]: cannot read /nowhere.toml: No such file or directory (os error 2)
-      hint: `mux config path` says where config.toml is
+      hint: `mux config path` prints the path of config.toml
     ");
     assert_eq!(crate::config::problems(&env), Vec::<String>::new());
 }

@@ -205,7 +205,7 @@ fn doctor_names_the_servers_without_a_sandbox() {
     env.mux(["servers"]).ok();
     let printed = env.mux(["doctor"]).ok().stdout;
     assert!(
-        printed.contains("without a sandbox, with all of your rights: open"),
+        printed.contains("without a sandbox, with all your rights: open"),
         "{printed}"
     );
     assert!(!printed.contains("open, chosen"), "{printed}");

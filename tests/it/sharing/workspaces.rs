@@ -25,7 +25,7 @@ async fn entry_with_the_workspace_variable_has_a_process_per_workspace() {
     assert_eq!(server["share_reason"], "its entry uses ${workspace}");
     assert_eq!(server["sessions"].as_array().unwrap().len(), 2);
     let shown = env.mux(["servers"]).ok().stdout;
-    assert!(shown.contains("one session for each workspace"), "{shown}");
+    assert!(shown.contains("one session per workspace"), "{shown}");
     assert!(shown.contains(a.to_str().unwrap()), "{shown}");
     let nowhere = Client::at(&env, None).await;
     let error = nowhere.try_call("fix.cwd").await.unwrap_err();

@@ -130,8 +130,8 @@ fn invalid_arguments_are_refused_with_a_remedy() {
         }
     }
     for (name, part) in [
-        ("files", "there is a server `files` already"),
-        ("a.b", "cannot be called"),
+        ("files", "a server named `files` already exists"),
+        ("a.b", "is not a valid source name"),
     ] {
         env.mux(["sources", "add", name, "--openapi", "api.json"])
             .fails(1, &[part]);

@@ -83,7 +83,7 @@ fn credentials_are_not_sent_to_a_changed_address_of_a_description() {
         }
         let line = format!("origins = [\"{}\"]", world.other.url);
         for part in [
-            format!("to {}, and did not before", world.other.url),
+            format!("to {}, which it did not before", world.other.url),
             format!("called at {}, and at {}", world.other.url, world.own.url),
             line.clone(),
         ] {

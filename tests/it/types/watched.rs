@@ -53,7 +53,7 @@ fn types_are_not_watched_where_nothing_can_be_written() {
     fs::write(&file, "").unwrap();
     let folder = file.join("scripts");
     env.mux(["types", "--watch", folder.to_str().unwrap()])
-        .fails(3, &["cannot write", "name a folder"]);
+        .fails(3, &["cannot write", "name a directory"]);
 }
 
 #[test]

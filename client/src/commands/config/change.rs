@@ -81,7 +81,10 @@ impl ConfigSource {
         let (advisory, mistakes): (Vec<_>, Vec<_>) =
             added.into_iter().partition(|problem| problem.advisory);
         if let Some(problem) = mistakes.into_iter().next() {
-            let message = format!("not written, since it is an error: {}", problem.message);
+            let message = format!(
+                "not written, because the result would be invalid: {}",
+                problem.message
+            );
             let error = Error::new(Kind::Validation, message);
             return Err(match documented {
                 Some(documented) => error.hint(documented).into(),

@@ -117,7 +117,7 @@ impl ConfigKey {
         let kind = match find("x-type").and_then(Value::as_str) {
             Some(kind) => without_markup(kind),
             None => match find("type").and_then(Value::as_str) {
-                Some("string") => "text",
+                Some("string") => "string",
                 Some("boolean") => "true or false",
                 Some("integer") => "number",
                 Some("array") => "list",
@@ -396,9 +396,9 @@ mod tests {
             ),
             (
                 "telemetry.endpoint",
-                "telemetry.endpoint takes: text (default: the OTEL variables)",
+                "telemetry.endpoint takes: string (default: the OTEL variables)",
             ),
-            ("servers.a.env.X", "servers.a.env.X takes: text"),
+            ("servers.a.env.X", "servers.a.env.X takes: string"),
         ] {
             assert_eq!(ConfigKey::parse(key).unwrap().documented(), expected);
         }

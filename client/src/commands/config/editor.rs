@@ -62,7 +62,7 @@ pub(super) async fn edit_config(json: bool) -> CommandResult {
         Err(mut failure) if is_edited => {
             let copy = copy.display();
             failure.error.hint = Some(format!(
-                "your text is in {copy}; `mux config check {copy}` says what is wrong with it"
+                "your edit is saved in {copy}; `mux config check {copy}` lists its errors"
             ));
             Err(failure)
         }
@@ -93,7 +93,7 @@ async fn edit_copy(
         let problems = tokio::select! {
             problems = source.added_problems(&text) => problems?,
             () = wait_for_ctrl_c() => {
-                return Err(Error::new(Kind::Cancelled, "interrupted; config.toml is left as it was").into());
+                return Err(Error::new(Kind::Cancelled, "interrupted; config.toml is unchanged").into());
             }
         };
         if !problems.is_empty() {
@@ -103,7 +103,7 @@ async fn edit_copy(
             return Ok(Some(text));
         }
         if !edits_again().await {
-            let message = "config.toml is left as it was, since the new text has mistakes";
+            let message = "config.toml is unchanged, because your edit contains errors";
             return Err(Error::new(Kind::Validation, message).into());
         }
     }
@@ -116,9 +116,9 @@ fn check_editor_can_be_used() -> Result<(), CommandFailure> {
         return Ok(());
     }
     Err(
-        Error::new(Kind::Validation, "there is no terminal for an editor")
+        Error::new(Kind::Validation, "an editor needs a terminal")
             .hint(
-                "`mux config set KEY VALUE` changes one setting, `mux config path` says where the file is; \
+                "`mux config set KEY VALUE` changes one setting, `mux config path` prints the path of the file; \
                  $VISUAL or $EDITOR can name an editor that needs no terminal",
             )
             .into(),

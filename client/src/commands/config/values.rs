@@ -35,11 +35,10 @@ pub(super) async fn get(key: &str, json: bool) -> CommandResult {
     let document = source.document()?;
     if written(&document, &key.path).is_some() {
         let message = format!(
-            "{} is in an entry with secrets, which are not shown, or is not in force",
+            "{} has no value to show: its entry contains secrets, or it has not taken effect",
             key.spelled()
         );
-        let hint =
-            "`mux config edit` opens the file; `mux config check` says what is wrong with it";
+        let hint = "`mux config edit` opens the file; `mux config check` lists its errors";
         return Err(Error::new(Kind::NotFound, message).hint(hint).into());
     }
     match key.default() {
@@ -57,7 +56,7 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
     let key = ConfigKey::parse(&args.key)?;
     let spelled = key.spelled();
     if key.path.len() <= key.headed() {
-        let message = format!("{spelled} is a section: it has no value of its own");
+        let message = format!("{spelled} is a section and cannot have a value");
         let hint = match spelled.as_str() {
             "policy" => "`mux policy add` adds a rule".to_owned(),
             _ => format!("set one of its keys, as in `mux config set {spelled}.KEY VALUE`"),

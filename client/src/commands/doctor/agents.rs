@@ -50,7 +50,7 @@ fn check_agent(
     let document = match document {
         Ok(document) => document,
         Err(problem) => {
-            let fix = format!("fix it, since {title} cannot read it either; then {install}");
+            let fix = format!("fix the file, which {title} cannot read either; then {install}");
             group.warn(format!("{title}: {problem}"), fix);
             return;
         }
@@ -67,7 +67,7 @@ fn check_agent(
         if program.is_absolute() && !is_executable(program) {
             group.fail(
                 format!("{title} starts {}, which does not exist", program.display()),
-                format!("{install} writes the path of the mux that you run now"),
+                format!("{install} writes the path of the mux you are running now"),
             );
         }
     }
@@ -83,10 +83,10 @@ fn check_agent(
     if !twice.is_empty() {
         group.warn(
             format!(
-                "{title} has servers of its own that mux has too: {}; each runs twice, and its tools are listed twice",
+                "{title} has servers that mux also has: {}; each runs twice, and its tools are listed twice",
                 twice.join(", ")
             ),
-            format!("`mux import --move --from {name}` takes them out of {shown}"),
+            format!("`mux import --move --from {name}` removes them from {shown}"),
         );
     } else {
         group.ok(format!("{title} has mux"));

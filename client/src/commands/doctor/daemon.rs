@@ -41,12 +41,12 @@ fn check_versions(group: &mut CheckGroup, welcome: &Welcome) {
     if *contract != ours {
         group.warn(
             format!("muxd {pid} speaks contract {contract} and mux speaks {ours}"),
-            "`mux restart` changes over; so does the next command that needs a daemon",
+            "`mux restart` starts the matching muxd; so does the next command that needs a daemon",
         );
     } else if build != our_build {
         group.warn(
             format!("muxd {pid} is build {build} and mux is {our_build}"),
-            "`mux restart` changes over",
+            "`mux restart` starts the matching muxd",
         );
     } else {
         group.ok(format!(
@@ -58,7 +58,7 @@ fn check_versions(group: &mut CheckGroup, welcome: &Welcome) {
 fn check_leftovers(group: &mut CheckGroup, dirs: &Dirs) {
     match mux_client::lock_holder(dirs) {
         Ok(Some(pid)) => group.warn(
-            format!("muxd {pid} holds its lock and does not answer: it is ending, or it hangs"),
+            format!("muxd {pid} holds its lock but does not answer: it is shutting down or hung"),
             "`mux stop` waits until it has exited, `mux stop --now` ends it at once",
         ),
         Ok(None) => group.note(
@@ -99,7 +99,7 @@ fn check_stale_socket(group: &mut CheckGroup, socket: &Path) {
             Some("nothing to do: the next muxd replaces it"),
         ),
         Ok(found) if found.is_dir() => group.fail(
-            format!("{shown} is a directory, and the socket belongs there"),
+            format!("{shown} is a directory, but it must be the socket"),
             format!("remove {shown}"),
         ),
         _ => {}

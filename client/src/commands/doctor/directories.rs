@@ -27,15 +27,15 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
         Ok(()) if open.is_empty() => {
             let state = dirs.state.display();
             group.ok(match cfg!(windows) {
-                true => format!(
-                    "directories such as {state} are there, and as private as their parents"
-                ),
+                true => {
+                    format!("directories such as {state} exist and are as private as their parents")
+                }
                 false => format!("only you can access directories such as {state}"),
             });
         }
         Ok(()) => group.warn(
-            format!("other users could look into {}", open.join(", ")),
-            "it is closed to them now; find out what opened it",
+            format!("other users could read {}", open.join(", ")),
+            "mux has removed their access; find out what granted it",
         ),
     }
     let env = dirs.env_file();
@@ -49,7 +49,7 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
     let config = dirs.config_file();
     let shown = config.display();
     if !config.exists() {
-        let fix = "`mux servers` shows how to begin";
+        let fix = "`mux servers` shows how to start";
         group.note(format!("there is no {shown} yet"), Some(fix));
     } else if let Err(error) = std::fs::File::open(&config) {
         let fix = format!("chmod u+r {shown}");

@@ -56,7 +56,7 @@ pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup 
     }
     check_home_variables(&mut group, dirs);
     if group.checks.is_empty() {
-        group.ok("disk space, limits and the clock are as they should be");
+        group.ok("disk space, limits and the clock are fine");
     }
     group
 }
@@ -75,7 +75,7 @@ fn check_disk_space(group: &mut CheckGroup, dirs: &Dirs) {
         if left < FULL_DISK_BYTES {
             group.fail(
                 format!("the disk of {shown} is full"),
-                "make room: approvals, logins and logs cannot be kept",
+                "free disk space: muxd cannot save approvals, logins or logs",
             );
         } else if left < LOW_DISK_BYTES {
             group.warn(
@@ -106,10 +106,10 @@ fn check_clock(group: &mut CheckGroup, dirs: &Dirs, now: SystemTime) {
             humantime::format_duration(Duration::from_secs((ahead.as_secs() + 30) / 60 * 60));
         group.warn(
             format!(
-                "the clock is behind, or was ahead: {} was written {ahead} from now",
+                "the clock is behind, or was ahead: {} is dated {ahead} from now",
                 file.display()
             ),
-            "set the clock (`timedatectl set-ntp true`): logins and stored results expire by it",
+            "set the clock (`timedatectl set-ntp true`): the expiry of logins and stored results depends on it",
         );
     }
 }
@@ -118,7 +118,7 @@ fn check_home_variables(group: &mut CheckGroup, dirs: &Dirs) {
     let home = system::HOME_VARIABLE;
     if env_path(home).is_none() {
         group.warn(
-            format!("{home} is not set here: a muxd that is started here has no home directory, nor have its servers"),
+            format!("{home} is not set: a muxd started here has no home directory, and neither do its servers"),
             format!("set {home} before you run mux"),
         );
     }
@@ -128,7 +128,7 @@ fn check_home_variables(group: &mut CheckGroup, dirs: &Dirs) {
                 "XDG_RUNTIME_DIR is not set, so the socket is in {}",
                 dirs.runtime.display()
             ),
-            Some("nothing to do if no program that runs mux has it set; services need it"),
+            Some("ignore this if no program that runs mux has it set; services need it"),
         );
     }
 }

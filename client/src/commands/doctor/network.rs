@@ -33,7 +33,7 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
             true => group.ok(format!("requests use the proxy in {name}")),
             false => group.fail(
                 format!("{name} is not a proxy address, so servers with a URL cannot be reached"),
-                format!("{name}=http://host:port, or unset it; then `mux restart`"),
+                format!("set {name}=http://host:port or unset it, then run `mux restart`"),
             ),
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
                     "{CERTIFICATE_DIR_VARIABLE} names {}, which is not a directory",
                     missing.display()
                 ),
-                format!("fix or unset {CERTIFICATE_DIR_VARIABLE}; then `mux restart`"),
+                format!("fix or unset {CERTIFICATE_DIR_VARIABLE}, then run `mux restart`"),
             ),
             None => group.ok(format!("certificates come from {}", folder.display())),
         }
@@ -71,7 +71,7 @@ fn is_proxy_address(value: &str) -> bool {
 
 fn check_certificate_file(group: &mut CheckGroup, name: &str, file: &Path) {
     let shown = file.display();
-    let fix = format!("name a PEM file in {name}, or unset it; then `mux restart`");
+    let fix = format!("set {name} to a PEM file or unset it, then run `mux restart`");
     match std::fs::read(file) {
         Err(error) => group.fail(
             format!("{name} names {shown}, which cannot be read: {error}"),

@@ -23,24 +23,24 @@ pub(super) async fn check_pending_approvals(session: &Session) -> CheckGroup {
             let count = open.count();
             if count > 0 {
                 let calls = match count {
-                    1 => "1 call waits".to_owned(),
-                    count => format!("{count} calls wait"),
+                    1 => "1 call is waiting".to_owned(),
+                    count => format!("{count} calls are waiting"),
                 };
                 group.note(
-                    format!("{calls} for an approval"),
-                    Some("`mux approvals` shows what is asked, `mux approve ID` allows it"),
+                    format!("{calls} for approval"),
+                    Some("`mux approvals` lists them, `mux approve ID` approves one"),
                 );
             }
         }
         Ok(Err(error)) => group.warn(
             format!(
-                "cannot list the calls that wait for an approval: {}",
+                "cannot list the calls that are waiting for approval: {}",
                 error.message
             ),
             "`mux logs` shows more",
         ),
         Err(error) => group.warn(
-            format!("cannot list the calls that wait for an approval: {error}"),
+            format!("cannot list the calls that are waiting for approval: {error}"),
             "`mux logs` shows more",
         ),
     }

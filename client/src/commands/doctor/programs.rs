@@ -67,7 +67,7 @@ fn installation(program: &Path) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "mux was installed by {by}; to update it, use {update}, then `mux restart --upgrade`"
+        "mux was installed by {by}; to update it, use {update}, then run `mux restart --upgrade`"
     ))
 }
 
@@ -95,7 +95,7 @@ fn check_program(
     } else {
         format!("there is no {shown}")
     };
-    let fix = format!("install {name} beside mux, or set {variable} to it");
+    let fix = format!("install {name} next to mux, or set {variable} to its path");
     group.fail(message, fix);
     None
 }

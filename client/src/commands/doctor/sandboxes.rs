@@ -19,10 +19,10 @@ pub(super) async fn check_sandboxes(muxd: &Path) -> CheckGroup {
         Ok(report) => show_support(&mut group, report),
         Err(problem) => group.warn(
             format!(
-                "{} does not tell what it can enforce: {problem}",
+                "{} does not report what it can enforce: {problem}",
                 muxd.display()
             ),
-            "install mux and muxd of one build",
+            "install mux and muxd from the same build",
         ),
     }
     group
@@ -36,7 +36,7 @@ async fn sandbox_support(muxd: &Path) -> Result<SandboxSupportReport, String> {
         .kill_on_drop(true);
     let output = timeout(SUPPORT_TIMEOUT, command.output())
         .await
-        .map_err(|_| format!("it did not end within {SUPPORT_TIMEOUT:?}"))?
+        .map_err(|_| format!("it did not exit within {SUPPORT_TIMEOUT:?}"))?
         .map_err(|error| error.to_string())?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -52,7 +52,7 @@ fn show_support(group: &mut CheckGroup, report: SandboxSupportReport) {
     } else {
         group.warn(
             "a server whose entry has a sandbox does not start here",
-            "the lines below say what is missing; sandbox = false starts it without one",
+            "the lines below show what is missing; sandbox = false starts it without a sandbox",
         );
     }
     for note in report.notes {

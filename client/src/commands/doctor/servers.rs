@@ -50,19 +50,19 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
                     format!("`mux sources refresh {name}` tries again now")
                 }
                 ServerWarningCode::Instructions => format!(
-                    "if you do not want models to read it, leave the tool out (tools.exclude) or describe it yourself \
-                     (override) in [{section}.{name}] in {config}"
+                    "to keep it from models, exclude the tool (tools.exclude) or override its description (override) \
+                     in [{section}.{name}] in {config}"
                 ),
                 ServerWarningCode::SecretResult => format!(
-                    "secrets in [{section}.{name}] or [results] in {config} says what happens to such results"
+                    "`secrets` in [{section}.{name}] or [results] in {config} decides what happens to such results"
                 ),
                 ServerWarningCode::LeftOut => {
                     format!(
-                        "report it to the authors of the server; `mux servers logs {name}` shows more"
+                        "report it to the server's authors; `mux servers logs {name}` shows more"
                     )
                 }
                 ServerWarningCode::DiscardedFiles => format!(
-                    "`mux servers sandbox {name} --suggest` proposes what to grant; or name the folder in sandbox.write"
+                    "`mux servers sandbox {name} --suggest` proposes what to grant; or add the folder to sandbox.write"
                 ),
                 ServerWarningCode::Repaired => {
                     group.note(format!("{name}: {warning}"), None);
@@ -76,8 +76,8 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
             group.warn(
                 format!("{name}: {SECRET_IN_ARGS}"),
                 format!(
-                    "write ${{NAME}} in its place in [servers.{name}], and the value into the file `env` beside \
-                     {config}; or ${{keyring:NAME}}, and `mux secrets set NAME`"
+                    "replace it with ${{NAME}} in [servers.{name}] and put the value into the file `env` next to \
+                     {config}; or use ${{keyring:NAME}} and `mux secrets set NAME`"
                 ),
             );
         }
@@ -92,8 +92,12 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
         let missing = server.source.iter().flat_map(|source| &source.missing);
         for scheme in missing {
             group.warn(
-                format!("{name}: functions need a credential for `{scheme}`, and none is given"),
-                format!("auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}] in {config}"),
+                format!(
+                    "{name}: functions need a credential for `{scheme}`, but none is configured"
+                ),
+                format!(
+                    "set auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}] in {config}"
+                ),
             );
         }
     }
@@ -104,21 +108,21 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
     {
         group.note(
             format!(
-                "tokens and secrets are kept in a file, since the keyring cannot be used: {note}"
+                "tokens and secrets are kept in a file, because the keyring cannot be used: {note}"
             ),
-            Some("keyring = \"never\" in [daemon] if this is intended"),
+            Some("if this is intended, set keyring = \"never\" in [daemon]"),
         );
     }
     let servers = status.servers.len();
     if servers == 0 && group.checks.is_empty() {
         group.note(
             "no server is configured",
-            Some("`mux servers` shows how to begin"),
+            Some("`mux servers` shows how to start"),
         );
     } else if group.checks.is_empty() {
         let ready = |state| status.servers.iter().filter(|s| s.state == state).count();
         group.ok(format!(
-            "{servers} configured, {} of them ready, {} not started yet",
+            "{servers} configured, {} ready, {} not started yet",
             ready(ServerState::Ready),
             ready(ServerState::Cold)
         ));
@@ -156,7 +160,7 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
         };
         group.note(
             format!(
-                "{} without a sandbox, with all of your rights: {}",
+                "{} without a sandbox, with all your rights: {}",
                 match bare.len() {
                     1 => "one server runs".to_owned(),
                     count => format!("{count} servers run"),
@@ -172,11 +176,11 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
 fn problem_fix(code: &str, config: &str) -> String {
     match code {
         "workers" => {
-            "`mux-worker` must be in the directory of `muxd` and of the same build; `mux logs` shows more".into()
+            "`mux-worker` must be in the same directory as `muxd` and from the same build; `mux logs` shows more".into()
         }
         "cache" => "`mux restart` opens it again".into(),
-        "audit" => "`mux logs` shows since when; lost lines are gone".into(),
-        _ => format!("`mux logs` shows more; after a change of {config}, run `mux reload`"),
+        "audit" => "`mux logs` shows since when; lost lines cannot be recovered".into(),
+        _ => format!("`mux logs` shows more; after changing {config}, run `mux reload`"),
     }
 }
 

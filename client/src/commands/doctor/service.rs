@@ -42,7 +42,7 @@ fn check_installed_service(
     {
         group.fail(
             format!("{name} starts {}, which does not exist", program.display()),
-            format!("`{install}` writes the path of the muxd beside the mux that you run now"),
+            format!("`{install}` writes the path of the muxd next to the mux you are running now"),
         );
     }
     for file in &report.stale {
@@ -54,12 +54,12 @@ fn check_installed_service(
     }
     if let Some(error) = &report.unreachable {
         let fix = error.hint.clone().unwrap_or_default();
-        group.warn(format!("{name} is installed, and {}", error.message), fix);
+        group.warn(format!("{name} is installed, but {}", error.message), fix);
     } else if !report.active {
         group.warn(
             match report.listens {
-                true => format!("{name} is installed and does not listen, so clients start muxd"),
-                false => format!("{name} is installed and not active, so clients start muxd"),
+                true => format!("{name} is installed but does not listen, so clients start muxd"),
+                false => format!("{name} is installed but not active, so clients start muxd"),
             },
             match report.system {
                 "systemd" => {
@@ -76,7 +76,7 @@ fn check_installed_service(
     } else {
         let effect = match report.listens {
             true => "listens",
-            false => "starts it at the login",
+            false => "starts it at login",
         };
         group.ok(format!(
             "{name} is installed, and {} {effect}",
@@ -85,8 +85,8 @@ fn check_installed_service(
         let passed = |status: &Status| status.started.as_ref().is_some_and(|s| s.socket_passed);
         if report.system == "systemd" && status.is_some_and(|status| !passed(status)) {
             group.warn(
-                "the running muxd was not started by the service, and exits as soon as it notices",
-                "`mux restart` changes over",
+                "the running muxd was not started by the service and exits as soon as it notices",
+                "`mux restart` switches to the service",
             );
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn check_telemetry(status: &Status) -> CheckGroup {
     match &telemetry.problem {
         Some(problem) => group.warn(
             format!("spans do not reach {endpoint}, and {} were lost: {problem}", telemetry.lost),
-            "start the collector, or correct `endpoint` and `headers` in [telemetry]; nothing else is affected",
+            "start the collector, or correct `endpoint` and `headers` in [telemetry]; muxd otherwise works",
         ),
         None => group.ok(format!("spans go to {endpoint}, {} so far", telemetry.sent)),
     }

@@ -15,7 +15,7 @@ pub(super) fn check_type_checker(status: &Status) -> CheckGroup {
             "`mux setup` fetches the compiler",
         ),
         (None, Some(version)) => group.ok(format!("programs are checked by TypeScript {version}")),
-        (None, None) => group.note("no program was checked yet", None),
+        (None, None) => group.note("no program has been checked yet", None),
     }
     group
 }

@@ -27,7 +27,7 @@ const SANDBOX_LAYERS: &[SandboxLayer] = &[
     },
     SandboxLayer {
         layer: "no_new_privs",
-        holds: "keeps set-user-id programs from giving more rights",
+        holds: "keeps set-user-id programs from granting more rights",
         needs: "Linux 3.5",
     },
     SandboxLayer {
@@ -57,7 +57,7 @@ const SANDBOX_LAYERS: &[SandboxLayer] = &[
     },
     SandboxLayer {
         layer: "descriptors",
-        holds: "closes the descriptors that the daemon was started with",
+        holds: "closes the file descriptors that the daemon was started with",
         needs: "Linux 5.9",
     },
     SandboxLayer {
@@ -73,9 +73,8 @@ const SANDBOX_LAYERS: &[SandboxLayer] = &[
 ];
 
 /// How QuickJS differs from V8.
-const QUICKJS_DIFFERENCES: &str = "limits that differ: computing is many times slower; `eval` is confined rather \
-    than off; `Intl` formats plainly; rejections that nobody awaited are not reported; some programs \
-    that use up memory are noticed later";
+const QUICKJS_DIFFERENCES: &str = "it differs: code runs many times slower; `eval` is confined, not disabled; `Intl` \
+    formats plainly; unawaited rejections are not reported; some programs that exhaust memory are noticed later";
 
 pub(super) fn check_workers(status: &Status) -> CheckGroup {
     let mut group = CheckGroup::new(WORKERS_GROUP);
@@ -114,7 +113,7 @@ pub(super) fn check_workers(status: &Status) -> CheckGroup {
         group.ok("isolates are built from a snapshot");
     } else {
         group.note(
-            "isolates are built without a snapshot, a few milliseconds slower",
+            "isolates are built without a snapshot, which is a few milliseconds slower",
             None,
         );
     }

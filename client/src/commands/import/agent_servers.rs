@@ -52,7 +52,7 @@ pub(super) struct AgentServer {
 pub(super) enum SkipReason {
     #[error("it is mux itself")]
     Ourselves,
-    #[error("it is an extension of {}, which alone can start it", .0.display_name())]
+    #[error("it is an extension of {}, and only that can start it", .0.display_name())]
     Extension(Agent),
     #[error("it has neither a command nor a url")]
     Nothing,
@@ -191,7 +191,7 @@ impl EntryConverter<'_> {
 
     fn convert_or_note(&mut self, key: &str, value: &Value) {
         if !self.convert_key(key, value) {
-            let note = format!("`{key}` is not carried over");
+            let note = format!("`{key}` is not imported");
             self.to.notes.push(note);
         }
     }
@@ -361,7 +361,7 @@ impl EntryConverter<'_> {
             ("env_keys", Value::Array(names)) => {
                 for name in names.iter().filter_map(Value::as_str) {
                     self.to.notes.push(format!(
-                        "{} keeps {name} in its own store; put {name}=… into the file `env` beside config.toml",
+                        "{} keeps {name} in its own store; put {name}=… into the file `env` next to config.toml",
                         self.to.agent.display_name()
                     ));
                     self.to.variables_by_hand.push(name.to_owned());
@@ -391,7 +391,7 @@ impl EntryConverter<'_> {
                 }
             }
             if !is_used {
-                let note = format!("`{name}` is not carried over: no header refers to it");
+                let note = format!("`{name}` is not imported: no header refers to it");
                 self.to.notes.push(note);
             }
         }

@@ -84,7 +84,7 @@ fn parse_moves(file: &AgentFile) -> Result<Vec<MoveRecord>, Error> {
     serde_json::from_slice(file.bytes()).map_err(|error| {
         let message = format!("the record of moved servers cannot be read: {error}");
         Error::new(Kind::Validation, message).hint(
-            "delete `moved.json` in the state directory; the agents' files before the move are beside them, as \
+            "delete `moved.json` in the state directory; backups of the agents' files are next to them, as \
              NAME.mux-backup-TIME",
         )
     })

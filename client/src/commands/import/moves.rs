@@ -67,7 +67,7 @@ impl ServerMover<'_> {
                     }
                 }
                 Err(failure) => {
-                    stay_all(carried, "muxd did not tell whether it can use it");
+                    stay_all(carried, "muxd did not report whether it can use the server");
                     import.move_error = Some(failure.error);
                 }
             }
@@ -123,7 +123,7 @@ impl ServerMover<'_> {
         }
         if server.needs_edit {
             return Some(format!(
-                "its entry in config.toml needs your edit, since only {} knows what it refers to",
+                "edit its entry in config.toml: only {} knows what it refers to",
                 agent.display_name()
             ));
         }

@@ -70,7 +70,7 @@ fn try_undo(
     let file = AgentFile::read(path)?;
     let unusable = |error: ConfigDocumentError| {
         let message = format!("{} was left alone: {error}", path.display());
-        Error::new(Kind::Validation, message).hint("fix it, then try again")
+        Error::new(Kind::Validation, message).hint("fix it and try again")
     };
     let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(unusable)?;
     let mut backups = Vec::new();

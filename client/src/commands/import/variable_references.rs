@@ -113,7 +113,7 @@ impl<'a> ReferenceTranslator<'a> {
         if let Some(id) = inner.strip_prefix("input:") {
             let name = super::server_names::secret_variable("input", id);
             self.notes.push(format!(
-                "`{id}` is an input that {} asks for; put {name}=… into the file `env` beside config.toml",
+                "`{id}` is an input that {} asks for; put {name}=… into the file `env` next to config.toml",
                 self.agent.display_name()
             ));
             let reference = format!("${{{name}}}");
@@ -130,7 +130,7 @@ impl<'a> ReferenceTranslator<'a> {
             && self.replaces(ReferenceSyntax::Default)
         {
             self.notes.push(format!(
-                "`${{{name}:-…}}` became its default; write ${{{name}:-…}} in config.toml to use the variable"
+                "`${{{name}:-…}}` was replaced by its default; write ${{{name}:-…}} in config.toml to use the variable"
             ));
             return Some(escape_literal(default));
         }
@@ -145,7 +145,7 @@ impl<'a> ReferenceTranslator<'a> {
         }
         if self.is_editor_variable(inner) || inner.contains(':') {
             self.notes.push(format!(
-                "`${{{inner}}}` of {} has no equivalent here; the server is switched off until you change that",
+                "`${{{inner}}}` of {} has no equivalent here; the server is disabled until you replace it",
                 self.agent.display_name()
             ));
             self.broken = true;
@@ -163,7 +163,7 @@ impl<'a> ReferenceTranslator<'a> {
         let file = inner.strip_prefix("file:")?;
         let name = super::server_names::secret_variable("file", file);
         self.notes.push(format!(
-            "the content of the file {file} is not read; put {name}=… into the file `env` beside config.toml"
+            "the file {file} is not read; put {name}=… into the file `env` next to config.toml"
         ));
         let reference = format!("${{{name}}}");
         self.variables_by_hand.push(name);

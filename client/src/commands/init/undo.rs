@@ -27,9 +27,9 @@ pub(super) async fn undo_init(args: &args::InitArgs, json: bool) -> CommandResul
     let dirs = resolve_dirs()?;
     let record = InitRecord::read(&dirs)?;
     if record.is_empty() {
-        let message = "there is nothing to undo: `mux init` has changed nothing here";
+        let message = "nothing to undo: `mux init` has not changed anything here";
         return Err(Error::new(Kind::NotFound, message)
-            .hint("`mux install --undo` takes mux out of the agents' files, `mux servers remove NAME` removes a server")
+            .hint("`mux install --undo` removes mux from the agents' files, `mux servers remove NAME` removes a server")
             .into());
     }
     let mut undo = InitUndo {

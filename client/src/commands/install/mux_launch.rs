@@ -36,7 +36,7 @@ pub(super) fn launch_entry(
 fn launch_command(agent: Agent, asked: Option<&Path>) -> Result<String, CommandFailure> {
     let failed = |error: std::io::Error| {
         CommandFailure::from(
-            exit::unavailable_error(format!("cannot get the path of mux: {error}"))
+            exit::unavailable_error(format!("cannot determine the path of mux: {error}"))
                 .hint("pass it with --command"),
         )
     };

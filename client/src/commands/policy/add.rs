@@ -55,22 +55,22 @@ async fn write_rule(
         if args.last && covers_rule(other, rule) {
             let number = index + 1;
             edit.warnings.push(format!(
-                "it is never reached: rule {number} ({shown}) applies first; leave out --last to put it before that"
+                "it is never reached: rule {number} ({shown}) applies first; omit --last to put it before that rule"
             ));
             break;
         }
         if !args.last && covers_rule(rule, other) {
             let number = index + 2;
             edit.notes.push(format!(
-                "rule {number} ({shown}) now comes later and is never reached"
+                "rule {number} ({shown}) now comes after it and is never reached"
             ));
         }
     }
     let agents = document.section_entries(&["agents"]).into_iter();
     let own = agents.filter(|(_, entry)| entry.get("policy").is_some());
-    edit.notes.extend(own.map(|(name, _)| {
-        format!("[agents.{name}] has rules of its own, which replace [[policy]]")
-    }));
+    edit.notes.extend(
+        own.map(|(name, _)| format!("[agents.{name}] has its own rules, which replace [[policy]]")),
+    );
     Ok(edit)
 }
 
@@ -87,7 +87,7 @@ fn build_rule(args: &args::PolicyAddArgs) -> Result<Map<String, Value>, Error> {
         if let ["match" | "action" | "reason" | "arguments" | "annotations"] =
             path.iter().map(String::as_str).collect::<Vec<_>>()[..]
         {
-            let message = format!("--when {key} is no condition");
+            let message = format!("--when {key} is not a condition");
             return Err(Error::new(Kind::Validation, message).hint(
                 "conditions are server, agent, client, workspace, verb, annotations.NAME and arguments.PATH",
             ));

@@ -16,7 +16,7 @@ pub(in crate::commands) fn parse_definition(
 ) -> Result<ServerDefinition, Error> {
     let near = nearest_valid_name(&args.name);
     if near != args.name {
-        let message = format!("a server cannot be called {:?}", args.name);
+        let message = format!("{:?} is not a valid server name", args.name);
         return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
     let choices: [(&str, &Option<String>, &[&str]); 2] = [

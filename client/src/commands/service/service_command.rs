@@ -11,7 +11,7 @@ const SERVICE_STEP_TIMEOUT: Duration = Duration::from_secs(90);
 pub(super) enum ServiceCommandError {
     #[error("{0} was not found")]
     Missing(String),
-    #[error("{0} did not end within {SERVICE_STEP_TIMEOUT:?}")]
+    #[error("{0} did not finish within {SERVICE_STEP_TIMEOUT:?}")]
     Slow(String),
     #[error("cannot run {0}: {1}")]
     Io(String, io::Error),

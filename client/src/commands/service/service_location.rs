@@ -85,8 +85,8 @@ fn stable_muxd_path() -> Result<PathBuf, Error> {
     });
     let found = muxd.as_deref().map(fs::canonicalize);
     let (Some(muxd), Some(Ok(behind))) = (muxd, found) else {
-        let message = "there is no muxd beside mux".to_owned();
-        let fix = format!("install it there, or set {} to it", variables::DAEMON);
+        let message = "there is no muxd next to mux".to_owned();
+        let fix = format!("install it there, or set {} to its path", variables::DAEMON);
         return Err(exit::unavailable_error(message).hint(fix));
     };
     let path = env_path("PATH").unwrap_or_default();

@@ -176,13 +176,13 @@ impl ServiceManager {
             (Self::Systemd, error) => {
                 let uid = effective_uid();
                 exit::unavailable_error(format!("no systemd user manager answers: {error}")).hint(format!(
-                    "log in as this user yourself (not by su or sudo), or have its manager run without a login: \
+                    "log in directly as this user (not through su or sudo), or let its manager run without a login: \
                      `loginctl enable-linger`, then set XDG_RUNTIME_DIR=/run/user/{uid}. {otherwise}"
                 ))
             }
             (Self::Launchd, error) => {
                 exit::unavailable_error(format!("launchd does not answer for this user: {error}"))
-                    .hint(format!("log in at the screen of this machine. {otherwise}"))
+                    .hint(format!("log in at this machine's screen. {otherwise}"))
             }
             (Self::TaskScheduler, error) => {
                 exit::unavailable_error(format!("Task Scheduler does not answer: {error}"))

@@ -35,8 +35,8 @@ pub(super) async fn stop_running_daemon(
         Ok(ended) => ended.map_err(failed)?,
         Err(_) => {
             let mut error =
-                exit::unavailable_error(format!("muxd did not end within {DRAIN_TIMEOUT:?}"))
-                    .hint("`mux stop --now` cancels what runs; then try again");
+                exit::unavailable_error(format!("muxd did not exit within {DRAIN_TIMEOUT:?}"))
+                    .hint("`mux stop --now` cancels active runs; then try again");
             error.kind = Kind::Timeout;
             return Err(error.into());
         }

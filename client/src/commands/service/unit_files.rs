@@ -9,7 +9,7 @@ const SOCKET_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.soc
 const LAUNCHD_AGENT_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.plist");
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} cannot be in a service's file: it has characters that have a meaning there")]
+#[error("{0:?} cannot be in a service file: it contains special characters")]
 pub(super) struct UnwritablePathError(pub(super) PathBuf);
 
 /// The program that a service starts, and how.

@@ -35,16 +35,16 @@ impl SetupError {
                 "pass the npm package as a file: `npm pack` on a machine with network access creates it"
             }
             Self::Unreachable { .. } => {
-                "check the network and HTTPS_PROXY, name a mirror with --registry URL, or copy the file here and use --from FILE.tgz"
+                "check the network and HTTPS_PROXY, use a mirror with --registry URL, or copy the file here and use --from FILE.tgz"
             }
             Self::Refused { .. } => {
-                "name a registry that has it with --registry URL, or copy the file here and use --from FILE.tgz"
+                "use a registry that has it with --registry URL, or copy the file here and use --from FILE.tgz"
             }
             Self::OtherChecksum { .. } => {
                 "nothing was installed; download it again, from https://registry.npmjs.org if a mirror altered it"
             }
             Self::Archive(_) => "nothing was installed; download it again",
-            Self::Unwritable { .. } => "make room or make it writable for you, or set MUX_HOME",
+            Self::Unwritable { .. } => "free disk space, make it writable, or set MUX_HOME",
             Self::DoesNotRun(_) => "set [check] tsc in config.toml to a compiler that runs here",
         }
     }

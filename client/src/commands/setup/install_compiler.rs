@@ -74,7 +74,7 @@ impl Drop for DraftDir {
 
 fn unpack_package(archive: &[u8], into: &Path) -> Result<(), SetupError> {
     let broken = |error: io::Error| SetupError::Archive(error.to_string());
-    let refused = |what: &str, path: &Path| SetupError::Archive(format!("{what} {path:?} in it"));
+    let refused = |what: &str, path: &Path| SetupError::Archive(format!("{what}: {path:?}"));
     let plain = GzDecoder::new(archive).take(MAX_UNPACKED_BYTES);
     let mut archive = Archive::new(plain);
     let lib = into.join("lib");
@@ -83,18 +83,23 @@ fn unpack_package(archive: &[u8], into: &Path) -> Result<(), SetupError> {
         let mut entry = entry.map_err(broken)?;
         let path = entry.path().map_err(broken)?.into_owned();
         if number >= MAX_UNPACKED_FILES {
-            return Err(refused("one file too many,", &path));
+            return Err(refused("it contains too many files", &path));
         }
         if !path
             .components()
             .all(|part| matches!(part, Component::Normal(_)))
         {
-            return Err(refused("a path that leads elsewhere,", &path));
+            return Err(refused("it contains an unsafe path", &path));
         }
         match entry.header().entry_type() {
             EntryType::Regular => {}
             EntryType::Directory => continue,
-            _ => return Err(refused("what is neither file nor folder,", &path)),
+            _ => {
+                return Err(refused(
+                    "it contains an entry that is neither a file nor a folder",
+                    &path,
+                ));
+            }
         }
         if let Ok(name) = path.strip_prefix("package/lib") {
             write_archive_entry(&mut entry, &lib, name).map_err(broken)?;
@@ -102,7 +107,7 @@ fn unpack_package(archive: &[u8], into: &Path) -> Result<(), SetupError> {
     }
     for needed in [TSC_FILE_NAME, "lib.d.ts"] {
         if !lib.join(needed).is_file() {
-            return Err(SetupError::Archive(format!("there is no {needed} in it")));
+            return Err(SetupError::Archive(format!("it contains no {needed}")));
         }
     }
     Ok(())

@@ -162,7 +162,7 @@ fn foot_paragraph(screen: &TopScreen, trouble: Option<&str>) -> Paragraph<'stati
     let warned = Style::new().fg(Color::Yellow);
     if let Some(run) = &screen.asking {
         return Paragraph::new(format!(
-            "stop run {}? y stops it, any other key does not",
+            "stop run {}? press y to stop it, any other key to keep it",
             run_number(run)
         ))
         .style(warned);

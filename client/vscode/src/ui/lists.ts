@@ -63,7 +63,7 @@ abstract class List<T, V> implements vscode.TreeDataProvider<V>, vscode.Disposab
         this.#items = this.views(items ?? []);
         this.#view.message = items === undefined ? "no muxd is running" : "";
         const badge = this.badge(this.#items);
-        this.#view.badge = badge > 0 ? { value: badge, tooltip: `${badge} to look at` } : undefined;
+        this.#view.badge = badge > 0 ? { value: badge, tooltip: `needs attention: ${badge}` } : undefined;
         this.#changed.fire();
       },
       this.#stop.signal,
@@ -82,7 +82,7 @@ export class Approvals extends List<ApprovalInfo, ApprovalView> {
     item.tooltip = new vscode.MarkdownString().appendCodeblock(view.details, "text");
     item.iconPath = new vscode.ThemeIcon(view.open ? "question" : "check");
     item.contextValue = view.open ? "approval.open" : "approval";
-    item.command = { command: "mux.showApproval", title: "Show the arguments", arguments: [view] };
+    item.command = { command: "mux.showApproval", title: "Show arguments", arguments: [view] };
     return item;
   }
 

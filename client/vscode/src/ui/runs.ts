@@ -47,7 +47,7 @@ export class Runs implements vscode.TreeDataProvider<Node>, vscode.Disposable {
     if (run !== undefined) {
       item.contextValue = run.tree.isOver ? "run" : "run.running";
       const open = [vscode.Uri.file(run.tree.file)];
-      item.command = { command: "vscode.open", title: "Open the program", arguments: open };
+      item.command = { command: "vscode.open", title: "Open program", arguments: open };
     }
     return item;
   }
@@ -59,7 +59,7 @@ export class Runs implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   /** Runs a program as it stands in the editor, saved or not. */
   async start(document: vscode.TextDocument, input: unknown): Promise<void> {
     if (!isProgram(document.fileName)) {
-      void vscode.window.showInformationMessage("programs for muxd end with .mux.ts");
+      void vscode.window.showInformationMessage("muxd: the names of programs end with .mux.ts");
       return;
     }
     const stop = new AbortController();

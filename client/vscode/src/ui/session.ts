@@ -70,11 +70,11 @@ async function ask(
   const shown = whole ? asked.arguments : `${asked.arguments}… (the beginning of ${asked.bytes} bytes)`;
   const path = programPath(asked.path);
   const answers = { "Allow once": "once", "Allow for this session": "session", Deny: "deny" } as const;
-  const covers = `\u201cAllow for this session\u201d also allows later calls of ${path}, with any arguments, until this window closes.`;
+  const covers = `\u201cAllow for this session\u201d also allows later calls of ${path} with any arguments until this window closes.`;
   const own = path === asked.path ? [] : [`Its server calls it ${asked.path}.`];
   const detail = [shown, ...own, ...(asked.reason === undefined ? [] : [asked.reason]), covers].join("\n\n");
   const names = Object.keys(answers) as (keyof typeof answers)[];
-  const chosen = await vscode.window.showWarningMessage(`May ${path} be called?`, { modal: true, detail }, ...names);
+  const chosen = await vscode.window.showWarningMessage(`Allow ${path}?`, { modal: true, detail }, ...names);
   // Escape decides nothing: the call waits in the list of approvals.
   return chosen === undefined || signal.aborted ? undefined : { decision: answers[chosen] };
 }

@@ -25,7 +25,7 @@ pub(super) fn disk_space(dir: &Path) -> Option<(u64, u64)> {
 
 pub(super) fn disk_usage_hint(dir: &Path) -> String {
     format!(
-        "make room; `du -sh {}` shows how much of it muxd uses",
+        "free disk space; `du -sh {}` shows how much muxd uses",
         dir.display()
     )
 }
@@ -36,8 +36,8 @@ pub(super) fn check_resource_limits(group: &mut CheckGroup) {
         && hard < MIN_OPEN_FILES
     {
         group.warn(
-            format!("a muxd that is started here may open only {hard} files"),
-            format!("`ulimit -n` with {MIN_OPEN_FILES} or more, the hard limit too; nofile in /etc/security/limits.conf"),
+            format!("a muxd started here can open only {hard} files"),
+            format!("raise both limits of `ulimit -n` to {MIN_OPEN_FILES} or more; nofile in /etc/security/limits.conf"),
         );
     }
     #[cfg(target_os = "linux")]
@@ -52,8 +52,10 @@ fn check_process_limit(group: &mut CheckGroup) {
         && soft < MIN_PROCESSES
     {
         group.warn(
-            format!("you may have only {soft} processes and threads, your desktop's included"),
-            format!("`ulimit -u` with {MIN_PROCESSES} or more; nproc in /etc/security/limits.conf"),
+            format!("you can have only {soft} processes and threads, including your desktop's"),
+            format!(
+                "raise `ulimit -u` to {MIN_PROCESSES} or more; nproc in /etc/security/limits.conf"
+            ),
         );
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn disk_space(dir: &Path) -> Option<(u64, u64)> {
 }
 
 pub(super) fn disk_usage_hint(dir: &Path) -> String {
-    format!("make room; {} is what muxd uses of it", dir.display())
+    format!("free disk space; muxd keeps its files in {}", dir.display())
 }
 
 pub(super) fn check_resource_limits(_group: &mut CheckGroup) {}

@@ -141,7 +141,7 @@ fn import_reports_keys_that_it_cannot_convert() {
         (
             Agent::Gemini,
             json!({ "url": "https://h", "env": { "V": "w" }, "trust": true }),
-            &["`trust`", "`V` is not carried over"],
+            &["`trust`", "`V` is not imported"],
         ),
     ] {
         let (server, found) = read_one(agent, theirs.clone());
