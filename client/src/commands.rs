@@ -59,7 +59,15 @@ use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
-pub(crate) use self::{doctor::update_advice, version_report::version_report};
+pub(crate) use self::{
+    call::CALL_TIMEOUT,
+    doctor::{run_checks, update_advice},
+    login::{LOGIN_POLL_MS, LOGIN_TIMEOUT_SECS, check_login_url},
+    logs::last_lines_of_server,
+    servers::switch_entry,
+    status_and_lists::SERVER_START_TIMEOUT,
+    version_report::version_report,
+};
 use crate::{
     agents::AgentFileError,
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
@@ -83,6 +91,12 @@ impl CommandFailure {
             true => render::usage(&self.error, json),
             false => render::failure(&self.error, json, self.source.as_ref()),
         }
+    }
+}
+
+impl From<CommandFailure> for Error {
+    fn from(failure: CommandFailure) -> Self {
+        failure.error
     }
 }
 

@@ -88,7 +88,7 @@ pub(crate) use self::{
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
     lists::{SECRET_IN_ARGS, search_results, servers, tool, tools, user_of},
     login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
-    logs::logs,
+    logs::{line_json, logs},
     metrics::{metrics, metrics_document, metrics_token},
     offers::{prompt, prompts, resource, resources},
     parts::{SavedParts, call_document, call_result},

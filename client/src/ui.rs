@@ -3,11 +3,12 @@
 //! A client like any other, with a small HTTP server towards the browser. `request_guard` authorizes requests, with
 //! secrets of `access_token`; `peer_uid` rejects connections of other users. `shared_connection` keeps one connection
 //! to the daemon for all tabs, `feed` polls it while a tab is open (with `latencies` of calls), `tab_stream` sends each
-//! tab what is new, `api` handles the page's requests, `static_files` serves the page's files.
+//! tab what is new, `api` and `actions` handle the page's requests, `static_files` serves the page's files.
 //!
 //! Invariant: it listens on 127.0.0.1 only, and user data requires the token, which changes on every start.
 
 mod access_token;
+mod actions;
 mod api;
 mod feed;
 mod latencies;

@@ -19,7 +19,7 @@ test("a call is allowed once, where its arguments and its reason are shown", asy
   assert.match(await page.title(), /^\(1\)/);
   await card(page, "first").getByRole("button", { name: "Allow once" }).click();
   assert.equal((await running.ended).result, "1");
-  await says(page, "is allowed: once");
+  await says(page, "was allowed once");
   await card(page, "first").waitFor({ state: "detached" });
   await close(page);
 });
@@ -31,7 +31,7 @@ test("a call is denied from its run", async () => {
   await page.locator(".span.approval").waitFor();
   await card(page, "second").getByRole("button", { name: "Deny" }).click();
   assert.equal((await running.ended).error.kind, "denied");
-  await says(page, "is denied");
+  await says(page, "was denied");
   await page.locator(".span.approval.denied").waitFor();
   await close(page);
 });
@@ -58,21 +58,38 @@ test("a click right after the list has moved decides nothing", async () => {
   assert.equal((await two.ended).result, "1");
   await mux("deny", waiting.find((approval) => approval.arguments.key === "third").approval);
   assert.equal((await one.ended).error.kind, "denied");
-  await says(page, "No call waits for you");
+  await says(page, "No calls are waiting for your approval");
   await close(page);
 });
 
-test("what is allowed for ever is listed, and taken back", async () => {
+test("always asks again, names what it allows, and can be revoked", async () => {
   const page = await open(browser, "/approvals", PHONE);
   const running = counting("fifth");
-  await card(page, "fifth").getByRole("button", { name: "Always" }).waitFor();
+  const other = counting("sixth");
+  await card(page, "sixth").getByRole("button", { name: "Always" }).waitFor();
   await fits(page, "approvals");
   await card(page, "fifth").getByRole("button", { name: "Always" }).click();
+  const confirm = page.getByRole("group", { name: "Confirm always" });
+  await confirm.waitFor();
+  await fits(page, "confirm");
+  const words = await confirm.innerText();
+  for (const part of ["every call of fix.counter", "any arguments", "every client that names no agent", "you revoke it", "sixth"]) {
+    assert.ok(words.includes(part), `${part}: ${words}`);
+  }
+  // The focus is on the way out, and Escape takes it: nothing is decided.
+  await page.waitForFunction(() => document.activeElement?.textContent === "Back");
+  await page.keyboard.press("Escape");
+  await confirm.waitFor({ state: "detached" });
+  assert.equal((await mux("approvals")).approvals.length, 2);
+  assert.equal((await mux("approvals", "--granted")).granted.length, 0);
+  await page.locator(".approval").first().getByRole("button", { name: "Always" }).click();
+  await confirm.getByRole("button", { name: "release 2 calls" }).click();
   assert.equal((await running.ended).result, "1");
+  assert.equal((await other.ended).result, "1");
   await page.getByRole("button", { name: "Revoke" }).waitFor();
   assert.equal((await mux("approvals", "--granted")).granted.length, 1);
   await page.getByRole("button", { name: "Revoke" }).click();
-  await says(page, "No tool is always allowed.");
+  await says(page, "No tools are always allowed.");
   assert.equal((await mux("approvals", "--granted")).granted.length, 0);
   await go(page, "/");
   await close(page);

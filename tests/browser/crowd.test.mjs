@@ -16,16 +16,25 @@ test("a run of 500 calls is shown whole, filtered, and scrolled", async () => {
     m === 7 ? mux.fix.fail({ message: "no" }).catch(() => {}) : mux.fix.echo({ text: "x" })))`);
   const page = await open(browser, "/runs");
   await page.locator("td a", { hasText: "aaa" }).click();
-  await page.locator(".span.call").nth(499).waitFor({ state: "attached" });
-  await page.getByLabel("failed only").check();
+  // Seven calls, the failed one, twelve calls: 25 times. The last twelve and the next seven stand alike.
+  await page.locator(".fold").nth(25).waitFor({ state: "attached" });
+  assert.equal(await page.locator(".fold").count(), 26);
+  await page.getByRole("button", { name: /^.? ?fix\.echo \u00d7 19/ }).first().click();
+  assert.equal(await page.locator(".span.call.done").count(), 19);
+  await page.getByRole("button", { name: /^.? ?fix\.echo \u00d7 19/ }).first().click();
+  assert.equal(await page.locator(".span.call.done").count(), 0);
+  await page.getByLabel("Failed only").check();
   await says(page, /^25 of 50\d$/);
   assert.equal(await page.locator(".row").count(), 25);
-  await page.getByLabel("failed only").uncheck();
+  await page.getByLabel("Failed only").uncheck();
   await page.getByLabel("Filter the timeline").fill("fix.echo");
   await says(page, /^475 of 50\d$/);
+  assert.equal(await page.locator(".row").count(), 1);
+  await page.getByRole("button", { name: /fix\.echo \u00d7 475/ }).click();
+  assert.equal(await page.locator(".row").count(), 476);
   await page.locator(".row").last().scrollIntoViewIfNeeded();
   await page.locator(".row button").last().click();
-  await says(page, "begins at");
+  await says(page, "started at");
   await close(page);
 });
 
@@ -41,7 +50,7 @@ test("two hundred runs are listed, and found by words", async () => {
   assert.equal(await page.locator("tbody tr").count(), 1);
   await page.getByLabel("Filter runs").fill("");
   await page.getByRole("button", { name: "failed", exact: true }).click();
-  await says(page, "No run is like that");
+  await says(page, "No runs match.");
   await close(page);
 });
 

@@ -91,5 +91,5 @@ export async function fits(page, where) {
   assert.ok(over <= 0, `${where} is too wide by ${over} pixels`);
 }
 
-export const VIEWS = ["/", "/runs", "/latency", "/tools", "/approvals"];
+export const VIEWS = ["/", "/servers", "/tools", "/runs", "/approvals", "/latency", "/doctor"];
 export const PHONE = { wide: 360, high: 740, scheme: "dark" };

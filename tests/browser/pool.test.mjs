@@ -11,16 +11,16 @@ after(() => browser.close());
 
 test("a pool without servers and runs says what to do", async () => {
   const page = await open(browser);
-  await says(page, "No server is configured");
-  await says(page, "Nothing has run yet");
+  await says(page, "No servers are configured");
+  await says(page, "No program has run yet");
   await says(page, /muxd \d/);
-  for (const [view, words] of [["/runs", "Nothing has run yet"], ["/latency", "No run that is kept"], ["/tools", "There are no tools"], ["/approvals", "No call waits for you"], ["/servers/gone", "no such server"], ["/runs/gone-1", "there is no run"]]) {
+  for (const [view, words] of [["/runs", "No program has run yet"], ["/latency", "No run that muxd keeps"], ["/tools", "There are no tools"], ["/approvals", "No calls are waiting for your approval"], ["/servers/gone", "no server with this name"], ["/runs/gone-1", "there is no run"]]) {
     await go(page, view);
     await says(page, words);
   }
   // An unknown path shows the first page.
   await go(page, "/nowhere");
-  await says(page, "No server is configured");
+  await says(page, "No servers are configured");
   await close(page);
 });
 
@@ -54,7 +54,7 @@ test("without the token, or with a wrong one, nothing is told", async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.goto(from);
-    await says(page, "This page was not let in");
+    await says(page, "This page has no access");
     const text = await page.locator("body").innerText();
     assert.ok(!text.includes("process"), text);
     await context.close();

@@ -16,8 +16,8 @@ test("the page says that muxd has ended, starts none, and goes on with the next"
   await says(page, "Result");
   const first = await mux("status");
   await mux("stop");
-  await says(page, "no muxd");
-  await says(page, "What stands here is old");
+  await says(page, "muxd is not running");
+  await says(page, "Showing the last known state");
   const status = await mux("status");
   assert.notEqual(status.pid, first.pid);
   await run("return 'in the next one'");

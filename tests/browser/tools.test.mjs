@@ -31,7 +31,7 @@ test("words find a tool, and its types stand beside what was found", async () =>
 
 test("the tools of one server, page by page", async () => {
   const page = await open(browser, "/tools?server=many");
-  await page.getByRole("button", { name: /^More/ }).click();
+  await page.getByRole("button", { name: /^Show more/ }).click();
   await page.locator(".hits li").nth(80).waitFor();
   assert.ok((await page.locator(".hits b").allInnerTexts()).every((path) => path.startsWith("many.")));
   await page.getByLabel("Server").selectOption("fix");

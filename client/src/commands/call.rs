@@ -21,7 +21,7 @@ const CALL_INPUT: InputWording = InputWording {
         files.read path=/tmp limit=3, or files.read '{\"path\": \"/tmp\"}', or 'files.read(path: \"/tmp\")'",
 };
 /// Longer than the daemon's own limit for a call, because the daemon should report the timeout.
-const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Names the call in notices. A connection of this command makes only one call.
 const CALL_TOKEN: &str = "call";

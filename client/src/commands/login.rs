@@ -23,9 +23,9 @@ use crate::{
 };
 
 /// Milliseconds of one long poll. The daemon does not wait longer.
-const LOGIN_POLL_MS: u64 = 30_000;
+pub(crate) const LOGIN_POLL_MS: u64 = 30_000;
 /// Seconds for requests that discover and ask the authorization server, which may be slow.
-const LOGIN_TIMEOUT_SECS: u64 = 180;
+pub(crate) const LOGIN_TIMEOUT_SECS: u64 = 180;
 
 pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     if let Some(account) = &args.account {
@@ -54,10 +54,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         let state = wait_for_login(&session, &started).await?;
         return Ok(render::signed_in(&state, json));
     }
-    if web_url::parse_web_url(&started.url).is_none() {
-        let message = "the authorization server sent an address that is not http or https";
-        return Err(exit::unavailable_error(message.into()).into());
-    }
+    check_login_url(&started)?;
     // Shown before anything is opened: the user may expect to sign in elsewhere.
     render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
     let opened = match args.no_browser || args.paste {
@@ -73,6 +70,17 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     };
     drop(opened);
     Ok(render::signed_in(&state, json))
+}
+
+/// Fails if the page of a login must not be opened in a browser.
+pub(crate) fn check_login_url(started: &LoginStarted) -> Result<(), Error> {
+    match web_url::parse_web_url(&started.url) {
+        Some(_) => Ok(()),
+        None => {
+            let message = "the authorization server gave an address that is not http or https";
+            Err(exit::unavailable_error(message.into()))
+        }
+    }
 }
 
 /// A key that is written into a server's entry before the login.

@@ -19,7 +19,7 @@ use self::{
     log_tail::LogTail,
     past_lines::read_past_lines,
 };
-use super::{CommandResult, UsageMistake, audit, resolve_dirs, wait_for_ctrl_c};
+use super::{CommandFailure, CommandResult, UsageMistake, audit, resolve_dirs, wait_for_ctrl_c};
 use crate::{
     args,
     log_line::{LogLine, LogSource},
@@ -46,6 +46,25 @@ pub(super) async fn server_logs(
     json: bool,
 ) -> CommandResult {
     show_logs(LogSelection::Servers(&[server.to_owned()]), lines, json).await
+}
+
+/// The last lines of the log of one server.
+pub(crate) fn last_lines_of_server(
+    server: &str,
+    most: usize,
+) -> Result<Vec<LogLine>, CommandFailure> {
+    let servers = [server.to_owned()];
+    let of = LogSelection::Servers(&servers);
+    let dirs = resolve_dirs()?;
+    require_logs(&dirs, of, false)?;
+    let mut logs = Vec::new();
+    for family in select_logs(&dirs, of) {
+        let past = read_past_lines(&family, &LogFilter::default(), most, false);
+        let past = past.map_err(|error| Error::new(Kind::Internal, error.to_string()))?;
+        logs.push(past.lines);
+    }
+    let mut lines = merge_logs(logs);
+    Ok(lines.split_off(lines.len().saturating_sub(most)))
 }
 
 async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) -> CommandResult {

@@ -27,6 +27,7 @@ use crate::{
 };
 
 const SERVERS_SECTION: &[&str] = &["servers"];
+const SOURCES_SECTION: &[&str] = &["sources"];
 /// Other keys that `--replace` removes with the old entry.
 const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth", "account"];
 
@@ -180,37 +181,52 @@ async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, Command
 }
 
 pub(super) async fn enable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
-    let edit = repeat_edit(async || try_enable(args).await).await?;
-    Ok(render::server_edit(&edit, json))
-}
-
-async fn try_enable(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
-    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
-    let name = files.existing_entry_name(&args.name)?;
-    if files.is_disabled(&name) {
-        files.config = files.reparse_config(
-            files
-                .config
-                .without_server_entry(&[SERVERS_SECTION[0], &name], "enabled"),
-        )?;
-    }
-    let edit = ServerEdit::new(&name, "enabled", args.dry_run);
-    files.write_and_refresh(edit, false).await
+    let edit =
+        repeat_edit(async || try_switch(SERVERS_SECTION, &args.name, true, args.dry_run).await);
+    Ok(render::server_edit(&edit.await?, json))
 }
 
 pub(super) async fn disable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
-    let edit = repeat_edit(async || try_disable(args).await).await?;
-    Ok(render::server_edit(&edit, json))
+    let edit =
+        repeat_edit(async || try_switch(SERVERS_SECTION, &args.name, false, args.dry_run).await);
+    Ok(render::server_edit(&edit.await?, json))
 }
 
-async fn try_disable(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
-    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
-    let name = files.existing_entry_name(&args.name)?;
-    if !files.is_disabled(&name) {
+/// Enables or disables the server or source of this name in config.toml.
+pub(crate) async fn switch_entry(
+    name: &str,
+    is_source: bool,
+    enabled: bool,
+) -> Result<ServerEdit, CommandFailure> {
+    let section = match is_source {
+        true => SOURCES_SECTION,
+        false => SERVERS_SECTION,
+    };
+    repeat_edit(async || try_switch(section, name, enabled, false).await).await
+}
+
+async fn try_switch(
+    section: &'static [&'static str],
+    name: &str,
+    enabled: bool,
+    dry_run: bool,
+) -> Result<ServerEdit, CommandFailure> {
+    let mut files = ConfigFiles::read(section)?;
+    let name = files.existing_entry_name(name)?;
+    if enabled && files.is_disabled(&name) {
+        let edited = files
+            .config
+            .without_server_entry(&[section[0], &name], "enabled");
+        files.config = files.reparse_config(edited)?;
+    } else if !enabled && !files.is_disabled(&name) {
         let off = json!({ "enabled": false });
         files.config =
-            files.reparse_config(files.config.with_server_entry(SERVERS_SECTION, &name, &off))?;
+            files.reparse_config(files.config.with_server_entry(section, &name, &off))?;
     }
-    let edit = ServerEdit::new(&name, "disabled", args.dry_run);
+    let change = if enabled { "enabled" } else { "disabled" };
+    let edit = match section == SOURCES_SECTION {
+        true => ServerEdit::source(&name, change, dry_run),
+        false => ServerEdit::new(&name, change, dry_run),
+    };
     files.write_and_refresh(edit, false).await
 }

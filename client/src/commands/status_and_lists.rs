@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The timeout of requests that may need to start every server.
-pub(super) const SERVER_START_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const SERVER_START_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
     if let Some(ToolsCommand::Override(args)) = &args.command {

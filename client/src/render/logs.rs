@@ -29,7 +29,8 @@ pub(crate) fn logs(lines: &[LogLine], json: bool) {
     }
 }
 
-fn line_json(line: &LogLine) -> Value {
+/// A line as JSON. `text` is as it was written: whoever prints it escapes it.
+pub(crate) fn line_json(line: &LogLine) -> Value {
     let mut object = Map::new();
     let mut set = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
     if let Some(time) = line.time {

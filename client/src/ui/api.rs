@@ -1,4 +1,4 @@
-//! The HTTP API of the page.
+//! The HTTP API of the page. `actions` has the requests that act on servers and tools.
 //!
 //! Invariant: nothing is decided here. Each request is passed to the daemon, which treats it like that of any other
 //! client.
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
-    UiState, request_guard, static_files,
+    UiState, actions, request_guard, static_files,
     tab_stream::{ShownRun, stream_to_tab},
 };
 
@@ -38,8 +38,8 @@ const MAX_UNREAD_MESSAGES: usize = 4;
 /// Milliseconds to wait for servers that were never connected.
 const CONNECT_WAIT_MS: u64 = 10_000;
 
-type ApiResult<T> = Result<Json<T>, ApiError>;
-type SharedUiState = State<Arc<UiState>>;
+pub(super) type ApiResult<T> = Result<Json<T>, ApiError>;
+pub(super) type SharedUiState = State<Arc<UiState>>;
 
 pub(super) fn routes(state: Arc<UiState>) -> Router {
     Router::new()
@@ -54,6 +54,7 @@ pub(super) fn routes(state: Arc<UiState>) -> Router {
         .route("/api/resume", post(resume))
         .route("/api/revoke", post(revoke))
         .route("/api/cancel", post(cancel))
+        .merge(actions::routes())
         .fallback(static_files::serve_static_file)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(
@@ -242,7 +243,7 @@ async fn cancel(
 }
 
 /// An error response.
-struct ApiError(Error);
+pub(super) struct ApiError(Error);
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
@@ -259,6 +260,7 @@ impl IntoResponse for ApiError {
             Kind::Unavailable | Kind::UnknownOutcome | Kind::Busy => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
+            Kind::Limit => StatusCode::PAYLOAD_TOO_LARGE,
             Kind::Timeout => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -63,6 +63,36 @@ const STATIC_FILES: &[(&str, &str, &str)] = &[
         include_str!("page/server.js"),
     ),
     (
+        "/servers.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/servers.js"),
+    ),
+    (
+        "/server_actions.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/server_actions.js"),
+    ),
+    (
+        "/stored.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/stored.js"),
+    ),
+    (
+        "/schema.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/schema.js"),
+    ),
+    (
+        "/call.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/call.js"),
+    ),
+    (
+        "/doctor.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/doctor.js"),
+    ),
+    (
         "/runs.js",
         SCRIPT_CONTENT_TYPE,
         include_str!("page/runs.js"),

@@ -9,28 +9,58 @@ pub(super) fn program_name(name: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The first line that is not blank, a comment or a Markdown fence. Empty if there is none.
+/// The maximum length of a title that is made of the program, in characters.
+const MAX_TITLE_CHARS: usize = 80;
+/// What comments for tools begin with, such as `// @ts-nocheck`.
+const DIRECTIVES: [&str; 4] = ["@", "<", "!", "eslint"];
+
+/// The comment that the program begins with, or else its first line of code; empty if there is neither.
 pub(super) fn program_title(source: &str) -> String {
     let mut in_comment = false;
-    source
-        .lines()
-        .map(str::trim)
-        .find(|line| {
-            if in_comment {
-                in_comment = !line.contains("*/");
-                return false;
-            }
-            if line.starts_with("/*") {
-                in_comment = !line.contains("*/");
-                // Code may follow a one-line comment.
-                return line
-                    .split_once("*/")
-                    .is_some_and(|(_, code)| !code.trim().is_empty());
-            }
-            !(line.is_empty() || line.starts_with("//") || line.starts_with("```"))
-        })
-        .map(one_line)
-        .unwrap_or_default()
+    let mut comment = None;
+    for line in source.lines().map(str::trim) {
+        let (text, code) = match line.strip_prefix("/*") {
+            _ if in_comment => split_block(line),
+            Some(block) => split_block(block),
+            None if line.starts_with("//") => (line, Some("")),
+            None if line.is_empty() || line.starts_with("```") => ("", Some("")),
+            None => ("", Some(line)),
+        };
+        in_comment = code.is_none();
+        let text = text.trim_matches(|c: char| c.is_whitespace() || "/*".contains(c));
+        if comment.is_none() && is_prose(text) {
+            comment = Some(text);
+        }
+        if let Some(code) = code.filter(|code| !code.is_empty()) {
+            return short_line(comment.unwrap_or(code));
+        }
+    }
+    comment.map(short_line).unwrap_or_default()
+}
+
+/// Splits a line within a block comment into the comment, and what follows its end if it ends there.
+fn split_block(line: &str) -> (&str, Option<&str>) {
+    match line.split_once("*/") {
+        Some((text, code)) => (text, Some(code.trim())),
+        None => (line, None),
+    }
+}
+
+fn is_prose(comment: &str) -> bool {
+    let is_directive = DIRECTIVES.iter().any(|word| comment.starts_with(word));
+    comment.contains(char::is_alphabetic) && !is_directive
+}
+
+/// One line, cut behind a word if one ends in its second half.
+fn short_line(text: &str) -> String {
+    let mut ends = text.char_indices().map(|(at, _)| at);
+    let (Some(last), Some(_)) = (ends.nth(MAX_TITLE_CHARS - 1), ends.next()) else {
+        return one_line(text);
+    };
+    match text[..last].rfind(char::is_whitespace) {
+        Some(space) if space > last / 2 => format!("{}…", one_line(text[..space].trim_end())),
+        _ => one_line(text),
+    }
 }
 
 #[cfg(test)]
@@ -52,19 +82,31 @@ mod tests {
     }
 
     #[test]
-    fn title_is_first_line_of_code() {
+    fn title_is_the_first_comment_or_else_the_first_line_of_code() {
         let long = "x".repeat(100);
         let cut = format!("{}…", "x".repeat(79));
         for (source, expected) in [
             ("return 1", "return 1"),
             (
                 "\n```ts\n// counts\n\n  const n = 1;\nreturn n\n```",
-                "const n = 1;",
+                "counts",
             ),
-            ("/* one\n * two\n */\nreturn 2", "return 2"),
-            ("/* one */ return 3", "/* one */ return 3"),
-            ("/* one */\nreturn 4", "return 4"),
-            ("// nothing\n", ""),
+            ("const n = 1; // one\nreturn n", "const n = 1; // one"),
+            ("/* one\n * two\n */\nreturn 2", "one"),
+            (
+                "/**\n * Adds two numbers.\n */\nreturn 2",
+                "Adds two numbers.",
+            ),
+            ("/* one */ return 3", "one"),
+            ("/* */ return 4", "return 4"),
+            ("// @ts-nocheck\n// Counts files\nreturn 5", "Counts files"),
+            ("/* eslint-disable */\nreturn 6", "return 6"),
+            ("// ----\nreturn 7", "return 7"),
+            ("// nothing else\n", "nothing else"),
+            (
+                "const found = await mux.files.search({ query: 'a long query', limit: 100, offset: 7 });",
+                "const found = await mux.files.search({ query: 'a long query', limit: 100,…",
+            ),
             ("", ""),
             ("a\u{1b}[31m\tb", "a [31m b"),
             (&long, &cut),

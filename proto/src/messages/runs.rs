@@ -16,7 +16,7 @@ pub struct RunRequest {
     #[serde(default, skip_serializing_if = "Language::is_typescript")]
     pub language: Language,
     /// The name in run lists, such as the name of the program's file. The daemon shortens it to one line. Defaults to
-    /// the first significant line of the program, also if empty.
+    /// the comment that the program begins with, or its first line of code, also if empty.
     pub name: Option<String>,
     /// `mux.input`.
     #[serde(default)]
@@ -292,7 +292,7 @@ pub struct RunInfo {
     /// True if the run continues when its connection ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// The name that the run was started with, or the first significant line of the program.
+    /// The name that the run was started with, or the comment that the program begins with, or its first line of code.
     pub title: String,
     /// When the run was accepted, in milliseconds since the Unix epoch.
     pub accepted_ms: u64,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::{Browser, Page, TestEnv, browser, left_out};
+use mux_tests::{Authority, Browser, Page, TestEnv, browser, left_out};
 use serde_json::json;
 
 /// Runs a file of browser tests in this home, or skips it without a browser.
@@ -19,12 +19,16 @@ fn every_file_of_browser_tests_is_run() {
     let files = [
         "account",
         "approvals",
+        "call",
         "crowd",
         "hostile",
         "live",
+        "login",
+        "look",
         "pool",
         "restart",
         "sandbox",
+        "servers",
         "tools",
     ];
     assert_eq!(browser::files(), files);
@@ -50,6 +54,58 @@ fn approvals_take_one_click() {
     let rule = "[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\nreason = \"it counts\"\n";
     env.write_config(&format!("{fix}{rule}"));
     drive("approvals", &env);
+}
+
+#[test]
+fn tools_are_called_by_a_form_with_the_policy_of_mux_call() {
+    let env = TestEnv::new();
+    let changes = env.path("changes.json");
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "mood": { "$ref": "#/$defs/mood", "description": "How it sounds", "default": "calm" },
+            "loud": { "anyOf": [{ "type": "boolean" }, { "type": "null" }] },
+            "value": { "description": "Anything" },
+        },
+        "required": ["value"],
+        "$defs": { "mood": { "enum": ["calm", "bold"] } },
+    });
+    let output = json!({ "echo_json": { "list": { "inputSchema": schema } } });
+    fs::write(&changes, output.to_string()).unwrap();
+    let fix = env.fixture("fix", &["--changes", changes.to_str().unwrap()]);
+    let rules = "[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\nreason = \"it counts\"\n\
+        [[policy]]\nmatch = \"fix.env\"\naction = \"deny\"\nreason = \"secrets are there\"\n";
+    env.write_config(&format!("{fix}{rules}"));
+    drive("call", &env);
+}
+
+#[test]
+fn servers_are_restarted_enabled_and_disabled_and_doctor_names_what_is_wrong() {
+    let env = TestEnv::new();
+    let [fix, other] = ["fix", "other"].map(|name| env.fixture(name, &[]));
+    let dead = env.fixture("zz_dead", &["--exit-at-start", "3"]);
+    env.write_config(&format!("{fix}{other}{dead}"));
+    drive("servers", &env);
+}
+
+#[test]
+fn a_login_is_started_on_the_page_and_its_end_is_shown() {
+    let authority = Authority::default();
+    let env = TestEnv::with_config(&authority.server("ours", ""));
+    drive("login", &env);
+    assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn page_is_readable_and_usable_by_keyboard_and_on_a_phone() {
+    let env = TestEnv::new();
+    let fix = env.fixture("fix", &[]);
+    let named = env.fixture("everything_and_more", &["--tools", "120"]);
+    let dead = env.fixture("dead", &["--exit-at-start", "3"]);
+    let rule = "[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\nreason = \"it counts\"\n";
+    env.write_config(&format!("{fix}{named}{dead}{rule}"));
+    drive("look", &env);
 }
 
 #[test]

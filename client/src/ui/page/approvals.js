@@ -1,19 +1,21 @@
-// Calls that wait for somebody, answered with one click; and what is always allowed.
+// Calls that wait for the user's approval, and tools that are always allowed.
 //
-// Invariant: a click that was meant for what stood there before decides nothing: buttons rest for half a second
-// whenever the list moves. A click answers the cards that its card names, and no other call that waits.
+// Invariant: a click decides only what the user has seen: buttons are disabled for half a second whenever the list
+// changes. It answers the cards that its card names, and no other call that waits. "Always" asks again first.
 
 import { get, post } from "./http.js";
 import { h } from "./draw.js";
 import { known, waiting } from "./live.js";
-import { error, foreign, long, nothing, redraw, runLink, state, toolLink } from "./parts.js";
+import { error, foreign, head, long, nothing, prose, redraw, runLink, state, toolLink } from "./parts.js";
 import { ago, bytes, clock, count, json, programPath, span } from "./words.js";
 
 const REST = 500;
-// How long what was said stands there.
+// How long an outcome is shown.
 const REMEMBERED = 20000;
 // By approval: what became of a click, and arguments that were too long for the list.
 const asked = new Map();
+// The approval for which "Always" waits to be confirmed.
+let confirming;
 const whole = new Map();
 let order = "";
 let moved = 0;
@@ -21,10 +23,9 @@ let grants;
 let problem;
 
 const DECISIONS = [
-  ["once", "Allow once", "good", "This call, with these arguments"],
-  ["session", "For this session", "", "Later calls of this tool by this client, too, until its connection ends"],
-  ["always", "Always", "", "Later calls of this tool as it is now, too, for this agent, until you revoke it"],
-  ["deny", "Deny", "bad", "The program is told that somebody refused"],
+  ["once", "Allow once", "good", "Allows this call, with these arguments"],
+  ["session", "For this session", "", "Also allows later calls of this tool by this client, until its connection ends"],
+  ["deny", "Deny", "bad", "The program gets an error that says that you denied the call"],
 ];
 
 function rests(list) {
@@ -37,8 +38,7 @@ function rests(list) {
   return performance.now() - moved < REST;
 }
 
-// Other cards that stand there and go with this one: of the same tool and rule, and surely of the same session, or of
-// the same agent.
+// Other cards that this decision answers, too: of the same tool and rule, and of the same run or the same agent.
 function withIt(approval, decision, shown) {
   const goes = {
     session: (other) => approval.run !== undefined && other.run === approval.run,
@@ -52,13 +52,19 @@ function withIt(approval, decision, shown) {
 }
 
 function alsoLetsGo(approval, shown) {
-  const [session, always] = ["session", "always"].map((decision) => withIt(approval, decision, shown).join(", "));
-  if (!session && !always) return undefined;
-  const words = [session && `\u201cFor this session\u201d also allows ${session}`, always && `\u201cAlways\u201d also allows ${always}`];
-  return h("p", { class: "quiet", "data-with": always || session }, `${words.filter(Boolean).join("; ")}.`);
+  const others = withIt(approval, "session", shown).join(", ");
+  return others && h("p", { class: "quiet", "data-with": others }, `\u201cFor this session\u201d also allows ${others}.`);
 }
 
+const OUTCOMES = {
+  once: "was allowed once",
+  session: "was allowed for this session",
+  always: "is always allowed now",
+  deny: "was denied",
+};
+
 async function decide(approval, decision, shown) {
+  confirming = undefined;
   asked.set(approval.approval, { busy: true });
   redraw();
   try {
@@ -84,10 +90,10 @@ async function resume(id) {
   }
 }
 
-function argumentsOf(approval) {
+function argumentsOf(approval, where = "card") {
   const id = approval.approval;
   const found = approval.arguments ?? whole.get(id);
-  if (found !== undefined) return long(json(found), `arguments ${id}`, "arguments");
+  if (found !== undefined) return long(json(found), `${where} arguments ${id}`, "arguments");
   const load = async () => {
     try {
       const list = await get("approval", { id });
@@ -98,15 +104,15 @@ function argumentsOf(approval) {
     redraw();
   };
   return [
-    long(approval.preview ?? "", `preview ${id}`, "arguments"),
-    h("button", { class: "small", onclick: load }, `Show all ${bytes(approval.bytes)}`),
+    long(approval.preview ?? "", `${where} preview ${id}`, "arguments"),
+    h("button", { class: "small", key: `load ${id}`, onclick: load }, `Show all ${bytes(approval.bytes)}`),
   ];
 }
 
 function left(approval) {
   if (approval.left_ms === undefined) return undefined;
   const rest = approval.left_ms - (Date.now() - known.approvalsAt);
-  return rest > 0 ? `answer within ${span(rest)}` : "the time is over";
+  return rest > 0 ? `answer within ${span(rest)}` : "the time to answer is over";
 }
 
 function card(approval, rest, shown) {
@@ -126,12 +132,12 @@ function card(approval, rest, shown) {
       approval.state !== "waiting" && state(approval.state),
     ),
     // Two tools of a server may be written alike.
-    programPath(approval.path) !== approval.path && h("p", { class: "quiet" }, "Its server calls it ", h("code", {}, foreign(approval.path, 200)), "."),
+    programPath(approval.path) !== approval.path && h("p", { class: "quiet" }, "The server's own name for it is ", h("code", {}, foreign(approval.path, 200)), "."),
     h(
       "p",
       { class: "quiet" },
       foreign(approval.client, 60),
-      approval.agent && [" as ", foreign(approval.agent, 60)],
+      approval.agent && [" for ", foreign(approval.agent, 60)],
       approval.run && [" in ", runLink(approval.run)],
       approval.workspace && [", ", foreign(approval.workspace, 120)],
       ` \u00b7 ${ago(approval.since_ms, Date.now())}`,
@@ -140,16 +146,17 @@ function card(approval, rest, shown) {
     h(
       "p",
       {},
-      "Asked because of ",
+      "Rule: ",
       h("code", {}, foreign(approval.rule, 300)),
-      approval.reason && [": ", foreign(approval.reason, 500)],
+      approval.reason && [" \u00b7 ", foreign(approval.reason, 500)],
     ),
     argumentsOf(approval),
     failure && error(failure, id),
     approval.state === "pending" &&
-      h("p", { class: "quiet" }, "Its program was told that nobody answered. Once it is approved, the run can go on."),
-    !over && alsoLetsGo(approval, shown),
-    h(
+      h("p", { class: "quiet" }, "Nobody answered in time, and the program got an error. If you allow the call now, you can resume the run."),
+    !over && confirming !== id && alsoLetsGo(approval, shown),
+    !over && confirming === id && confirmAlways(approval, busy || rest, shown),
+    !(confirming === id && !over) && h(
       "div",
       { class: "buttons" },
       !over &&
@@ -166,37 +173,96 @@ function card(approval, rest, shown) {
             words,
           ),
         ),
+      !over &&
+        h(
+          "button",
+          {
+            key: "always",
+            class: "link-like",
+            disabled: busy || rest,
+            onclick() {
+              confirming = id;
+              redraw();
+              focusSoon(`[data-approval="${id}"] .confirm .back-out`);
+            },
+          },
+          "Always allow this tool\u2026",
+        ),
       over &&
         approval.run &&
-        h("button", { key: "resume", disabled: busy || rest, onclick: () => resume(id) }, "Go on with its run"),
+        h("button", { key: "resume", disabled: busy || rest, onclick: () => resume(id) }, "Resume the run"),
     ),
   );
 }
 
-// What was said of calls that are in no list any more.
+// "Always" in full: what it allows now and later, for whom, and until when.
+function confirmAlways(approval, resting, shown) {
+  const id = approval.approval;
+  const others = withIt(approval, "always", shown).map((other) => shown.find((one) => one.approval === other));
+  const path = () => h("b", { class: "path" }, foreign(programPath(approval.path), 120));
+  const leave = () => {
+    confirming = undefined;
+    redraw();
+    focusSoon(`[data-approval="${id}"] .link-like`);
+  };
+  return h(
+    "div",
+    { class: "confirm", role: "group", "aria-label": "Confirm always", key: `confirm ${id}`, onkeydown: (event) => event.key === "Escape" && leave() },
+    h("p", {}, "Always allow ", path(), "?"),
+    h(
+      "ul",
+      {},
+      h("li", {}, h("b", {}, "Which calls: "), "every call of ", path(), ", with any arguments, not only with those above."),
+      h("li", {}, h("b", {}, "Whose: "), approval.agent ? ["calls for the agent ", foreign(approval.agent, 60), ", from any client."] : "calls of every client that names no agent."),
+      h("li", {}, h("b", {}, "Until: "), "you revoke it on this page, the tool or its server's entry changes, or another rule asks."),
+      h("li", {}, h("b", {}, "Allowed now: "), id, others.length > 0 && `, and also ${others.length === 1 ? "this waiting call" : `these ${others.length} waiting calls`}:`, others.length === 0 && ", and no other waiting call."),
+    ),
+    others.map((other) =>
+      h("div", { key: `with ${other.approval}`, "data-with": other.approval }, h("span", { class: "id" }, other.approval), " ", foreign(other.client, 60), argumentsOf(other, "confirm")),
+    ),
+    h(
+      "div",
+      { class: "buttons" },
+      h("button", { key: "back", class: "back-out", onclick: leave }, "Back"),
+      h(
+        "button",
+        { key: "yes", class: "bad", disabled: resting, onclick: () => decide(approval, "always", others.map((other) => other.approval)) },
+        others.length ? `Always allow, and release ${count(others.length + 1, "call")}` : "Always allow",
+      ),
+    ),
+  );
+}
+
+// Moves the focus once the page is drawn.
+function focusSoon(selector) {
+  requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector(selector)?.focus()));
+}
+
+// What became of calls that are in no list any more.
 function outcomes(list, of) {
   const listed = new Set(list.map((approval) => approval.approval));
   return [...asked]
     .filter(([id, { decided, at }]) => decided && !listed.has(id) && Date.now() - at < REMEMBERED)
-    .filter(([, { decided }]) => !of || decided.approval.run === of)
+    .filter(([, { decided }]) => !of || of(decided.approval))
     .slice(-3)
     .map(([id, { decided, decision }]) =>
       h(
         "p",
         { class: "said", key: `said ${id}`, role: "status" },
         h("b", {}, id),
-        decision === "deny" ? " is denied" : ` is allowed: ${decision}`,
-        decided.released ? `; ${count(decided.released, "other call")} with it` : "",
-        decided.warning && ["; ", foreign(decided.warning, 300)],
+        ` ${OUTCOMES[decision]}`,
+        decided.released ? `, with ${count(decided.released, "other call")}` : "",
+        ".",
+        decided.warning && [" ", prose(decided.warning, 300)],
       ),
     );
 }
 
-// The calls that wait, of one run or of all; for the views in which they are met.
+// The calls that wait, all of them or those for which `of` is true, for other views.
 export function cards(of) {
   const all = [...waiting()].sort((a, b) => a.since_ms - b.since_ms);
   const rest = rests(all);
-  const shown = all.filter((approval) => !of || approval.run === of);
+  const shown = all.filter((approval) => !of || of(approval));
   return [outcomes(all, of), shown.map((approval) => card(approval, rest, shown))];
 }
 
@@ -223,6 +289,7 @@ async function revoke(grant) {
 
 export function leave() {
   grants = undefined;
+  confirming = undefined;
   asked.clear();
 }
 
@@ -233,16 +300,16 @@ export function approvals() {
   return [
     h("h1", {}, "Approvals"),
     outcomes(all),
-    all.length === 0 && nothing("No call waits for you."),
+    all.length === 0 && nothing("No calls are waiting for your approval."),
     all.map((approval) => card(approval, rest, all)),
     h("h2", {}, "Always allowed"),
     problem && error(problem, "grants"),
     (grants ?? []).length === 0
-      ? nothing("No tool is always allowed.")
+      ? nothing("No tools are always allowed.")
       : h(
           "table",
           {},
-          h("thead", {}, h("tr", {}, ["Tool", "Agent", "Rule", "Since", ""].map((name) => h("th", { class: name === "Rule" ? "wide" : "" }, name)))),
+          head(["Tool"], ["Agent"], ["Rule", "wide"], ["Since"], [""]),
           h(
             "tbody",
             {},
@@ -254,7 +321,7 @@ export function approvals() {
                 h("td", {}, grant.agent ? foreign(grant.agent, 60) : h("span", { class: "quiet" }, "none")),
                 h("td", { class: "wide" }, h("code", {}, foreign(grant.rule, 120))),
                 h("td", { title: clock(grant.since_ms) }, ago(grant.since_ms, Date.now())),
-                h("td", {}, h("button", { class: "small", onclick: () => revoke(grant) }, "Revoke")),
+                h("td", {}, h("button", { class: "small", "aria-label": `Revoke ${programPath(grant.path)}`, onclick: () => revoke(grant) }, "Revoke")),
               ),
             ),
           ),

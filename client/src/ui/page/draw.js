@@ -1,7 +1,8 @@
 // Makes the page out of descriptions of it, and changes only what is other than before, so that a selection, the
 // focus and what somebody types survive.
 //
-// Invariant: whatever a description holds becomes text, never markup, and a link leads to a place of this page.
+// Invariant: whatever a description holds becomes text, never markup. A link leads to a place of this page, unless it
+// is marked as one that leads away, and then only to a web address.
 
 // h("a", { href: "#/runs", class: "quiet" }, "runs", [more]): an element. `key` names it among its siblings.
 export function h(tag, props, ...children) {
@@ -54,6 +55,8 @@ function element(parent, at, next, keyed) {
   dress(node, node.muxProps ?? {}, next.props);
   node.muxProps = next.props;
   if (next.tag !== "input" && next.tag !== "textarea") draw(node, next.children);
+  // A choice can be set once its options are there.
+  if (next.tag === "select" && next.props.value !== undefined && node.value !== next.props.value) node.value = next.props.value;
   return node;
 }
 
@@ -101,6 +104,9 @@ function set(node, name, value) {
     node[name] = value ?? null;
   } else if (PROPERTIES.has(name)) {
     node[name] = value ?? (name === "value" ? "" : false);
+  } else if (name === "away") {
+    if (!/^https?:$/.test(new URL(value).protocol)) throw new Error("a link leads to no web address");
+    node.setAttribute("href", value);
   } else if (name === "href" && value !== undefined && !value.startsWith("#/")) {
     throw new Error("a link leads out of the page");
   } else if (value === undefined || value === null || value === false) {

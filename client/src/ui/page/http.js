@@ -52,6 +52,7 @@ export class Refused extends Error {
     this.status = status;
     this.hint = error?.hint;
     this.kind = error?.kind;
+    this.details = error?.details;
   }
 }
 
@@ -62,11 +63,18 @@ async function send(path, options) {
     response = await fetch(`/api/${path}`, { ...options, headers, credentials: "omit", redirect: "error" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, { message: "mux ui does not answer: it may have ended" });
+    throw new Refused(0, { message: "`mux ui` does not answer", hint: "It may have been stopped. Start it again in a terminal." });
   }
   if (response.ok) return response;
-  const said = await response.json().catch(() => ({}));
-  throw new Refused(response.status, said.error);
+  const text = await response.text();
+  let said;
+  try {
+    said = JSON.parse(text).error;
+  } catch {
+    // The server answers a request that it cannot read with a sentence.
+    said = { message: `the request was refused with status ${response.status}: ${text.slice(0, 300)}` };
+  }
+  throw new Refused(response.status, said);
 }
 
 function query(values) {
@@ -74,13 +82,21 @@ function query(values) {
   return said.length ? `?${new URLSearchParams(said)}` : "";
 }
 
-export async function get(path, values) {
-  return (await send(path + query(values), {})).json();
+// Reads JSON. Integers that a number of JavaScript would round stay as they are written, where the browser can do so.
+export function read(text) {
+  return JSON.parse(text, (_, value, context) => {
+    const rounded = Number.isInteger(value) && !Number.isSafeInteger(value);
+    return rounded && context && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
+  });
 }
 
-export async function post(path, body) {
+export async function get(path, values) {
+  return read(await (await send(path + query(values), {})).text());
+}
+
+export async function post(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
-  return (await send(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+  return read(await (await send(path, { method: "POST", headers, body: JSON.stringify(body), signal })).text());
 }
 
 // Messages, one after the other, until they end.
@@ -94,7 +110,7 @@ export async function* stream(path, values, signal) {
     const parts = (rest + value).split("\n\n");
     rest = parts.pop();
     for (const part of parts) {
-      if (part.startsWith("data: ")) yield JSON.parse(part.slice(6));
+      if (part.startsWith("data: ")) yield read(part.slice(6));
     }
   }
 }

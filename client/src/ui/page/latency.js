@@ -10,7 +10,7 @@ const COLUMNS = [
   ["calls", "Calls", "number"],
   ["failed", "Failed", "number wide"],
   ["p50", "Median", "number"],
-  ["p95", "95 %", "number"],
+  ["p95", "95th", "number"],
   ["slowest", "Slowest", "number wide"],
 ];
 let by = "path";
@@ -34,9 +34,10 @@ function range(latency, [least, most]) {
   );
 }
 
-export function table(list) {
-  const least = Math.max(0.01, Math.min(...list.map((latency) => latency.fastest)));
-  const most = Math.max(least * 10, ...list.map((latency) => latency.slowest));
+// `scale` are the tools that share the axis.
+export function table(list, scale = list) {
+  const least = Math.max(0.01, Math.min(...scale.map((latency) => latency.fastest)));
+  const most = Math.max(least * 10, ...scale.map((latency) => latency.slowest));
   const sort = (name) => () => {
     down = by === name ? !down : name !== "path";
     by = name;
@@ -88,8 +89,8 @@ export function latency() {
   }
   return [
     h("h1", {}, "Latency"),
-    h("p", { class: "quiet" }, "Of calls in the runs that muxd keeps. Median and 95 % are those of the last 500 calls of each tool; the axis is logarithmic."),
-    servers.size === 0 && nothing("No run that is kept has called a tool."),
-    [...servers].sort().map(([server, list]) => h("section", { key: server }, h("h2", {}, serverLink(server)), table(list))),
+    h("p", { class: "quiet" }, "How long calls took in the runs that muxd keeps. The median and the 95th percentile cover the last 500 calls of each tool. The axis is logarithmic, and the same for all servers."),
+    servers.size === 0 && nothing("No run that muxd keeps has called a tool."),
+    [...servers].sort().map(([server, list]) => h("section", { key: server }, h("h2", {}, serverLink(server)), table(list, known.latencies))),
   ];
 }

@@ -1,7 +1,8 @@
-// Which view stands where, and when it is drawn again.
+// The views of the page, and when they are drawn again.
 
 import { approvals, leave as leaveApprovals } from "./approvals.js";
 import { enter } from "./http.js";
+import { doctor, leave as leaveDoctor } from "./doctor.js";
 import { draw, h } from "./draw.js";
 import { latency } from "./latency.js";
 import { follow, known, onNews, waiting } from "./live.js";
@@ -9,7 +10,9 @@ import { overview } from "./overview.js";
 import { drawsWith, error, foreign } from "./parts.js";
 import { leave as leaveRun, run } from "./run.js";
 import { runs } from "./runs.js";
-import { server } from "./server.js";
+import { leave as leaveServer } from "./server.js";
+import { leave as leaveActions } from "./server_actions.js";
+import { servers } from "./servers.js";
 import { leave as leaveTools, tools } from "./tools.js";
 
 const bar = document.getElementById("bar");
@@ -17,11 +20,12 @@ const page = document.getElementById("page");
 
 const VIEWS = {
   "": { words: "Overview", draw: overview },
-  runs: { words: "Runs", draw: (path) => (path ? run(path) : runs()) },
-  latency: { words: "Latency", draw: latency },
+  servers: { words: "Servers", draw: servers, leave: leaveActions },
   tools: { words: "Tools", draw: tools, leave: leaveTools },
+  runs: { words: "Runs", draw: (path) => (path ? run(path) : runs()) },
   approvals: { words: "Approvals", draw: approvals, leave: leaveApprovals },
-  servers: { draw: server },
+  latency: { words: "Latency", draw: latency },
+  doctor: { words: "Doctor", draw: doctor, leave: leaveDoctor },
 };
 
 // "#/runs/a-1?x=y" -> ["runs", "a-1", {x: "y"}]
@@ -33,7 +37,7 @@ function place() {
   try {
     rest = slash < 0 ? "" : decodeURIComponent(path.slice(slash + 1));
   } catch {
-    // An address that somebody cut off leads to nothing.
+    // The address was cut off, and leads to nothing.
   }
   return [name in VIEWS ? name : "", rest, new URLSearchParams(values)];
 }
@@ -42,38 +46,37 @@ function header(name) {
   const count = waiting().length;
   const link = known.link?.up ? undefined : (known.link?.reason ?? "");
   return [
+    h("button", { class: "skip", onclick: () => page.focus() }, "Skip to content"),
     h("a", { class: "name", href: "#/" }, "muxd"),
     h(
       "nav",
       { "aria-label": "Views" },
-      Object.entries(VIEWS)
-        .filter(([, view]) => view.words)
-        .map(([key, view]) =>
+      Object.entries(VIEWS).map(([key, view]) =>
           h(
             "a",
-            { key, href: `#/${key}`, "aria-current": key === name || (key === "" && name === "servers") ? "page" : undefined },
+            { key, href: `#/${key}`, "aria-current": key === name ? "page" : undefined },
             view.words,
-            key === "approvals" && count > 0 && h("b", { class: "badge" }, String(count)),
+            key === "approvals" && count > 0 && h("b", { class: "badge" }, String(count), h("span", { class: "unseen" }, " waiting")),
           ),
         ),
     ),
     h(
       "span",
       { class: `link ${known.stream === "open" && known.link?.up ? "good" : "bad"}`, role: "status" },
-      known.stream === "opening" || !known.link ? "" : known.stream !== "open" ? "no mux ui" : link === undefined ? "live" : "no muxd",
+      known.stream === "opening" || !known.link ? "" : known.stream !== "open" ? "disconnected" : link === undefined ? "live" : "muxd is not running",
     ),
   ];
 }
 
 function notice() {
   if (known.stream === "refused") {
-    return h("p", { class: "problem", role: "alert", key: "notice" }, "This page was not let in. Open the address that ", h("code", {}, "mux ui"), " has printed; each start prints another.");
+    return h("p", { class: "problem", role: "alert", key: "notice" }, "This page has no access. Open the address that ", h("code", {}, "mux ui"), " printed; every start prints a new one.");
   }
   if (known.stream === "lost") {
-    return h("p", { class: "problem", role: "alert", key: "notice" }, h("code", {}, "mux ui"), " does not answer. Start it again and open the address that it prints; what stands here is old.");
+    return h("p", { class: "problem", role: "alert", key: "notice" }, h("code", {}, "mux ui"), " does not answer. This page shows the last known state. Start it again and open the address that it prints.");
   }
   if (known.link && !known.link.up) {
-    return h("p", { class: "problem", role: "alert", key: "notice" }, foreign(known.link.reason, 300), ". What stands here is old. This page goes on as soon as a muxd runs: ", h("code", {}, "mux status"), " starts none, any other command does.");
+    return h("p", { class: "problem", role: "alert", key: "notice" }, "muxd is not running. Showing the last known state; the page reconnects automatically. To start muxd, run a command such as ", h("code", {}, "mux servers"), ". ", h("small", {}, "Reason: ", foreign(known.link.reason, 300)));
   }
   return undefined;
 }
@@ -85,22 +88,33 @@ function drawAll() {
   if (last[0] !== undefined && (last[0] !== name || last[1] !== path)) {
     if (last[0] !== name) VIEWS[last[0]].leave?.();
     if (last[0] === "runs" && last[1]) leaveRun();
-    // What is found stands beside what is chosen.
+    if (last[0] === "servers" && last[1]) leaveServer();
+    // The list of tools stays beside the selected tool.
     if (last[0] !== name || name !== "tools") window.scrollTo(0, 0);
   }
+  const isNew = last[0] !== undefined && (last[0] !== name || last[1] !== path);
+  const byKeyboard = document.activeElement?.matches(":focus-visible");
   last = [name, path];
   const count = waiting().length;
   document.title = `${count ? `(${count}) ` : ""}${path ? `${path.slice(0, 40)} \u00b7 ` : ""}muxd`;
   draw(bar, header(name));
   const whole = known.stream === "refused" ? undefined : view(VIEWS[name], path, values);
   draw(page, [notice(), h("div", { key: name === "tools" ? name : `${name} ${path}`, "data-view": name }, whole)]);
+  if (isNew) focusAfterMove(name, path, byKeyboard);
+}
+
+// Whoever uses the keyboard goes on in what was opened; a focus that is lost goes to the view, too.
+function focusAfterMove(name, path, byKeyboard) {
+  const pane = name === "tools" && path && page.querySelector(".tool");
+  if (pane && byKeyboard) pane.focus({ preventScroll: true });
+  else if (document.activeElement === document.body) page.focus({ preventScroll: true });
 }
 
 function view(of, path, values) {
   try {
     return of.draw(path, values);
   } catch (failure) {
-    return error({ kind: "internal", message: `this view cannot be drawn: ${failure.message}` }, "view");
+    return error({ kind: "internal", message: `this view cannot be shown: ${failure.message}` }, "view");
   }
 }
 

@@ -27,6 +27,13 @@ export function foreign(text, most = 160) {
   return h("bdi", short === whole ? {} : { title: clip(whole, 1000) }, short);
 }
 
+// A sentence with commands between backticks.
+export function prose(text, most = 2000) {
+  const parts = clip(plain(text ?? ""), most).split("`");
+  const isCode = (at) => at % 2 === 1 && at < parts.length - 1;
+  return h("bdi", {}, parts.map((part, at) => (isCode(at) ? h("code", {}, part) : part)));
+}
+
 // Text of somebody else as a block; a long one is shown whole when somebody wants it.
 export function long(text, key, className = "") {
   if (readable.get(key)?.text !== text) readable.set(key, { text, whole: plain(text ?? "") });
@@ -34,12 +41,13 @@ export function long(text, key, className = "") {
   const short = whole.length > BEGINNING && !shownWhole.has(key);
   const shown = short ? clip(whole, BEGINNING) : pieces(whole).map((piece) => h("span", {}, piece));
   return [
-    h("pre", { class: `text ${className}`, dir: "auto", tabindex: 0 }, shown),
+    h("pre", { class: `text ${className}`, dir: "auto", tabindex: 0, key: `text ${key}` }, shown),
     short &&
       h(
         "button",
         {
           class: "small",
+          key: `all ${key}`,
           onclick() {
             shownWhole.add(key);
             again();
@@ -67,6 +75,7 @@ const LOOKS = {
   succeeded: "good",
   done: "good",
   approved: "good",
+  ok: "good",
   running: "busy",
   starting: "busy",
   open: "busy",
@@ -75,23 +84,26 @@ const LOOKS = {
   backing_off: "warn",
   pending: "warn",
   lost: "warn",
+  warning: "warn",
+  required: "warn",
   failed: "bad",
+  failure: "bad",
   broken: "bad",
   denied: "bad",
 };
 
 // A state as a mark and a word.
-export function state(name, words = name.replaceAll("_", " ")) {
-  return h("span", { class: `state ${LOOKS[name] ?? "idle"}` }, h("i", { "aria-hidden": "true" }), words);
+export function state(name, words = name.replaceAll("_", " "), title) {
+  return h("span", { class: `state ${LOOKS[name] ?? "idle"}`, title }, h("i", { "aria-hidden": "true" }), words);
 }
 
 export function error(problem, key) {
   return h(
     "div",
-    { class: "problem", role: "alert" },
-    h("p", {}, problem.kind && h("b", {}, `${plain(problem.kind)}: `), foreign(problem.message, BEGINNING)),
-    problem.hint && h("p", { class: "quiet" }, foreign(problem.hint, 2000)),
-    problem.line && h("p", { class: "quiet" }, `line ${problem.line}${problem.column ? `, column ${problem.column}` : ""}`),
+    { class: "problem", role: "alert", key: `problem ${key}` },
+    h("p", {}, problem.kind && h("b", {}, `${plain(problem.kind)}: `), prose(problem.message, BEGINNING)),
+    problem.hint && h("p", { class: "quiet" }, prose(problem.hint)),
+    problem.line && h("p", { class: "quiet" }, `Line ${problem.line}${problem.column ? `, column ${problem.column}` : ""}`),
     problem.details !== undefined &&
       problem.details !== null &&
       h("details", {}, h("summary", {}, "Details"), long(JSON.stringify(problem.details, null, 2), `error ${key}`)),
@@ -104,6 +116,14 @@ export function fact(name, ...value) {
 
 export function nothing(...words) {
   return h("p", { class: "nothing" }, words);
+}
+
+export const loading = () => h("p", { class: "quiet" }, "Loading\u2026");
+
+// The head of a table: each column with its words and its class.
+export function head(...columns) {
+  const cells = columns.map(([words, look = ""]) => h("th", { class: look, scope: "col" }, words || h("span", { class: "unseen" }, "Actions")));
+  return h("thead", {}, h("tr", {}, cells));
 }
 
 // The latency of one path, if any call of it is known.
@@ -121,7 +141,7 @@ export function toolLink(path, most = 120) {
 }
 
 export function runLink(run, words) {
-  return h("a", { href: `#/runs/${encodeURIComponent(run)}` }, words ?? foreign(run, 60));
+  return h("a", { href: `#/runs/${encodeURIComponent(run)}` }, words ?? ["run ", foreign(run.split("-").at(-1), 60)]);
 }
 
 // How long a run takes or took.

@@ -1,13 +1,14 @@
-// One run: what it is, what happened in it, how it ended.
+// One run: its calls, its console, its result.
 
 import { cards } from "./approvals.js";
 import { post } from "./http.js";
 import { h } from "./draw.js";
 import { known, show } from "./live.js";
-import { error, fact, foreign, long, nothing, redraw, runLink, took } from "./parts.js";
+import { error, fact, foreign, loading, long, nothing, prose, redraw, runLink, took } from "./parts.js";
 import { ended } from "./runs.js";
+import { storedResult } from "./stored.js";
 import { timeline } from "./timeline.js";
-import { bytes, clock, count, json, ms } from "./words.js";
+import { clock, count, json, ms } from "./words.js";
 
 const LINES = 300;
 let failure;
@@ -32,10 +33,10 @@ function facts(run) {
   return h(
     "dl",
     { class: "facts" },
-    fact("Took", ms(took(run))),
+    fact("Duration", ms(took(run))),
     fact("Calls", String(run.calls), run.calls_failed > 0 && h("small", { class: "bad" }, `${run.calls_failed} failed`)),
-    fact("Began", clock(run.accepted_ms)),
-    fact("Client", foreign(run.client, 60), run.detached && h("small", {}, "goes on without it")),
+    fact("Started", clock(run.accepted_ms)),
+    fact("Client", foreign(run.client, 60), run.detached && h("small", {}, "runs detached from it")),
     run.agent && fact("Agent", foreign(run.agent, 60)),
     run.workspace && fact("Workspace", foreign(run.workspace, 140)),
   );
@@ -45,16 +46,9 @@ function result({ outcome, parts, recording }, id) {
   const told = [];
   if (outcome?.error) told.push(error(outcome.error, id));
   if (outcome?.result !== undefined) told.push(h("h2", {}, "Result"), long(json(outcome.result), `result ${id}`));
-  if (outcome?.stored) {
-    const { bytes: length, preview, handle } = outcome.stored;
-    told.push(
-      h("h2", {}, "Result"),
-      h("p", { class: "quiet" }, `The beginning of ${bytes(length)}; `, h("code", {}, `mux runs read ${handle}`), " prints all of it."),
-      long(preview, `result ${id}`),
-    );
-  }
-  if (parts > 0) told.push(h("p", { class: "quiet" }, `It handed over ${count(parts, "part")} beside its result.`));
-  if (recording) told.push(h("p", { class: "quiet" }, "It was recorded."));
+  if (outcome?.stored) told.push(h("h2", {}, "Result"), storedResult(outcome.stored, `run ${id}`));
+  if (parts > 0) told.push(h("p", { class: "quiet" }, `The program also emitted ${count(parts, "part")}.`));
+  if (recording) told.push(h("p", { class: "quiet" }, "This run was recorded."));
   return told;
 }
 
@@ -77,7 +71,7 @@ function lines({ lines: said }, id) {
       ),
     h(
       "div",
-      { class: "console", key: `console ${id}` },
+      { class: "console", tabindex: 0, key: `console ${id}`, role: "log", "aria-label": "Console" },
       shown.map((line) =>
         h("div", { class: `line ${line.level}` }, h("span", { class: "at" }, ms(line.at)), h("span", { dir: "auto" }, foreign(line.text, 4000))),
       ),
@@ -90,26 +84,27 @@ export function run(wanted) {
   const { trace, missing } = known;
   const info = known.runs.get(wanted) ?? [...known.runs.values()].find((one) => one.run.endsWith(`-${wanted}`));
   if (!info && missing) return [h("h1", {}, foreign(wanted, 80)), error(missing, wanted)];
-  if (!info) return h("p", { class: "quiet" }, "Asking muxd\u2026");
+  if (!info) return loading();
   const open = info.state === "running" || info.state === "waiting";
   return [
+    h("a", { href: "#/runs", class: "crumb" }, "All runs"),
     h("h1", { class: "title" }, foreign(info.title || info.run, 300)),
     h(
       "div",
       { class: "strip" },
       ended(info),
       h("code", {}, info.run),
-      trace.resumed && h("span", { class: "quiet" }, "goes on with ", runLink(trace.resumed.run), `; ${count(trace.resumed.calls, "call")} not sent again`),
-      open && h("button", { class: "small bad", onclick: () => cancel(info.run) }, "Cancel"),
+      trace.resumed && h("span", { class: "quiet" }, "continues ", runLink(trace.resumed.run), `; ${count(trace.resumed.calls, "call")} not repeated`),
+      open && h("button", { class: "small bad", onclick: () => cancel(info.run) }, "Cancel run"),
     ),
     failure && error(failure, "cancel"),
     missing && error(missing, wanted),
     facts(info),
-    cards(info.run),
-    trace.warnings.map((warning, at) => h("p", { class: "problem", key: `warning ${at}` }, warning.line && `line ${warning.line}: `, foreign(warning.message, 600))),
-    trace.unchecked && h("p", { class: "quiet" }, "Its types were not looked at: ", foreign(trace.unchecked, 300)),
+    cards((approval) => approval.run === info.run),
+    trace.warnings.map((warning, at) => h("p", { class: "problem", key: `warning ${at}` }, warning.line && `Line ${warning.line}: `, prose(warning.message, 600))),
+    trace.unchecked && h("p", { class: "quiet" }, "Its types were not checked: ", prose(trace.unchecked, 300)),
     h("h2", {}, "Timeline"),
-    trace.spans.length ? timeline(trace, open ? took(info) : trace.at, info.run) : nothing(open ? "Nothing has happened yet." : "It made no call."),
+    trace.spans.length ? timeline(trace, open ? took(info) : trace.at, info.run) : nothing(open ? "Nothing has happened yet." : "This run made no calls."),
     lines(trace, info.run),
     result(trace, info.run),
   ];

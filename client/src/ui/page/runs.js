@@ -1,8 +1,8 @@
-// Runs: what runs, and what ran lately.
+// Runs: those in progress, and the latest ones.
 
 import { h } from "./draw.js";
 import { known } from "./live.js";
-import { foreign, nothing, redraw, runLink, state, took } from "./parts.js";
+import { foreign, head, nothing, prose, redraw, runLink, state, took } from "./parts.js";
 import { ago, clip, clock, count, ms, plain } from "./words.js";
 
 const STATES = ["all", "running", "succeeded", "failed"];
@@ -10,11 +10,10 @@ let wanted = "all";
 let words = "";
 
 export function rows(runs) {
-  const head = [["Run"], ["State"], ["From", "wide"], ["Calls", "number"], ["Took", "number"], ["Began", "number wide"]];
   return h(
     "table",
     { class: "runs" },
-    h("thead", {}, h("tr", {}, head.map(([name, look]) => h("th", { class: look ?? "", scope: "col" }, name)))),
+    head(["Run", "main"], ["State"], ["Started by", "wide"], ["Calls", "number"], ["Duration", "number"], ["Started", "number wide"]),
     h("tbody", {}, runs.map(row)),
   );
 }
@@ -24,7 +23,7 @@ function row(run) {
   return h(
     "tr",
     { key: run.run },
-    h("td", { class: "main" }, runLink(run.run, foreign(run.title || run.run, 110)), run.error && h("div", { class: "why" }, foreign(run.error.message, 140))),
+    h("td", { class: "main" }, runLink(run.run, foreign(run.title || run.run, 200)), run.error && h("div", { class: "why" }, prose(run.error.message, 200))),
     h("td", {}, ended(run)),
     h("td", { class: "wide" }, foreign(run.agent ?? run.client, 40)),
     h("td", { class: "number" }, calls),
@@ -33,7 +32,7 @@ function row(run) {
   );
 }
 
-// Its state: of one that failed with the kind of its error, of one that a user has to let go on that it waits.
+// The state of a run: with the kind of the error if it failed, or that it waits for an approval.
 export function ended(run) {
   const kind = run.error?.kind;
   const look = kind === "pending" || kind === "cancelled" ? kind : waits(run) ? "waiting" : run.state;
@@ -66,7 +65,7 @@ export function runs() {
       { class: "strip" },
       h("input", {
         type: "search",
-        placeholder: "Filter by program, state, client, agent",
+        placeholder: "Filter by program, state, client or agent",
         "aria-label": "Filter runs",
         oninput(event) {
           words = event.target.value.trim().toLowerCase();
@@ -93,6 +92,6 @@ export function runs() {
       ),
       h("span", { class: "quiet" }, shown.length === all.length ? count(all.length, "run") : `${shown.length} of ${count(all.length, "run")}`),
     ),
-    shown.length ? rows(shown) : nothing(all.length ? "No run is like that." : "Nothing has run yet."),
+    shown.length ? rows(shown) : nothing(all.length ? "No runs match." : "No program has run yet."),
   ];
 }

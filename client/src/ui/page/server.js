@@ -1,87 +1,180 @@
-// One server: its sessions, what is wrong with it, how long its tools take.
+// One server: its state, what can be done about it, its sandbox, its log, and how long its tools take.
 
 import { h } from "./draw.js";
+import { get } from "./http.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";
-import { error, fact, foreign, long, nothing, state } from "./parts.js";
-import { ms, span } from "./words.js";
+import { error, fact, foreign, head, long, nothing, prose, redraw, state } from "./parts.js";
+import { buttons, outcome } from "./server_actions.js";
+import { serverState } from "./servers.js";
+import { bytes, ms, span } from "./words.js";
+
+const LOG_INTERVAL = 2000;
+// The server that is shown, with what was loaded about it.
+let shown = {};
+
+export function leave() {
+  shown = {};
+}
+
+function begin(server) {
+  if (shown.name === server.name) return;
+  shown = { name: server.name };
+  if (server.sandbox) loadSandbox(shown);
+  followLog(shown);
+}
+
+async function loadSandbox(mine) {
+  try {
+    mine.profile = await get("sandbox", { server: mine.name });
+  } catch (failure) {
+    mine.sandboxFailure = failure;
+  }
+  redraw();
+}
+
+async function loadLog(mine) {
+  try {
+    mine.lines = (await get("logs", { server: mine.name })).lines;
+    mine.logFailure = undefined;
+  } catch (failure) {
+    mine.logFailure = failure;
+  }
+  redraw();
+}
+
+async function followLog(mine) {
+  while (shown === mine) {
+    const hasLog = known.status?.servers.find((one) => one.name === mine.name)?.has_log;
+    if (!hasLog) mine.lines = [];
+    else if (!document.hidden) await loadLog(mine);
+    await new Promise((wake) => setTimeout(wake, LOG_INTERVAL));
+  }
+}
 
 function facts(server) {
   const told = [
     ["Tools", server.tools !== undefined && h("a", { href: `#/tools?server=${encodeURIComponent(server.name)}` }, String(server.tools))],
     ["Calls", `${server.calls.toLocaleString("en")}${server.in_flight ? `, ${server.in_flight} in flight` : ""}`],
     ["Sessions opened", String(server.starts)],
-    ["Last start", ms(server.start_ms)],
-    ["Calls itself", server.identity && foreign(server.identity, 80)],
+    ["Last start took", ms(server.start_ms)],
+    ["Reported name", server.identity && foreign(server.identity, 80)],
     ["Protocol", server.protocol && foreign(server.protocol, 40)],
     ["Transport", server.transport],
     ["Process", server.pid],
-    ["Shared by", server.share && [`one ${server.share}`, server.share_reason && h("small", {}, foreign(server.share_reason, 120))]],
+    ["One session per", server.share && [server.share, server.share_reason && h("small", {}, foreign(server.share_reason, 120))]],
     ["Sign-in", server.auth?.replace("_", " ")],
     ["Signed in as", server.who && foreign(server.who, 80)],
     ["Account", server.account],
-    ["Sandbox", sandbox(server.sandbox)],
-    ["Next try", server.retry_in_ms !== undefined && `in ${span(server.retry_in_ms)}`],
+    ["Next attempt", server.retry_in_ms !== undefined && `in ${span(server.retry_in_ms)}`],
     ["Project", server.project && foreign(server.project, 120)],
   ];
   return h("dl", { class: "facts" }, told.filter(([, value]) => value).map(([name, value]) => fact(name, value)));
 }
 
-// What surrounds the server; absent for one that muxd does not start.
-function sandbox(found) {
+const paths = (list) => list.map((path) => h("div", { key: path }, h("code", {}, foreign(path, 300))));
+
+// The sandbox around the server; there is none for a server that muxd does not start.
+function sandbox(server) {
+  const found = server.sandbox;
   if (!found) return undefined;
-  if (found.state !== "on") return found.state === "off" ? "off" : "none: it has all of your rights";
+  const { profile } = shown;
+  const isOn = found.state === "on";
+  const rows = [
+    [isOn ? "Enforced by" : "This machine can enforce", (found.layers?.length ? found.layers : profile?.enforceable ?? []).join(", ")],
+    ["Problem", profile?.problem && foreign(profile.problem, 500)],
+    ["May read", isOn && found.read?.length > 0 && paths(found.read)],
+    ["May write", isOn && found.write?.length > 0 && paths(found.write)],
+    ["Network", isOn && `network: ${found.network ?? "none"}`],
+    ["Memory", isOn && profile && (profile.memory === undefined ? "no limit" : bytes(profile.memory))],
+    ["Processes and threads", isOn && profile && (profile.processes ?? "no limit")],
+    ["Its program", isOn && profile?.program?.length > 0 && paths(profile.program)],
+    ["Its own directories", isOn && profile?.private?.length > 0 && paths(profile.private)],
+    ["Home", isOn && profile?.empty_home && "an empty directory, deleted when the server ends"],
+  ];
+  const without = { off: "The configuration turns the sandbox off: this server has all of your rights.", bare: "This server has no sandbox: it has all of your rights." };
   return [
-    `${(found.layers ?? []).join(", ") || "on"}; network: ${found.network ?? "none"}`,
-    (found.denied ?? []).map((denied) => h("small", { key: denied }, "denied: ", foreign(denied, 300))),
+    h("h2", {}, "Sandbox"),
+    !isOn && h("p", {}, without[found.state] ?? without.bare, " ", h("code", {}, `mux servers sandbox ${shellName(server)} --suggest`), " suggests one."),
+    h("dl", { class: "facts wide-facts" }, rows.filter(([, value]) => value).map(([name, value]) => fact(name, value))),
+    (found.denied ?? []).length > 0 && h("p", {}, h("b", {}, "Denied recently")),
+    (found.denied ?? []).map((denied) => h("p", { class: "problem", key: denied }, "denied: ", foreign(denied, 300))),
+    shown.sandboxFailure && error(shown.sandboxFailure, "sandbox"),
+  ];
+}
+
+const shellName = (server) => (/^[A-Za-z][A-Za-z0-9_-]*$/.test(server.name) ? server.name : "NAME");
+
+function log() {
+  const { lines, logFailure } = shown;
+  return [
+    h("h2", {}, "Log"),
+    logFailure && error(logFailure, "log"),
+    lines === undefined && !logFailure && h("p", { class: "quiet" }, "Loading\u2026"),
+    lines?.length === 0 && nothing("There is no log yet. A server has one once it was started."),
+    lines?.length > 0 &&
+      h(
+        "div",
+        { class: "console", tabindex: 0, key: "log", role: "log", "aria-label": "Log" },
+        lines.map((line) =>
+          h(
+            "div",
+            { class: `line ${line.level ?? ""}` },
+            h("span", { class: "at", title: line.time }, line.time ? new Date(line.time).toLocaleTimeString() : ""),
+            h("span", { dir: "auto" }, foreign(line.text, 4000)),
+          ),
+        ),
+      ),
   ];
 }
 
 function advice(server) {
-  const name = /^[A-Za-z][A-Za-z0-9_-]*$/.test(server.name) ? server.name : "NAME";
-  if (server.auth === "required") return `mux servers login ${name}`;
-  if (server.state === "disabled") return `mux servers enable ${name}`;
-  if (!["failed", "backing_off", "degraded"].includes(server.state)) return undefined;
-  return server.has_log ? `mux servers logs ${name}` : `mux servers restart ${name}`;
+  if (server.state === "broken") return ["", h("a", { href: "#/doctor" }, "Doctor"), " shows how to fix its entry."];
+  if (server.state === "failed" || server.state === "backing_off") return ["The log below may say more; ", h("a", { href: "#/doctor" }, "Doctor"), " checks its program and its variables."];
+  return undefined;
 }
 
-export function server(name) {
-  const all = known.status?.servers;
-  if (!all) return h("p", { class: "quiet" }, "Asking muxd\u2026");
-  const found = all.find((one) => one.name === name);
-  if (!found) return [h("h1", {}, foreign(name, 80)), nothing("There is no such server any more.")];
+export function server(server) {
+  begin(server);
+  const { name } = server;
   const own = known.latencies.filter((latency) => latency.server === name);
-  const next = advice(found);
+  const sessions = server.sessions ?? [];
+  const next = advice(server);
   return [
-    h("h1", {}, foreign(name, 80), " ", state(found.state)),
-    found.reason && error({ message: found.reason }, `server ${name}`),
-    (found.warnings ?? []).map((warning) => h("p", { class: "problem", key: warning }, foreign(warning, 600))),
-    next && h("p", {}, "Next: ", h("code", {}, next)),
-    facts(found),
-    h("h2", {}, found.source ? "Source" : "Command"),
-    long(found.command || found.source?.description || "", `command ${name}`),
-    (found.sessions ?? []).length > 0 && [
+    h("a", { href: "#/servers", class: "crumb" }, "All servers"),
+    h("h1", {}, foreign(name, 80), " ", serverState(server)),
+    h("div", { class: "buttons" }, buttons(server)),
+    outcome(server),
+    server.reason && error({ message: server.reason, hint: server.detail }, `server ${name}`),
+    next && h("p", {}, next),
+    (server.warnings ?? []).map((warning) => h("p", { class: "problem", key: warning }, prose(warning, 600))),
+    facts(server),
+    h("h2", {}, server.source ? "Source" : /^https?:/.test(server.command) ? "Address" : "Command"),
+    long(server.command || server.source?.description || "", `command ${name}`),
+    sessions.length > 0 && [
       h("h2", {}, "Sessions"),
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, ["Of", "State", "Process"].map((head) => h("th", {}, head)))),
+        head(["Belongs to"], ["State"], ["Process"]),
         h(
           "tbody",
           {},
-          found.sessions.map((session) =>
+          sessions.map((session) =>
             h(
               "tr",
               { key: session.of },
               h("td", {}, foreign(session.of, 120)),
-              h("td", {}, state(session.state), session.reason && h("div", { class: "why" }, foreign(session.reason, 140))),
+              h("td", {}, state(session.state), session.reason && h("div", { class: "why" }, prose(session.reason, 200))),
               h("td", {}, session.pid ?? ""),
             ),
           ),
         ),
       ),
     ],
+    log(),
+    sandbox(server),
     h("h2", {}, "Latency"),
-    own.length ? table(own) : nothing("None of the runs that are kept has called it."),
+    own.length ? table(own) : nothing("No run that muxd keeps has called this server."),
   ];
 }

@@ -34,7 +34,7 @@ export class Trace {
   }
 
   on_started(_, at) {
-    if (at > 0) this.begin("wait", "start", "until the program began", 0, { to: at });
+    if (at > 0) this.begin("wait", "start", "waiting to start", 0, { to: at });
   }
 
   on_server_starting({ server }, at) {
@@ -128,13 +128,33 @@ export function standing(span) {
   return "done";
 }
 
-// Marks on an axis from 0 to `total`, at round values, five or so.
-export function ticks(total) {
+// Round steps of more than a minute, in milliseconds.
+const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440].map((minutes) => minutes * 60000);
+
+// Marks on an axis from 0 to `total`, at round values: `about` so many, none near its end, where the total stands.
+export function ticks(total, about = 5) {
   if (!(total > 0)) return [];
-  const rough = total / 5;
+  const rough = total / about;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
+  const short = [1, 2, 5, 10].map((factor) => factor * power);
+  const steps = rough > 30000 ? LONG_STEPS : short;
+  const step = steps.find((candidate) => candidate >= rough) ?? rough;
   const marks = [];
-  for (let mark = step; mark < total * 0.97; mark += step) marks.push(mark);
+  for (let mark = step; mark < total * (1 - 0.4 / about); mark += step) marks.push(mark);
   return marks;
+}
+
+const FOLDED = 4;
+
+// Consecutive calls of one tool that stand alike, as one group, if there are four or more.
+export function groups(spans) {
+  const found = [];
+  for (const span of spans) {
+    const last = found.at(-1);
+    const first = last?.[0];
+    const isAlike = first && span.kind === "call" && first.kind === "call" && first.path === span.path && standing(first) === standing(span);
+    if (isAlike) last.push(span);
+    else found.push([span]);
+  }
+  return found.flatMap((group) => (group.length < FOLDED ? group.map((span) => [span]) : [group]));
 }

@@ -1,10 +1,11 @@
-// Tools: found by words, each with its TypeScript and its JSON schemas.
+// Tools: found by words, each with a form to call it, its TypeScript and its JSON schemas.
 
+import { callForm } from "./call.js";
 import { get, post } from "./http.js";
 import { h } from "./draw.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";
-import { error, foreign, latencyOf, long, nothing, redraw, serverLink } from "./parts.js";
+import { error, foreign, latencyOf, loading, long, nothing, redraw, serverLink } from "./parts.js";
 import { count } from "./words.js";
 
 const PATIENCE = 150;
@@ -72,7 +73,7 @@ function hits(path) {
         ),
       ),
     ),
-    search.next && h("li", { key: "more" }, h("button", { class: "small", onclick: () => look(true) }, `More (${search.hits.length} of ${search.total})`)),
+    search.next && h("li", { key: "more" }, h("button", { class: "small", onclick: () => look(true) }, `Show more (${search.hits.length} of ${search.total})`)),
   );
 }
 
@@ -85,21 +86,22 @@ function schema(name, value, path) {
 }
 
 function description(path) {
-  if (!shown.found) return shown.failure ? error(shown.failure, path) : h("p", { class: "quiet" }, "Asking muxd\u2026");
+  if (!shown.found) return shown.failure ? error(shown.failure, path) : loading();
   const { tool, declaration } = shown.found;
   const marks = [
-    tool.read_only && "only reads",
-    tool.destructive && "may destroy",
-    tool.changed && "changed since it was first trusted: mux servers pins",
-    tool.observed_calls && `result learned of ${count(tool.observed_calls, "call")}`,
-    tool.direct && "offered beside programs",
+    tool.read_only && "read-only",
+    tool.destructive && h("span", { class: "bad" }, "destructive"),
+    tool.changed && ["changed since you trusted it: ", h("code", {}, "mux servers pins"), " shows how"],
+    tool.observed_calls && `result type learned from ${count(tool.observed_calls, "call")}`,
+    tool.direct && "also offered to agents as a tool of its own",
   ];
   const latency = latencyOf(tool.path);
   return [
     h("h1", { class: "path" }, foreign(tool.path, 200)),
-    h("p", { class: "quiet" }, "Of ", serverLink(tool.server), marks.filter(Boolean).map((mark) => ` \u00b7 ${mark}`)),
+    h("p", { class: "quiet" }, "Server: ", serverLink(tool.server), marks.filter(Boolean).map((mark) => [" \u00b7 ", mark])),
     tool.title && h("p", {}, h("b", {}, foreign(tool.title, 200))),
     tool.description && long(tool.description, `description ${path}`, "prose"),
+    callForm(tool),
     h("h2", {}, "TypeScript"),
     long(declaration, `types ${path}`, "code"),
     schema("Arguments", tool.input_schema, path),
@@ -154,11 +156,11 @@ export function tools(path, values) {
         h(
           "p",
           { class: "quiet" },
-          `The tools of ${count(search.unknown.length, "server")} are not known yet: it was never connected. `.replace("it was", search.unknown.length > 1 ? "they were" : "it was"),
+          `The tools of ${count(search.unknown.length, "server")} are not known yet. `,
           h("button", { class: "small", disabled: connecting, onclick: connect }, connecting ? "Connecting\u2026" : "Connect"),
         ),
-      search.hits.length ? hits(path) : nothing(search.query ? "No tool is like that." : "There are no tools."),
+      search.hits.length ? hits(path) : nothing(search.query ? "No tools match." : "There are no tools yet."),
     ),
-    h("div", { class: "tool" }, path ? [h("a", { href: "#/tools", class: "back" }, "All tools"), description(path)] : nothing("Choose a tool to see its types.")),
+    h("div", { class: "tool", key: `tool ${path}`, tabindex: -1 }, path ? [h("a", { href: "#/tools", class: "back" }, "All tools"), description(path)] : nothing("Select a tool to see its types and to call it.")),
   );
 }

@@ -7,7 +7,7 @@ const UNSEEN = new RegExp(
   "gu",
 );
 
-// A text that somebody else wrote: what nobody sees, and what turns the order of letters, is spelled out.
+// Text that somebody else wrote: invisible characters, and those that turn the order of letters, are escaped.
 export function plain(text) {
   return String(text).replace(UNSEEN, (unseen) => `\\u{${unseen.codePointAt(0).toString(16)}}`);
 }
@@ -96,7 +96,7 @@ function spellSegment(segment) {
   return spelled === "" || spelled === "then" || spelled === "toJSON" ? `${spelled}_` : spelled;
 }
 
-// JSON for the eye.
+// JSON that is easy to read.
 export function json(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

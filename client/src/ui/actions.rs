@@ -1,0 +1,253 @@
+//! Requests of the page that act on servers and call tools, and the checks of `mux doctor`.
+//!
+//! Invariant: each of them does the same as the command of the same name, by the same code. config.toml is edited here
+//! and never by a request to the daemon.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, Query, State, rejection::JsonRejection},
+    http::StatusCode,
+    routing::{get, post},
+};
+use mux_client::within_seconds;
+use mux_proto::{
+    CallRequest, Error, Held, JsonText, Kind, LoginFinishRequest, LoginRequest, LoginStarted,
+    LoginState, LoginWaitRequest, MuxClient, ReadPage, ReadRequest, SandboxProfile, ServerInfo,
+    transport,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    UiState,
+    api::{ApiResult, SharedUiState},
+};
+use crate::{
+    commands::{
+        CALL_TIMEOUT, CommandFailure, LOGIN_POLL_MS, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT,
+        check_login_url, last_lines_of_server, run_checks, switch_entry,
+    },
+    render,
+};
+
+/// The maximum size of a call's arguments, in bytes.
+const MAX_CALL_BYTES: usize = 8 << 20;
+/// How many lines of a server's log the page shows.
+const SHOWN_LOG_LINES: usize = 300;
+/// The length of a page of a stored value, in bytes.
+const VALUE_PAGE_BYTES: u64 = 1 << 20;
+
+pub(super) fn routes() -> Router<Arc<UiState>> {
+    Router::new()
+        .route("/api/doctor", get(doctor))
+        .route("/api/logs", get(logs))
+        .route("/api/sandbox", get(sandbox))
+        .route("/api/value", get(value))
+        .route("/api/restart", post(restart))
+        .route("/api/switch", post(switch))
+        .route("/api/login", post(login))
+        .route("/api/login/wait", post(login_wait))
+        .route("/api/login/finish", post(login_finish))
+        .route(
+            "/api/call",
+            post(call).layer(DefaultBodyLimit::max(MAX_CALL_BYTES)),
+        )
+}
+
+/// Runs the code of a command in another thread: it reads and writes files, and must not delay other requests.
+async fn run_command<T, F>(command: impl FnOnce() -> F + Send + 'static) -> Result<T, Error>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, CommandFailure>>,
+{
+    let internal = |error: &dyn std::fmt::Display| Error::new(Kind::Internal, error.to_string());
+    let ran = tokio::task::spawn_blocking(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build();
+        let runtime = runtime.map_err(|error| internal(&error))?;
+        runtime.block_on(command()).map_err(Error::from)
+    });
+    ran.await.unwrap_or_else(|lost| Err(internal(&lost)))
+}
+
+/// What `mux doctor` finds.
+async fn doctor() -> ApiResult<Value> {
+    let checks = run_command(|| async { Ok(run_checks().await) }).await?;
+    Ok(Json(json!({ "checks": checks })))
+}
+
+#[derive(Deserialize)]
+struct ServerParams {
+    server: String,
+}
+
+/// The end of a server's log, as `mux logs --server` prints it.
+async fn logs(Query(ServerParams { server }): Query<ServerParams>) -> ApiResult<Value> {
+    let lines =
+        run_command(|| async move { last_lines_of_server(&server, SHOWN_LOG_LINES) }).await?;
+    let lines: Vec<Value> = lines.iter().map(render::line_json).collect();
+    Ok(Json(json!({ "lines": lines })))
+}
+
+async fn sandbox(
+    State(state): SharedUiState,
+    Query(ServerParams { server }): Query<ServerParams>,
+) -> ApiResult<SandboxProfile> {
+    let asked = |client: MuxClient| async move { client.sandbox(within_seconds(60), server).await };
+    Ok(Json(state.line.request(asked).await?))
+}
+
+#[derive(Deserialize)]
+struct ValueQuery {
+    handle: String,
+    #[serde(default)]
+    offset: u64,
+}
+
+/// A page of a result that is too long for one message.
+async fn value(
+    State(state): SharedUiState,
+    Query(ValueQuery { handle, offset }): Query<ValueQuery>,
+) -> ApiResult<ReadPage> {
+    let request = ReadRequest {
+        handle,
+        offset,
+        length: Some(VALUE_PAGE_BYTES),
+    };
+    let asked = |client: MuxClient| async move { client.read(within_seconds(30), request).await };
+    Ok(Json(state.line.request(asked).await?))
+}
+
+async fn restart(
+    State(state): SharedUiState,
+    Json(ServerParams { server }): Json<ServerParams>,
+) -> ApiResult<ServerInfo> {
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let asked = |client: MuxClient| async move { client.restart_server(within, server).await };
+    Ok(Json(state.line.request(asked).await?))
+}
+
+#[derive(Deserialize)]
+struct SwitchBody {
+    server: String,
+    enabled: bool,
+}
+
+/// Enables or disables an entry of config.toml, as `mux servers enable` and `disable` do.
+async fn switch(
+    State(state): SharedUiState,
+    Json(SwitchBody { server, enabled }): Json<SwitchBody>,
+) -> ApiResult<Value> {
+    let asked = |client: MuxClient| async move { client.servers(within_seconds(10)).await };
+    let servers = state.line.request(asked).await?;
+    let info = servers.into_iter().find(|info| info.name == server);
+    let is_source = info.is_some_and(|info| info.source.is_some());
+    let edit =
+        run_command(move || async move { switch_entry(&server, is_source, enabled).await }).await?;
+    Ok(Json(json!({
+        "server": edit.server,
+        "changed": edit.changed,
+        "not_reloaded": edit.not_reloaded,
+    })))
+}
+
+/// Starts a login. The user opens its URL, and the page waits for the outcome.
+async fn login(
+    State(state): SharedUiState,
+    Json(request): Json<LoginRequest>,
+) -> ApiResult<LoginStarted> {
+    let within = within_seconds(LOGIN_TIMEOUT_SECS);
+    let asked = |client: MuxClient| async move { client.login(within, request).await };
+    let started = state.line.request(asked).await?;
+    if !started.url.is_empty() {
+        check_login_url(&started)?;
+    }
+    Ok(Json(started))
+}
+
+#[derive(Deserialize)]
+struct LoginParams {
+    login: String,
+}
+
+/// Waits for the outcome of a login; `pending` if there is none yet.
+async fn login_wait(
+    State(state): SharedUiState,
+    Json(LoginParams { login }): Json<LoginParams>,
+) -> ApiResult<LoginState> {
+    let request = LoginWaitRequest {
+        login,
+        wait_ms: LOGIN_POLL_MS,
+    };
+    let asked =
+        |client: MuxClient| async move { client.login_wait(within_seconds(60), request).await };
+    Ok(Json(state.line.request(asked).await?))
+}
+
+/// Completes a login with the address to which the browser was sent.
+async fn login_finish(
+    State(state): SharedUiState,
+    Json(request): Json<LoginFinishRequest>,
+) -> ApiResult<LoginState> {
+    let within = within_seconds(LOGIN_TIMEOUT_SECS);
+    let asked = |client: MuxClient| async move { client.login_finish(within, request).await };
+    Ok(Json(state.line.request(asked).await?))
+}
+
+#[derive(Deserialize)]
+struct CallBody {
+    path: String,
+    /// The arguments as JSON text, with which numbers stay as they were typed.
+    arguments: Option<String>,
+    /// In their place: names with text, as `mux call NAME=TEXT` sends them.
+    #[serde(default)]
+    typed: Vec<(String, String)>,
+}
+
+/// How a call ended. Its error is an outcome, too, and no failure of the page's request.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CallOutcome {
+    Error(Error),
+    #[serde(untagged)]
+    Held(Held),
+}
+
+/// Calls a tool, as `mux call` does: with the same checks, the same policy and the same approvals.
+async fn call(
+    State(state): SharedUiState,
+    body: Result<Json<CallBody>, JsonRejection>,
+) -> ApiResult<CallOutcome> {
+    let Json(body) = body.map_err(|rejection| refused_body(&rejection))?;
+    let arguments = body.arguments.map(JsonText::new).transpose();
+    let arguments = arguments.map_err(|error| {
+        let message = format!("the arguments are not JSON: {error}");
+        Error::new(Kind::Validation, message)
+    })?;
+    let request = CallRequest {
+        path: body.path,
+        arguments: arguments.unwrap_or_default(),
+        typed: body.typed,
+        declared_only: true,
+        ..CallRequest::default()
+    };
+    // If the page goes away, the call is cancelled with this request.
+    let within = transport::within(CALL_TIMEOUT);
+    let asked = |client: MuxClient| async move { client.call(within, request).await };
+    let ended = state.line.request(asked).await;
+    Ok(Json(
+        ended.map_or_else(CallOutcome::Error, CallOutcome::Held),
+    ))
+}
+
+fn refused_body(rejection: &JsonRejection) -> Error {
+    match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let message = "the arguments are longer than 8 MiB, the limit of this page";
+            Error::new(Kind::Limit, message).hint("`mux call PATH @FILE` sends longer ones")
+        }
+        _ => Error::new(Kind::Validation, rejection.body_text()),
+    }
+}
