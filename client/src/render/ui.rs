@@ -17,6 +17,6 @@ pub(crate) fn serving(url: &str, port: u16, opened: bool, json: bool) {
         false => "open it in a browser on this machine",
     };
     note(&format!(
-        "{open}; until you press Ctrl-C, anyone with this address can approve calls"
+        "{open}; until you press Ctrl-C, anyone with this address can call tools, approve calls and change servers"
     ));
 }

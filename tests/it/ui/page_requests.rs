@@ -148,6 +148,160 @@ fn changing_requests_must_have_the_origin_of_the_page() {
     assert_eq!(send(&page, get, "").status, 405);
 }
 
+/// Each request that changes something: its path, a body for something that does not exist, and the status of the
+/// answer to a page that may send it.
+const ACTIONS: [(&str, &str, u16); 11] = [
+    ("decide", r#"{"approval":"A1","decision":"once"}"#, 404),
+    ("revoke", r#"{"id":"g1"}"#, 404),
+    ("resume", r#"{"id":"A1"}"#, 404),
+    ("cancel", r#"{"id":"a-1"}"#, 404),
+    ("connect", "{}", 200),
+    ("restart", r#"{"server":"none"}"#, 404),
+    ("switch", r#"{"server":"none","enabled":false}"#, 404),
+    ("login", r#"{"server":"none"}"#, 404),
+    ("login/wait", r#"{"login":"none"}"#, 404),
+    (
+        "login/finish",
+        r#"{"login":"none","redirect_url":"x"}"#,
+        404,
+    ),
+    // The error of a call is its outcome.
+    ("call", r#"{"path":"none.x"}"#, 200),
+];
+
+#[test]
+fn every_action_is_refused_to_all_but_the_page() {
+    let env = TestEnv::new();
+    let page = Page::serve(&env);
+    let token = "\nAuthorization: Bearer TOKEN";
+    let json = "\nContent-Type: application/json";
+    for (path, content, accepted) in ACTIONS {
+        for (headers, status) in [
+            (format!("{token}{json}\nOrigin: ORIGIN"), accepted),
+            (format!("{json}\nOrigin: ORIGIN"), 401),
+            (
+                format!("\nAuthorization: Bearer x{json}\nOrigin: ORIGIN"),
+                401,
+            ),
+            (format!("{token}{json}"), 403),
+            (format!("{token}{json}\nOrigin: null"), 403),
+            (format!("{token}{json}\nOrigin: http://evil.example"), 403),
+            (
+                format!("{token}{json}\nOrigin: ORIGIN\nSec-Fetch-Site: cross-site"),
+                403,
+            ),
+        ] {
+            let head = format!("POST /api/{path} HTTP/1.1\nHost: HOST{headers}");
+            let answer = send(&page, &head, content);
+            assert_eq!(answer.status, status, "{path}{headers}: {}", answer.content);
+        }
+        let rebound = format!("POST /api/{path} HTTP/1.1\nHost: evil.example{token}{json}");
+        assert_eq!(send(&page, &rebound, content).status, 421, "{path}");
+        let get = format!("GET /api/{path} HTTP/1.1\nHost: HOST{token}");
+        assert_eq!(send(&page, &get, "").status, 405, "{path}");
+        if content != "{}" {
+            // As an HTML form could send it.
+            let form = format!(
+                "POST /api/{path} HTTP/1.1\nHost: HOST{token}\nContent-Type: text/plain\nOrigin: ORIGIN"
+            );
+            let status = send(&page, &form, content).status;
+            assert!(matches!(status, 415 | 422), "{path}: {status}");
+        }
+    }
+}
+
+/// The list above has every route that takes a POST.
+#[test]
+fn every_action_of_the_page_is_in_the_list() {
+    let scripts = mux_tests::editors::source("client/src/ui");
+    let routes: Vec<String> = ["api.rs", "actions.rs"]
+        .iter()
+        .map(|file| fs::read_to_string(scripts.join(file)).unwrap())
+        .collect();
+    assert_eq!(
+        routes.concat().matches("post(").count(),
+        // `enter` needs no token: it exchanges the one-time code for it.
+        ACTIONS.len() + 1
+    );
+}
+
+#[test]
+fn what_the_page_reads_requires_the_token() {
+    let env = TestEnv::new();
+    let page = Page::serve(&env);
+    for (path, status) in [
+        ("doctor", 200),
+        ("logs?server=none", 404),
+        ("sandbox?server=none", 404),
+        ("value?handle=none", 422),
+    ] {
+        let head = format!("GET /api/{path} HTTP/1.1\nHost: HOST");
+        assert_eq!(send(&page, &head, "").status, 401, "{path}");
+        let head = format!("{head}\nAuthorization: Bearer TOKEN");
+        let answer = send(&page, &head, "");
+        assert_eq!(answer.status, status, "{path}: {}", answer.content);
+    }
+}
+
+#[test]
+fn refused_actions_change_nothing_and_the_page_does_what_the_commands_do() {
+    let env = TestEnv::new();
+    let rule =
+        "[[policy]]\nmatch = \"fix.env\"\naction = \"deny\"\nreason = \"secrets are there\"\n";
+    env.write_config(&format!("{}{rule}", env.fixture("fix", &[])));
+    let page = Page::serve(&env);
+    let config = || fs::read_to_string(env.path("config.toml")).unwrap();
+    let post = |path: &str, more: &str, content: &str| {
+        let head =
+            format!("POST /api/{path} HTTP/1.1\nHost: HOST\nContent-Type: application/json{more}");
+        send(&page, &head, content)
+    };
+    let off = r#"{"server":"fix","enabled":false}"#;
+    let add = r#"{"path":"fix.add","typed":[["a","1"],["b","2"]]}"#;
+    let before = config();
+    for more in [
+        "\nOrigin: ORIGIN",
+        "\nAuthorization: Bearer TOKEN",
+        "\nAuthorization: Bearer TOKEN\nOrigin: http://evil.example",
+    ] {
+        for (path, content) in [
+            ("switch", off),
+            ("call", add),
+            ("restart", r#"{"server":"fix"}"#),
+        ] {
+            assert!(matches!(post(path, more, content).status, 401 | 403));
+        }
+    }
+    assert_eq!(config(), before);
+    assert_eq!(env.starts("fix"), [0; 0]);
+    let own = "\nAuthorization: Bearer TOKEN\nOrigin: ORIGIN";
+    let call = |content: &str| -> Value {
+        let answer = post("call", own, content);
+        assert_eq!(answer.status, 200, "{}", answer.content);
+        serde_json::from_str(&answer.content).unwrap()
+    };
+    assert_eq!(call(add)["value"]["sum"], 3.0);
+    let whole = r#"{"path":"fix.add","arguments":"{\"a\": 1, \"b\": 4}"}"#;
+    assert_eq!(call(whole)["value"]["sum"], 5.0);
+    let unfit = call(r#"{"path":"fix.add","typed":[["a","1"]]}"#);
+    assert_eq!(unfit["error"]["kind"], "validation");
+    let denied = call(r#"{"path":"fix.env","typed":[["name","PATH"]]}"#);
+    assert_eq!(denied["error"]["kind"], "denied");
+    let text = "x".repeat(9 << 20);
+    let long = post(
+        "call",
+        own,
+        &format!(r#"{{"path":"fix.echo","typed":[["text","{text}"]]}}"#),
+    );
+    assert_eq!(long.status, 413);
+    assert!(long.content.contains("8 MiB"), "{}", long.content);
+    assert_eq!(post("switch", own, off).status, 200);
+    assert!(config().contains("enabled = false"));
+    let on = r#"{"server":"fix","enabled":true}"#;
+    assert_eq!(post("switch", own, on).status, 200);
+    assert_eq!(config(), before);
+}
+
 /// The browser gets another URL than the user.
 #[test]
 fn browser_is_started_with_a_code_that_is_valid_once() {

@@ -15,7 +15,7 @@ import { json, ms } from "./words.js";
 const forms = new Map();
 
 function formOf(path) {
-  if (!forms.has(path)) forms.set(path, { values: {}, asJson: false, text: "{}" });
+  if (!forms.has(path)) forms.set(path, { values: Object.create(null), asJson: false, text: "{}" });
   return forms.get(path);
 }
 

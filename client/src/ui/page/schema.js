@@ -2,7 +2,7 @@
 //
 // A schema that this does not understand becomes a field for JSON: the daemon checks the arguments in any case.
 
-import { json } from "./words.js";
+import { clip, json, plain } from "./words.js";
 
 const SHOWN_TYPES = { array: "list", object: "object", boolean: "yes or no", integer: "integer", number: "number", string: "text", null: "null" };
 
@@ -53,14 +53,15 @@ export function fields(input) {
     const own = follow(property, root);
     const parts = alternatives(own, root);
     const types = typeNames(parts);
+    const shown = types.map((type) => (Object.hasOwn(SHOWN_TYPES, type) ? SHOWN_TYPES[type] : clip(plain(type), 40)));
     return {
       name,
       required: required.has(name),
-      type: types.map((type) => SHOWN_TYPES[type] ?? type).join(" or ") || "JSON",
+      type: shown.join(" or ") || "JSON",
       isString: types.length === 1 && types[0] === "string",
       description: own.description ?? parts[0].description,
       choices: choicesOf(parts),
-      fallback: own.default === undefined ? undefined : json(own.default),
+      fallback: own.default === undefined ? undefined : clip(plain(json(own.default)), 100),
     };
   });
   return [...list.filter((one) => one.required), ...list.filter((one) => !one.required)];
