@@ -1358,7 +1358,7 @@ export interface RunInfo {
   workspace?: string;
   /** True if the run continues when its connection ends. */
   detached?: boolean;
-  /** The name that the run was started with, or the first significant line of the program. */
+  /** The name that the run was started with, or the comment that the program begins with, or its first line of code. */
   title: string;
   /** When the run was accepted, in milliseconds since the Unix epoch. */
   accepted_ms: number;
@@ -1391,7 +1391,7 @@ export interface RunRequest {
   language?: Language;
   /**
    * The name in run lists, such as the name of the program's file. The daemon shortens it to one line. Defaults to
-   * the first significant line of the program, also if empty.
+   * the comment that the program begins with, or its first line of code, also if empty.
    */
   name?: string;
   /** `mux.input`. */

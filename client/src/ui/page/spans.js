@@ -146,14 +146,17 @@ export function ticks(total, about = 5) {
 
 const FOLDED = 4;
 
-// Consecutive calls of one tool that stand alike, as one group, if there are four or more.
+function areAlike(one, other) {
+  const areCalls = one.kind === "call" && other.kind === "call" && one.path === other.path;
+  return areCalls && standing(one) === standing(other) && one.error?.message === other.error?.message;
+}
+
+// Consecutive calls of one tool that ended alike, as one group, if there are four or more.
 export function groups(spans) {
   const found = [];
   for (const span of spans) {
     const last = found.at(-1);
-    const first = last?.[0];
-    const isAlike = first && span.kind === "call" && first.kind === "call" && first.path === span.path && standing(first) === standing(span);
-    if (isAlike) last.push(span);
+    if (last && areAlike(last[0], span)) last.push(span);
     else found.push([span]);
   }
   return found.flatMap((group) => (group.length < FOLDED ? group.map((span) => [span]) : [group]));
