@@ -20,9 +20,10 @@ test("a run of 500 calls is shown whole, filtered, and scrolled", async () => {
   await page.locator(".fold").nth(24).waitFor({ state: "attached" });
   assert.ok((await page.locator(".row").count()) < 60);
   await page.getByRole("button", { name: /^.? ?fix\.echo \u00d7 19/ }).first().click();
-  assert.equal(await page.locator(".span.call.done").count(), 19);
+  await page.locator(".row.folded").nth(18).waitFor();
+  assert.equal(await page.locator(".row.folded").count(), 19);
   await page.getByRole("button", { name: /^.? ?fix\.echo \u00d7 19/ }).first().click();
-  assert.equal(await page.locator(".span.call.done").count(), 0);
+  await page.locator(".row.folded").first().waitFor({ state: "detached" });
   await page.getByLabel("Failed only").check();
   await says(page, /^25 of 50\d$/);
   await page.getByRole("button", { name: /fix\.fail \u00d7 25/ }).waitFor();
@@ -32,6 +33,7 @@ test("a run of 500 calls is shown whole, filtered, and scrolled", async () => {
   await says(page, /^475 of 50\d$/);
   assert.equal(await page.locator(".row").count(), 1);
   await page.getByRole("button", { name: /fix\.echo \u00d7 475/ }).click();
+  await page.locator(".row.folded").nth(474).waitFor({ state: "attached" });
   assert.equal(await page.locator(".row").count(), 476);
   await page.locator(".row").last().scrollIntoViewIfNeeded();
   await page.locator(".row button").last().click();

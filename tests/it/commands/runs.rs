@@ -181,7 +181,7 @@ fn commands_runs_lists_running_and_ended_runs() {
     RUN  STATE  BEGAN  TOOK  CALLS  CLIENT  PROGRAM
     [RUN]-3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
     [RUN]-2  failed (tool)  [AGE]  [DURATION]  1 (1 failed)  mux  await mux.fix.fail({ message: 'x' })
-    [RUN]-1  succeeded  [AGE]  [DURATION]  0  mux  const a = 1;
+    [RUN]-1  succeeded  [AGE]  [DURATION]  0  mux  what it is
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["runs", "list", "--limit", "1"]), @"

@@ -40,7 +40,7 @@ async fn runs_are_listed_with_their_client_and_progress() {
         panic!("{runs:#?}");
     };
     assert_eq!(good_run.state, RunState::Succeeded);
-    assert_eq!(good_run.title, "return await mux.fix.add({ a: 1, b: 2 })");
+    assert_eq!(good_run.title, "sums");
     assert_eq!(good_run.client, "editor");
     assert_eq!(good_run.agent.as_deref(), Some("small [2J-model"));
     assert_eq!(
