@@ -17,8 +17,10 @@ async function isText(page, where) {
   const found = await page.evaluate(() => ({
     made: document.querySelectorAll("img, iframe, object, embed, body script, svg, style").length,
     unseen: /[\u202a-\u202e\u2066-\u2069\u200b]/.test(document.body.textContent),
+    // What is sent has to be what the server wrote.
+    hidden: [...document.querySelectorAll("*")].flatMap((element) => [...element.attributes]).some(({ name, value }) => name !== "value" && /[\u202a-\u202e\u2066-\u2069\u200b]/.test(value)),
   }));
-  assert.deepEqual(found, { made: 0, unseen: false }, where);
+  assert.deepEqual(found, { made: 0, unseen: false, hidden: false }, where);
 }
 
 test("names and descriptions are text in every view", async () => {
@@ -40,6 +42,14 @@ test("names and descriptions are text in every view", async () => {
     await says(page, "TypeScript");
     await isText(page, place);
   }
+  await go(page, "/tools/fix.cwd");
+  await page.locator(".field").nth(2).waitFor();
+  await says(page, "<img src=x onerror=");
+  await isText(page, "form");
+  await page.locator(".field textarea").first().fill(`${MARKUP} \u202e`);
+  await page.getByRole("button", { name: "Call tool" }).click();
+  await page.locator(".call").getByRole("alert").or(page.locator(".call h3")).first().waitFor();
+  await isText(page, "called");
   await go(page, "/runs");
   await page.locator("tbody tr").nth(2).waitFor();
   const runs = await page.locator("td.main a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));

@@ -29,7 +29,7 @@ pub(crate) fn logs(lines: &[LogLine], json: bool) {
     }
 }
 
-/// A line as JSON. `text` is as it was written: whoever prints it escapes it.
+/// A line as JSON. Its `text` is not escaped.
 pub(crate) fn line_json(line: &LogLine) -> Value {
     let mut object = Map::new();
     let mut set = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));

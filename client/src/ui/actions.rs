@@ -72,7 +72,7 @@ where
     ran.await.unwrap_or_else(|lost| Err(internal(&lost)))
 }
 
-/// What `mux doctor` finds.
+/// The findings of `mux doctor`.
 async fn doctor() -> ApiResult<Value> {
     let checks = run_command(|| async { Ok(run_checks().await) }).await?;
     Ok(Json(json!({ "checks": checks })))

@@ -132,6 +132,14 @@ fn texts_of_servers_are_shown_as_plain_text() {
         "echo": { "list": { "name": markup, "description": markup, "title": markup } },
         "add": { "list": { "name": format!("turn {turned}"), "description": turned } },
         "counter": { "list": { "description": long } },
+        "cwd": { "list": { "inputSchema": {
+            "type": "object",
+            "properties": {
+                markup: { "type": "string", "description": markup, "default": turned },
+                turned: { "enum": [markup, turned], "default": markup },
+                "__proto__": { "type": turned, "description": turned },
+            },
+        } } },
         "fail": { "result": { "isError": true, "content": [{ "type": "text", "text": format!("{markup}{turned}") }] } },
     });
     fs::write(&changes, output.to_string()).unwrap();

@@ -153,7 +153,7 @@ function card(approval, rest, shown) {
     argumentsOf(approval),
     failure && error(failure, id),
     approval.state === "pending" &&
-      h("p", { class: "quiet" }, "Nobody answered in time, and the program got an error. If you allow the call now, you can resume the run."),
+      h("p", { class: "quiet" }, "This call was not answered in time, and its program got an error. If you allow it now, you can resume the run."),
     !over && confirming !== id && alsoLetsGo(approval, shown),
     !over && confirming === id && confirmAlways(approval, busy || rest, shown),
     !(confirming === id && !over) && h(
@@ -238,7 +238,7 @@ function focusSoon(selector) {
   requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector(selector)?.focus()));
 }
 
-// What became of calls that are in no list any more.
+// The outcomes of calls that are no longer listed.
 function outcomes(list, of) {
   const listed = new Set(list.map((approval) => approval.approval));
   return [...asked]

@@ -1,8 +1,8 @@
 // Makes the page out of descriptions of it, and changes only what is other than before, so that a selection, the
 // focus and what somebody types survive.
 //
-// Invariant: whatever a description holds becomes text, never markup. A link leads to a place of this page, unless it
-// is marked as one that leads away, and then only to a web address.
+// Invariant: strings become text, never markup. A link leads to a view of this page. `away` is the only exception, and
+// it takes nothing but http and https addresses.
 
 // h("a", { href: "#/runs", class: "quiet" }, "runs", [more]): an element. `key` names it among its siblings.
 export function h(tag, props, ...children) {

@@ -103,7 +103,7 @@ function drawAll() {
   if (isNew) focusAfterMove(name, path, byKeyboard);
 }
 
-// Whoever uses the keyboard goes on in what was opened; a focus that is lost goes to the view, too.
+// Moves the focus into the view that was opened, if the keyboard opened it or if the focus was lost.
 function focusAfterMove(name, path, byKeyboard) {
   const pane = name === "tools" && path && page.querySelector(".tool");
   if (pane && byKeyboard) pane.focus({ preventScroll: true });

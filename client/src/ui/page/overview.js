@@ -36,7 +36,7 @@ function daemon(status) {
   );
 }
 
-// Those with problems, and as many others as there is room for.
+// All servers with problems, and others up to the usual number of rows.
 function shownServers(list) {
   const urgent = list.filter(needsAttention).length;
   return mostUrgentFirst(list).slice(0, Math.max(LATEST, urgent));

@@ -6,7 +6,7 @@ import { clip, json, plain } from "./words.js";
 
 const SHOWN_TYPES = { array: "list", object: "object", boolean: "yes or no", integer: "integer", number: "number", string: "text", null: "null" };
 
-// What a local reference leads to.
+// Resolves local references.
 function follow(schema, root) {
   let found = schema;
   for (let steps = 0; steps < 20 && typeof found?.$ref === "string" && found.$ref.startsWith("#/"); steps += 1) {
@@ -67,7 +67,7 @@ export function fields(input) {
   return [...list.filter((one) => one.required), ...list.filter((one) => !one.required)];
 }
 
-// Those of the daemon's complaints that are about this argument.
+// The mistakes that the daemon found in this argument.
 export function mistakesOf(mistakes, name) {
   const starts = [`${name}:`, `${name}.`, `${name}[`, `"${name}" `];
   return mistakes.filter((mistake) => starts.some((start) => mistake.startsWith(start)));

@@ -111,7 +111,7 @@ function log() {
     h("h2", {}, "Log"),
     logFailure && error(logFailure, "log"),
     lines === undefined && !logFailure && h("p", { class: "quiet" }, "Loading\u2026"),
-    lines?.length === 0 && nothing("There is no log yet. A server has one once it was started."),
+    lines?.length === 0 && nothing("This server has not logged anything yet."),
     lines?.length > 0 &&
       h(
         "div",

@@ -1,4 +1,4 @@
-// What can be done to a server: restart it, enable or disable it, and sign in to it.
+// The actions on a server: restart, enable, disable, sign in.
 //
 // Invariant: the address of a sign-in is shown before it is opened, and only a click of the user opens it.
 
@@ -97,7 +97,7 @@ export function buttons(server, look = "") {
   ];
 }
 
-// What became of the last action, and the sign-in.
+// The outcome of the last action, and the sign-in.
 export function outcome(server) {
   const { done, failure } = acts.get(server.name) ?? {};
   return [

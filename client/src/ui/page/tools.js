@@ -93,7 +93,7 @@ function description(path) {
     tool.destructive && h("span", { class: "bad" }, "destructive"),
     tool.changed && ["changed since you trusted it: ", h("code", {}, "mux servers pins"), " shows how"],
     tool.observed_calls && `result type learned from ${count(tool.observed_calls, "call")}`,
-    tool.direct && "also offered to agents as a tool of its own",
+    tool.direct && "offered to agents directly, too",
   ];
   const latency = latencyOf(tool.path);
   return [
