@@ -1,7 +1,8 @@
-//! The documentation: its links resolve, its commands parse, and its generated parts are current.
+//! The documentation: its links resolve, its commands parse, and its generated parts and pictures are current.
 
 mod config_reference;
 mod environment;
+mod pictures;
 mod prose_rates;
 mod quickstart;
 
@@ -106,7 +107,8 @@ fn documentation_links_resolve() {
             let is_there = match (fs::read_to_string(&target), fragment) {
                 (Ok(_), "") => true,
                 (Ok(text), fragment) => anchors(&text).contains(fragment),
-                (Err(_), _) => target.is_dir(),
+                // A directory, or a picture.
+                (Err(_), fragment) => fragment.is_empty() && target.exists(),
             };
             if !is_there {
                 broken.push(format!("{}: {link}", page.display()));

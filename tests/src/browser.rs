@@ -39,23 +39,33 @@ impl Browser {
     /// Runs one test file against a page.
     #[track_caller]
     pub fn tests(&self, file: &str, env: &TestEnv, page: &Page) {
-        let ran = output(
-            Command::new("node")
-                .args(["--test", "--test-reporter=tap"])
-                .arg(source(&format!("tests/browser/{file}.test.mjs")))
-                .current_dir(env.home())
-                .env(PROGRAM, &self.program)
-                .env(DRIVER, self.driver.join("index.mjs"))
-                .env("MUX_TEST_HOME", env.home())
-                .env("MUX_TEST_MUX", binary("mux"))
-                .env("MUX_TEST_PAGE", &page.url)
-                .env("MUX_TEST_PAGE_PID", page.running.pid().to_string())
-                .env_remove("MUX_HOME"),
-        )
-        .ok();
+        let mut node = self.node(env, page);
+        node.args(["--test", "--test-reporter=tap"]);
+        let ran = output(node.arg(source(&format!("tests/browser/{file}.test.mjs")))).ok();
         let passed = ran.stdout.lines().find_map(|l| l.strip_prefix("# pass "));
         let passed: usize = passed.and_then(|n| n.parse().ok()).unwrap_or(0);
         assert!(passed > 0, "{ran:#?}");
+    }
+
+    /// Takes the pictures of `tests/browser/pictures.mjs` into a directory.
+    #[track_caller]
+    pub fn pictures(&self, folder: &Path, env: &TestEnv, page: &Page) {
+        let mut node = self.node(env, page);
+        node.arg(source("tests/browser/pictures.mjs"));
+        output(node.env("MUX_PICTURES", folder)).ok();
+    }
+
+    fn node(&self, env: &TestEnv, page: &Page) -> Command {
+        let mut node = Command::new("node");
+        node.current_dir(env.home())
+            .env(PROGRAM, &self.program)
+            .env(DRIVER, self.driver.join("index.mjs"))
+            .env("MUX_TEST_HOME", env.home())
+            .env("MUX_TEST_MUX", binary("mux"))
+            .env("MUX_TEST_PAGE", &page.url)
+            .env("MUX_TEST_PAGE_PID", page.running.pid().to_string())
+            .env_remove("MUX_HOME");
+        node
     }
 }
 

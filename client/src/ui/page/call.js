@@ -146,7 +146,7 @@ export function callForm(tool) {
           },
         })
       : list.map((one, at) => field(one, form, path, at, mistakes)),
-    !form.asJson && list.length > 0 && h("p", { class: "quiet" }, "Empty fields are not sent. Lists and objects are JSON. Ctrl+Enter calls the tool."),
+    !form.asJson && list.length > 0 && h("p", { class: "quiet" }, "Empty fields are not sent. Arrays and objects are JSON. Ctrl+Enter calls the tool."),
     controls(list, form, path),
     form.call && cards((approval) => approval.client === "mux ui" && !approval.run),
     result(form, path),

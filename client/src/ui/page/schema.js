@@ -4,8 +4,6 @@
 
 import { clip, json, plain } from "./words.js";
 
-const SHOWN_TYPES = { array: "list", object: "object", boolean: "yes or no", integer: "integer", number: "number", string: "text", null: "null" };
-
 // Resolves local references.
 function follow(schema, root) {
   let found = schema;
@@ -53,14 +51,14 @@ export function fields(input) {
     const own = follow(property, root);
     const parts = alternatives(own, root);
     const types = typeNames(parts);
-    const shown = types.map((type) => (Object.hasOwn(SHOWN_TYPES, type) ? SHOWN_TYPES[type] : clip(plain(type), 40)));
+    const choices = choicesOf(parts);
     return {
       name,
       required: required.has(name),
-      type: shown.join(" or ") || "JSON",
+      type: clip(plain(types.join(" or ")), 60) || (choices ? "choice" : "JSON"),
       isString: types.length === 1 && types[0] === "string",
       description: own.description ?? parts[0].description,
-      choices: choicesOf(parts),
+      choices,
       fallback: own.default === undefined ? undefined : clip(plain(json(own.default)), 100),
     };
   });
