@@ -62,7 +62,7 @@ use tarpc::client::RpcError;
 pub(crate) use self::{
     call::CALL_TIMEOUT,
     doctor::{run_checks, update_advice},
-    login::{LOGIN_POLL_MS, LOGIN_TIMEOUT_SECS, check_login_url},
+    login::{LOGIN_TIMEOUT_SECS, check_login_url},
     logs::last_lines_of_server,
     servers::switch_entry,
     status_and_lists::SERVER_START_TIMEOUT,

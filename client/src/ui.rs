@@ -26,7 +26,7 @@ use std::{
 
 use mux_client::{ClientIdentity, Session};
 use mux_proto::endpoint::Dirs;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -43,6 +43,8 @@ struct UiState {
     once: OneTimeCode,
     line: Arc<SharedConnection>,
     feed: Arc<DaemonFeed>,
+    /// Permits for requests that may take long.
+    long_requests: Semaphore,
     over: CancellationToken,
 }
 
@@ -94,6 +96,7 @@ impl UiServer {
             once: self.once,
             line: Arc::clone(&line),
             feed: Arc::clone(&feed),
+            long_requests: Semaphore::new(actions::MAX_LONG_REQUESTS),
             over: over.clone(),
         });
         let listener = SameUserListener::new(self.listener);

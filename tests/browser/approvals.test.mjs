@@ -73,7 +73,7 @@ test("always asks again, names what it allows, and can be revoked", async () => 
   await confirm.waitFor();
   await fits(page, "confirm");
   const words = await confirm.innerText();
-  for (const part of ["every call of fix.counter", "any arguments", "every client that names no agent", "you revoke it", "sixth"]) {
+  for (const part of ["every call of fix.counter", "any arguments", "every client that does not name an agent", "until you revoke it", "sixth"]) {
     assert.ok(words.includes(part), `${part}: ${words}`);
   }
   // The focus is on the way out, and Escape takes it: nothing is decided.

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Milliseconds of one long poll. The daemon does not wait longer.
-pub(crate) const LOGIN_POLL_MS: u64 = 30_000;
+const LOGIN_POLL_MS: u64 = 30_000;
 /// Seconds for requests that discover and ask the authorization server, which may be slow.
 pub(crate) const LOGIN_TIMEOUT_SECS: u64 = 180;
 

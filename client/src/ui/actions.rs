@@ -19,6 +19,7 @@ use mux_proto::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::SemaphorePermit;
 
 use super::{
     UiState,
@@ -26,14 +27,17 @@ use super::{
 };
 use crate::{
     commands::{
-        CALL_TIMEOUT, CommandFailure, LOGIN_POLL_MS, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT,
-        check_login_url, last_lines_of_server, run_checks, switch_entry,
+        CALL_TIMEOUT, CommandFailure, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, check_login_url,
+        last_lines_of_server, run_checks, switch_entry,
     },
     render,
 };
 
 /// The maximum size of a call's arguments, in bytes.
 const MAX_CALL_BYTES: usize = 8 << 20;
+/// How many calls and restarts may be in progress. A browser has six connections to this server for all tabs, and the
+/// answer to an approval, on which a call waits, needs one of them.
+pub(super) const MAX_LONG_REQUESTS: usize = 3;
 /// How many lines of a server's log the page shows.
 const SHOWN_LOG_LINES: usize = 300;
 /// The length of a page of a stored value, in bytes.
@@ -120,10 +124,20 @@ async fn value(
     Ok(Json(state.line.request(asked).await?))
 }
 
+/// A permit for a request that may take long, or an error at once.
+fn begin_long_request(state: &UiState) -> Result<SemaphorePermit<'_>, Error> {
+    state.long_requests.try_acquire().map_err(|_| {
+        let message =
+            format!("{MAX_LONG_REQUESTS} calls and restarts are already in progress on this page");
+        Error::new(Kind::Busy, message).hint("wait for one of them, or cancel it")
+    })
+}
+
 async fn restart(
     State(state): SharedUiState,
     Json(ServerParams { server }): Json<ServerParams>,
 ) -> ApiResult<ServerInfo> {
+    let _permit = begin_long_request(&state)?;
     let within = transport::within(SERVER_START_TIMEOUT);
     let asked = |client: MuxClient| async move { client.restart_server(within, server).await };
     Ok(Json(state.line.request(asked).await?))
@@ -172,15 +186,13 @@ struct LoginParams {
     login: String,
 }
 
-/// Waits for the outcome of a login; `pending` if there is none yet.
+/// The outcome of a login; `pending` if there is none yet.
 async fn login_wait(
     State(state): SharedUiState,
     Json(LoginParams { login }): Json<LoginParams>,
 ) -> ApiResult<LoginState> {
-    let request = LoginWaitRequest {
-        login,
-        wait_ms: LOGIN_POLL_MS,
-    };
+    // No connection of the browser waits.
+    let request = LoginWaitRequest { login, wait_ms: 0 };
     let asked =
         |client: MuxClient| async move { client.login_wait(within_seconds(60), request).await };
     Ok(Json(state.line.request(asked).await?))
@@ -233,6 +245,7 @@ async fn call(
         declared_only: true,
         ..CallRequest::default()
     };
+    let _permit = begin_long_request(&state)?;
     // If the page goes away, the call is cancelled with this request.
     let within = transport::within(CALL_TIMEOUT);
     let asked = |client: MuxClient| async move { client.call(within, request).await };

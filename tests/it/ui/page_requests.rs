@@ -302,6 +302,29 @@ fn refused_actions_change_nothing_and_the_page_does_what_the_commands_do() {
     assert_eq!(config(), before);
 }
 
+/// A browser has six connections for all tabs: calls that are held must leave some for the answers to approvals.
+#[test]
+fn calls_leave_connections_for_the_answers_that_they_wait_for() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let page = Page::serve(&env);
+    let head = "POST /api/call HTTP/1.1\nHost: HOST\nContent-Type: application/json\n\
+        Authorization: Bearer TOKEN\nOrigin: ORIGIN";
+    let barrier = r#"{"path":"fix.barrier","arguments":"{\"name\":\"go\",\"parties\":4}"}"#;
+    let mut held: Vec<_> = (0..3).map(|_| request(&page, head, barrier)).collect();
+    while env.mux(["--json", "servers"]).ok().json()[0]["in_flight"] != 3 {}
+    let refused = send(&page, head, barrier);
+    assert_eq!(refused.status, 503, "{}", refused.content);
+    assert!(refused.content.contains("3 calls and restarts"));
+    env.mux(["call", "fix.barrier", "name=go", "parties=4"])
+        .ok();
+    for held in &mut held {
+        let mut text = String::new();
+        held.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    }
+    assert_eq!(send(&page, head, r#"{"path":"fix.pid"}"#).status, 200);
+}
+
 /// The browser gets another URL than the user.
 #[test]
 fn browser_is_started_with_a_code_that_is_valid_once() {

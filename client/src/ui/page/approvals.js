@@ -212,9 +212,9 @@ function confirmAlways(approval, resting, shown) {
     h(
       "ul",
       {},
-      h("li", {}, h("b", {}, "Which calls: "), "every call of ", path(), ", with any arguments, not only with those above."),
-      h("li", {}, h("b", {}, "Whose: "), approval.agent ? ["calls for the agent ", foreign(approval.agent, 60), ", from any client."] : "calls of every client that names no agent."),
-      h("li", {}, h("b", {}, "Until: "), "you revoke it on this page, the tool or its server's entry changes, or another rule asks."),
+      h("li", {}, h("b", {}, "Which calls: "), "every call of ", path(), ", with any arguments, not only those above."),
+      h("li", {}, h("b", {}, "From: "), approval.agent ? ["the agent ", foreign(approval.agent, 60), ", through any client."] : "every client that does not name an agent."),
+      h("li", {}, h("b", {}, "How long: "), "until you revoke it on this page, or the tool or its server's entry changes. Another rule can still ask."),
       h("li", {}, h("b", {}, "Allowed now: "), id, others.length > 0 && `, and also ${others.length === 1 ? "this waiting call" : `these ${others.length} waiting calls`}:`, others.length === 0 && ", and no other waiting call."),
     ),
     others.map((other) =>

@@ -48,7 +48,7 @@ async function send(path, form, list) {
     if (form.call === call) Object.assign(form, held.error ? { failure: held.error } : { done: { ...held, took: Date.now() - call.since } });
   } catch (failure) {
     if (form.call !== call) return;
-    form.failure = failure.name === "AbortError" ? { message: "You cancelled the call.", hint: "The tool may have done part of its work." } : failure;
+    form.failure = failure.name === "AbortError" ? { message: "You cancelled the call.", hint: "It may already have had an effect." } : failure;
   }
   if (form.call === call) form.call = undefined;
   redraw();

@@ -36,7 +36,7 @@ function facts(run) {
     fact("Duration", ms(took(run))),
     fact("Calls", String(run.calls), run.calls_failed > 0 && h("small", { class: "bad" }, `${run.calls_failed} failed`)),
     fact("Started", clock(run.accepted_ms)),
-    fact("Client", foreign(run.client, 60), run.detached && h("small", {}, "runs detached from it")),
+    fact("Client", foreign(run.client, 60), run.detached && h("small", {}, "detached")),
     run.agent && fact("Agent", foreign(run.agent, 60)),
     run.workspace && fact("Workspace", foreign(run.workspace, 140)),
   );

@@ -7,6 +7,7 @@ import { post } from "./http.js";
 import { error, foreign, prose, redraw } from "./parts.js";
 import { count } from "./words.js";
 
+const LOGIN_INTERVAL = 1000;
 // By server: the action in progress, what the last one did, why it failed.
 const acts = new Map();
 // By server: its sign-in.
@@ -56,7 +57,8 @@ async function signIn(name) {
       const state = await post("login/wait", { login: login.started.login });
       // Another sign-in may have begun, or this one may have ended by a pasted address.
       if (logins.get(name) !== login || login.state) return;
-      if (!state.pending) login.state = state;
+      if (state.pending) await new Promise((wake) => setTimeout(wake, LOGIN_INTERVAL));
+      else login.state = state;
     } while (!login.state);
   } catch (failure) {
     if (!login.state) login.failure = failure;
@@ -126,23 +128,23 @@ function signInCard(name) {
           paste(login),
         ]
       : h("p", {}, "The sign-in of ", foreign(started.covered_by ?? "another server", 80), " covers this server."),
-    h("p", { class: "quiet", role: "status" }, "Waiting for the end of the sign-in\u2026"),
+    h("p", { class: "quiet", role: "status" }, "Waiting for you to finish signing in\u2026"),
   );
 }
 
-// The browser may be on another machine than muxd, and then its last address leads nowhere.
+// A browser on another machine cannot reach the address to which the sign-in sends it.
 function paste(login) {
   return h(
     "details",
     {},
-    h("summary", {}, "The browser cannot reach muxd?"),
-    h("p", {}, "Paste the address that the browser shows at the end:"),
+    h("summary", {}, "Does your browser run on another machine?"),
+    h("p", {}, "Sign in, then paste the address that your browser shows:"),
     h(
       "div",
       { class: "strip" },
       h("input", {
         type: "text",
-        "aria-label": "Address at the end of the sign-in",
+        "aria-label": "Final address",
         oninput(event) {
           login.pasted = event.target.value;
         },

@@ -39,7 +39,7 @@ export class Trace {
 
   on_server_starting({ server }, at) {
     // Each call that waits for it says so.
-    if (!this.open.has(`server ${server}`)) this.begin("server", `server ${server}`, `${server} starts`, at, { server });
+    if (!this.open.has(`server ${server}`)) this.begin("server", `server ${server}`, `${server} startup`, at, { server });
   }
 
   on_server_ready({ server, ms }, at) {
