@@ -221,7 +221,7 @@ pub(super) mod tests {
             (40, "12   waiting for approval  report-of-al…"),
             (
                 80,
-                "12   waiting for approval  1m ago  1.2 s  3 (1 failed)  report-of-all-servers-a…",
+                "12   waiting for approval  1m ago  1.2 s  3 (1 failed)  mux     report-of-all-s…",
             ),
             (
                 120,

@@ -148,7 +148,7 @@ mod tests {
                "git": {{ "command": "uvx", "args": ["mcp-server-git==1"] }}, "time": {{ "command": "uvx" }}"#
         ));
         assert_eq!(twice[0].0, CheckVerdict::Warning);
-        assert!(twice[0].1.contains("too: other, git; "), "{twice:?}");
+        assert!(twice[0].1.contains("also has: other, git; "), "{twice:?}");
         assert!(!twice[0].1.contains("s3cret"));
         assert_eq!(checks_of("{ nonsense")[0].0, CheckVerdict::Warning);
     }

@@ -159,7 +159,7 @@ mod tests {
         let checks = look();
         assert_eq!(checks[0].verdict, CheckVerdict::Warning);
         assert!(
-            checks[0].message.contains("written 1day from now"),
+            checks[0].message.contains("dated 1day from now"),
             "{checks:?}"
         );
     }

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(Value::Object(rule.unwrap()), expected);
         for (wrong, expected) in [
             ("agnet", "no key"),
-            ("match", "no condition"),
+            ("match", "is not a condition"),
             ("annotations.x", "no key"),
         ] {
             let error = build_rule(&arguments(&[(wrong, "x")])).unwrap_err();

@@ -154,7 +154,7 @@ fn import_reports_keys_that_it_cannot_convert() {
             "{found:?}"
         );
         let off = server.unwrap().get("enabled").is_some();
-        let broken = found[0].contains("switched off");
+        let broken = found[0].contains("is disabled until");
         assert_eq!(off, broken, "{theirs}");
     }
 }

@@ -259,7 +259,7 @@ fn servers_that_would_be_lost_stay() {
             in_editor,
             "on",
             ImportOutcome::Added,
-            Some("needs your edit"),
+            Some("edit its entry in config.toml"),
         ),
     ] {
         let reason_text = reason(&source, entry.clone(), name, fate);
