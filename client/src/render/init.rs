@@ -23,6 +23,8 @@ use crate::{agents::Agent, exit};
 
 /// The maximum length of the reason why a server is not imported, in characters.
 const MAX_REASON_CHARS: usize = 160;
+/// Longer next steps of servers stand below the table.
+const MAX_NEXT_CHARS: usize = 40;
 
 /// The steps of `mux init`, planned or taken.
 #[derive(Debug)]
@@ -59,6 +61,12 @@ pub(crate) struct InitServer {
 impl InitServer {
     pub(crate) fn is_ready(&self) -> bool {
         self.state == InitServerState::Ready
+    }
+
+    /// The next step, if it fits into a table on any terminal.
+    fn short_next(&self) -> Option<&str> {
+        let next = self.next.as_deref()?;
+        (next.chars().count() <= MAX_NEXT_CHARS).then_some(next)
     }
 
     /// False if its entry needs an edit or a value first.
@@ -273,10 +281,7 @@ fn print_servers(servers: &[InitServer]) {
             Cell::new(&server.name),
             server.state.cell(),
             Cell::new(server.tools.map_or("-".into(), |tools| tools.to_string())),
-            Cell::new(one_line(
-                server.next.as_deref().unwrap_or_default(),
-                MAX_REASON_CHARS,
-            )),
+            Cell::new(server.short_next().unwrap_or_default()),
         ]);
     }
     println!("\n{}", table.text());
@@ -284,8 +289,9 @@ fn print_servers(servers: &[InitServer]) {
         if let Some(reason) = &server.reason {
             let reason = escape_text(&one_line(reason, MAX_REASON_CHARS)).into_owned();
             println!("{}: {reason}", paint(NAME, &server.name));
-            // A narrow terminal cuts the table.
-            if let Some(next) = &server.next {
+            if let Some(next) = &server.next
+                && server.short_next().is_none()
+            {
                 println!("  {} {}", paint(DIM, "next:"), escape_text(next));
             }
         }

@@ -68,7 +68,7 @@ fn agents_import_adds_all_servers_of_all_agents() {
     assert!(servers(&report).contains(&("zed", "", "skipped")));
     let notes = report["agents"][0]["notes"][0].as_str().unwrap();
     assert!(
-        notes.contains("2 of its servers belong to other projects"),
+        notes.contains("2 of the servers in this file belong to other projects"),
         "{notes}"
     );
     let config = fs::read_to_string(env.dirs.config_file()).unwrap();
@@ -143,8 +143,8 @@ fn agents_import_leaves_unreadable_files_unchanged() {
     success: false
     exit_code: 1
     ----- stdout -----
-    Zed  [HOME]/.config/zed/settings.json
-    nothing to change in [HOME]/config.toml
+    Zed  ~/.config/zed/settings.json
+    nothing to change in ~/config.toml
     ----- stderr -----
     error: Zed has no file [HOME]/.config/zed/settings.json
     ");
@@ -215,9 +215,9 @@ fn agents_import_keeps_existing_entry_without_replace() {
     success: true
     exit_code: 0
     ----- stdout -----
-    Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
+    Windsurf  ~/.codeium/windsurf/mcp_config.json
       sqlite left alone: your `sqlite` is a different server (--replace overwrites it)
-    nothing to change in [HOME]/config.toml
+    nothing to change in ~/config.toml
     ----- stderr -----
     ");
     assert_eq!(contents(&env), before);

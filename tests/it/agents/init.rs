@@ -52,11 +52,11 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     exit_code: 0
     ----- stdout -----
     agents: Cursor, Windsurf
-    would import 1 server into [HOME]/config.toml
+    would import 1 server into ~/config.toml
       fix of Cursor
     would add `mux mcp` to
-      Cursor  [HOME]/.cursor/mcp.json
-      Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
+      Cursor  ~/.cursor/mcp.json
+      Windsurf  ~/.codeium/windsurf/mcp_config.json
 
     next: `mux import --move` removes fix from the agents' files; until then each runs twice
     ----- stderr -----
@@ -66,11 +66,11 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     exit_code: 2
     ----- stdout -----
     agents: Cursor, Windsurf
-    would import 1 server into [HOME]/config.toml
+    would import 1 server into ~/config.toml
       fix of Cursor
     would add `mux mcp` to
-      Cursor  [HOME]/.cursor/mcp.json
-      Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
+      Cursor  ~/.cursor/mcp.json
+      Windsurf  ~/.codeium/windsurf/mcp_config.json
     ----- stderr -----
     error: cannot ask for confirmation here
       hint: `mux init --yes` makes the changes shown, `mux init --dry-run` only shows them
@@ -87,22 +87,26 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     exit_code: 0
     ----- stdout -----
     agents: Cursor
-    would import 1 server into [HOME]/config.toml
+    would import 1 server into ~/config.toml
       fix of Cursor
     would add `mux mcp` to
-      Cursor  [HOME]/.cursor/mcp.json
+      Cursor  ~/.cursor/mcp.json
 
-    imported 1 server into [HOME]/config.toml
-      backup: [HOME]/config.toml.mux-backup-[DATE]
+    imported 1 server into ~/config.toml
+      backup: ~/config.toml.mux-backup-[DATE]
     added `mux mcp` to
-      Cursor  [HOME]/.cursor/mcp.json
-        backup: [HOME]/.cursor/mcp.json.mux-backup-[DATE]
+      Cursor  ~/.cursor/mcp.json
+        backup: ~/.cursor/mcp.json.mux-backup-[DATE]
     ran a program; the server fix answered with [COUNT] tools: fix.add, fix.barrier, fix.blob, …
+
+    SERVER  STATE  TOOLS  NEXT
+    fix     ready  29
+    1 of 1 server ready
 
     next: restart Cursor to start `mux mcp` there
     next: `mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser
     next: `mux import --move` removes fix from the agents' files; until then each runs twice
-    next: to undo: `mux install cursor --undo`; `mux servers remove NAME`
+    next: `mux init --undo` undoes all of this
     ----- stderr -----
     ");
     assert_eq!(cursor_servers(&env), ["fix", "mux"]);
@@ -116,6 +120,10 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     ----- stdout -----
     agents: Cursor
     nothing to do: everything is set up
+
+    SERVER  STATE  TOOLS  NEXT
+    fix     ready  29
+    1 of 1 server ready
 
     next: `mux import --move` removes fix from the agents' files; until then each runs twice
     ----- stderr -----
@@ -150,6 +158,10 @@ fn init_moves_servers_if_asked_and_each_step_can_be_undone() {
     ----- stdout -----
     agents: Cursor
     nothing to do: everything is set up
+
+    SERVER  STATE  TOOLS  NEXT
+    fix     ready  29
+    1 of 1 server ready
     ----- stderr -----
     ");
     env.mux(["import", "--undo"]).ok();
@@ -180,12 +192,59 @@ fn init_ends_with_the_needs_of_all_servers_and_undo_restores_everything() {
         fs::read(&file).unwrap(),
         fs::read(env.path("config.toml")).unwrap(),
     );
-    mux_snapshot!(env.mux(["init", "--yes"]), @"");
+    mux_snapshot!(env.mux(["init", "--yes"]), @"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    agents: Cursor
+    would import 4 servers into ~/config.toml
+      fix of Cursor
+      gone of Cursor
+      needs of Cursor
+      unreachable of Cursor
+    would add `mux mcp` to
+      Cursor  ~/.cursor/mcp.json
+
+    imported 4 servers into ~/config.toml
+      backup: ~/config.toml.mux-backup-[DATE]
+    added `mux mcp` to
+      Cursor  ~/.cursor/mcp.json
+        backup: ~/.cursor/mcp.json.mux-backup-[DATE]
+    ran a program; the server fix answered with [COUNT] tools: fix.add, fix.barrier, fix.blob, …
+
+    SERVER       STATE              TOOLS  NEXT
+    gone         program not found  -
+    needs        needs a value      -
+    unreachable  does not answer    -
+    fix          ready              29
+    gone: `no-such-program` is not in PATH
+      next: install it, or write its full path as `command` in [servers.gone] in [HOME]/config.toml
+    needs: the variable NOT_SET_HERE is not set; set it in the `env` file next to config.toml
+      next: write NOT_SET_HERE=… into [HOME]/env
+    unreachable: http://127.0.0.1:9/mcp cannot be reached: tcp connect error: Connection refused (os error 111); is the server running? check `url`
+      next: `mux servers restart unreachable` tries again
+    1 of 4 servers ready
+
+    next: restart Cursor to start `mux mcp` there
+    next: `mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser
+    next: `mux import --move` removes fix, gone, unreachable from the agents' files; until then each runs twice
+    next: `mux init --undo` undoes all of this
+    ----- stderr -----
+    ");
     // Nothing is left to do, and the servers still need the same.
     env.mux(["init"]).fails(3, &["1 of 4 servers ready"]);
     let planned = env.mux(["init", "--undo", "--dry-run"]).ok();
     assert_eq!(cursor_servers(&env).len(), 5, "{planned:#?}");
-    mux_snapshot!(env.mux(["init", "--undo"]), @"");
+    mux_snapshot!(env.mux(["init", "--undo"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    took `mux mcp` out of
+      Cursor  ~/.cursor/mcp.json
+    removed fix, gone, needs, unreachable from config.toml
+      backup: ~/config.toml.mux-backup-[DATE]
+    ----- stderr -----
+    ");
     assert_eq!(fs::read(&file).unwrap(), before);
     assert_eq!(fs::read(env.path("config.toml")).unwrap(), config);
     env.mux(["init", "--undo"]).fails(1, &["nothing to undo"]);
@@ -217,9 +276,9 @@ fn init_at_a_terminal_asks_for_values_that_only_the_user_has() {
     terminal.type_line("");
     terminal.wait_for("value of NOT_SET_HERE (not shown)");
     terminal.type_line("s3cret-value");
-    let (code, _, shown) = terminal.end();
+    let (code, printed, shown) = terminal.end();
     assert_eq!(code, Some(3), "{shown}");
-    assert!(shown.contains("2 of 4 servers ready"), "{shown}");
+    assert!(printed.contains("2 of 4 servers ready"), "{printed}");
     assert!(!shown.contains("s3cret-value"), "{shown}");
     let value = env
         .mux(["call", "needs.env", "name=TOKEN_OF_MINE"])

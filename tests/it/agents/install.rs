@@ -165,7 +165,7 @@ fn agents_install_keeps_file_modes_and_symlinks() {
     success: false
     exit_code: 3
     ----- stdout -----
-    Cursor  [HOME]/.cursor/mcp.json
+    Cursor  ~/.cursor/mcp.json
     ----- stderr -----
     error: "[HOME]/.cursor/../dotfiles/cursor.json" is write-protected
     "#);
@@ -234,7 +234,7 @@ fn agents_install_leaves_unreadable_files_unchanged() {
     success: false
     exit_code: 1
     ----- stdout -----
-    Cursor  [HOME]/.cursor/mcp.json
+    Cursor  ~/.cursor/mcp.json
     ----- stderr -----
     error: [HOME]/.cursor/mcp.json was left alone: line 3, column 12: Expected comma
       fix the file and try again, or add this by hand:
@@ -302,7 +302,7 @@ fn agents_install_does_not_replace_another_server() {
     success: false
     exit_code: 1
     ----- stdout -----
-    Cursor  [HOME]/.cursor/mcp.json
+    Cursor  ~/.cursor/mcp.json
     ----- stderr -----
     error: [HOME]/.cursor/mcp.json was left alone: its entry `mux` is another server
       choose another name: `mux install cursor --name NAME`
@@ -311,7 +311,7 @@ fn agents_install_does_not_replace_another_server() {
     success: false
     exit_code: 1
     ----- stdout -----
-    Cursor  [HOME]/.cursor/mcp.json
+    Cursor  ~/.cursor/mcp.json
     ----- stderr -----
     error: [HOME]/.cursor/mcp.json was left alone: its entry `mux` is another server
       choose another name: `mux install cursor --name NAME`
@@ -448,7 +448,7 @@ fn agents_install_lists_known_agents_if_none_is_found() {
     success: true
     exit_code: 0
     ----- stdout -----
-    Zed  [HOME]/.config/zed/settings.json
+    Zed  ~/.config/zed/settings.json
     --- ~/.config/zed/settings.json
     +++ ~/.config/zed/settings.json
     @@ -0,0 +1,11 @@

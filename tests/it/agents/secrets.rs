@@ -33,14 +33,14 @@ fn agents_import_passes_secrets_only_to_the_server() {
     success: true
     exit_code: 0
     ----- stdout -----
-    Claude Code  [HOME]/.claude.json
+    Claude Code  ~/.claude.json
       my fixture added as my_fixture
         a secret stored in `env` as MUX_MY_FIXTURE_API_TOKEN
         a secret stored in `env` as MUX_MY_FIXTURE_ARG_4
       mux skipped
         it is mux itself
-    1 server written to [HOME]/config.toml
-    backup: [HOME]/config.toml.mux-backup-[DATE]
+    1 server written to ~/config.toml
+    backup: ~/config.toml.mux-backup-[DATE]
     muxd has loaded it
     ----- stderr -----
     ");

@@ -15,7 +15,7 @@ fn agents_undo_restores_identical_bytes() {
     env.mux(["install", "--agent-name", "small"]).ok();
     let shown = env.mux(["install", "--undo", "--dry-run"]).ok();
     assert_eq!(
-        shown.stdout.matches("would be restored").count(),
+        shown.stdout.matches("would be as it was before").count(),
         FILES.len()
     );
     env.mux(["install", "--undo"]).ok();

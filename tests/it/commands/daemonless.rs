@@ -150,7 +150,7 @@ fn commands_stop_and_restart_end_the_daemon_and_its_servers() {
     success: true
     exit_code: 0
     ----- stdout -----
-    muxd [PID] is running
+    muxd [PID] has started
     ----- stderr -----
     ");
     assert!(ends(first) && !process::is_alive(server));

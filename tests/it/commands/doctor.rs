@@ -62,11 +62,11 @@ fn commands_doctor_reports_failures_with_fixes() {
     ----- stdout -----
     ----- stderr -----
     error[unavailable]: the server `gone` cannot be started: /no/such/program: there is no such file
-      hint: its command: /no/such/program
+      hint: install the program, or correct its path in `command` in [servers.gone]
     ");
     let output = env
         .mux(["doctor"])
-        .fails(1, &["failure gone: ", "fix: ", "failures, "]);
+        .fails(1, &["failure servers: gone: ", "fix: ", "failures, "]);
     assert_eq!(output.stderr, "", "{output:#?}");
     let document = env.mux(["doctor", "--json"]).fails(1, &[]).json();
     assert_eq!(document["ok"], false);

@@ -120,11 +120,9 @@ fn unknown_commands_are_usage_errors_with_a_suggestion() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: unrecognized subcommand 'restrt'
+    error: unexpected argument 'files' found
 
-      tip: a similar subcommand exists: 'restart'
-
-    Usage: mux servers [OPTIONS] [COMMAND]
+    Usage: mux servers list [OPTIONS] [NAME]
 
     For more information, try '--help'.
 

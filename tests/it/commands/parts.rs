@@ -33,11 +33,11 @@ fn commands_run_summarizes_parts_on_standard_error() {
     success: true
     exit_code: 0
     ----- stdout -----
-    run [RUN]-1
+    run 1
     state    succeeded
     program  mux.emit({ type: 'text', text: 'a text' });
     client   mux
-    from     [HOME]
+    from     ~/
     began    [AGE]
     took     [DURATION]
     calls    0

@@ -16,7 +16,7 @@ const ENDLESS: &str = "console.log('begun'); await mux.fix.hang()";
 fn detach(env: &TestEnv, code: &str) -> String {
     let output = env.mux(["run", "--detach", "-e", code]).ok();
     let run = output.stdout.trim_end().to_owned();
-    let note = format!("note: `mux runs watch {run}` follows it; ");
+    let note = format!("note: `mux runs watch {}` follows it; ", number(&run));
     assert!(output.stderr.starts_with(&note), "{output:#?}");
     run
 }
@@ -127,7 +127,7 @@ fn commands_runs_watch_interrupted_does_not_cancel_the_run() {
     success: true
     exit_code: 0
     ----- stdout -----
-    [RUN]-1 was cancelled
+    run 1 was cancelled
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["runs", "watch", &run]), @"
@@ -179,9 +179,9 @@ fn commands_runs_lists_running_and_ended_runs() {
     exit_code: 0
     ----- stdout -----
     RUN  STATE  BEGAN  TOOK  CALLS  CLIENT  PROGRAM
-    [RUN]-3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
-    [RUN]-2  failed (tool)  [AGE]  [DURATION]  1 (1 failed)  mux  await mux.fix.fail({ message: 'x' })
-    [RUN]-1  succeeded  [AGE]  [DURATION]  0  mux  what it is
+    3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
+    2  failed (tool)  [AGE]  [DURATION]  1 (1 failed)  mux  await mux.fix.fail({ message: 'x' })
+    1  succeeded  [AGE]  [DURATION]  0  mux  what it is
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["runs", "list", "--limit", "1"]), @"
@@ -189,7 +189,7 @@ fn commands_runs_lists_running_and_ended_runs() {
     exit_code: 0
     ----- stdout -----
     RUN  STATE  BEGAN  TOOK  CALLS  CLIENT  PROGRAM
-    [RUN]-3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
+    3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
     ----- stderr -----
     1 of 3 runs; --limit shows more
     ");
@@ -201,8 +201,8 @@ fn commands_runs_lists_running_and_ended_runs() {
     success: true
     exit_code: 0
     ----- stdout -----
-    [RUN]-3 was cancelled
-    [RUN]-1 had already ended: succeeded
+    run 3 was cancelled
+    run 1 had already ended: succeeded
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["runs", "--running"]), @"
@@ -252,11 +252,11 @@ fn commands_runs_name_a_program_after_its_file() {
     success: true
     exit_code: 0
     ----- stdout -----
-    run [RUN]-1
+    run 1
     state    succeeded
     program  report.ts
     client   mux
-    from     [HOME]
+    from     ~/
     began    [AGE]
     took     [DURATION]
     calls    1
@@ -277,11 +277,11 @@ fn commands_runs_show_prints_state_events_and_result() {
     success: true
     exit_code: 0
     ----- stdout -----
-    run [RUN]-1
+    run 1
     state    succeeded
     program  console.warn('hm'); await mux.fix.echo({ text: 'abc' }); ret…
     client   mux
-    from     [HOME]
+    from     ~/
     began    [AGE]
     took     [DURATION]
     calls    1
@@ -305,11 +305,11 @@ fn commands_runs_show_prints_state_events_and_result() {
     success: true
     exit_code: 0
     ----- stdout -----
-    run [RUN]-2
+    run 2
     state    failed (runtime)
     program  throw new Error('no')
     client   mux
-    from     [HOME]
+    from     ~/
     began    [AGE]
     took     [DURATION]
     calls    0
@@ -329,17 +329,17 @@ fn commands_runs_show_prints_state_events_and_result() {
     success: true
     exit_code: 0
     ----- stdout -----
-    run [RUN]-3
+    run 3
     state    running, detached
     program  console.log('begun'); await mux.fix.hang()
     client   mux
-    from     [HOME]
+    from     ~/
     began    [AGE]
     took     [DURATION]
     calls    1
     begun
       … fix.hang
     ----- stderr -----
-    note: `mux runs watch [RUN]-3` follows it
+    note: `mux runs watch 3` follows it
     ");
 }

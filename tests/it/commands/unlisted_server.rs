@@ -50,7 +50,7 @@ fn rules_of_the_user_apply_to_a_server_without_an_entry() {
     ));
     let server = fixture("");
     let output = env.mux(["call", "--stdio", &server, "echo", "text=hi"]);
-    output.fails(1, &["error[denied]"]);
+    output.fails(5, &["error[denied]"]);
     // The servers of the configuration are not started.
     assert_eq!(env.starts("mine"), [0; 0]);
     env.mux(["call", "--stdio", &server, "nope"])
