@@ -24,8 +24,11 @@ pub(crate) fn parse() -> Result<MuxCli, ExitCode> {
             .collect();
         let error = match entry_named_in(&error, &words) {
             Some(Ok(shown)) => return Ok(shown),
-            Some(Err(error)) => error,
-            None => error,
+            // The word is an entry whose other words are wrong, or it is a mistyped command.
+            Some(Err(of_entry)) if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+                of_entry
+            }
+            Some(Err(_)) | None => error,
         };
         render::set_color(color_in(&words));
         Err(answer(error, &words))

@@ -93,7 +93,10 @@ fn logs_of_daemon_and_servers_are_merged_by_time_and_filtered_by_run() {
     let shown = env.mux(["logs", "--run", &second, "--server", "b"]).ok();
     assert_eq!(shown.stdout.lines().count(), 4, "{shown:?}");
     assert!(
-        shown.stdout.contains(&format!("(during {second})")),
+        shown.stdout.contains(&format!(
+            "(during run {})",
+            second.rsplit('-').next().unwrap()
+        )),
         "{shown:?}"
     );
     assert!(!shown.stdout.contains('\u{1b}'), "there is no terminal");

@@ -89,10 +89,7 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
     if let (Some(run), false) = (&args.run, json)
         && audit::has_audit_log(&dirs)
     {
-        render::note(&format!(
-            "`mux audit --run {}` lists its calls",
-            render::run_number(run)
-        ));
+        render::note(&format!("`mux audit --run {run}` lists its calls"));
     }
     if !args.follow {
         return Ok(ExitCode::SUCCESS);

@@ -55,7 +55,8 @@ pub(crate) fn config_value(key: &str, value: &Value, json: bool) -> ExitCode {
 
 /// Prints the problems of a configuration file. Exits with 1 if there are any.
 pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> ExitCode {
-    let shown = display_path(file);
+    // Whole: editors open FILE:LINE.
+    let shown = file.display().to_string();
     if json {
         print_document(&json!({
             "ok": report.problems.is_empty(),
@@ -83,7 +84,7 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
 /// Prints the errors of an edited file, before the user is asked.
 pub(crate) fn config_mistakes(problems: &[ConfigProblem], file: &Path) {
     for problem in problems {
-        eprintln!("{}", mistake_line(problem, &display_path(file)));
+        eprintln!("{}", mistake_line(problem, &file.display().to_string()));
     }
 }
 

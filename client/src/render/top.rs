@@ -12,7 +12,7 @@ use comfy_table::Cell;
 
 pub(crate) use self::terminal::{TopTerminal, can_draw as can_draw_top};
 use super::{
-    human_units, print_document,
+    human_units, print_document, run_number,
     runs::{MAX_TITLE_CHARS, calls_text, client_name, state_name},
     style::{STRONG, one_line, paint},
     table::ListTable,
@@ -120,7 +120,7 @@ fn server_cells(server: &ServerFigures) -> [String; 10] {
 
 fn run_cells(run: &mux_proto::RunInfo) -> [String; 6] {
     [
-        run.run.clone(),
+        run_number(&run.run).to_owned(),
         state_name(run),
         human_units::duration_text(run.ms as f64),
         calls_text(run),

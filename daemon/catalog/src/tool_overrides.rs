@@ -471,7 +471,7 @@ mod tests {
             ),
             (
                 "defaults = { state = \"ajar\" }",
-                "`defaults.state` is none of the values",
+                "`defaults.state` is not one of the values",
             ),
             ("fixed = { rep = \"x\" }", "did you mean \"repo\"?"),
             ("name = \"list-issues\"", "choose another name"),

@@ -76,14 +76,14 @@ impl RunRegistry {
         let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
         let kept = humantime::format_duration(RUN_RETENTION);
         let kept = format!(
-            "at most {MAX_KEPT_RUNS}, for {kept} after their end, and not across a restart; `mux audit` lists earlier calls"
+            "at most {MAX_KEPT_RUNS}, for {kept} after their end, and not across a restart"
         );
         let near = match &near[..] {
             [] => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
         };
         Fault::new(FaultKind::NotFound, format!("there is no run `{shown}`")).hints(
-            format!("{near}`mux runs` lists the runs that are kept: {kept}"),
+            format!("{near}`mux runs` lists the runs that are kept: {kept}; `mux audit` lists earlier calls"),
             format!("{near}Ended runs are kept: {kept}"),
         )
     }

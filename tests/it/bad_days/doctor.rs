@@ -23,20 +23,20 @@ fn doctor_finds_problems_without_a_daemon() {
         1,
         &[
             "[servers.lost]: `no-such-program` is not in PATH",
-            "failure HTTPS_PROXY is not a proxy address",
-            "failure SSL_CERT_FILE names /no/such.pem",
-            "failure Cursor starts /no/such/mux, which does not exist",
+            "failure network: HTTPS_PROXY is not a proxy address",
+            "failure network: SSL_CERT_FILE names /no/such.pem",
+            "failure agents: Cursor starts /no/such/mux, which does not exist",
             "Cursor has servers that mux also has: mine",
             "fix: `mux import --move --from cursor` removes them from ~/.cursor/mcp.json",
-            "note    no muxd is running",
-            "note    twice: the version of `x` is not pinned",
+            "note    daemon: no muxd is running",
+            "note    configuration: twice: the version of `x` is not pinned",
             "write `x@VERSION`",
         ],
     );
     // Each problem has a fix.
     let lines: Vec<&str> = said.stdout.lines().collect();
     for (at, line) in lines.iter().enumerate() {
-        if line.starts_with("  failure") || line.starts_with("  warning") {
+        if line.starts_with("failure") || line.starts_with("warning") {
             assert!(lines[at + 1].trim_start().starts_with("fix: "), "{line}");
         }
     }

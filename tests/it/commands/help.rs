@@ -120,9 +120,11 @@ fn unknown_commands_are_usage_errors_with_a_suggestion() {
     exit_code: 2
     ----- stdout -----
     ----- stderr -----
-    error: unexpected argument 'files' found
+    error: unrecognized subcommand 'restrt'
 
-    Usage: mux servers list [OPTIONS] [NAME]
+      tip: a similar subcommand exists: 'restart'
+
+    Usage: mux servers [OPTIONS] [COMMAND]
 
     For more information, try '--help'.
 

@@ -82,8 +82,8 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
     +[servers.fix]
     +command = "[BIN]/mux-fixture-server"
     +env = { TOKEN = "${MUX_FIX_TOKEN}" }
-    a secret stored in `env` as MUX_FIX_TOKEN
-    fix is added in [HOME]/config.toml
+    a secret is stored in `env` as MUX_FIX_TOKEN
+    fix is added in ~/config.toml
     connected: [COUNT] tools in [DURATION]
     ----- stderr -----
     "#);
@@ -136,7 +136,7 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
     +
     +[servers.web]
     +url = "https://${NOT_SET_ANYWHERE}/mcp"
-    web is added in [HOME]/config.toml
+    web is added in ~/config.toml
     ----- stderr -----
     error[unavailable]: `web` is added, but it does not start: the variable NOT_SET_ANYWHERE is not set; set it in the `env` file next to config.toml
       hint: correct it; a saved change takes effect immediately, or run `mux reload`
@@ -178,7 +178,7 @@ fn added_server_that_does_not_start_stays_and_says_why() {
     @@ -0,0 +1,2 @@
     +[servers.gone]
     +command = "no-such-program"
-    gone is added in [HOME]/config.toml
+    gone is added in ~/config.toml
     ----- stderr -----
     error[unavailable]: `gone` is added, but it does not start: `no-such-program` is not in PATH
       hint: install it, or write its full path as `command` in [servers.gone]
@@ -208,7 +208,7 @@ fn added_server_that_does_not_start_stays_and_says_why() {
     +
     +[servers.later]
     +command = "no-such-program"
-    later is added in [HOME]/config.toml
+    later is added in ~/config.toml
     muxd has loaded it
     ----- stderr -----
     "#);

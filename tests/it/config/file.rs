@@ -25,7 +25,7 @@ fn config_missing_or_empty_is_valid_with_a_hint() {
     exit_code: 0
     ----- stdout -----
     ----- stderr -----
-    no server is configured; add one to [HOME]/config.toml:
+    no server is configured; add one to ~/config.toml:
 
     [servers.files]
     command = "mcp-server-filesystem"
@@ -46,7 +46,7 @@ fn config_missing_or_empty_is_valid_with_a_hint() {
     exit_code: 0
     ----- stdout -----
     ----- stderr -----
-    no server is configured; add one to [HOME]/config.toml:
+    no server is configured; add one to ~/config.toml:
 
     [servers.files]
     command = "mcp-server-filesystem"
@@ -67,7 +67,7 @@ fn config_missing_or_empty_is_valid_with_a_hint() {
     exit_code: 0
     ----- stdout -----
     ----- stderr -----
-    no server is configured; add one to [HOME]/config.toml:
+    no server is configured; add one to ~/config.toml:
 
     [servers.files]
     command = "mcp-server-filesystem"

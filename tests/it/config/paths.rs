@@ -58,17 +58,12 @@ fn command_line_in_command_is_split_in_the_error() {
     let corrected = "write command = \"npx\", args = [\"-y\", \"some-server\"]";
     env.mux(["config", "check"]).fails(1, &[corrected]);
     env.mux(["call", "fix.echo"]).fails(3, &[corrected]);
-    let set = [
-        "config",
-        "set",
-        "servers.other.command",
-        "/opt/server --all",
-    ];
+    let set = ["config", "set", "servers.fix.command", "/opt/server --all"];
     // A path may have spaces: only the start says more.
     env.mux(set).ok();
-    env.mux(["call", "other.echo"])
+    env.mux(["call", "fix.echo"])
         .fails(3, &["args = [\"--all\"]"]);
-    let set = ["config", "set", "servers.other.command", "uvx other"];
+    let set = ["config", "set", "servers.fix.command", "uvx other"];
     env.mux(set).fails(1, &["args = [\"other\"]"]);
 }
 

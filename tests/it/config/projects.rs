@@ -99,7 +99,7 @@ fn project_servers_start_only_after_approval_and_only_in_the_project() {
     success: true
     exit_code: 0
     ----- stdout -----
-    [HOME]/shop  not approved
+    ~/shop  not approved
 
       db  .mcp.json
         runs     [BIN]/mux-fixture-server --pid-file [HOME]/db.pids --name db
@@ -139,7 +139,7 @@ fn project_servers_start_only_after_approval_and_only_in_the_project() {
     +}
 
     digest [DIGEST]
-    to approve exactly this: mux project approve --hash [DIGEST] [HOME]/shop
+    to approve exactly this: mux project approve --hash [DIGEST] ~/shop
     ----- stderr -----
     "#);
     mux_snapshot!(at(&env, &deep, &["project", "approve"]), @"
@@ -215,7 +215,7 @@ fn changed_project_loses_approval_and_its_servers_end() {
     success: true
     exit_code: 0
     ----- stdout -----
-    [HOME]/shop  changed since it was approved
+    ~/shop  changed since it was approved
 
       db  .mcp.json
         runs     [BIN]/mux-fixture-server --pid-file [HOME]/db.pids --evil db
@@ -232,7 +232,7 @@ fn changed_project_loses_approval_and_its_servers_end() {
            ],
 
     digest [DIGEST]
-    to approve exactly this: mux project approve --hash [DIGEST] [HOME]/shop
+    to approve exactly this: mux project approve --hash [DIGEST] ~/shop
     ----- stderr -----
     "#);
     mux_snapshot!(at(&env, &root, &["call", "db.pid"]), @"
@@ -481,7 +481,7 @@ fn project_deny_rules_apply_without_approval_and_after_a_move() {
     success: true
     exit_code: 0
     ----- stdout -----
-    [HOME]/shop  not approved
+    ~/shop  not approved
 
       db  .mux.toml
         runs     x
@@ -503,7 +503,7 @@ fn project_deny_rules_apply_without_approval_and_after_a_move() {
     +command = "x"
 
     digest [DIGEST]
-    to approve exactly this: mux project approve --hash [DIGEST] [HOME]/shop
+    to approve exactly this: mux project approve --hash [DIGEST] ~/shop
     ----- stderr -----
     "#);
     approve(&env, &root);

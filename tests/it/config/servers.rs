@@ -214,7 +214,7 @@ fn config_failed_servers_are_retried_by_the_next_call() {
     ----- stdout -----
     ----- stderr -----
     error[unavailable]: the server `late` cannot be started: [HOME]/late-server: there is no such file
-      hint: its command: [HOME]/late-server
+      hint: install the program, or correct its path in `command` in [servers.late]
     ");
     std::os::unix::fs::symlink(mux_tests::env::binary("mux-fixture-server"), &program).unwrap();
     env.mux(["call", "late.pid"]).ok();

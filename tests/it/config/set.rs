@@ -30,7 +30,7 @@ fn values_are_set_and_removed_and_the_rest_of_the_file_stays() {
     +wall = "2m" # enough
      
      # of fix
-    limits.wall is set in [HOME]/config.toml
+    limits.wall is set in ~/config.toml
     limits: wall changed
     ----- stderr -----
     "#);
@@ -72,7 +72,7 @@ fn values_are_set_and_removed_and_the_rest_of_the_file_stays() {
     success: true
     exit_code: 0
     ----- stdout -----
-    nothing to change in [HOME]/config.toml
+    nothing to change in ~/config.toml
     ----- stderr -----
     ");
 }
@@ -137,8 +137,9 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, because the result would be invalid: [servers.on]: `command` is missing, or `url` for a server that runs elsewhere
-      hint: servers.on.share takes: user, workspace, client, run (default: detected)
+    error[not_found]: there is no [servers.on] in config.toml
+      hint: servers in config.toml: off
+            `mux servers add on …` adds one
 
     $ mux config set policy []
     success: false
@@ -180,7 +181,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     +env = { API_KEY = "***" }
      [pins]
      on_change = "warn"
-    servers.off.env.API_KEY is set in [HOME]/config.toml
+    servers.off.env.API_KEY is set in ~/config.toml
     nothing changed; no server is configured
     ----- stderr -----
     warning: this looks like a secret: `mux secrets set NAME` stores it, and '${keyring:NAME}' refers to it
@@ -261,7 +262,7 @@ fn edited_text_replaces_the_file_only_without_new_mistakes() {
     success: true
     exit_code: 0
     ----- stdout -----
-    nothing to change in [HOME]/config.toml
+    nothing to change in ~/config.toml
     ----- stderr -----
     ");
     mux_snapshot!(edit(&env, "sed -i s/40s/50s/ \"$1\""), @"
@@ -277,7 +278,7 @@ fn edited_text_replaces_the_file_only_without_new_mistakes() {
     +wall = '50s' # enough
      
      # of fix
-    the change is in [HOME]/config.toml
+    the change is in ~/config.toml
     limits: wall changed
     ----- stderr -----
     ");
@@ -299,7 +300,7 @@ fn edited_text_replaces_the_file_only_without_new_mistakes() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    [HOME]/config.toml:3: error: limits.wall = 9h is not between 1s and 5m; the default is used
+    ~/config.toml:3: error: limits.wall = 9h is not between 1s and 5m; the default is used
     error[validation]: config.toml is unchanged, because your edit contains errors
       hint: your edit is saved in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` lists its errors
     ");

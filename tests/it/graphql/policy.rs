@@ -268,8 +268,10 @@ fn function_that_its_pin_refuses_is_not_reached_by_a_document() {
         ["blog.graphql", "query={ version }"],
         ["blog.query.query", "$select={ version }"],
     ] {
-        env.mux(["call", arguments[0], arguments[1]])
-            .fails(5, &["blog.query.version is not what it was"]);
+        env.mux(["call", arguments[0], arguments[1]]).fails(
+            5,
+            &["blog.query.version has changed since you first trusted it"],
+        );
     }
     assert_eq!(server.heard("version"), heard);
 }

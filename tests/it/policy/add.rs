@@ -61,7 +61,7 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
     +[[policy]]
     +match = "fix.echo"
     +action = "allow"
-    rule 3 is added in [HOME]/config.toml
+    rule 3 is added in ~/config.toml
     policy: 1 rule added (allow fix.echo)
     servers: nothing changed
     ----- stderr -----
@@ -104,7 +104,7 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
     +[[policy]]
      match = "fix.add"
      arguments = { a = { over = 3 } }
-    rule 1 is added in [HOME]/config.toml
+    rule 1 is added in ~/config.toml
     policy: 1 rule added (deny fix.*)
     servers: nothing changed
     ----- stderr -----

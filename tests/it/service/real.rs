@@ -326,8 +326,8 @@ fn init_installs_the_service_in_systemd_and_its_undo_command_removes_it() {
     assert_eq!(systemd.shows(&service, "MainPID"), pid);
 
     let undo = done["next"].to_string();
-    assert!(undo.contains("`mux service uninstall`"), "{undo}");
-    systemd.mux(&["service", "uninstall"]).ok();
+    assert!(undo.contains("`mux init --undo`"), "{undo}");
+    systemd.mux(&["init", "--undo"]).ok();
     assert!(!process::is_alive(pid.parse().unwrap()));
     assert_eq!(unit_files(&env), Vec::<PathBuf>::new());
     assert_eq!(systemd.shows(&socket, "LoadState"), "not-found");

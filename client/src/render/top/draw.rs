@@ -245,7 +245,7 @@ mod tests {
                 "",
                 "active runs",
                 "RUN                       STATE                 AGE       CALLS           CLIENT            PROGRAM",
-                "9f-7                      running               1.2 s     3 (1 failed)    coder             return 1",
+                "7                         running               1.2 s     3 (1 failed)    coder             return 1",
                 "",
                 "",
                 "q quit   s sort   tab list   \u{2191}\u{2193} select   x stop a run   p pause",

@@ -148,3 +148,17 @@ export function runLink(run, words) {
 export function took(run) {
   return run.state === "running" || run.state === "waiting" ? Math.max(0, Date.now() - run.accepted_ms) : run.ms;
 }
+
+const MEANINGS = {
+  cold: "It starts with its first call.",
+  degraded: "It answers, but has a problem.",
+  backing_off: "It could not be started; muxd will try again.",
+  failed: "The last start failed; the next call tries again.",
+  broken: "Its configuration cannot be used.",
+  disabled: "Its entry in config.toml is disabled.",
+};
+
+export function serverState(server) {
+  const login = server.auth === "required" && server.state !== "disabled";
+  return [state(server.state, undefined, MEANINGS[server.state]), login && [" ", state("required", "sign-in required")]];
+}

@@ -4,9 +4,8 @@ import { h } from "./draw.js";
 import { get } from "./http.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";
-import { error, fact, foreign, head, long, nothing, prose, redraw, state } from "./parts.js";
+import { error, fact, foreign, head, long, nothing, prose, redraw, serverState, state } from "./parts.js";
 import { buttons, outcome } from "./server_actions.js";
-import { serverState } from "./servers.js";
 import { bytes, ms, span } from "./words.js";
 
 const LOG_INTERVAL = 2000;

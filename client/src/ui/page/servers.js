@@ -2,19 +2,11 @@
 
 import { h } from "./draw.js";
 import { known } from "./live.js";
-import { foreign, head, loading, nothing, prose, serverLink, state } from "./parts.js";
+import { foreign, head, loading, nothing, prose, serverLink, serverState } from "./parts.js";
 import { buttons, outcome } from "./server_actions.js";
 import { server } from "./server.js";
 import { count } from "./words.js";
 
-const MEANINGS = {
-  cold: "It starts with its first call.",
-  degraded: "It answers, but has a problem.",
-  backing_off: "It could not be started; muxd will try again.",
-  failed: "The last start failed; the next call tries again.",
-  broken: "Its configuration cannot be used.",
-  disabled: "Its entry in config.toml is disabled.",
-};
 const URGENCY = ["broken", "failed", "backing_off", "required", "degraded", "warned", "starting", "ready", "cold", "disabled"];
 
 function urgency(server) {
@@ -30,11 +22,6 @@ export function needsAttention(server) {
 
 export function mostUrgentFirst(list) {
   return [...list].sort((a, b) => urgency(a) - urgency(b) || (a.name < b.name ? -1 : 1));
-}
-
-export function serverState(server) {
-  const login = server.auth === "required" && server.state !== "disabled";
-  return [state(server.state, undefined, MEANINGS[server.state]), login && [" ", state("required", "sign-in required")]];
 }
 
 function row(server, acts) {

@@ -350,10 +350,7 @@ mod tests {
                 "GraphQL schema",
             ),
             ("{\"data\": {\"__schema\": {}}}", "GraphQL schema"),
-            (
-                "{\"openapi\":",
-                "mistake at line 1, column 11: it ends there",
-            ),
+            ("{\"openapi\":", "error at line 1, column 11: it ends there"),
             (
                 "{\n  \"openapi\": \"3.0.0\",\n  \"paths\": {",
                 "at line 3, column 12: it ends there",

@@ -54,3 +54,29 @@ async fn change_during_review_is_not_accepted() {
     assert_eq!(accepted.await.unwrap().unwrap().tools, 1);
     pinned.echo().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tool_with_another_name_has_the_pin_of_the_servers_own_name() {
+    let pinned = PinnedServer::new("[servers.fix.override.echo]\nname = \"repeat\"").await;
+    let text = pinned
+        .client
+        .call("repeat", json!({ "text": "hello" }))
+        .await;
+    assert_eq!(text, "hello");
+    assert_eq!(pinned.standing("repeat").await, PinStanding::Trusted);
+
+    pinned.change(&poison()).await;
+    let error = pinned
+        .client
+        .fails("repeat", json!({ "text": "hello" }))
+        .await;
+    assert_eq!(error.kind, Kind::Denied, "{error:?}");
+    assert_eq!(pinned.accept_all().await, 1);
+    assert_eq!(pinned.standing("repeat").await, PinStanding::Trusted);
+    // The acceptance is of the server's tool, whatever the user calls it.
+    let text = pinned
+        .client
+        .call("repeat", json!({ "text": "hello" }))
+        .await;
+    assert_eq!(text, "hello");
+}

@@ -139,7 +139,9 @@ async fn new_tool_is_reported_until_it_is_accepted() {
         .await;
     let error = pinned.client.fails("later", json!({})).await;
     assert!(
-        error.message.contains("fix.later is not what it was"),
+        error
+            .message
+            .contains("fix.later has changed since you first trusted it"),
         "{error:?}"
     );
 }
