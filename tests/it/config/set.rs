@@ -300,7 +300,7 @@ fn edited_text_replaces_the_file_only_without_new_mistakes() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    ~/config.toml:3: error: limits.wall = 9h is not between 1s and 5m; the default is used
+    [HOME]/config.toml:3: error: limits.wall = 9h is not between 1s and 5m; the default is used
     error[validation]: config.toml is unchanged, because your edit contains errors
       hint: your edit is saved in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` lists its errors
     ");

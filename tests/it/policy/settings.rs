@@ -117,10 +117,10 @@ fn config_check_reports_errors_without_applying_the_file() {
     success: false
     exit_code: 1
     ----- stdout -----
-    ~/new.toml:2: error: limits.wall = 9h is not between 1s and 5m; the default is used
-    ~/new.toml:3: error: [servers.a]: unknown key `comand` (did you mean `command`?)
-    ~/new.toml:12: error: [[policy]] rule 2 (match "b"): action "dny" is none of allow, ask, deny; denied
-    ~/new.toml:15: error: [agents.x] unknown key `exclud` (did you mean `exclude`?) is ignored
+    [HOME]/new.toml:2: error: limits.wall = 9h is not between 1s and 5m; the default is used
+    [HOME]/new.toml:3: error: [servers.a]: unknown key `comand` (did you mean `command`?)
+    [HOME]/new.toml:12: error: [[policy]] rule 2 (match "b"): action "dny" is none of allow, ask, deny; denied
+    [HOME]/new.toml:15: error: [agents.x] unknown key `exclud` (did you mean `exclude`?) is ignored
     ----- stderr -----
     "#);
     assert!(!run.exists(), "a command was run");
@@ -129,7 +129,7 @@ fn config_check_reports_errors_without_applying_the_file() {
     success: false
     exit_code: 1
     ----- stdout -----
-    ~/new.toml:1: error: it is not valid TOML: unclosed table, expected `]`
+    [HOME]/new.toml:1: error: it is not valid TOML: unclosed table, expected `]`
     ----- stderr -----
     ");
     mux_snapshot!(env.mux(["config", "check", "/nowhere.toml"]), @"
