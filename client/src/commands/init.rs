@@ -254,10 +254,8 @@ impl<'a> InitSteps<'a> {
                 twice.join(", ")
             ));
         }
-        if !report.dry_run {
-            if report.has_changes() {
-                next.push("`mux init --undo` undoes all of this".into());
-            }
+        if !report.dry_run && report.has_changes() {
+            next.push("`mux init --undo` undoes all of this".into());
         }
         next
     }

@@ -123,7 +123,9 @@ fn excesses(what: &str, texts: &[String], column: usize) -> Vec<String> {
             ));
         }
     }
-    print!("{all}");
+    if !found.is_empty() {
+        found.push(all);
+    }
     found
 }
 

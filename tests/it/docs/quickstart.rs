@@ -1,6 +1,11 @@
 //! README's quickstart, copied as it is into the shell of a new user.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::Command,
+};
 
 use mux_tests::{
     TestEnv,
@@ -20,9 +25,17 @@ fn blocks() -> Vec<String> {
         .collect()
 }
 
+/// The `PATH` of a shell that has the `npx` of this test and `mux`.
+fn with_programs(env: &TestEnv, path: &OsStr) -> OsString {
+    let mux = binary("mux").parent().unwrap().to_owned();
+    let own = [env.path("bin"), mux];
+    let folders = own.into_iter().chain(std::env::split_paths(path));
+    std::env::join_paths(folders).unwrap()
+}
+
 #[test]
 fn quickstart_of_the_readme_works_as_copied() {
-    let env = TestEnv::new().with_own_path();
+    let env = TestEnv::new();
     // `npx` finds the package that `scripts/setup` installed, without a registry.
     let bin = env.path("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -32,32 +45,18 @@ fn quickstart_of_the_readme_works_as_copied() {
     );
     fs::write(bin.join("npx"), npx).unwrap();
     fs::set_permissions(bin.join("npx"), fs::Permissions::from_mode(0o755)).unwrap();
-    let mux = binary("mux");
-    let path = format!(
-        "{}:{}:{}",
-        bin.display(),
-        mux.parent().unwrap().display(),
-        std::env::var("PATH").unwrap()
-    );
     let blocks = blocks();
     assert!(blocks.len() >= 4, "{blocks:#?}");
     let mut shown = Vec::new();
     for block in &blocks {
-        let mut shell = env.command("mux");
-        let variables: Vec<_> = shell
-            .get_envs()
-            .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
-            .collect();
-        shell = std::process::Command::new("sh");
+        let mut shell = Command::new("sh");
         shell.env_clear().current_dir(env.home());
-        for (name, value) in variables {
-            if let Some(value) = value {
-                shell.env(name, value);
-            }
-        }
-        shell.env("PATH", &path);
-        if let Some(registry) = std::env::var_os("npm_config_registry") {
-            shell.env("npm_config_registry", registry);
+        for (name, value) in env.command("mux").get_envs() {
+            let Some(value) = value else { continue };
+            match name == "PATH" {
+                true => shell.env(name, with_programs(&env, value)),
+                false => shell.env(name, value),
+            };
         }
         // `mux init` finds no agent and asks nothing: its servers are those of config.toml.
         let done = output(shell.args(["-e", "-c", block]));
