@@ -94,12 +94,12 @@ pub(super) async fn call(path: String, args: args::CallArgs, json: bool) -> Comm
 
 /// A path without a tool may be the name of a server.
 fn with_tools_command(error: Error, path: &str) -> Error {
-    match error.kind == Kind::NotFound && !path.contains('.') {
-        true => error.hint(format!(
-            "a path is SERVER.TOOL: `mux tools --server {path}` lists the tools of a server"
-        )),
-        false => error,
+    if error.kind != Kind::NotFound || path.contains('.') {
+        return error;
     }
+    error.hint(format!(
+        "a path is SERVER.TOOL: `mux tools --server {path}` lists the tools of a server"
+    ))
 }
 
 /// Reads the arguments of a call, which are an object.

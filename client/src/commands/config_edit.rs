@@ -126,7 +126,7 @@ impl ConfigFiles {
         })
     }
 
-    /// Whether the file `env` has these values already.
+    /// True if the file `env` has these values already.
     pub(super) fn has_secrets(&self, secrets: &[WithheldSecret]) -> bool {
         let mut secrets = secrets.iter();
         secrets.all(|WithheldSecret { variable, value }| {

@@ -270,7 +270,7 @@ pub(crate) fn init_done(done: &InitReport, json: bool) -> ExitCode {
     print_end(done)
 }
 
-/// Prints a table of all servers, then why those that are not ready are not.
+/// Prints a table of all servers, then the reasons why servers are not ready.
 fn print_servers(servers: &[InitServer]) {
     if servers.is_empty() {
         return;

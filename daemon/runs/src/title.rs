@@ -11,7 +11,7 @@ pub(super) fn program_name(name: &str) -> Option<String> {
 
 /// The maximum length of a title that is made of the program, in characters.
 const MAX_TITLE_CHARS: usize = 80;
-/// What comments for tools begin with, such as `// @ts-nocheck`.
+/// The beginnings of comments for tools, such as `// @ts-nocheck`.
 const DIRECTIVES: [&str; 4] = ["@", "<", "!", "eslint"];
 
 /// The comment that the program begins with, or else its first line of code; empty if there is neither.

@@ -73,7 +73,7 @@ impl AuditFilter {
     }
 }
 
-/// Whether one of the words of a subject, such as `added files, git`, is this name.
+/// True if one of the words of a subject, such as `added files, git`, is this name.
 fn names_word(subject: &str, name: &str) -> bool {
     let mut words = subject.split([' ', ',', ';']);
     words.any(|word| word == name)

@@ -37,7 +37,7 @@ pub(super) async fn undo_init(args: &args::InitArgs, json: bool) -> CommandResul
         ..InitUndo::default()
     };
     // Servers return to the agents' files first: an agent must not lose a server.
-    // Also those that `mux import --move` moved later.
+    // Servers that `mux import --move` moved later return, too.
     if !record.servers.is_empty() {
         undo.moves = undo_moves(&args::ImportArgs {
             undo: true,
