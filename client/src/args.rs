@@ -240,7 +240,7 @@ pub(crate) enum MuxCommand {
     Doctor,
     /// Install the TypeScript compiler that checks programs
     #[command(
-        after_help = "Downloads one version from npm (28 MB) and verifies it against a built-in checksum.\n\
+        after_help = "Downloads one version from npm (10 MB) and verifies it against a built-in checksum.\n\
         Examples:\n  mux setup\n  mux setup --check\n  mux setup --from typescript-linux-x64-7.0.2.tgz"
     )]
     Setup(SetupArgs),

@@ -219,7 +219,7 @@ fn oauth_share_without_oauth_is_an_error() {
     let env = TestEnv::with_config(&entry);
     let login = |name: &str| env.mux(["servers", "login", name, "--share", "--no-browser"]);
     login("docs").fails(1, &["`oauth = false`", "no sign-in to share"]);
-    login("other").fails(1, &["no server `other`", "--share works for"]);
+    login("other").fails(1, &["no server `other`", "--share works only for"]);
     assert_eq!(fs::read_to_string(env.dirs.config_file()).unwrap(), entry);
 }
 
