@@ -95,7 +95,7 @@ pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResul
     Ok(render::prompt(&prompt))
 }
 
-/// Servers word it differently that they do not have something.
+/// Adds a hint to a server's own words for something that it does not have.
 fn with_list_command(error: Error, command: &str, server: &str) -> Error {
     match error.hint {
         None => error.hint(format!("`mux {command} {server}` lists what it has")),

@@ -141,7 +141,7 @@ fn equal_entry(
     if known != wanted || !files.has_secrets(&secrets) {
         return Ok(None);
     }
-    let mut edit = ServerEdit::new(&args.name, "in config.toml already", args.dry_run);
+    let mut edit = ServerEdit::new(&args.name, "unchanged", args.dry_run);
     edit.config = files.dirs.config_file();
     let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&args.name);
     Ok(Some(WrittenServer { edit, connects }))

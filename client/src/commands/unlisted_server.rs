@@ -2,7 +2,7 @@
 //!
 //! The server belongs to a separate daemon, whose home is a temporary directory and which ends with the command: the
 //! user's daemon starts only what its configuration names. The user's other settings, such as policy and limits,
-//! apply.
+//! apply. Pins, the audit log and the file `env` of the user's daemon are not used.
 
 use std::{fs, path::Path};
 
@@ -61,12 +61,16 @@ pub(super) async fn call(mut args: args::CallArgs, json: bool) -> CommandResult 
     Ok(code)
 }
 
-/// Hints of the daemon may name commands for servers that have an entry.
+/// Replaces a hint of the daemon that names a command or a key for servers that have an entry.
 fn replace_hint(error: &mut Error) {
     const ENTRY_WORDS: &[&str] = &["[servers.", "mux tools", "mux servers"];
-    let is_fitting = |hint: &str| ENTRY_WORDS.iter().all(|word| !hint.contains(word));
-    if !error.hint.as_deref().is_some_and(is_fitting) {
-        error.hint = Some("without a tool, the command lists the tools of the server".into());
+    let names_entry = |hint: &String| ENTRY_WORDS.iter().any(|word| hint.contains(word));
+    if error.hint.as_ref().is_some_and(names_entry) {
+        error.hint = match error.kind {
+            Kind::NotFound => Some("leave out the tool to list the tools of the server".into()),
+            Kind::Unavailable => Some("check the command or the address of the server".into()),
+            _ => None,
+        };
     }
 }
 

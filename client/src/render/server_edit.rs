@@ -17,7 +17,7 @@ pub(crate) struct ServerEdit {
     pub(crate) server: String,
     /// `server` or `source`.
     kind: &'static str,
-    /// `added`, `replaced`, `removed`, `enabled` or `disabled`.
+    /// `added`, `replaced`, `removed`, `enabled`, `disabled` or `unchanged`.
     pub(crate) change: &'static str,
     pub(crate) dry_run: bool,
     /// True if the files were changed.
@@ -138,7 +138,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     if !edit.changed {
         match &edit.connected {
             Some(connected) => {
-                report!("{server} is {}; nothing to change", edit.change);
+                report!("{server} is already in {config}; nothing to change");
                 print_connection(server, connected);
             }
             None => report!("nothing to change in {config}"),

@@ -82,8 +82,8 @@ pub enum AddressRefusal {
 }
 
 impl AddressPolicy {
-    /// An MCP server may name public addresses and addresses of its own class. `network` counts for servers with a host
-    /// name.
+    /// An MCP server may name public addresses and addresses in the class of the server. `network` counts for servers
+    /// with a host name.
     pub fn of_server(server: &Url, proxies: &Arc<[String]>, network: PartyNetwork) -> Self {
         let class = class_of_url(server).unwrap_or(AddressClass::Public);
         let own_host = server

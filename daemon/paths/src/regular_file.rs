@@ -59,7 +59,7 @@ pub fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
 pub struct Owner(Option<u32>);
 
 impl Owner {
-    /// The owner of the file or folder at `path`. Nobody if it is unknown.
+    /// The owner of the file or folder at `path`, or nobody if the owner is unknown.
     pub fn of(path: &Path) -> Self {
         Self(
             std::fs::metadata(path)

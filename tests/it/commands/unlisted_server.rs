@@ -53,10 +53,18 @@ fn rules_of_the_user_apply_to_a_server_without_an_entry() {
     output.fails(5, &["error[denied]"]);
     // The servers of the configuration are not started.
     assert_eq!(env.starts("mine"), [0; 0]);
-    env.mux(["call", "--stdio", &server, "nope"])
-        .fails(1, &["there is no tool `server.nope`"]);
+    // Hints name no entry and no command that needs one.
+    env.mux(["call", "--stdio", &server, "nope"]).fails(
+        1,
+        &[
+            "there is no tool `server.nope`",
+            "leave out the tool to list the tools",
+        ],
+    );
+    let failed = env.mux(["call", "--stdio", &server, "fail", "message=x"]);
+    assert_eq!(failed.fails(1, &[]).stderr, "error[tool]: x\n");
     env.mux(["call", "--stdio", "/no/such/program", "x"])
-        .fails(3, &["/no/such/program"]);
+        .fails(3, &["/no/such/program", "check the command"]);
     env.mux(["call", "--stdio", "", "x"])
         .fails(2, &["is not a command line"]);
 }

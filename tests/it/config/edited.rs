@@ -341,3 +341,39 @@ fn config_edits_follow_a_symlink() {
             .contains("enabled = false")
     );
 }
+
+#[test]
+fn equal_entry_that_is_added_again_is_only_connected_to() {
+    let env = TestEnv::new();
+    let fixture = binary("mux-fixture-server");
+    let add = ["servers", "add", "fix", "--", fixture.to_str().unwrap()];
+    env.mux(add).ok();
+    let before = fs::read(env.path("config.toml")).unwrap();
+    let again = env.mux(add).ok().stdout;
+    assert!(again.contains("fix is already in ~/config.toml"), "{again}");
+    assert!(again.contains("connected: "), "{again}");
+    let json = env.mux(["--json"].into_iter().chain(add)).ok().json();
+    assert_eq!(json["change"], "unchanged", "{json:#}");
+    assert_eq!(fs::read(env.path("config.toml")).unwrap(), before);
+    env.mux(["servers", "add", "fix", "--", "another"])
+        .fails(1, &["--replace"]);
+}
+
+#[test]
+fn the_last_five_backups_of_the_configuration_stay() {
+    let env = TestEnv::new();
+    env.write_config(&env.fixture("fix", &[]));
+    for number in 0..8 {
+        let name = format!("s{number}");
+        env.mux(["servers", "add", &name, "--no-connect", "--", "x"])
+            .ok();
+        env.mux(["servers", "remove", &name]).ok();
+    }
+    let entries = fs::read_dir(env.home()).unwrap().flatten();
+    let backups = entries.filter(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy()
+            .starts_with("config.toml.mux-backup-")
+    });
+    assert_eq!(backups.count(), 5);
+}

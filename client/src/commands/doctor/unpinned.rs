@@ -19,7 +19,7 @@ use super::{
 };
 use crate::fetched_package::{FetchedPackage, PackageRunner};
 
-/// The maximum size of a `package.json` that is read. Whoever publishes a package writes this file.
+/// The maximum size of a `package.json` that is read. The file comes from the publisher of the package.
 const MAX_PACKAGE_FILE_BYTES: u64 = 1 << 20;
 
 /// `variable` reads the environment.

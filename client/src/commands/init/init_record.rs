@@ -62,12 +62,13 @@ impl InitRecord {
         let Self {
             agents,
             servers,
+            variables,
+            created_env: _,
             compiler,
             service,
-            ..
         } = self;
-        let has_entries = !servers.is_empty() || !agents.is_empty();
-        !has_entries && compiler.is_none() && !service
+        let has_names = !agents.is_empty() || !servers.is_empty() || !variables.is_empty();
+        !has_names && compiler.is_none() && !service
     }
 
     /// The agents whose files got mux.
@@ -80,10 +81,7 @@ impl InitRecord {
     /// Adds the completed steps to the record on disk.
     pub(super) fn add(self, done: &InitReport, dirs: &Dirs) -> Result<(), CommandFailure> {
         let earlier = Self::read(dirs)?;
-        let mut record = match earlier.is_empty() {
-            true => self,
-            false => earlier,
-        };
+        let mut record = if earlier.is_empty() { self } else { earlier };
         let agents = done.edited_agents().map(|agent| agent.name().to_owned());
         record.agents.extend(agents);
         if let Some(Ok(import)) = &done.import {

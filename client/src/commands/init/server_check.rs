@@ -1,10 +1,9 @@
 //! The last step of `mux init`: connects to all servers, asks for the values that only the user has, and reports the
 //! needs of each server.
 
-use mux_client::within_seconds;
+use mux_client::{Session, within_seconds};
 use mux_proto::{
-    Error, SecretText, ServerInfo, ServerState, SetSecretRequest, ToolsRequest, endpoint::Dirs,
-    transport,
+    SecretText, ServerInfo, ServerState, SetSecretRequest, ToolsRequest, endpoint::Dirs, transport,
 };
 
 use super::super::{
@@ -21,29 +20,38 @@ use crate::render::{self, InitServer, InitServerState};
 /// The maximum number of values that are requested, for all servers together.
 const MAX_ASKED_VALUES: usize = 32;
 
-/// The state of each server, servers that need something first. `asks` is true if the user is at the terminal.
+/// The state of each server, servers with a need first. `asks` is true if the user is at the terminal.
 pub(super) async fn check_servers(
     dirs: &Dirs,
     asks: bool,
     json: bool,
 ) -> Result<Vec<InitServer>, CommandFailure> {
-    let mut servers = connect_all(json).await?;
-    let mut skipped = Vec::new();
-    for _ in 0..MAX_ASKED_VALUES {
-        let Some((need, name)) = wanted_value(&servers, &skipped, dirs).filter(|_| asks) else {
-            break;
-        };
-        match ask_for_value(&need, &name, dirs).await? {
-            true => servers = connect_all(json).await?,
-            false => skipped.push(need),
-        }
+    if asks {
+        ask_for_values(dirs).await?;
     }
+    let servers = connect_all(json).await?;
     let mut checked: Vec<InitServer> = servers
         .iter()
         .map(|server| describe(server, dirs))
         .collect();
     checked.sort_by_key(|server| (server.state.is_working(), server.name.clone()));
     Ok(checked)
+}
+
+/// Asks for one value after the other. Which value a server lacks is known without connecting to it.
+async fn ask_for_values(dirs: &Dirs) -> Result<(), CommandFailure> {
+    let session = connect_or_start().await?;
+    let mut skipped = Vec::new();
+    for _ in 0..MAX_ASKED_VALUES {
+        let servers = session.client.servers(within_seconds(10)).await??;
+        let Some((need, name)) = wanted_value(&servers, &skipped, dirs) else {
+            break;
+        };
+        if !ask_for_value(&session, &need, &name, dirs).await? {
+            skipped.push(need);
+        }
+    }
+    Ok(())
 }
 
 async fn connect_all(json: bool) -> Result<Vec<ServerInfo>, CommandFailure> {
@@ -80,6 +88,7 @@ fn wanted_value(
 
 /// Asks for a value and stores it. Returns false if the user gives none.
 async fn ask_for_value(
+    session: &Session,
     need: &ServerNeed,
     server: &str,
     dirs: &Dirs,
@@ -96,7 +105,6 @@ async fn ask_for_value(
     };
     match need {
         ServerNeed::Secret(_) => {
-            let session = connect_or_start().await?;
             let request = SetSecretRequest {
                 name: name.clone(),
                 value: SecretText(value),
@@ -111,9 +119,7 @@ async fn ask_for_value(
             InitRecord::add_variable(name, dirs)?;
         }
     }
-    reload_if_running()
-        .await
-        .map_err(|error: Error| CommandFailure::from(error))?;
+    reload_if_running().await?;
     Ok(true)
 }
 

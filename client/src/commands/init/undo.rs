@@ -84,7 +84,7 @@ fn remove_servers(
     dirs: &Dirs,
     undo: &mut InitUndo,
 ) -> Result<(), CommandFailure> {
-    if record.servers.is_empty() {
+    if record.servers.is_empty() && record.variables.is_empty() {
         return Ok(());
     }
     repeat_blocking_edit(|| {

@@ -7,7 +7,7 @@ const UNSEEN = new RegExp(
   "gu",
 );
 
-// Escapes the invisible characters of foreign text, and those that turn the order of letters.
+// Escapes characters of foreign text that are invisible or reverse the order of letters.
 export function plain(text) {
   return String(text).replace(UNSEEN, (unseen) => `\\u{${unseen.codePointAt(0).toString(16)}}`);
 }

@@ -212,14 +212,18 @@ fn scored(
     for word in &words {
         relevance.add_word(word.weight, &pool.meanings(word, &mut budget), &mut budget);
     }
-    let name_words = |doc: usize| {
+    let find = |doc: usize| {
         let place = bases.partition_point(|base| *base <= doc) - 1;
-        segments[place].1.name_words[doc - bases[place]]
+        (segments[place].1, doc - bases[place])
+    };
+    let name_words = |doc: usize| {
+        let (segment, tool) = find(doc);
+        segment.name_words[tool]
     };
     let mut scored = relevance.scores(name_words);
     for (score, doc) in &mut scored {
-        let place = bases.partition_point(|base| base <= doc) - 1;
-        if segments[place].1.deprecated[*doc - bases[place]] {
+        let (segment, tool) = find(*doc);
+        if segment.deprecated[tool] {
             *score *= DEPRECATED_FACTOR;
         }
     }

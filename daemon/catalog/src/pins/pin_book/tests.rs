@@ -197,7 +197,7 @@ fn stricter_hints_and_added_output_schemas_need_no_decision() {
         ("changed", false)
     );
     assert!(set.remarks().is_empty() && shown.check_standing().is_ok());
-    // Policy sees the current hints, and nobody sees the output schema.
+    // Policy reads the current hints. The output schema is hidden.
     let hints = (shown.read_only, shown.destructive, shown.open_world);
     assert_eq!(hints, (None, Some(true), Some(true)));
     assert!(!shown.definition().to_string().contains("POISON"));
