@@ -250,7 +250,7 @@ mod tests {
         for (name, part) in [
             ("fetch", "no network"),
             ("axios", "mux.<server>.<tool>"),
-            ("require", "import nothing"),
+            ("require", "cannot import"),
             ("process", "mux.input"),
             ("fs", "no files of its own"),
             ("__dirname", "no files"),
@@ -276,7 +276,7 @@ mod tests {
             (
                 2307,
                 "Cannot find module 'x' or its corresponding type declarations.",
-                "import nothing",
+                "cannot import",
             ),
             (
                 2339,

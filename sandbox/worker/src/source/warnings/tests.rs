@@ -258,7 +258,7 @@ fn hints_name_the_replacement() {
         ("process.argv", "`mux.input`"),
         ("require('axios')", "no network"),
         ("require('node:fs/promises')", "no files"),
-        ("require(name)", "import nothing"),
+        ("require(name)", "cannot import"),
         ("await import('crypto')", "crypto.randomUUID()"),
         ("Buffer.from(x)", "Uint8Array"),
         ("setImmediate(f)", "setTimeout"),
