@@ -87,9 +87,10 @@ pub(crate) struct CommandFailure {
 impl CommandFailure {
     /// Prints the error. Returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
-        match self.is_usage {
-            true => render::usage(&self.error, json),
-            false => render::failure(&self.error, json, self.source.as_ref()),
+        if self.is_usage {
+            render::usage(&self.error, json)
+        } else {
+            render::failure(&self.error, json, self.source.as_ref())
         }
     }
 }
@@ -310,8 +311,10 @@ async fn connect_if_running() -> Result<Option<Session>, CommandFailure> {
 }
 
 fn tell_connection(session: &Session, dirs: &Dirs) {
-    let (pid, build) = (session.welcome.pid, &session.welcome.build);
-    let (socket, config) = (dirs.socket(), dirs.config_file());
+    let pid = session.welcome.pid;
+    let build = &session.welcome.build;
+    let socket = dirs.socket();
+    let config = dirs.config_file();
     render::detail(&format!(
         "muxd {pid} is build {build}, listens on {} and reads {}",
         socket.display(),

@@ -150,7 +150,8 @@ fn completed_command(candidates: Arc<CandidateFinder>) -> Command {
     COMPLETED
         .iter()
         .fold(MuxCli::command(), |command, (path, argument, name)| {
-            let (candidates, name) = (Arc::clone(&candidates), *name);
+            let candidates = Arc::clone(&candidates);
+            let name = *name;
             let complete = move |current: &OsStr| {
                 let current = current.to_string_lossy();
                 let found = candidates.named(name, &current).into_iter();
@@ -171,13 +172,19 @@ fn with_completer(
 ) -> Command {
     // `mut_arg` and `mut_subcommand` would change the order.
     match path {
-        [] => command.mut_args(|found| match found.get_id() == argument {
-            true => found.add(completer.clone()),
-            false => found,
+        [] => command.mut_args(|found| {
+            if found.get_id() == argument {
+                found.add(completer.clone())
+            } else {
+                found
+            }
         }),
-        [first, rest @ ..] => command.mut_subcommands(|inner| match inner.get_name() == *first {
-            true => with_completer(inner, rest, argument, completer.clone()),
-            false => inner,
+        [first, rest @ ..] => command.mut_subcommands(|inner| {
+            if inner.get_name() == *first {
+                with_completer(inner, rest, argument, completer.clone())
+            } else {
+                inner
+            }
         }),
     }
 }

@@ -115,12 +115,11 @@ pub(crate) fn result_parts(result: &Value) -> Vec<Held> {
         Value::Array(blocks) => &blocks[..],
         _ => std::slice::from_ref(result),
     };
-    match blocks.iter().all(is_content_block) {
-        true => {
-            let parts = blocks.iter().cloned();
-            parts.map(|block| Held::Value(block.into())).collect()
-        }
-        false => Vec::new(),
+    if blocks.iter().all(is_content_block) {
+        let parts = blocks.iter().cloned();
+        parts.map(|block| Held::Value(block.into())).collect()
+    } else {
+        Vec::new()
     }
 }
 

@@ -93,13 +93,14 @@ impl ElicitationDialog {
     /// A dialog for the `params` of `elicitation/create`. The error says why the user cannot be asked.
     pub(crate) fn parse(params: &Value) -> Result<Self, String> {
         let message = params["message"].as_str().unwrap_or_default().to_owned();
-        let content = match params["mode"] == "url" {
-            true => ElicitationContent::Page(parse_page(params["url"].as_str())?),
-            false => ElicitationContent::Form {
+        let content = if params["mode"] == "url" {
+            ElicitationContent::Page(parse_page(params["url"].as_str())?)
+        } else {
+            ElicitationContent::Form {
                 fields: parse_form(&params["requestedSchema"])?,
                 current: 0,
                 values: Map::new(),
-            },
+            }
         };
         Ok(Self { message, content })
     }
@@ -221,11 +222,12 @@ fn parse_page(address: Option<&str>) -> Result<Url, String> {
         .and_then(parse_web_url)
         .ok_or_else(|| "its page has no http or https address".to_owned())?;
     // The user agrees to the whole address, so it must fit on the screen.
-    match page.as_str().len() > MAX_PAGE_URL_BYTES {
-        true => Err(format!(
+    if page.as_str().len() > MAX_PAGE_URL_BYTES {
+        Err(format!(
             "the address of its page is longer than {MAX_PAGE_URL_BYTES} bytes"
-        )),
-        false => Ok(page),
+        ))
+    } else {
+        Ok(page)
     }
 }
 

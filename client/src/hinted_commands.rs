@@ -106,7 +106,8 @@ fn commands_named_in_messages_exist() {
     for folder in SOURCE_FOLDERS {
         collect_sources(&root.join(folder), &mut sources);
     }
-    let (mut count, mut wrong) = (0, Vec::new());
+    let mut count = 0;
+    let mut wrong = Vec::new();
     for source in sources {
         let text = fs::read_to_string(&source).unwrap();
         for command in named_commands(&text) {

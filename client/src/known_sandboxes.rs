@@ -162,7 +162,7 @@ fn is_grantable(folder: &str, places: &AgentPaths) -> bool {
 /// The command that writes a proposal into the entry of a server.
 pub(crate) fn proposal_command(server: &str, entry: &Map<String, Value>) -> String {
     let value = crate::render::inline_table(entry);
-    let value = shlex::try_quote(&value).map_or_else(|_| value.clone(), |quoted| quoted.into());
+    let value = shlex::try_quote(&value).map_or_else(|_| value.clone(), std::convert::Into::into);
     format!("mux config set servers.{server}.sandbox {value}")
 }
 

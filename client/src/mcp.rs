@@ -97,11 +97,10 @@ pub(crate) async fn serve_mcp(
             return Err(exit::unavailable_error(message.into()));
         }
     };
-    match service.waiting().await {
-        Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
-        Ok(_) | Err(_) => {
-            let message = "the session ended because of an error inside `mux mcp`; start it again";
-            Err(exit::unavailable_error(message.into()))
-        }
+    if let Ok(QuitReason::Closed | QuitReason::Cancelled) = service.waiting().await {
+        Ok(())
+    } else {
+        let message = "the session ended because of an error inside `mux mcp`; start it again";
+        Err(exit::unavailable_error(message.into()))
     }
 }

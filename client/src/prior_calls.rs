@@ -21,7 +21,8 @@ pub(crate) fn describe_prior_calls(calls: &[EndedCall], failure: &Error) -> Opti
     let failing = calls.iter().rposition(is_failure);
     let others = calls.iter().enumerate();
     let others = others.filter(|(place, _)| Some(*place) != failing);
-    let (mut ended, mut failed) = (0_usize, 0_usize);
+    let mut ended = 0_usize;
+    let mut failed = 0_usize;
     for (_, call) in others {
         ended += 1;
         failed += usize::from(call.error.is_some());

@@ -56,7 +56,8 @@ pub(crate) async fn start_daemon(
         return Ok(());
     }
     let program = program.unwrap_or_else(beside_us);
-    let (shown, home) = (program.clone(), dirs.home().map(Path::to_owned));
+    let shown = program.clone();
+    let home = dirs.home().map(Path::to_owned);
     let startup_lock = dirs.startup_lock();
     let report = tokio::time::timeout(
         STARTUP_TIMEOUT,

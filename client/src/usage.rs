@@ -104,7 +104,8 @@ fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
 /// The names of the command that these words name, and of its parent commands. Options and their values are skipped.
 fn command_path(words: &[String]) -> Vec<String> {
     let root = MuxCli::command();
-    let (mut command, mut path) = (&root, Vec::new());
+    let mut command = &root;
+    let mut path = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if word.starts_with('-') {

@@ -83,7 +83,8 @@ fn main() -> ExitCode {
 /// Prints the version, as text or as JSON, which clients read.
 fn print_version(is_json: bool) -> ExitCode {
     let has_otel = span_exporter().is_some();
-    let (build, contract) = (version::BUILD, version::CONTRACT);
+    let build = version::BUILD;
+    let contract = version::CONTRACT;
     if !is_json {
         let otel = if has_otel { ", otel" } else { "" };
         return print_and_exit(&format!("muxd {build} (contract {contract}{otel})"));
@@ -205,15 +206,14 @@ fn start_daemon(
         report.context("cannot report")?;
         return Ok(end);
     }
-    let lock = match lock {
-        Some(lock) => lock,
-        None => {
-            service.says("waiting for the running muxd to end");
-            if let Some(passed) = passed {
-                retire_other_daemon(&dirs, passed.path())?;
-            }
-            InstanceLock::wait(&dirs.instance_lock(), INSTANCE_LOCK_TIMEOUT)?
+    let lock = if let Some(lock) = lock {
+        lock
+    } else {
+        service.says("waiting for the running muxd to end");
+        if let Some(passed) = passed {
+            retire_other_daemon(&dirs, passed.path())?;
         }
+        InstanceLock::wait(&dirs.instance_lock(), INSTANCE_LOCK_TIMEOUT)?
     };
     let socket = passed.map_or_else(|| dirs.socket(), |passed| passed.path().to_owned());
     let filter = env_variable(variables::LOG);

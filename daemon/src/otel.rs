@@ -44,10 +44,8 @@ struct OtlpCollector {
 impl OtlpCollector {
     fn start(to: CollectorEndpoint) -> Result<Self, String> {
         let (queue, spans) = mpsc::channel(MAX_QUEUED_SPANS);
-        let (counts, closing) = (
-            Arc::<Mutex<SpanCounts>>::default(),
-            CancellationToken::new(),
-        );
+        let counts = Arc::<Mutex<SpanCounts>>::default();
+        let closing = CancellationToken::new();
         let sender = BatchSender::new(to, Arc::clone(&counts), closing.clone())?;
         Ok(Self {
             queue,

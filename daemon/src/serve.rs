@@ -107,7 +107,8 @@ pub async fn serve(
     let startup_lock = setup.startup_lock.clone();
     let knowledge = setup.knowledge.clone();
     let socket = setup.paths.socket.clone();
-    let (service, ours) = (setup.service.clone(), file_identity(&socket));
+    let service = setup.service.clone();
+    let ours = file_identity(&socket);
     let (wish, mut wishes) = mpsc::channel(1);
     let mut known = environment.clone();
     let workers = pool_settings(setup.worker.clone(), setup.snapshots.clone());
@@ -144,8 +145,10 @@ pub async fn serve(
     // A predecessor hands over its sessions.
     let prestarts = predecessor.is_none();
     let background = tokio::spawn({
-        let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
-        let (catalog, knowledge) = (Arc::clone(&catalog), knowledge.clone());
+        let daemon = Arc::clone(&daemon);
+        let launcher = launcher.clone();
+        let catalog = Arc::clone(&catalog);
+        let knowledge = knowledge.clone();
         async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
@@ -198,8 +201,10 @@ pub async fn serve(
     if let Some(predecessor) = predecessor {
         // The predecessor may already have exited.
         drop(predecessor.serving().await);
-        let (awaited, upstreams) = (awaited.clone(), Arc::clone(&upstreams));
-        let (approvals, former) = (Arc::clone(&approvals), Arc::clone(&daemon.former));
+        let awaited = awaited.clone();
+        let upstreams = Arc::clone(&upstreams);
+        let approvals = Arc::clone(&approvals);
+        let former = Arc::clone(&daemon.former);
         tokio::spawn(predecessor.receive(awaited, upstreams, approvals, former));
     }
     service.ready(&status_text(&daemon));
@@ -292,7 +297,7 @@ pub async fn serve(
         Some(passed) => passed.turn_away(),
         // The file may be another daemon's socket by now.
         None if ours.is_some() && file_identity(&socket) == ours => {
-            drop(std::fs::remove_file(&socket))
+            drop(std::fs::remove_file(&socket));
         }
         None => {}
     }
@@ -308,7 +313,7 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
         bounds: LimitSettings::default().pool,
         runs_per_worker: 1_000,
         start_timeout: Duration::from_secs(20),
-        queue_timeout: Duration::from_secs(60),
+        queue_timeout: Duration::from_mins(1),
         check_timeout: Duration::from_secs(5),
         idle: Duration::from_secs(30),
         snapshots: Some(snapshots),

@@ -42,7 +42,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// The longest deadline that a client may set.
-pub const MAX_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MAX_DEADLINE: Duration = Duration::from_hours(24);
 
 /// The transport of a client: tarpc over JSON frames.
 pub type FrameTransport<S, Item, SinkItem> = Transport<S, Item, SinkItem, Json<Item, SinkItem>>;

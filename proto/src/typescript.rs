@@ -154,9 +154,10 @@ fn typescript(schema: &Value, indent: usize, column: usize) -> String {
     let mut text = String::new();
     for variant in variants.iter().flat_map(literals_apart) {
         let doc = comment(described(&variant), indent);
-        let ty = match is_any_text(&variant) {
-            true => ANY_OTHER_TEXT.to_owned(),
-            false => typescript(&variant, indent + INDENT, indent + INDENT),
+        let ty = if is_any_text(&variant) {
+            ANY_OTHER_TEXT.to_owned()
+        } else {
+            typescript(&variant, indent + INDENT, indent + INDENT)
         };
         text += &format!("\n{doc}{pad}| {ty}");
     }

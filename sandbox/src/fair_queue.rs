@@ -68,14 +68,14 @@ impl<T> FairQueue<T> {
 
     pub fn push(&mut self, turn: &QueueKey, item: T) {
         self.length += 1;
-        let owner = match self.owners.iter().position(|o| o.name == turn.owner) {
-            Some(place) => &mut self.owners[place],
-            None => {
-                let (name, clients) = (turn.owner.clone(), VecDeque::new());
-                self.owners.push_back(OwnerQueue { name, clients });
-                let last = self.owners.len() - 1;
-                &mut self.owners[last]
-            }
+        let owner = if let Some(place) = self.owners.iter().position(|o| o.name == turn.owner) {
+            &mut self.owners[place]
+        } else {
+            let name = turn.owner.clone();
+            let clients = VecDeque::new();
+            self.owners.push_back(OwnerQueue { name, clients });
+            let last = self.owners.len() - 1;
+            &mut self.owners[last]
         };
         match owner.clients.iter_mut().find(|c| c.number == turn.client) {
             Some(client) => client.items.push_back(item),

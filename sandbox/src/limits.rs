@@ -38,7 +38,7 @@ pub struct ProgramLimits {
 impl ProgramLimits {
     /// The minimum and the maximum `wall` that a client may request.
     pub const WALL_TIME_RANGE: (Duration, Duration) =
-        (Duration::from_secs(1), Duration::from_secs(300));
+        (Duration::from_secs(1), Duration::from_mins(5));
 
     /// The CPU time of this run: `cpu`, scaled up for a run that requested more than the default wall time. Clients
     /// therefore need to request only one of them.
@@ -89,7 +89,8 @@ pub(crate) fn limit_fault(message: String, hint: &str) -> Fault {
 
 /// Refuses a program that is too long.
 pub fn check_source_length(source: &str, limits: &ProgramLimits) -> Result<(), Fault> {
-    let (length, most) = (source.len(), limits.source);
+    let length = source.len();
+    let most = limits.source;
     if length <= most {
         return Ok(());
     }
@@ -155,10 +156,8 @@ pub fn timeout_fault(wall: Duration, waiting: &[String]) -> Fault {
 
 /// The error for a program that used up its CPU time.
 pub(crate) fn processor_time_fault(used: Duration, limits: &ProgramLimits) -> Fault {
-    let (used, most) = (
-        used.as_secs_f64(),
-        limits.processor_time_limit().as_secs_f64(),
-    );
+    let used = used.as_secs_f64();
+    let most = limits.processor_time_limit().as_secs_f64();
     let longest = ProgramLimits::WALL_TIME_RANGE.1.as_secs();
     Fault::new(
         FaultKind::Limit,

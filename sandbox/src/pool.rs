@@ -227,18 +227,15 @@ impl Pool {
         let picked = {
             let mut state = self.state();
             let picked = state.take_ready_worker(&owner);
-            match picked {
-                Some(worker) => {
-                    let place = state.mark_busy(&owner, self);
-                    Some(AssignedWorker { worker, place })
+            if let Some(worker) = picked {
+                let place = state.mark_busy(&owner, self);
+                Some(AssignedWorker { worker, place })
+            } else {
+                let waiter = QueuedRun { owner, hand };
+                if let Err(full) = state.enqueue(turn, waiter) {
+                    return Err(queue_full_fault(&full, &state));
                 }
-                None => {
-                    let waiter = QueuedRun { owner, hand };
-                    if let Err(full) = state.enqueue(turn, waiter) {
-                        return Err(queue_full_fault(&full, &state));
-                    }
-                    None
-                }
+                None
             }
         };
         self.start_missing_workers();
@@ -266,12 +263,11 @@ impl Pool {
                 tokio::time::timeout(pool.0.settings.start_timeout, worker.wait_until_ready())
                     .await;
             pool.state().rebuilding -= 1;
-            match ready {
-                Ok(Ok(())) => pool.offer_worker(worker),
-                _ => {
-                    drop(worker);
-                    pool.start_missing_workers();
-                }
+            if let Ok(Ok(())) = ready {
+                pool.offer_worker(worker)
+            } else {
+                drop(worker);
+                pool.start_missing_workers();
             }
         });
     }

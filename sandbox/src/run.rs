@@ -78,7 +78,8 @@ async fn drive_until_end(
 ) -> RunEnd {
     let begun = Instant::now();
     let mut deadline = begun + job.limits.wall;
-    let (mut calls, mut spoken) = (CallQueue::default(), OutputMeter::default());
+    let mut calls = CallQueue::default();
+    let mut spoken = OutputMeter::default();
     let outbox = worker.outbox();
     // An answer for which the outbox has no room yet.
     let mut unsent = None;
@@ -152,7 +153,8 @@ fn handle_frame(
         FromWorker::Done { outcome } => {
             let outcome = outcome.map_err(sanitize_fault);
             if let Ok(result) = &outcome {
-                let (length, most) = (result.len(), job.limits.result);
+                let length = result.len();
+                let most = job.limits.result;
                 if length > most as usize {
                     return Err(WorkerError::Protocol(format!(
                         "a result of {length} bytes, over the limit of {most}"

@@ -171,7 +171,8 @@ impl SnapshotStore {
     async fn make_snapshot(&self, path: &Path) -> Result<usize, SnapshotError> {
         let made = timeout(SNAPSHOT_TIMEOUT, self.run_snapshot_process()).await;
         let bytes = made.map_err(|_| SnapshotError::TooSlow)??;
-        let (length, path) = (bytes.len(), path.to_owned());
+        let length = bytes.len();
+        let path = path.to_owned();
         let kept = spawn_blocking(move || {
             files::write_snapshot(&path, &bytes)?;
             files::remove_stale_snapshots(&path);
@@ -193,7 +194,8 @@ impl SnapshotStore {
             .kill_on_drop(true);
         isolate_process(&mut command);
         let mut child = self.0.spawner.spawn(command).await?;
-        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let output = child.stdout.take();
+        let errors = child.stderr.take();
         let (bytes, words) = tokio::try_join!(
             read_to_limit(output, MAX_SNAPSHOT_BYTES as u64 + 1),
             read_to_limit(errors, MAX_STDERR_BYTES),

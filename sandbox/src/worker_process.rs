@@ -178,13 +178,15 @@ impl Worker {
         let mut command = launch.command();
         link::prepare(&mut command);
         let mut child = spawner.spawn(command).await.map_err(failed)?;
-        let (stderr, over) = (Arc::default(), CancellationToken::new());
+        let stderr = Arc::default();
+        let over = CancellationToken::new();
         let pid = child.id().unwrap_or_default();
         let drained = child
             .stderr
             .take()
             .map(|pipe| {
-                let (kept, guard) = (Arc::clone(&stderr), over.clone().drop_guard());
+                let kept = Arc::clone(&stderr);
+                let guard = over.clone().drop_guard();
                 tokio::spawn(async move {
                     let _guard = guard;
                     drain_stderr(pipe, kept, pid).await;
@@ -366,7 +368,8 @@ fn frame_codec() -> LengthDelimitedCodec {
 /// of each chunk are read, which makes a flood cheap.
 async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
     let mut pipe = BufReader::with_capacity(STDERR_CHUNK_BYTES, pipe);
-    let (mut line, mut logged) = (Vec::new(), 0);
+    let mut line = Vec::new();
+    let mut logged = 0;
     let mut keep = |line: &mut Vec<u8>| {
         let text = String::from_utf8_lossy(line).trim_end().to_owned();
         line.clear();

@@ -67,9 +67,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let (today, _) = today.split_once('T').unwrap_or((&today, ""));
     let table = table::markdown(&rows, today);
     if args.write {
-        write(&table)?
+        write(&table)?;
     } else {
-        say(&format!("\n{table}"))
+        say(&format!("\n{table}"));
     }
     for problem in &problems {
         say(&format!("FAILED: {problem}"));

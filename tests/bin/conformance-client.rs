@@ -72,16 +72,15 @@ async fn everything(session: &Session) -> Result<()> {
     if let Some(missing) = found.missing.into_iter().next() {
         return Err(missing.error.into());
     }
-    let calls: Vec<(String, Value)> = match context()["toolCalls"].as_array() {
-        Some(wanted) => wanted
+    let calls: Vec<(String, Value)> = if let Some(wanted) = context()["toolCalls"].as_array() {
+        wanted
             .iter()
             .map(|call| (text(&call["name"]), without_nulls(&call["arguments"])))
-            .collect(),
-        None => {
-            let all = found.tools.into_iter();
-            all.map(|tool| (tool.name, filled(&tool.input_schema.unwrap_or_default())))
-                .collect()
-        }
+            .collect()
+    } else {
+        let all = found.tools.into_iter();
+        all.map(|tool| (tool.name, filled(&tool.input_schema.unwrap_or_default())))
+            .collect()
     };
     let made = join_all(calls.into_iter().map(|(tool, arguments)| {
         let request = CallRequest {
@@ -103,30 +102,27 @@ async fn everything(session: &Session) -> Result<()> {
         };
         let list = client.offers(within_seconds(PATIENCE), request).await??;
         for offer in list.offers {
-            match kind {
-                OfferKind::Prompts => {
-                    let request = PromptRequest {
-                        server: "suite".into(),
-                        name: text(&offer.offer["name"]),
-                        arguments: arguments_of(&offer.offer),
-                        token: None,
-                        meta: Default::default(),
-                    };
-                    worked(client.get_prompt(within_seconds(PATIENCE), request).await?)?;
-                }
-                _ => {
-                    let request = ResourceRequest {
-                        server: "suite".into(),
-                        uri: text(&offer.offer["uri"]),
-                        token: None,
-                        meta: Default::default(),
-                    };
-                    worked(
-                        client
-                            .read_resource(within_seconds(PATIENCE), request)
-                            .await?,
-                    )?;
-                }
+            if kind == OfferKind::Prompts {
+                let request = PromptRequest {
+                    server: "suite".into(),
+                    name: text(&offer.offer["name"]),
+                    arguments: arguments_of(&offer.offer),
+                    token: None,
+                    meta: Default::default(),
+                };
+                worked(client.get_prompt(within_seconds(PATIENCE), request).await?)?;
+            } else {
+                let request = ResourceRequest {
+                    server: "suite".into(),
+                    uri: text(&offer.offer["uri"]),
+                    token: None,
+                    meta: Default::default(),
+                };
+                worked(
+                    client
+                        .read_resource(within_seconds(PATIENCE), request)
+                        .await?,
+                )?;
             }
         }
     }

@@ -118,7 +118,8 @@ async fn soak(args: &Args) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let whole = Duration::from_secs_f64(args.minutes * 60.0);
     let mut vitals = Vitals::new(faults.daemon, whole.mul_f64(WARM_UP));
-    let (mut next_line, mut next_look) = (Duration::from_secs(args.every), Duration::ZERO);
+    let mut next_line = Duration::from_secs(args.every);
+    let mut next_look = Duration::ZERO;
     say(&vitals::head());
     while began.elapsed() < whole {
         sleep(Duration::from_millis(args.fault_ms)).await;
@@ -163,9 +164,10 @@ async fn soak(args: &Args) -> anyhow::Result<ExitCode> {
 /// `unshare` with the arguments for a mount namespace, which other users than root only get with a user namespace.
 fn unshare() -> Command {
     let mut command = Command::new("unshare");
-    command.arg(match nix::unistd::geteuid().is_root() {
-        true => "-m",
-        false => "-rm",
+    command.arg(if nix::unistd::geteuid().is_root() {
+        "-m"
+    } else {
+        "-rm"
     });
     command
 }

@@ -31,7 +31,8 @@ impl Home {
     /// A home with `more` configuration after the rule.
     fn with(more: &str) -> Self {
         let env = TestEnv::new();
-        let (log, marks) = (env.path("calls"), env.path("marks"));
+        let log = env.path("calls");
+        let marks = env.path("marks");
         let home = Self { env, log, marks };
         home.configure(more);
         home

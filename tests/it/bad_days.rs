@@ -59,9 +59,10 @@ impl<'a> Elsewhere<'a> {
     fn new(env: &'a TestEnv, script: &str) -> Result<Self, String> {
         let script = format!("set -e; {script}; echo ready; read end");
         let mut command = Command::new("unshare");
-        match nix::unistd::geteuid().is_root() {
-            true => command.arg("-m"),
-            false => command.arg("-rm"),
+        if nix::unistd::geteuid().is_root() {
+            command.arg("-m")
+        } else {
+            command.arg("-rm")
         };
         command
             .args(["/bin/sh", "-c", &script, "sh"])

@@ -100,9 +100,10 @@ fn documentation_links_resolve() {
                 continue;
             }
             let (file, fragment) = link.split_once('#').unwrap_or((&link, ""));
-            let target = match file.is_empty() {
-                true => page.clone(),
-                false => page.parent().unwrap().join(file),
+            let target = if file.is_empty() {
+                page.clone()
+            } else {
+                page.parent().unwrap().join(file)
             };
             let is_there = match (fs::read_to_string(&target), fragment) {
                 (Ok(_), "") => true,
@@ -144,12 +145,11 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         }
         let mut command = line[start..].to_owned();
         let words = loop {
-            match split(&command) {
-                Some(words) => break words,
-                None => {
-                    command.push('\n');
-                    command.push_str(lines.next().expect("a quote is closed"));
-                }
+            if let Some(words) = split(&command) {
+                break words;
+            } else {
+                command.push('\n');
+                command.push_str(lines.next().expect("a quote is closed"));
             }
         };
         commands.push(words);
@@ -160,7 +160,8 @@ fn commands(text: &str) -> Vec<Vec<String>> {
 /// The words of the first shell command in a text, or `None` while a quote is open or a line is
 /// continued.
 fn split(text: &str) -> Option<Vec<String>> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut words = Vec::new();
+    let mut word = None::<String>;
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {

@@ -22,7 +22,7 @@ use mux_wire::Fault;
 use tokio::{runtime::Runtime, time::timeout};
 
 /// A program that runs longer hangs.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 /// A pool whose workers run many programs.
 fn pool_in(runtime: &Runtime) -> Pool {

@@ -27,7 +27,8 @@ fn guest_programs_end_as_recorded_with_a_snapshot() {
 
 #[test]
 fn guest_programs_replay_with_the_same_outcome() {
-    let (env, other) = (home(), TestEnv::new());
+    let env = home();
+    let other = TestEnv::new();
     let engine = env.engine();
     let file = env.path("case.muxrec");
     let failed: Vec<String> = cases()
@@ -118,7 +119,8 @@ fn outcome_of(env: &TestEnv, output: Output) -> String {
     let document = output.json();
     let mut text = String::new();
     for line in document["console"].as_array().unwrap() {
-        let (level, said) = (string(&line["level"]), string(&line["text"]));
+        let level = string(&line["level"]);
+        let said = string(&line["text"]);
         let rest = format!("\n{}", " ".repeat(level.len() + 3));
         writeln!(text, "[{level}] {}", said.replace('\n', &rest)).unwrap();
     }
@@ -138,7 +140,8 @@ fn describe(error: &Value, text: &mut String) {
         (Some(line), Some(column)) => format!(" {line}:{column}"),
         _ => String::new(),
     };
-    let (kind, message) = (string(&error["kind"]), string(&error["message"]));
+    let kind = string(&error["kind"]);
+    let message = string(&error["message"]);
     writeln!(text, "error {kind}{place} {message}").unwrap();
     for field in ["path", "hint", "details"] {
         match &error[field] {

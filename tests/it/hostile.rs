@@ -148,7 +148,8 @@ impl Arena {
         env.restart_with_snapshot();
         let traces = env.result(TRACES);
         assert_eq!(env.result(INNOCENT), json!([2, 4, 6]));
-        let (daemon, pulse) = (env.daemon().unwrap(), Pulse::of(&env));
+        let daemon = env.daemon().unwrap();
+        let pulse = Pulse::of(&env);
         Self {
             engine: env.engine(),
             vitals: Vitals::at_rest(daemon, &pulse),

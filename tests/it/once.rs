@@ -69,7 +69,8 @@ async fn calls_under_faults_run_at_most_once_and_report_the_right_outcome() {
     for client in 0..CLIENTS {
         let session = connect(&place.env, client).await;
         for caller in 0..CALLERS {
-            let (place, session) = (Arc::clone(&place), session.clone());
+            let place = Arc::clone(&place);
+            let session = session.clone();
             let dice = Dice::new(seed, (client * CALLERS + caller) as u64);
             callers.spawn(async move { place.call_on(&session, dice).await });
         }
@@ -121,9 +122,10 @@ impl Place {
             };
             let arguments = json!({ "file": self.effects(server), "line": number.to_string() });
             let path = format!("s{server}.{tool}");
-            let told = match dice.one_in(50) {
-                true => in_program(session, &path, arguments).await,
-                false => alone(session, path, arguments).await,
+            let told = if dice.one_in(50) {
+                in_program(session, &path, arguments).await
+            } else {
+                alone(session, path, arguments).await
             };
             let told = told.map_or_else(|error| judge(&error), |()| Told::Done);
             let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +205,8 @@ impl Place {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut counts: HashMap<Told, usize> = HashMap::new();
         for number in 0..CALLS {
-            let (told, times) = (told[&number], effects.get(&number).copied().unwrap_or(0));
+            let told = told[&number];
+            let times = effects.get(&number).copied().unwrap_or(0);
             *counts.entry(told).or_default() += 1;
             let holds = match told {
                 Told::Done => times == 1,

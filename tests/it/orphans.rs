@@ -51,9 +51,12 @@ fn no_process_is_left_after_any_ending() {
                         let ending = ENDINGS[round % ENDINGS.len()];
                         let first = (round / ENDINGS.len() + round) % SHAPES.len();
                         let second = dice.below(SHAPES.len());
-                        let shapes = [first, second].map(|shape| match ending.knows_the_bare() {
-                            false if SHAPES[shape].name == BARE => 0,
-                            _ => shape,
+                        let shapes = [first, second].map(|shape| {
+                            if !ending.knows_the_bare() && SHAPES[shape].name == BARE {
+                                0
+                            } else {
+                                shape
+                            }
                         });
                         play(&env, round, ending, shapes, &mut dice)
                             .unwrap_or_else(|why| panic!("MUX_TEST_SEED={seed}: {why}"));
@@ -82,12 +85,14 @@ fn play(
     let names = [format!("{}_a", names[0]), format!("{}_b", names[1])];
     let what = format!("round {round}, {names:?}, {ending:?}");
 
-    let late: &[&str] = match ending.is_in_start() {
-        true => &["--slow-start", "100000"],
-        false => &[],
+    let late: &[&str] = if ending.is_in_start() {
+        &["--slow-start", "100000"]
+    } else {
+        &[]
     };
     let entry = |n: usize, more| SHAPES[shapes[n]].entry(env, &names[n], witness, more);
-    let (first, second) = (entry(0, late), entry(1, &[]));
+    let first = entry(0, late);
+    let second = entry(1, &[]);
     env.write_config(&format!("{first}{second}"));
     let own = ending.daemon_of_ones_own(env);
     // For a daemon that survived the previous round.
@@ -112,10 +117,7 @@ fn play(
         env.mux(["call", "next.echo", "text=x"]).ok();
         return nothing_left(witness, ended, GONE, &what);
     }
-    let within = match ending.is_polite() {
-        true => PATIENCE,
-        false => GONE,
-    };
+    let within = if ending.is_polite() { PATIENCE } else { GONE };
     if ending.spares_the_daemon() {
         nothing_left(witness, ended, within, &what)?;
     } else {

@@ -74,7 +74,8 @@ impl Home {
             true,
         );
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let (handle, endless) = (text(&stored["stored"]["handle"]), text(&endless["run"]));
+        let handle = text(&stored["stored"]["handle"]);
+        let endless = text(&endless["run"]);
         let pending = text(&pending["error"]["details"]["resume"]);
         let call = json!({ "path": "fix.counter", "arguments": { "key": SECRET } });
         let call = big.call("call", call)["content"][0]["text"].take();

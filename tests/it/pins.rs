@@ -24,7 +24,8 @@ impl Home {
     /// `keys` are added to the server's entry.
     fn new(keys: &str) -> Self {
         let env = TestEnv::new();
-        let (changes, log) = (env.path("changes.json"), env.path("calls"));
+        let changes = env.path("changes.json");
+        let log = env.path("calls");
         let args = [
             "--changes",
             changes.to_str().unwrap(),

@@ -88,7 +88,7 @@ async fn run(
 
 /// Waits until the condition is true, for at most a minute.
 async fn until(what: &str, condition: impl Fn() -> bool) {
-    let patience = Duration::from_secs(60);
+    let patience = Duration::from_mins(1);
     let waiting = async {
         let mut ticks = tokio::time::interval(Duration::from_millis(5));
         while !condition() {
@@ -133,7 +133,8 @@ fn run_owned(
     client: u64,
     host: Arc<dyn ToolHost>,
 ) -> impl Future<Output = Result<String, Fault>> + use<> {
-    let (pool, owner) = (pool.clone(), owner.to_owned());
+    let pool = pool.clone();
+    let owner = owner.to_owned();
     async move { run(pool, &owner, client, host).await }
 }
 
@@ -217,7 +218,8 @@ async fn run_that_computes_long_gives_way_to_others() {
     }
     let source = format!("for (let n = 0; n < 1e9; n++); {WAITS}");
     let request = pool::request(&source, ProgramLimits::default());
-    let (gate, never) = (Gate::new(), CancellationToken::new());
+    let gate = Gate::new();
+    let never = CancellationToken::new();
     let running = pool.run(request, gate.named("long"), &never);
     let lowered = async {
         let is_lowered = || niceness(pid).iter().all(|(_, nice)| nice == "10");

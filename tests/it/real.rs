@@ -23,7 +23,8 @@ use serde_json::Value;
 #[track_caller]
 fn run(env: &TestEnv, program: &str, input: &Value) -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("data/real/{program}.ts"));
-    let (file, input) = (file.to_str().unwrap(), input.to_string());
+    let file = file.to_str().unwrap();
+    let input = input.to_string();
     env.mux(["--json", "run", file, "--input", &input])
         .ok()
         .json()

@@ -26,10 +26,8 @@ struct Remote {
 
 impl Remote {
     fn start(env: &TestEnv, name: &str, flags: &[&str]) -> Self {
-        let (requests, calls) = (
-            env.path(&format!("{name}.requests")),
-            env.path(&format!("{name}.calls")),
-        );
+        let requests = env.path(&format!("{name}.requests"));
+        let calls = env.path(&format!("{name}.calls"));
         let mut command = env.command("mux-fixture-server");
         command.args(["--http", "--name", name, "--request-log"]);
         command.arg(&requests).arg("--call-log").arg(&calls);

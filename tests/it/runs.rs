@@ -117,7 +117,8 @@ async fn cancel(session: &Session, run: &str) {
 
 /// The JSON text behind a handle, read in pages of `length` bytes.
 async fn text(session: &Session, handle: &Handle, length: u64) -> String {
-    let (mut text, mut next) = (String::new(), Some(0));
+    let mut text = String::new();
+    let mut next = Some(0);
     while let Some(offset) = next {
         let page = read(session, &handle.handle, offset, Some(length)).await;
         let page = page.unwrap();

@@ -22,7 +22,7 @@ use std::{
 use mux_tests::{Running, TestEnv};
 
 /// How long a test waits before it fails.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 /// The listening socket of a service manager, which stays open after the daemon exits.
 fn bound(env: &TestEnv) -> UnixListener {

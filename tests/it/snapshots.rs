@@ -26,7 +26,7 @@ fn pool(snapshots: Option<&Path>, memory: MemoryLimits) -> Pool {
 async fn run(pool: &Pool, owner: &str, source: &str) -> Result<String, Fault> {
     // Exhausting the memory can take long.
     let limits = ProgramLimits {
-        wall: Duration::from_secs(120),
+        wall: Duration::from_mins(2),
         ..ProgramLimits::default()
     };
     let mut request = pool::request(source, limits);
@@ -81,7 +81,8 @@ async fn idle_workers_that_started_before_the_snapshot_are_replaced_by_as_many()
     settings.snapshots = Some(folder.path().to_owned());
     let pool = Pool::start(settings).unwrap();
     pool.wait_until_ready().await;
-    let (mut status, first) = (pool.status(), pool.status().pids);
+    let mut status = pool.status();
+    let first = pool.status().pids;
     assert!(!status.snapshot);
     while status.ready != FLOOR || status.starting > 0 || status.ended < 2 {
         tokio::task::yield_now().await;

@@ -28,7 +28,8 @@ struct Home {
 impl Home {
     /// `more` is added to the entry of the remote server, to that of the API, and at the start of the configuration.
     fn with(flags: &[&str], more: [&str; 3]) -> Self {
-        let (env, api) = (TestEnv::new(), Collector::start());
+        let env = TestEnv::new();
+        let api = Collector::start();
         let mut command = env.command("mux-fixture-server");
         command.args(["--http", "--name", "far", "--request-log"]);
         command.arg(env.path("far.requests"));
@@ -116,7 +117,8 @@ fn calls_programs_of_steps_and_agents_pass_on_their_trace_context() {
     let home = Home::new();
     let parent = |n: usize| PARENT.replace("00f067aa0ba902b7", &format!("{n:016x}"));
     // The flag overrides the environment.
-    let (one, two) = (parent(1), parent(2));
+    let one = parent(1);
+    let two = parent(2);
     let call = ["call", "near.echo", "text=x", "--traceparent", &two];
     home.within(&one, STATE, &call);
     let meta = home.meta("near");
@@ -146,9 +148,10 @@ fn calls_programs_of_steps_and_agents_pass_on_their_trace_context() {
     .enumerate()
     {
         for modern in [false, true] {
-            let mut agent = match modern {
-                true => Agent::modern(&home.env, args, json!({})),
-                false => Agent::legacy(&home.env, args, json!({})),
+            let mut agent = if modern {
+                Agent::modern(&home.env, args, json!({}))
+            } else {
+                Agent::legacy(&home.env, args, json!({}))
             };
             let tools = agent.tools();
             assert!(tools.iter().any(|name| name == tool), "{tools:?}");

@@ -75,9 +75,10 @@ impl Shared {
 
     /// The URL by which the authorization server is named.
     fn issuer_url(&self, rules: &Rules) -> String {
-        match rules.fronted {
-            true => self.places(0).origin().to_owned(),
-            false => format!("{}{}", self.issuer, rules.tenant),
+        if rules.fronted {
+            self.places(0).origin().to_owned()
+        } else {
+            format!("{}{}", self.issuer, rules.tenant)
         }
     }
 

@@ -39,7 +39,8 @@ impl FakeDaemon {
         let listener = UnixListener::bind(dirs.socket()).unwrap();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (stream, answers) = (stream.unwrap(), answers.clone());
+                let stream = stream.unwrap();
+                let answers = answers.clone();
                 thread::spawn(move || serve(stream, &answers));
             }
         });

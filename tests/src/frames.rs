@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// The timeout of one read or write. Longer than every timeout of the daemon for a connection, on a busy machine too.
-const HANG_TIMEOUT: Duration = Duration::from_secs(60);
+const HANG_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// One connection to a daemon, without the client library.
 pub struct Wire {

@@ -34,7 +34,8 @@ impl Proxy {
         let noted = Arc::clone(&heads);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (noted, route) = (Arc::clone(&noted), Arc::clone(&route));
+                let noted = Arc::clone(&noted);
+                let route = Arc::clone(&route);
                 // A client that disconnects ends its own thread.
                 thread::spawn(move || forward(client, &noted, refuse, &*route));
             }

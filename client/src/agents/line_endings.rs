@@ -7,7 +7,8 @@ pub(super) fn keep_line_endings(old: &str, new: &str) -> String {
     if !old.contains('\r') {
         return new.to_owned();
     }
-    let (olds, news) = (split_line_endings(old), split_line_endings(new));
+    let olds = split_line_endings(old);
+    let news = split_line_endings(new);
     let crlf = olds.iter().filter(|(_, end)| *end == "\r\n").count();
     let usual = if crlf * 2 >= olds.len() { "\r\n" } else { "\n" };
     let texts = |(text, _): &(&str, &str)| (*text).to_owned();

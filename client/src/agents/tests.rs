@@ -28,9 +28,10 @@ pub(crate) const AGENT_FILES: &[(Agent, &str)] = &[
 
 /// An absolute path of Unix, as an absolute path of this system.
 pub(crate) fn system_path(path: &str) -> PathBuf {
-    match cfg!(windows) {
-        true => PathBuf::from(format!("C:{path}")),
-        false => PathBuf::from(path),
+    if cfg!(windows) {
+        PathBuf::from(format!("C:{path}"))
+    } else {
+        PathBuf::from(path)
     }
 }
 
@@ -301,9 +302,10 @@ fn agents_paths_follow_the_system_and_environment_variables() {
     let places = |system, pairs: &[(&str, &str)]| {
         let find = |name: &str| {
             let found = pairs.iter().find(|(known, _)| *known == name)?;
-            Some(match found.1.starts_with('/') {
-                true => system_path(found.1),
-                false => PathBuf::from(found.1),
+            Some(if found.1.starts_with('/') {
+                system_path(found.1)
+            } else {
+                PathBuf::from(found.1)
             })
         };
         AgentPaths::new(system, find)

@@ -69,7 +69,8 @@ const MORE: &str = "`mux COMMAND --help` explains a command; `mux help --all` li
 /// The help of `mux`, which fits on a terminal of 80 columns and 24 lines with one line more.
 pub(crate) fn grouped_help() -> StyledStr {
     let styles = Styles::styled();
-    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let header = styles.get_header();
+    let literal = styles.get_literal();
     let title = |text: &str| format!("{header}{text}:{header:#}");
     let row = |name: &str, width: usize, text: &str| {
         format!("  {literal}{name:width$}{literal:#}  {text}")
@@ -112,7 +113,8 @@ mod tests {
     #[test]
     fn help_names_commands_that_exist_and_options_of_mux() {
         let mux = MuxCli::command();
-        let (mut named, mut missing) = (BTreeSet::new(), Vec::new());
+        let mut named = BTreeSet::new();
+        let mut missing = Vec::new();
         for name in GROUPS.iter().flat_map(|(_, commands)| *commands) {
             assert!(named.insert(name), "{name} is named twice");
             match mux.find_subcommand(name) {

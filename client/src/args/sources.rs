@@ -78,8 +78,9 @@ fn parse_login(text: &str) -> Result<(String, String, String), String> {
     let wrong = || "it must be SCHEME=USER:PASSWORD".to_owned();
     let (scheme, pair) = text.split_once('=').ok_or_else(wrong)?;
     let (user, password) = pair.split_once(':').ok_or_else(wrong)?;
-    match scheme.is_empty() || user.is_empty() {
-        true => Err(wrong()),
-        false => Ok((scheme.into(), user.into(), password.into())),
+    if scheme.is_empty() || user.is_empty() {
+        Err(wrong())
+    } else {
+        Ok((scheme.into(), user.into(), password.into()))
     }
 }

@@ -3,8 +3,7 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 /// The wall time that the daemon accepts for a run.
-const RUN_TIMEOUT_RANGE: RangeInclusive<Duration> =
-    Duration::from_secs(1)..=Duration::from_secs(300);
+const RUN_TIMEOUT_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(5);
 
 /// A time with a unit, or a number of seconds.
 pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
@@ -18,15 +17,18 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
 
 /// The maximum wall time of a run.
 pub(super) fn parse_run_timeout(text: &str) -> Result<Duration, String> {
-    let (least, most) = (RUN_TIMEOUT_RANGE.start(), RUN_TIMEOUT_RANGE.end());
+    let least = RUN_TIMEOUT_RANGE.start();
+    let most = RUN_TIMEOUT_RANGE.end();
     let wrong = || {
-        let (least, most) = (least.as_secs(), most.as_secs());
+        let least = least.as_secs();
+        let most = most.as_secs();
         format!("it must be a time from {least}s to {most}s, such as 30s or 2m")
     };
     let time = parse_timeout(text).map_err(|_| wrong())?;
-    match RUN_TIMEOUT_RANGE.contains(&time) {
-        true => Ok(time),
-        false => Err(wrong()),
+    if RUN_TIMEOUT_RANGE.contains(&time) {
+        Ok(time)
+    } else {
+        Err(wrong())
     }
 }
 
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn timeout_of_a_run_has_a_range() {
-        assert_eq!(parse_run_timeout("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(parse_run_timeout("5m"), Ok(Duration::from_mins(5)));
         for text in ["soon", "0", "999ms", "301", "1h"] {
             let error = parse_run_timeout(text).unwrap_err();
             assert!(error.contains("from 1s to 300s"), "{text}: {error}");

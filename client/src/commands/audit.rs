@@ -88,7 +88,10 @@ fn read_past_entries(
     wanted: &AuditFilter,
     most: usize,
 ) -> std::io::Result<PastEntries> {
-    let (mut pieces, mut found, mut torn, mut read) = (Vec::new(), 0, 0, None);
+    let mut pieces = Vec::new();
+    let mut found = 0;
+    let mut torn = 0;
+    let mut read = None;
     let mut later: Option<&AuditFile> = None;
     for file in files.iter().rev() {
         // A file gets no entries after the next one was created.

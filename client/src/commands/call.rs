@@ -21,7 +21,7 @@ const CALL_INPUT: InputWording = InputWording {
         files.read path=/tmp limit=3, or files.read '{\"path\": \"/tmp\"}', or 'files.read(path: \"/tmp\")'",
 };
 /// Longer than the daemon's own limit for a call, because the daemon should report the timeout.
-pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// Names the call in notices. A connection of this command makes only one call.
 const CALL_TOKEN: &str = "call";
@@ -85,7 +85,8 @@ pub(super) async fn call(path: String, args: args::CallArgs, json: bool) -> Comm
         }
     };
     waiting.end();
-    let (took, path) = (started.elapsed(), &request.path);
+    let took = started.elapsed();
+    let path = &request.path;
     render::detail(&format!("{path} took {} ms", took.as_millis()));
     let (session, value) = answer?.map_err(|error| with_tools_command(error, path))?;
     call_result::print_call_result(&session, value, args.save_parts.as_deref(), args.raw, json)

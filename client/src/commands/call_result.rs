@@ -30,9 +30,10 @@ pub(super) async fn print_call_result(
         Held::Stored(_) if json => return Ok(render::call_document(&held, None)),
         Held::Stored(handle) => return stored_value::print_stored_value(session, handle).await,
     };
-    let found = match raw {
-        true => result_parts(&value["content"]),
-        false => result_parts(&value),
+    let found = if raw {
+        result_parts(&value["content"])
+    } else {
+        result_parts(&value)
     };
     let saved = match folder {
         Some(folder) => {

@@ -83,11 +83,10 @@ pub(super) async fn check_text(text: String, file: &Path) -> Result<ConfigReport
 
 /// The content of a configuration file. `-` is standard input.
 pub(super) fn read_config_text(file: &Path) -> Result<String, CommandFailure> {
-    let read = match file.as_os_str() == "-" {
-        true => read_limited_text(std::io::stdin(), MAX_CONFIG_FILE_BYTES),
-        false => {
-            fs::File::open(file).and_then(|file| read_limited_text(file, MAX_CONFIG_FILE_BYTES))
-        }
+    let read = if file.as_os_str() == "-" {
+        read_limited_text(std::io::stdin(), MAX_CONFIG_FILE_BYTES)
+    } else {
+        fs::File::open(file).and_then(|file| read_limited_text(file, MAX_CONFIG_FILE_BYTES))
     };
     read.map_err(|error| {
         let message = format!("cannot read {}: {error}", file.display());

@@ -29,10 +29,7 @@ const NAMESPACE_SECTIONS: &[(&[&str], &str)] =
     &[(&["servers"], "server"), (&["sources"], "source")];
 
 pub(super) fn edit_verb(replaced: bool) -> &'static str {
-    match replaced {
-        true => "replaced",
-        false => "added",
-    }
+    if replaced { "replaced" } else { "added" }
 }
 
 /// Returns true if config.toml has servers or sources. An unreadable file counts as having some.
@@ -93,11 +90,12 @@ impl ConfigFiles {
                 return Ok(Some(known.to_owned()));
             }
             let message = format!("a {what} named `{known}` already exists");
-            let hint = match *section == self.section {
-                true => "--replace overwrites it".to_owned(),
-                false => format!(
+            let hint = if *section == self.section {
+                "--replace overwrites it".to_owned()
+            } else {
+                format!(
                     "servers and sources share one namespace; `mux {what}s remove {known}` frees the name"
-                ),
+                )
             };
             return Err(Error::new(Kind::Validation, message).hint(hint).into());
         }

@@ -20,22 +20,19 @@ pub(super) async fn reload(json: bool) -> CommandResult {
 }
 
 pub(super) async fn stop(args: &args::StopArgs, json: bool) -> CommandResult {
-    match connect_if_running().await? {
-        Some(session) => {
-            let pid = session.welcome.pid;
-            stop_daemon(session, args.now).await?;
-            render::stopped(Some(pid), json);
-        }
-        None => {
-            let leaving = mux_client::lock_holder(&resolve_dirs()?).map_err(lock_failure)?;
-            if let Some(pid) = leaving {
-                if args.now {
-                    terminate_draining(pid);
-                }
-                wait_for_exit(pid).await?;
+    if let Some(session) = connect_if_running().await? {
+        let pid = session.welcome.pid;
+        stop_daemon(session, args.now).await?;
+        render::stopped(Some(pid), json);
+    } else {
+        let leaving = mux_client::lock_holder(&resolve_dirs()?).map_err(lock_failure)?;
+        if let Some(pid) = leaving {
+            if args.now {
+                terminate_draining(pid);
             }
-            render::stopped(leaving, json);
+            wait_for_exit(pid).await?;
         }
+        render::stopped(leaving, json);
     }
     Ok(ExitCode::SUCCESS)
 }

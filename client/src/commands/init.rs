@@ -34,7 +34,7 @@ use crate::{
 
 const FIRST_PROGRAM: &str = include_str!("init/first_program.ts");
 /// A server that is started for the first time may need a download.
-const FIRST_PROGRAM_TIMEOUT: Duration = Duration::from_secs(120);
+const FIRST_PROGRAM_TIMEOUT: Duration = Duration::from_mins(2);
 const ADD_SERVER_EXAMPLE: &str =
     "mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes";
 
@@ -159,17 +159,19 @@ impl<'a> InitSteps<'a> {
             agents: self.agents.clone(),
             import: self.import_servers(dry_run, &getting_mux).await,
             installs,
-            compiler: match config.has_own_check {
-                true => Ok(CompilerStep::NotNeeded),
-                false => install_compiler(dry_run, json).await,
+            compiler: if config.has_own_check {
+                Ok(CompilerStep::NotNeeded)
+            } else {
+                install_compiler(dry_run, json).await
             },
-            service: match self.args.service {
-                true => Some(
+            service: if self.args.service {
+                Some(
                     service::install_service(&self.dirs, dry_run, json)
                         .await
                         .map_err(|failure| failure.error),
-                ),
-                false => None,
+                )
+            } else {
+                None
             },
             program: None,
             servers: Vec::new(),
@@ -222,9 +224,11 @@ impl<'a> InitSteps<'a> {
                     names.join(", ")
                 ));
             }
-            next.push(match has_servers {
-                true => "`mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser".into(),
-                false => format!("add a server: `{ADD_SERVER_EXAMPLE}`"),
+            next.push(if has_servers {
+                "`mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser"
+                    .into()
+            } else {
+                format!("add a server: `{ADD_SERVER_EXAMPLE}`")
             });
         }
         // An entry that muxd cannot use stays in the agent's file.

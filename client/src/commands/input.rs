@@ -96,9 +96,12 @@ fn read_word(word: &str, wording: &InputWording) -> Result<GivenInput, UsageMist
     }
     let quoted = quote(word);
     let parsed = parse_json(word, &format!("in {quoted}"), wording).map(GivenInput::Json);
-    parsed.map_err(|why| match begins_as_json(word) {
-        true => why,
-        false => mistake(format!("{quoted} is not key=value, JSON, @FILE or -")),
+    parsed.map_err(|why| {
+        if begins_as_json(word) {
+            why
+        } else {
+            mistake(format!("{quoted} is not key=value, JSON, @FILE or -"))
+        }
     })
 }
 

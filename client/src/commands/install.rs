@@ -47,9 +47,10 @@ pub(super) fn edit_agents(
 ) -> Result<Vec<InstallEdit>, CommandFailure> {
     let mut edits = Vec::new();
     for agent in agents.iter().copied() {
-        let path = match args.project {
-            true => project_file(agent)?,
-            false => places.agent_config_file(agent),
+        let path = if args.project {
+            project_file(agent)?
+        } else {
+            places.agent_config_file(agent)
         };
         let mux_entry = mux_launch::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);

@@ -57,16 +57,18 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     check_login_url(&started)?;
     // Shown before anything is opened: the user may expect to sign in elsewhere.
     render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
-    let opened = match args.no_browser || args.paste {
-        true => None,
-        false => browser::open_url(args.browser, &started.url),
+    let opened = if args.no_browser || args.paste {
+        None
+    } else {
+        browser::open_url(args.browser, &started.url)
     };
     render::open_this(&started.url, opened.is_some());
     // Without a terminal the user cannot paste the final address of the browser.
     let paste = args.paste || (opened.is_none() && io::stdin().is_terminal());
-    let state = match paste {
-        true => wait_for_login_or_paste(&session, &started).await?,
-        false => wait_for_login(&session, &started).await?,
+    let state = if paste {
+        wait_for_login_or_paste(&session, &started).await?
+    } else {
+        wait_for_login(&session, &started).await?
     };
     drop(opened);
     Ok(render::signed_in(&state, json))
@@ -74,12 +76,11 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
 
 /// Fails if the page of a login must not be opened in a browser.
 pub(crate) fn check_login_url(started: &LoginStarted) -> Result<(), Error> {
-    match web_url::parse_web_url(&started.url) {
-        Some(_) => Ok(()),
-        None => {
-            let message = "the authorization server gave an address that is not http or https";
-            Err(exit::unavailable_error(message.into()))
-        }
+    if web_url::parse_web_url(&started.url).is_some() {
+        Ok(())
+    } else {
+        let message = "the authorization server gave an address that is not http or https";
+        Err(exit::unavailable_error(message.into()))
     }
 }
 

@@ -78,7 +78,8 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         (None, None) => DEFAULT_LOG_LINES,
     };
     let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
-    let (mut logs, mut tails) = (Vec::new(), Vec::new());
+    let mut logs = Vec::new();
+    let mut tails = Vec::new();
     for family in select_logs(&dirs, of) {
         let past = read_past_lines(&family, &wanted, most, args.follow).map_err(failed)?;
         logs.push(past.lines);

@@ -38,7 +38,8 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
         !json && confirm(&question, DefaultAnswer::No)
     };
     if !agreed {
-        let (server, tools) = (&list.server, count_text(wanted.len(), "tool"));
+        let server = &list.server;
+        let tools = count_text(wanted.len(), "tool");
         let message = format!("nothing was accepted: {tools} of `{server}` still pending");
         let error = Error::new(Kind::Pending, message);
         return Err(error.hint("--yes accepts what is shown").into());

@@ -42,9 +42,10 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
             let explanation = explain_call(&args).await?;
             let code = render::policy_explanation(&explanation, json);
             let is_allowed = explanation.action == PolicyAction::Allow && !explanation.depends;
-            Ok(match is_allowed {
-                true => code,
-                false => ExitCode::from(DENIED_EXIT_CODE),
+            Ok(if is_allowed {
+                code
+            } else {
+                ExitCode::from(DENIED_EXIT_CODE)
             })
         }
     }

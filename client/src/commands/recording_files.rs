@@ -162,13 +162,15 @@ fn value_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
             let mut differences = differing
                 .map(|(index, (old, new))| value_difference(&format!("{path}[{index}]"), old, new));
             let lengths = || {
-                let (old, new) = (before.len(), after.len());
+                let old = before.len();
+                let new = after.len();
                 (old != new).then(|| format!("{path} had {old} items and now has {new}"))
             };
             differences.next().flatten().or_else(lengths)
         }
         (old, new) => (old != new).then(|| {
-            let (old, new) = (excerpt(old), excerpt(new));
+            let old = excerpt(old);
+            let new = excerpt(new);
             format!("{path} was {old} and is now {new}")
         }),
     }

@@ -27,20 +27,19 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
         _ => match connect_if_running().await? {
             Some(session) => session,
             // Without a daemon there are no runs, and an empty list is a normal result.
-            None => match command {
-                RunsCommand::List(args) => {
+            None => {
+                if let RunsCommand::List(args) = command {
                     let none = RunList {
                         runs: Vec::new(),
                         total: 0,
                     };
                     return Ok(render::runs(&none, args.running, json));
-                }
-                _ => {
+                } else {
                     render::not_running(&resolve_dirs()?.socket(), json);
                     note_audit_log()?;
                     return Ok(ExitCode::from(3));
                 }
-            },
+            }
         },
     };
     match command {

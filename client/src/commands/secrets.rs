@@ -45,21 +45,20 @@ async fn list_secrets(json: bool) -> CommandResult {
 }
 
 async fn set_secret(name: String, json: bool) -> CommandResult {
-    let value = match io::stdin().is_terminal() {
-        true => {
-            let shown = name.clone();
-            let (sender, typed) = oneshot::channel();
-            // The thread is not joined: it may still read when the command ends.
-            thread::spawn(move || sender.send(hidden_input::read_hidden_line(&shown)));
-            tokio::select! {
-                typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
-                () = wait_for_ctrl_c() => {
-                    hidden_input::restore_echo();
-                    return Ok(ExitCode::from(exit::exit_code_of(&Kind::Cancelled)));
-                }
+    let value = if io::stdin().is_terminal() {
+        let shown = name.clone();
+        let (sender, typed) = oneshot::channel();
+        // The thread is not joined: it may still read when the command ends.
+        thread::spawn(move || sender.send(hidden_input::read_hidden_line(&shown)));
+        tokio::select! {
+            typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
+            () = wait_for_ctrl_c() => {
+                hidden_input::restore_echo();
+                return Ok(ExitCode::from(exit::exit_code_of(&Kind::Cancelled)));
             }
         }
-        false => read_piped_secret(),
+    } else {
+        read_piped_secret()
     };
     let value = value.map_err(|error| {
         Error::new(Kind::Validation, format!("no value was read: {error}"))

@@ -34,9 +34,10 @@ pub(super) struct ServerProblem {
 
 /// The section of config.toml that defines the server.
 pub(super) fn config_section(server: &ServerInfo) -> &'static str {
-    match server.source.is_some() {
-        true => "sources",
-        false => "servers",
+    if server.source.is_some() {
+        "sources"
+    } else {
+        "servers"
     }
 }
 

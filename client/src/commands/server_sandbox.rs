@@ -22,15 +22,16 @@ use crate::{
     render::{self, ConfigEdit},
 };
 
-const DEFAULT_OBSERVATION: Duration = Duration::from_secs(60);
+const DEFAULT_OBSERVATION: Duration = Duration::from_mins(1);
 const SECTION: &str = "servers";
 
 pub(super) async fn sandbox(args: ServerSandboxArgs, json: bool) -> CommandResult {
     let session = connect_or_start().await?;
     // Before it is observed: an entry that could not be written is an error now.
-    let written = match args.write {
-        true => Some(entry_to_write(&args.server)?),
-        false => None,
+    let written = if args.write {
+        Some(entry_to_write(&args.server)?)
+    } else {
+        None
     };
     let server = args.server.clone();
     let profile = session

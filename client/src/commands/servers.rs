@@ -198,9 +198,10 @@ pub(crate) async fn switch_entry(
     is_source: bool,
     enabled: bool,
 ) -> Result<ServerEdit, CommandFailure> {
-    let section = match is_source {
-        true => SOURCES_SECTION,
-        false => SERVERS_SECTION,
+    let section = if is_source {
+        SOURCES_SECTION
+    } else {
+        SERVERS_SECTION
     };
     repeat_edit(async || try_switch(section, name, enabled, false).await).await
 }
@@ -224,9 +225,10 @@ async fn try_switch(
             files.reparse_config(files.config.with_server_entry(section, &name, &off))?;
     }
     let change = if enabled { "enabled" } else { "disabled" };
-    let edit = match section == SOURCES_SECTION {
-        true => ServerEdit::source(&name, change, dry_run),
-        false => ServerEdit::new(&name, change, dry_run),
+    let edit = if section == SOURCES_SECTION {
+        ServerEdit::source(&name, change, dry_run)
+    } else {
+        ServerEdit::new(&name, change, dry_run)
     };
     files.write_and_refresh(edit, false).await
 }

@@ -91,17 +91,16 @@ async fn try_install(
 ) -> Result<ServiceChange, CommandFailure> {
     let system = current_manager()?;
     let described = service_location::describe_service(dirs)?;
-    let (name, folder) = (
-        &described.name,
-        service_location::service_dir(system, dirs)?,
-    );
+    let name = &described.name;
+    let folder = service_location::service_dir(system, dirs)?;
     let files = service_files::plan_writes(system.unit_files(&described, &folder)?)?;
     let changed = files.iter().any(PlannedFile::changes);
     let reached = system.check_reachable().await;
     let in_force = !changed && system.is_active(name).await && system.is_enabled(name).await;
-    let steps = match in_force {
-        true => Vec::new(),
-        false => system.install_steps(name, &folder, changed),
+    let steps = if in_force {
+        Vec::new()
+    } else {
+        system.install_steps(name, &folder, changed)
     };
     let mut change = ServiceChange {
         service: name.clone(),
@@ -142,15 +141,14 @@ pub(super) async fn uninstall_service(
     json: bool,
 ) -> Result<ServiceChange, CommandFailure> {
     let system = current_manager()?;
-    let (name, folder) = (
-        service_location::service_name(dirs.home()),
-        service_location::service_dir(system, dirs)?,
-    );
+    let name = service_location::service_name(dirs.home());
+    let folder = service_location::service_dir(system, dirs)?;
     let files = service_files::plan_removals(system, &name, &folder)?;
     let reached = system.check_reachable().await.is_ok();
-    let (before, after) = match files.is_empty() || !reached {
-        true => Default::default(),
-        false => system.uninstall_steps(&name),
+    let (before, after) = if files.is_empty() || !reached {
+        Default::default()
+    } else {
+        system.uninstall_steps(&name)
     };
     let change = ServiceChange {
         service: name,
@@ -193,10 +191,8 @@ async fn run_steps(steps: &[ServiceStep]) -> Result<(), ServiceCommandError> {
 /// The state of the service, for `mux service status` and `mux doctor`.
 pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, CommandFailure> {
     let system = current_manager()?;
-    let (name, folder) = (
-        service_location::service_name(dirs.home()),
-        service_location::service_dir(system, dirs)?,
-    );
+    let name = service_location::service_name(dirs.home());
+    let folder = service_location::service_dir(system, dirs)?;
     let files = service_files::plan_removals(system, &name, &folder)?;
     let files: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     let mut report = ServiceReport {

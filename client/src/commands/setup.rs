@@ -104,7 +104,8 @@ pub(super) async fn install_compiler(
         None => package.url(&registry_url(args.registry)),
     };
     let waiting = render::SpinnerGuard::begin(&format!("installing TypeScript from {from}"), json);
-    let (url, file) = (from.clone(), args.from);
+    let url = from.clone();
+    let file = args.from;
     let work = move || {
         let archive = match file {
             Some(file) => read_archive(&file)?,

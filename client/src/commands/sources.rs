@@ -104,7 +104,8 @@ fn source_entry(
         return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
     let place = |written: &Option<String>| written.as_deref().map(resolve_description).transpose();
-    let (openapi, schema) = (place(&args.openapi)?, place(&args.schema)?);
+    let openapi = place(&args.openapi)?;
+    let schema = place(&args.schema)?;
     let mut texts: Vec<(String, String)> = args.auth.clone();
     let mut logins = args.logins.clone();
     let mut credentials: Vec<(&str, &mut String)> = Vec::new();
@@ -140,9 +141,10 @@ fn source_entry(
             json!({ "username": username, "password": password }),
         );
     }
-    let key = match openapi.is_some() {
-        true => "openapi",
-        false => "graphql",
+    let key = if openapi.is_some() {
+        "openapi"
+    } else {
+        "graphql"
     };
     let mut entry = Map::new();
     let mut set = |key: &str, value: Option<Value>| {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The timeout of requests that may need to start every server.
-pub(crate) const SERVER_START_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const SERVER_START_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
     if let Some(ToolsCommand::Override(args)) = &args.command {
@@ -53,7 +53,8 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         let no_servers = is_empty && server_names(&session).await?.is_empty();
         return Ok(render::tools(&list, no_servers, json));
     }
-    let (words, asked) = (args.query.clone(), args.server.clone());
+    let words = args.query.clone();
+    let asked = args.server.clone();
     let is_name = asked.is_none() && args.cursor.is_none();
     let next = search_tools(&session, &mut list, query, args).await?;
     completion::remember_found(&resolve_dirs()?, &list.tools);
@@ -72,7 +73,8 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
             .types(transport::within(SERVER_START_TIMEOUT), request);
         return Ok(render::tool(tool, &types.await??));
     }
-    let (next, asked) = (next.as_deref(), asked.as_deref());
+    let next = next.as_deref();
+    let asked = asked.as_deref();
     Ok(render::search_results(&list, next, asked, json))
 }
 
@@ -237,14 +239,11 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
 }
 
 pub(super) async fn status(args: &args::StatusArgs, json: bool) -> CommandResult {
-    match connect_if_running().await? {
-        Some(session) => {
-            let status = session.client.status(within_seconds(10)).await??;
-            Ok(render::status(&status, args.all, json))
-        }
-        None => {
-            render::not_running(&resolve_dirs()?.socket(), json);
-            Ok(ExitCode::from(3))
-        }
+    if let Some(session) = connect_if_running().await? {
+        let status = session.client.status(within_seconds(10)).await??;
+        Ok(render::status(&status, args.all, json))
+    } else {
+        render::not_running(&resolve_dirs()?.socket(), json);
+        Ok(ExitCode::from(3))
     }
 }

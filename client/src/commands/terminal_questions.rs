@@ -86,9 +86,10 @@ impl TerminalQuestions {
     fn new(asks: bool, mute: bool) -> Self {
         Self {
             // An approval is asked in the first of these kinds.
-            answers: match asks {
-                true => &[AskKind::Approval, AskKind::Elicitation],
-                false => &[],
+            answers: if asks {
+                &[AskKind::Approval, AskKind::Elicitation]
+            } else {
+                &[]
             },
             call: None,
             is_mute: mute,
@@ -259,7 +260,7 @@ impl TerminalQuestions {
                 cause: Cause::Call(_),
                 asked,
             } if self.call.is_some() && !self.asks() && !self.is_mute => {
-                prompts.print_pending(asked)
+                prompts.print_pending(asked);
             }
             NoticeKind::Progress {
                 cause: Cause::Call(_),
@@ -344,9 +345,10 @@ impl QuestionPrompts {
 
     async fn handle_line(&mut self, session: &Session, line: &str) {
         let terminal = &mut self.terminal;
-        match self.elicitations.is_shown() {
-            true => self.elicitations.handle_line(session, line, terminal).await,
-            false => self.approvals.handle_line(session, line, terminal).await,
+        if self.elicitations.is_shown() {
+            self.elicitations.handle_line(session, line, terminal).await;
+        } else {
+            self.approvals.handle_line(session, line, terminal).await;
         }
         if !self.approvals.is_shown() && !self.elicitations.is_shown() {
             // Prints the output that was held back during the question, before the next question.

@@ -45,29 +45,25 @@ async fn write_override(
         .map(|(written, _)| written)
         .find(|written| spell(written) == spell(tool))
         .unwrap_or(tool);
-    let (text, summary) = match args.remove {
-        true => {
-            if document.find_section_entry(&overrides, tool).is_none() {
-                let message = format!("{} has no override", args.path);
-                return Err(Error::new(Kind::NotFound, message).into());
-            }
-            let edited = document.without_server_entry(&overrides, tool);
-            let text = edited.map_err(|error| source.not_edited(&error))?;
-            (text, format!("the override of {} is removed", args.path))
+    let (text, summary) = if args.remove {
+        if document.find_section_entry(&overrides, tool).is_none() {
+            let message = format!("{} has no override", args.path);
+            return Err(Error::new(Kind::NotFound, message).into());
         }
-        false => {
-            let mut text = document.text();
-            for (path, value) in changes(args, &[&overrides[..], &[tool]].concat())? {
-                let edited = ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).and_then(
-                    |document| {
-                        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                        document.with_value(&path, overrides.len() + 1, &value)
-                    },
-                );
-                text = edited.map_err(|error| source.not_edited(&error))?;
-            }
-            (text, format!("{} is overridden", args.path))
+        let edited = document.without_server_entry(&overrides, tool);
+        let text = edited.map_err(|error| source.not_edited(&error))?;
+        (text, format!("the override of {} is removed", args.path))
+    } else {
+        let mut text = document.text();
+        for (path, value) in changes(args, &[&overrides[..], &[tool]].concat())? {
+            let edited =
+                ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).and_then(|document| {
+                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                    document.with_value(&path, overrides.len() + 1, &value)
+                });
+            text = edited.map_err(|error| source.not_edited(&error))?;
         }
+        (text, format!("{} is overridden", args.path))
     };
     source.apply(&text, summary, None, args.dry_run).await
 }
@@ -109,9 +105,10 @@ fn changes(args: &ToolOverrideArgs, place: &[&str]) -> Result<Vec<(Vec<String>, 
             all.push((key.path, value));
         }
     }
-    match all.is_empty() {
-        true => Err(Error::new(Kind::Validation, "no change was given")
-            .hint("give --name, --description, --default, --fix or --annotation; or --remove")),
-        false => Ok(all),
+    if all.is_empty() {
+        Err(Error::new(Kind::Validation, "no change was given")
+            .hint("give --name, --description, --default, --fix or --annotation; or --remove"))
+    } else {
+        Ok(all)
     }
 }

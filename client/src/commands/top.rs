@@ -75,7 +75,8 @@ async fn run_live_view(session: Session, history: ReadingHistory) -> CommandResu
     };
     let mut looking = poll_daemon(Some(session)).boxed();
     let code = loop {
-        let (figures, trouble) = (live.figures.as_ref(), live.trouble.as_deref());
+        let figures = live.figures.as_ref();
+        let trouble = live.trouble.as_deref();
         if terminal.draw(figures, &live.screen, trouble).is_err() {
             // The terminal no longer exists.
             break 0;

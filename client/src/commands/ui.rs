@@ -25,9 +25,10 @@ pub(super) async fn ui(args: &args::UiArgs, json: bool) -> CommandResult {
     // Listens before the address is printed: its reader may send a signal immediately.
     let ended = termination_signal();
     // Other users can read the arguments of the browser, so this address opens the page only once.
-    let opened = match args.no_open {
-        true => None,
-        false => browser::open_url(args.browser.clone(), &server.one_time_address()),
+    let opened = if args.no_open {
+        None
+    } else {
+        browser::open_url(args.browser.clone(), &server.one_time_address())
     };
     render::serving(&server.address(), server.port(), opened.is_some(), json);
     let over = CancellationToken::new();

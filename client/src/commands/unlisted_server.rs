@@ -84,15 +84,14 @@ async fn use_server(
     if OWN_HOME.set(home.to_owned()).is_err() {
         return Err(Error::new(Kind::Internal, "the command has a home already").into());
     }
-    match path {
-        Some(tool) => call::call(format!("{SERVER_NAME}.{tool}"), args, json).await,
-        None => {
-            let all = args::ToolsArgs {
-                server: Some(SERVER_NAME.into()),
-                ..args::ToolsArgs::default()
-            };
-            status_and_lists::tools(all, json).await
-        }
+    if let Some(tool) = path {
+        call::call(format!("{SERVER_NAME}.{tool}"), args, json).await
+    } else {
+        let all = args::ToolsArgs {
+            server: Some(SERVER_NAME.into()),
+            ..args::ToolsArgs::default()
+        };
+        status_and_lists::tools(all, json).await
     }
 }
 

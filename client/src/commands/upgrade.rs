@@ -61,8 +61,9 @@ fn muxd_to_start(binary: Option<&Path>) -> Result<PathBuf, CommandFailure> {
         )
     };
     let program = absolute(&program).map_err(|error| failed(error.to_string()))?;
-    match program.is_file() {
-        true => Ok(program),
-        false => Err(failed(format!("there is no muxd at {}", program.display()))),
+    if program.is_file() {
+        Ok(program)
+    } else {
+        Err(failed(format!("there is no muxd at {}", program.display())))
     }
 }

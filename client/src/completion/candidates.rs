@@ -76,20 +76,17 @@ impl CandidateFinder {
             let servers = session.client.servers(transport::within(DAEMON_TIMEOUT));
             servers.await.ok()?.ok()
         });
-        match asked {
-            Some(servers) => {
-                let is_meant = |server: &ServerInfo| !sources_only || server.source.is_some();
-                let servers = servers.into_iter().filter(is_meant);
-                let named = servers.map(|server| candidate(server.name, Some(server.command)));
-                named.collect()
-            }
-            None => {
-                let names = self.configured(sources_only);
-                names
-                    .into_iter()
-                    .map(|name| candidate(name, None))
-                    .collect()
-            }
+        if let Some(servers) = asked {
+            let is_meant = |server: &ServerInfo| !sources_only || server.source.is_some();
+            let servers = servers.into_iter().filter(is_meant);
+            let named = servers.map(|server| candidate(server.name, Some(server.command)));
+            named.collect()
+        } else {
+            let names = self.configured(sources_only);
+            names
+                .into_iter()
+                .map(|name| candidate(name, None))
+                .collect()
         }
     }
 
@@ -100,9 +97,10 @@ impl CandidateFinder {
         let Some(document) = text.and_then(|text| text.parse::<DocumentMut>().ok()) else {
             return Vec::new();
         };
-        let sections: &[&str] = match sources_only {
-            true => &["sources"],
-            false => &["servers", "sources"],
+        let sections: &[&str] = if sources_only {
+            &["sources"]
+        } else {
+            &["servers", "sources"]
         };
         let tables = sections
             .iter()

@@ -25,7 +25,9 @@ fn members(text: &str) -> Vec<&str> {
     let Some(body) = text.strip_prefix('{') else {
         return Vec::new();
     };
-    let (mut members, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    let mut members = Vec::new();
+    let mut start = 0;
+    let mut depth = 0_usize;
     let mut quote = None;
     let mut comment_end = 0;
     let mut letters = body.char_indices();
@@ -61,16 +63,13 @@ fn members(text: &str) -> Vec<&str> {
 /// `name?: type`, or `None` for an index signature or an ellipsis.
 fn member(text: &str) -> Option<SignatureArgument> {
     let text = text.trim();
-    let (name, rest) = match text.starts_with('"') {
-        true => {
-            let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
-            let name = values.next()?.ok()?;
-            (name, &text[values.byte_offset()..])
-        }
-        false => {
-            let end = text.find(|c: char| !(c.is_alphanumeric() || "_$".contains(c)))?;
-            (text[..end].to_owned(), &text[end..])
-        }
+    let (name, rest) = if text.starts_with('"') {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
+        let name = values.next()?.ok()?;
+        (name, &text[values.byte_offset()..])
+    } else {
+        let end = text.find(|c: char| !(c.is_alphanumeric() || "_$".contains(c)))?;
+        (text[..end].to_owned(), &text[end..])
     };
     let (optional, kind) = match rest.strip_prefix('?') {
         Some(rest) => ("?", rest),

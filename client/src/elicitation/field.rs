@@ -94,7 +94,8 @@ struct TitledConst {
 impl FormField {
     pub(super) fn parse(name: &str, schema: &Value, is_required: bool) -> Self {
         let mut read = FieldSchema::deserialize(schema).unwrap_or_default();
-        let (title, description) = (read.title.take(), read.description.take());
+        let title = read.title.take();
+        let description = read.description.take();
         let default = read.default.take();
         let is_secret = read.write_only
             || read.format.as_deref() == Some("password")
@@ -141,7 +142,8 @@ impl FormField {
 
 impl FieldSchema {
     fn into_kind(mut self) -> FieldKind {
-        let (min, max) = (self.min_items, self.max_items);
+        let min = self.min_items;
+        let max = self.max_items;
         match (self.r#type.as_str(), self.items.take()) {
             ("array", Some(items)) => match items.into_choices() {
                 Some(choices) => FieldKind::AnyOf { choices, min, max },
@@ -259,9 +261,10 @@ impl TextFormat {
                 (fits, "a date and time such as 2026-01-31T18:00:00Z")
             }
         };
-        match fits {
-            true => Ok(()),
-            false => Err(format!("this is not {expected}")),
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("this is not {expected}"))
         }
     }
 }
@@ -344,10 +347,13 @@ impl FieldKind {
                     _ => Ok(()),
                 }
             }
-            Self::Boolean => match value.is_boolean() {
-                true => Ok(()),
-                false => Err("answer yes or no".into()),
-            },
+            Self::Boolean => {
+                if value.is_boolean() {
+                    Ok(())
+                } else {
+                    Err("answer yes or no".into())
+                }
+            }
             Self::OneOf(choices) => is_choice(choices, value),
             Self::AnyOf { choices, min, max } => {
                 let chosen = value.as_array().ok_or("this is not a list")?;

@@ -224,10 +224,10 @@ async fn execute_resume(
     }
     let mut transcript =
         RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
-    match has_stored {
-        true => transcript.add_stored_value(),
-        // The resumed run may have another id.
-        false => job.runs_without_stored_values.remember(&run),
+    if has_stored {
+        transcript.add_stored_value();
+    } else {
+        job.runs_without_stored_values.remember(&run);
     }
     let followed = FollowedRun {
         access,
@@ -297,7 +297,8 @@ async fn send_call(
     asked: CallRequest,
     job: JobContext,
 ) -> Result<(Arc<DaemonConnection>, Held), Error> {
-    let (trace, meta) = (job.trace.clone(), job.meta.clone());
+    let trace = job.trace.clone();
+    let meta = job.meta.clone();
     let (token, _registration) = job.register_call();
     let request = CallRequest {
         traceparent: trace.parent,
@@ -330,9 +331,10 @@ pub(super) fn direct_call(
                 ..CallRequest::default()
             };
             let (line, held) = send_call(link, asked, job).await?;
-            let held = match whole {
-                true => Held::Value(line.full_value(held).await?),
-                false => held,
+            let held = if whole {
+                Held::Value(line.full_value(held).await?)
+            } else {
+                held
             };
             Ok(tool_results::direct_result(held, &line, &origin, &access).await)
         };
@@ -348,7 +350,8 @@ async fn execute_search(
     link: &DaemonLink,
     asked: builtins::SearchToolArgs,
 ) -> Result<CallToolResult, Error> {
-    let (words, server) = (asked.query.clone(), asked.server.clone());
+    let words = asked.query.clone();
+    let server = asked.server.clone();
     let request = SearchRequest {
         query: asked.query,
         server: asked.server,

@@ -183,16 +183,13 @@ impl ToolCatalog {
             _ => Vec::new(),
         };
         let mut names = ListedNames::default();
-        let given: Vec<String> = match show {
-            ServedTools::Server(server) => {
-                let own: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
-                names.assign_own_names(server, &own)
-            }
-            _ => {
-                let each = offered.iter();
-                each.map(|tool| names.assign_name(&tool.server, &tool.name))
-                    .collect()
-            }
+        let given: Vec<String> = if let ServedTools::Server(server) = show {
+            let own: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
+            names.assign_own_names(server, &own)
+        } else {
+            let each = offered.iter();
+            each.map(|tool| names.assign_name(&tool.server, &tool.name))
+                .collect()
         };
         for (tool, name) in offered.iter().zip(given) {
             tools.push(tool_definition(tool, name));

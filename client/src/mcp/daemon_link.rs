@@ -33,7 +33,7 @@ use crate::exit;
 const MAX_SHUTDOWN_REFUSALS: usize = 3;
 /// The timeout of a call. The daemon limits each call itself, and pauses that limit while a server waits for the user.
 /// This timeout is for a daemon that hangs.
-const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const HUNG_CALL_TIMEOUT: Duration = Duration::from_hours(1);
 const NOTICE_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An open connection to the daemon, closed when its last holder drops it.
@@ -74,7 +74,8 @@ impl DaemonConnection {
 
     /// Calls a tool. Resolves when the notices before the answer have been handled. The answer names the last of them.
     async fn call(&self, request: CallRequest) -> Result<Result<Held, Error>, RpcError> {
-        let (client, within) = (&self.session.client, transport::within(HUNG_CALL_TIMEOUT));
+        let client = &self.session.client;
+        let within = transport::within(HUNG_CALL_TIMEOUT);
         let CallAnswer {
             result,
             last_notice,

@@ -282,7 +282,8 @@ mod tests {
         let fence = fence.unwrap();
         let mut content = vec![ContentBlock::text(LONG), ContentBlock::text("more")];
         fence.enclose(&mut content, 0);
-        let (first, last) = (text_of(&content[0]), text_of(&content[1]));
+        let first = text_of(&content[0]);
+        let last = text_of(&content[1]);
         let number = last.rsplit_once("</untrusted ").unwrap().1;
         let number = number.strip_suffix('>').unwrap();
         assert_eq!(number.len(), 6);

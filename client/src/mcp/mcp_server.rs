@@ -56,8 +56,8 @@ pub(super) struct MuxMcpServer {
 
 impl MuxMcpServer {
     pub(super) fn new(options: McpOptions, link: DaemonLink, over: CancellationToken) -> Self {
-        let (question_router, audience) =
-            (QuestionRouter::default(), NotificationReceivers::default());
+        let question_router = QuestionRouter::default();
+        let audience = NotificationReceivers::default();
         let profile = SessionProfile::new(options.profile);
         let catalog = ToolCatalog::new(link.clone(), &options, profile.clone());
         let offers = ResourcesAndPrompts::new(link.clone(), options.show.clone());
@@ -151,7 +151,8 @@ impl MuxMcpServer {
             let message = format!("there is no tool `{name}`; available: {known}");
             return Err(ErrorData::invalid_params(message, None));
         };
-        let (access, arguments) = (self.daemon_access(), asked.arguments.unwrap_or_default());
+        let access = self.daemon_access();
+        let arguments = asked.arguments.unwrap_or_default();
         let whole = self.show != ServedTools::Programs;
         let begin = move |job| builtin_calls::direct_call(access, path, arguments, whole, job);
         let brought = asked.input_responses;
@@ -189,7 +190,8 @@ impl ServerHandler for MuxMcpServer {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let (client, able) = (&request.client_info, &request.capabilities);
+        let client = &request.client_info;
+        let able = &request.capabilities;
         self.on_first_request(Some(client.clone()), Some(able.clone()));
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
@@ -272,16 +274,13 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let step = match request.request_state {
-            Some(state) => {
-                let answers = request.input_responses;
-                self.jobs.resume_job(&state, answers, &context).await?
-            }
-            None => {
-                let begin = self.offers.read(&request.uri)?;
-                let brought = request.input_responses;
-                self.jobs.start_job(&context, brought, begin).await?
-            }
+        let step = if let Some(state) = request.request_state {
+            let answers = request.input_responses;
+            self.jobs.resume_job(&state, answers, &context).await?
+        } else {
+            let begin = self.offers.read(&request.uri)?;
+            let brought = request.input_responses;
+            self.jobs.start_job(&context, brought, begin).await?
         };
         match step {
             JobStep::Done(JobOutput::Resource(mut result)) => {
@@ -314,16 +313,13 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let step = match request.request_state.take() {
-            Some(state) => {
-                let answers = request.input_responses;
-                self.jobs.resume_job(&state, answers, &context).await?
-            }
-            None => {
-                let brought = request.input_responses.take();
-                let begin = self.offers.prompt(request);
-                self.jobs.start_job(&context, brought, begin).await?
-            }
+        let step = if let Some(state) = request.request_state.take() {
+            let answers = request.input_responses;
+            self.jobs.resume_job(&state, answers, &context).await?
+        } else {
+            let brought = request.input_responses.take();
+            let begin = self.offers.prompt(request);
+            self.jobs.start_job(&context, brought, begin).await?
         };
         match step {
             JobStep::Done(JobOutput::Prompt(mut result)) => {

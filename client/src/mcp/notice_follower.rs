@@ -205,7 +205,8 @@ impl NoticeFollower {
                 asked,
             } => {
                 if let Some(progress_sender) = self.question_router.progress_of(&cause) {
-                    let (path, id) = (display_path(&asked.path), asked.approval);
+                    let path = display_path(&asked.path);
+                    let id = asked.approval;
                     let words = format!(
                         "{path} is waiting for approval: the user can run `mux approve {id}`"
                     );
@@ -213,7 +214,7 @@ impl NoticeFollower {
                 }
             }
             NoticeKind::ElicitationComplete { id, .. } => {
-                self.audience.notify_elicitation_complete(&id).await
+                self.audience.notify_elicitation_complete(&id).await;
             }
             NoticeKind::Withdrawn { ask } => self.question_router.withdraw_question(line, ask),
             // Requests in flight finish on this connection. New ones go to the next daemon.

@@ -34,7 +34,7 @@ use super::{
 };
 
 /// How long parked work waits for the agent's answers.
-const PARKED_JOB_TIMEOUT: Duration = Duration::from_secs(600);
+const PARKED_JOB_TIMEOUT: Duration = Duration::from_mins(10);
 /// The maximum delay between two questions that are asked together.
 const QUESTION_BATCH_DELAY: Duration = Duration::from_millis(30);
 

@@ -180,7 +180,8 @@ impl ResourcesAndPrompts {
     ) -> Result<impl FnOnce(JobContext) -> JobFuture + use<>, ErrorData> {
         let guide = self.has_guide() && uri == guide::GUIDE_URI;
         let (server, own) = self.resolve_resource(uri)?;
-        let (offers, shown) = (self.clone(), uri.to_owned());
+        let offers = self.clone();
+        let shown = uri.to_owned();
         Ok(move |job: JobContext| {
             async move {
                 if guide {
@@ -360,16 +361,17 @@ impl ResourcesAndPrompts {
         match &self.0.show {
             ServedTools::Server(server) => Ok((server.clone(), uri.to_owned())),
             _ if self.has_guide() && uri == guide::GUIDE_URI => Ok((String::new(), String::new())),
-            _ => match listed_names::split_listed_uri(uri) {
-                Some((server, own)) => Ok((server.to_owned(), own.to_owned())),
-                None => {
+            _ => {
+                if let Some((server, own)) = listed_names::split_listed_uri(uri) {
+                    Ok((server.to_owned(), own.to_owned()))
+                } else {
                     let message = format!("{uri:?} is not of the form mux://server/uri");
                     Err(ErrorData::resource_not_found(
                         message,
                         Some(json!({ "uri": uri })),
                     ))
                 }
-            },
+            }
         }
     }
 

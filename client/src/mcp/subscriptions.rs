@@ -114,9 +114,12 @@ impl ResourceSubscriptions {
 
     /// A changed resource of a server as an update for the agent, or `None` without a subscription.
     pub(super) fn listed_update(&self, server: &str, uri: &str) -> Option<ResourceUpdate> {
-        let shown = |own: &str| match self.0.offers.is_single() {
-            true => own.to_owned(),
-            false => listed_names::listed_uri(server, own),
+        let shown = |own: &str| {
+            if self.0.offers.is_single() {
+                own.to_owned()
+            } else {
+                listed_names::listed_uri(server, own)
+            }
         };
         let wanted = self.lock_subscribers();
         let all = wanted

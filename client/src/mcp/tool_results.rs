@@ -48,7 +48,8 @@ pub(super) fn call_error_result(
 
 /// Renders an error in a few lines: kind and message, position, hint, data.
 pub(super) fn render_error(error: &Error) -> String {
-    let (position, hint) = (position_line(error), hint_line(error));
+    let position = position_line(error);
+    let hint = hint_line(error);
     let data = error_data_lines(error);
     format!("{}: {}{position}{hint}{data}", error.kind, error.message)
 }
@@ -59,8 +60,10 @@ pub(super) fn render_fenced_error(error: &Error, fence: Option<&ResultFence>) ->
     let Some(fence) = fence else {
         return render_error(error);
     };
-    let (kind, message) = (&error.kind, &error.message);
-    let (position, hint) = (position_line(error), hint_line(error));
+    let kind = &error.kind;
+    let message = &error.message;
+    let position = position_line(error);
+    let hint = hint_line(error);
     let data = error_data_lines(error);
     if !is_worded_by_muxd(error) {
         // These hints repeat names and signatures. All others are muxd's advice.
@@ -367,17 +370,16 @@ fn server_protocol_error(error: &Error) -> Option<ErrorData> {
 
 /// An error as a protocol error, for requests whose result cannot express a failure.
 pub(super) fn protocol_error(error: &Error) -> ErrorData {
-    match server_protocol_error(error) {
-        Some(error) => error,
-        None => {
-            let code = match error.kind {
-                Kind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
-                Kind::Validation => ErrorCode::INVALID_PARAMS,
-                _ => ErrorCode::INTERNAL_ERROR,
-            };
-            let data = serde_json::to_value(error.clone().for_agents());
-            ErrorData::new(code, render_error(error), data.ok())
-        }
+    if let Some(error) = server_protocol_error(error) {
+        error
+    } else {
+        let code = match error.kind {
+            Kind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
+            Kind::Validation => ErrorCode::INVALID_PARAMS,
+            _ => ErrorCode::INTERNAL_ERROR,
+        };
+        let data = serde_json::to_value(error.clone().for_agents());
+        ErrorData::new(code, render_error(error), data.ok())
     }
 }
 

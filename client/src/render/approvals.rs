@@ -215,7 +215,8 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         return ExitCode::SUCCESS;
     }
     let approval = &decided.approval;
-    let (id, path) = (&approval.approval, shown_path(&approval.path));
+    let id = &approval.approval;
+    let path = shown_path(&approval.path);
     let said = match decision {
         Decision::Deny => paint(ERROR, "denied"),
         Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
@@ -261,7 +262,8 @@ pub(crate) fn approval_requested(asked: &ApprovalAsked) {
 }
 
 pub(super) fn approval_ended(over: &ApprovalOver) {
-    let (id, path) = (&over.approval, shown_path(&over.path));
+    let id = &over.approval;
+    let path = shown_path(&over.path);
     let what = match over.ending {
         ApprovalEnding::Approved => paint(GOOD, "approved"),
         ApprovalEnding::Denied => paint(ERROR, "denied"),
@@ -274,12 +276,13 @@ fn call_text(asked: &ApprovalAsked, most: usize) -> String {
     let path = shown_path(&asked.path);
     let shown = one_line(&asked.arguments, most);
     let cut = shown.chars().count() > most || asked.arguments.len() < asked.bytes;
-    match cut {
-        true => format!(
+    if cut {
+        format!(
             "{path} {shown} (`mux approvals {}` shows all)",
             asked.approval
-        ),
-        false => format!("{path} {shown}"),
+        )
+    } else {
+        format!("{path} {shown}")
     }
 }
 
@@ -362,7 +365,8 @@ pub(crate) fn explain_answers(asked: &ApprovalAsked, in_run: bool) {
 }
 
 fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
-    let (id, path) = (&asked.approval, shown_path(&asked.path));
+    let id = &asked.approval;
+    let path = shown_path(&asked.path);
     let mut lines = vec![
         "answer with one of these letters, then Enter:".to_owned(),
         "y  allow this call with these arguments".to_owned(),
@@ -452,9 +456,10 @@ fn servers_own_path(path: &str) -> Option<&str> {
 /// A path as one word, quoted if needed: a tool's name could look like a path with arguments.
 fn quoted_path(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
-    let word = match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => serde_json::Value::from(path).to_string(),
+    let word = if path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        serde_json::Value::from(path).to_string()
     };
     one_line(&spelled_out(&word), 2 * MAX_PATH_CHARS)
 }
@@ -556,7 +561,8 @@ mod tests {
 
     #[test]
     fn confirmation_lists_every_covered_call() {
-        let (first, mut second) = (asked("{\"a\":1}", 7), asked("{\"b\":2}", 7));
+        let first = asked("{\"a\":1}", 7);
+        let mut second = asked("{\"b\":2}", 7);
         second.approval = "A8".into();
         let lines = |decision| -> Vec<String> {
             let lines = covered_lines(&first, decision, &[&second]);

@@ -65,7 +65,8 @@ fn entry_line(entry: &Value) -> String {
         entry["ms"].as_f64().unwrap_or_default(),
     )];
     more.extend(entry["bytes"].as_u64().map(human_units::size_text));
-    let (decision, by) = (text("decision"), text("by"));
+    let decision = text("decision");
+    let by = text("by");
     match by.is_empty() {
         _ if decision.is_empty() => {}
         true => more.push(decision),

@@ -39,7 +39,8 @@ pub(crate) enum CheckVerdict {
 
 pub(crate) fn doctor(checks: &[DoctorCheck], json: bool) -> ExitCode {
     let number = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
-    let (warnings, failures) = (number(CheckVerdict::Warning), number(CheckVerdict::Failure));
+    let warnings = number(CheckVerdict::Warning);
+    let failures = number(CheckVerdict::Failure);
     if json {
         print_document(&json!({
             "ok": failures == 0, "warnings": warnings, "failures": failures, "checks": checks,

@@ -117,15 +117,16 @@ fn opening_lines(
 /// The origin in full and as a browser resolves it, and the address.
 fn page_lines(url: &Url, columns: usize) -> Vec<String> {
     let origin = url.origin();
-    let (ascii, unicode) = (origin.ascii_serialization(), origin.unicode_serialization());
-    let looks_like = match ascii == unicode {
-        true => String::new(),
-        // Letters of other alphabets can look like Latin ones.
-        false => format!(
+    let ascii = origin.ascii_serialization();
+    let unicode = origin.unicode_serialization();
+    let looks_like = if ascii == unicode {
+        String::new()
+    } else {
+        format!(
             " {} {}",
             paint(WARN, "which a browser may show as"),
             escape_text(&unicode)
-        ),
+        )
     };
     let mut lines = vec![format!(
         "  the page is at {}{looks_like}",
@@ -154,9 +155,10 @@ fn choice_lines(choices: &[EnumChoice], columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, choice) in choices.iter().take(MAX_SHOWN_CHOICES).enumerate() {
         let title = one_line(&choice.title, MAX_CHOICE_CHARS);
-        let line = match is_numbered {
-            true => format!("{:>3}) {title}", index + 1),
-            false => format!("  - {title}"),
+        let line = if is_numbered {
+            format!("{:>3}) {title}", index + 1)
+        } else {
+            format!("  - {title}")
         };
         lines.extend(quoted_lines(&line, columns));
     }
@@ -181,9 +183,10 @@ fn prompt_text(prompt: &DialogPrompt<'_>, has_fields: bool) -> String {
             format!("{place} {}: ", field_text(field))
         }
         DialogPrompt::Submit => {
-            let question = match has_fields {
-                true => "send your answers?",
-                false => "accept?",
+            let question = if has_fields {
+                "send your answers?"
+            } else {
+                "accept?"
             };
             format!("{} [a]ccept, {verdict}", paint(WARN, question))
         }
@@ -204,13 +207,15 @@ fn field_text(field: &FormField) -> String {
     }
     match (&field.default, field.is_required) {
         (Some(default), _) => {
-            let shown = match field.is_secret {
-                true => "hidden".into(),
-                false => default_text(default, &field.kind),
+            let shown = if field.is_secret {
+                "hidden".into()
+            } else {
+                default_text(default, &field.kind)
             };
-            let skips = match field.skips_by_dash() {
-                true => format!(", {SKIP_ANSWER} skips"),
-                false => String::new(),
+            let skips = if field.skips_by_dash() {
+                format!(", {SKIP_ANSWER} skips")
+            } else {
+                String::new()
             };
             format!("{text}{skips} [{shown}]")
         }
@@ -265,9 +270,10 @@ fn kind_text(kind: &FieldKind) -> String {
 }
 
 fn how_to_choose(choices: &[EnumChoice]) -> &'static str {
-    match is_numbered(choices) {
-        true => "number or name",
-        false => "name",
+    if is_numbered(choices) {
+        "number or name"
+    } else {
+        "name"
     }
 }
 
@@ -338,7 +344,7 @@ fn quoted_columns(columns: usize) -> usize {
 }
 
 fn behind_bar(lines: Vec<&str>) -> Vec<String> {
-    let bar = paint(DIM, BAR).to_string();
+    let bar = paint(DIM, BAR).clone();
     lines.iter().map(|line| format!("{bar}{line}")).collect()
 }
 
@@ -525,7 +531,10 @@ mod tests {
                 let lines = quoted_lines(text, columns);
                 for line in &lines {
                     let line = plain(line);
-                    let width: usize = line.chars().filter_map(|c| c.width()).sum();
+                    let width: usize = line
+                        .chars()
+                        .filter_map(unicode_width::UnicodeWidthChar::width)
+                        .sum();
                     assert!(line.starts_with(BAR) && width < columns, "{line:?}");
                     assert!(!line.contains(char::is_control), "{line:?}");
                 }

@@ -292,9 +292,10 @@ pub(crate) fn imported(import: &ImportReport, json: bool) -> ExitCode {
 
 fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
     let server = carried.server.as_deref().unwrap_or_default();
-    let renamed = match server == carried.name {
-        true => String::new(),
-        false => format!(" as {}", paint(NAME, server)),
+    let renamed = if server == carried.name {
+        String::new()
+    } else {
+        format!(" as {}", paint(NAME, server))
     };
     let would = if dry_run { "would be " } else { "" };
     let fate = match carried.fate {

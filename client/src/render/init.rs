@@ -170,9 +170,10 @@ impl InitReport {
     /// The exit code of the first step that failed, or that of a server that is not ready.
     fn code(&self) -> u8 {
         let not_ready = self.servers.iter().any(|server| !server.state.is_working());
-        let otherwise = match not_ready {
-            true => exit::exit_code_of(&Kind::Unavailable),
-            false => 0,
+        let otherwise = if not_ready {
+            exit::exit_code_of(&Kind::Unavailable)
+        } else {
+            0
         };
         self.errors()
             .first()
@@ -319,9 +320,10 @@ fn print_program_result(result: &Value) {
     let paths = result["paths"].as_array().into_iter().flatten();
     let paths: Vec<String> = paths.map(text).collect();
     let more = if tools > paths.len() { ", …" } else { "" };
-    let such = match paths.is_empty() {
-        true => String::new(),
-        false => format!(": {}{more}", paths.join(", ")),
+    let such = if paths.is_empty() {
+        String::new()
+    } else {
+        format!(": {}{more}", paths.join(", "))
     };
     let tools = count_text(tools, "tool");
     println!(
@@ -352,9 +354,12 @@ fn print_end(report: &InitReport) -> ExitCode {
 
 /// Prints the steps, with each file that is written. A plan has more details.
 fn print_steps(report: &InitReport) {
-    let verb = |plan: &str, done: &str| match report.dry_run {
-        true => paint(STRONG, format!("would {plan}")),
-        false => paint(GOOD, done),
+    let verb = |plan: &str, done: &str| {
+        if report.dry_run {
+            paint(STRONG, format!("would {plan}"))
+        } else {
+            paint(GOOD, done)
+        }
     };
     if let Some(Ok(import)) = &report.import {
         print_import(import, report.dry_run, &verb);
@@ -423,9 +428,10 @@ fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) 
     }
     for one in &written {
         let server = one.server.as_deref().unwrap_or_default();
-        let renamed = match server == one.name {
-            true => String::new(),
-            false => format!(" as {server}"),
+        let renamed = if server == one.name {
+            String::new()
+        } else {
+            format!(" as {server}")
         };
         let off = if one.disabled { ", disabled" } else { "" };
         println!(

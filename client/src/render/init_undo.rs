@@ -63,9 +63,12 @@ pub(crate) fn init_undone(undo: &InitUndo, json: bool) -> ExitCode {
         print_document(&document(undo, &errors));
         return ExitCode::from(code);
     }
-    let verb = |plan: &str, done: &str| match undo.dry_run {
-        true => paint(STRONG, format!("would {plan}")),
-        false => paint(GOOD, done),
+    let verb = |plan: &str, done: &str| {
+        if undo.dry_run {
+            paint(STRONG, format!("would {plan}"))
+        } else {
+            paint(GOOD, done)
+        }
     };
     for undone in undo.moves.iter().filter(|undone| undone.error.is_none()) {
         let servers = undone.servers.join(", ");

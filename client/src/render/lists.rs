@@ -132,17 +132,20 @@ fn tool_line(tool: &ToolInfo, pad: &str, width: Option<u16>) -> String {
         (Some(true), _) => format!(" {}", paint(WARN, "destructive")),
         _ => String::new(),
     };
-    let changed = match tool.changed {
-        true => format!(" {}", paint(WARN, "changed")),
-        false => String::new(),
+    let changed = if tool.changed {
+        format!(" {}", paint(WARN, "changed"))
+    } else {
+        String::new()
     };
-    let forbidden = match tool.forbidden {
-        true => format!(" {}", paint(WARN, "not callable")),
-        false => String::new(),
+    let forbidden = if tool.forbidden {
+        format!(" {}", paint(WARN, "not callable"))
+    } else {
+        String::new()
     };
-    let for_apps = match tool.for_apps {
-        true => format!(" {}", paint(DIM, "for apps only")),
-        false => String::new(),
+    let for_apps = if tool.for_apps {
+        format!(" {}", paint(DIM, "for apps only"))
+    } else {
+        String::new()
     };
     let signature = format!(
         "{pad}{}{}",
@@ -327,22 +330,22 @@ fn sandbox_remarks(sandbox: &SandboxInfo) -> Vec<String> {
     if sandbox.state != SandboxState::On {
         return Vec::new();
     }
-    let layers = match sandbox.layers.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", sandbox.layers.join(", ")),
+    let layers = if sandbox.layers.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", sandbox.layers.join(", "))
     };
     let network = sandbox.network.as_deref().unwrap_or("none");
     let paths = |what: &str, paths: &[PathBuf]| {
         let paths: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
-        match paths.is_empty() {
-            true => String::new(),
-            false => format!("; {what}: {}", paths.join(", ")),
+        if paths.is_empty() {
+            String::new()
+        } else {
+            format!("; {what}: {}", paths.join(", "))
         }
     };
-    let (read, write) = (
-        paths("reads", &sandbox.read),
-        paths("writes", &sandbox.write),
-    );
+    let read = paths("reads", &sandbox.read);
+    let write = paths("writes", &sandbox.write);
     let denied = sandbox.denied.iter();
     std::iter::once(format!(
         "in a sandbox{layers}; network: {network}{read}{write}"

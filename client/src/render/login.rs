@@ -16,9 +16,10 @@ use crate::exit;
 
 /// Prints the authorization address to standard error.
 pub(crate) fn open_this(url: &str, opened: bool) {
-    match opened {
-        true => eprintln!("opening a browser; if none opens, open this address:"),
-        false => eprintln!("open this address in a browser:"),
+    if opened {
+        eprintln!("opening a browser; if none opens, open this address:");
+    } else {
+        eprintln!("open this address in a browser:");
     }
     eprintln!("\n{}\n", escape_text(url));
 }

@@ -22,9 +22,10 @@ const MAX_SHOWN_LINE_BYTES: usize = 4096;
 /// Prints lines. With `json`, one object per line, because the output may be endless.
 pub(crate) fn logs(lines: &[LogLine], json: bool) {
     for line in lines {
-        match json {
-            true => println!("{}", escaped_json(&line_json(line).to_string())),
-            false => println!("{}", line_row(line)),
+        if json {
+            println!("{}", escaped_json(&line_json(line).to_string()));
+        } else {
+            println!("{}", line_row(line));
         }
     }
 }
@@ -93,12 +94,13 @@ fn line_row(line: &LogLine) -> String {
     let source = paint(NAME, format!("{:<8}", escape_line(source)));
     let end = line.text.floor_char_boundary(MAX_SHOWN_LINE_BYTES);
     let whole = line.bytes.unwrap_or(line.text.len() as u64);
-    let more = match whole > end as u64 {
-        true => paint(
+    let more = if whole > end as u64 {
+        paint(
             DIM,
             format!("\u{2026} ({} in all)", human_units::size_text(whole)),
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     let text = escape_line(&line.text[..end]);
     format!("{time} {level} {source} {during}{text}{more}")

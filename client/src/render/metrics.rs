@@ -58,7 +58,8 @@ fn histograms_json(samples: &[MetricSample]) -> Vec<Value> {
         let Some((_, histogram)) = histograms.last_mut() else {
             continue;
         };
-        let (value, part) = (json_number(sample.value), sample.name.rsplit('_').next());
+        let value = json_number(sample.value);
+        let part = sample.name.rsplit('_').next();
         match (part, sample.label("le")) {
             (Some("bucket"), Some(most)) => {
                 let buckets = histogram.entry("buckets").or_insert_with(|| json!({}));

@@ -45,9 +45,12 @@ pub(crate) fn prompts(list: &OfferList, server: Option<&str>, json: bool) -> Exi
     for offered in &list.offers {
         let offer = &offered.offer;
         let arguments = offer["arguments"].as_array().into_iter().flatten();
-        let arguments = arguments.map(|argument| match argument["required"] == json!(true) {
-            true => text(argument, "name"),
-            false => format!("[{}]", text(argument, "name")),
+        let arguments = arguments.map(|argument| {
+            if argument["required"] == json!(true) {
+                text(argument, "name")
+            } else {
+                format!("[{}]", text(argument, "name"))
+            }
         });
         table.add_row([
             Cell::new(&offered.server),

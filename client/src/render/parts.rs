@@ -24,12 +24,11 @@ const MAX_PART_NAME_CHARS: usize = 100;
 
 /// Prints an emitted part: text unchanged, of other parts the type and size. Parts are numbered from 1.
 pub(super) fn print_part(number: usize, part: &Held) {
-    match plain_text(part) {
-        Some(text) => eprintln!("{}", escape_text(&text)),
-        None => {
-            let label = paint(DIM, format!("part {number}:"));
-            eprintln!("{label} {}", part_summary(part));
-        }
+    if let Some(text) = plain_text(part) {
+        eprintln!("{}", escape_text(&text))
+    } else {
+        let label = paint(DIM, format!("part {number}:"));
+        eprintln!("{label} {}", part_summary(part));
     }
 }
 
@@ -111,9 +110,10 @@ pub(crate) fn call_result(value: &Value, parts: &[Held], saved: Option<&SavedPar
     let has_bytes = contents
         .iter()
         .any(|content| matches!(content, PartContent::Bytes(_)));
-    let printed = match has_bytes {
-        true => print_parts(parts, &contents),
-        false => print_value(value),
+    let printed = if has_bytes {
+        print_parts(parts, &contents)
+    } else {
+        print_value(value)
     };
     match saved {
         Some(saved) => {

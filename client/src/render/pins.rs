@@ -59,9 +59,10 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
 pub(crate) fn pinned_tool_name<'a>(list: &PinList, tool: &'a PinInfo) -> Cow<'a, str> {
     let spelled = spell(&tool.name);
     let mut others = list.tools.iter().filter(|other| other.name != tool.name);
-    match others.any(|other| spell(&other.name) == spelled) {
-        true => Cow::Borrowed(&tool.name),
-        false => spelled,
+    if others.any(|other| spell(&other.name) == spelled) {
+        Cow::Borrowed(&tool.name)
+    } else {
+        spelled
     }
 }
 

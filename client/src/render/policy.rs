@@ -43,7 +43,8 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
         "{} allow; ask for tools marked as destructive, if a user can answer",
         paint(STRONG, "otherwise")
     );
-    let (allowed, destructive) = (list.allowed_by_default, list.destructive_by_default);
+    let allowed = list.allowed_by_default;
+    let destructive = list.destructive_by_default;
     println!(
         "{}",
         paint(
@@ -66,9 +67,10 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
 /// The column of conditions is left out if no rule has any.
 fn rule_table(rules: &[PolicyRule]) -> ListTable {
     let has_conditions = rules.iter().any(|rule| !rule.conditions.is_empty());
-    let table = match has_conditions {
-        true => ListTable::new(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]).cutting("AND"),
-        false => ListTable::new(["RULE", "ACTION", "MATCH", "DECIDED"]).cutting("MATCH"),
+    let table = if has_conditions {
+        ListTable::new(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]).cutting("AND")
+    } else {
+        ListTable::new(["RULE", "ACTION", "MATCH", "DECIDED"]).cutting("MATCH")
     };
     let mut table = table.leaving_out(["DECIDED"]);
     for rule in rules {
@@ -136,7 +138,8 @@ pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) 
             let expected = case.expected.as_str();
             println!("case {}: {call}: expected {expected}, but {is}", index + 1);
         }
-        let (all, failed) = (cases.len(), failed().count());
+        let all = cases.len();
+        let failed = failed().count();
         println!(
             "{}: {} as expected, {failed} not",
             limited_text(file),
@@ -213,7 +216,8 @@ pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) ->
         let rule = &step.rule;
         let wants = limited_text(&rule.conditions.join(", "));
         let about = format!("{} {wants}", limited_text(&rule.matches.join(" ")));
-        let (number, action) = (rule_name(rule), rule.action.as_str());
+        let number = rule_name(rule);
+        let action = rule.action.as_str();
         println!("  {mark}  rule {number}  {action} {}", about.trim_end());
         println!("           {}", paint(DIM, limited_text(&step.because)));
     }

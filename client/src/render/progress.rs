@@ -50,9 +50,10 @@ impl SpinnerGuard {
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
             .with_message(escape_one_line(what));
-        let template = match has_color(&std::io::stderr()) {
-            true => "{spinner} {msg} {elapsed:.dim}",
-            false => "{spinner} {msg} {elapsed}",
+        let template = if has_color(&std::io::stderr()) {
+            "{spinner} {msg} {elapsed:.dim}"
+        } else {
+            "{spinner} {msg} {elapsed}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);

@@ -78,7 +78,8 @@ pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) ->
 
 /// The number of deny rules, and of those from the approved version.
 fn denials_text(project: &ProjectInfo) -> String {
-    let (now, still) = (project.denied.len(), project.still_denied.len());
+    let now = project.denied.len();
+    let still = project.still_denied.len();
     match (now, still) {
         (0, 0) => String::new(),
         (now, 0) => format!(", denies {}", count_text(now, "path")),
@@ -153,7 +154,7 @@ fn project_listing(project: &ProjectInfo) -> String {
             ));
         }
         (None, ProjectState::Gone) => {
-            line("\nits files are gone; `mux project revoke` removes the approval".into())
+            line("\nits files are gone; `mux project revoke` removes the approval".into());
         }
         (None, _) => line("\nit cannot be approved: a file cannot be read".into()),
     }
@@ -185,9 +186,10 @@ fn state(state: ProjectState) -> String {
 fn escape_all(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        match c == '\n' || is_unsafe_char(c) {
-            true => plain.extend(c.escape_unicode()),
-            false => plain.push(c),
+        if c == '\n' || is_unsafe_char(c) {
+            plain.extend(c.escape_unicode());
+        } else {
+            plain.push(c);
         }
     }
     plain

@@ -217,7 +217,8 @@ pub(super) mod tests {
                 part: Held::Stored(handle()),
             },
         ] {
-            let (seq, at_ms) = (1, 0);
+            let seq = 1;
+            let at_ms = 0;
             record.add(&Event { seq, at_ms, event });
         }
         record

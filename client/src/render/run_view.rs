@@ -84,7 +84,7 @@ impl RunView {
             } => self.checked(warnings, unchecked.as_deref()),
             EventKind::Console { level, text } => self.console(*level, text),
             EventKind::ServerStarting { server } => {
-                self.waiting.update_message(&format!("starting {server}"))
+                self.waiting.update_message(&format!("starting {server}"));
             }
             EventKind::Started {} | EventKind::ServerReady { .. } => self.update_spinner(),
             EventKind::CallStarted { call, path } => {
@@ -206,7 +206,8 @@ impl RunView {
         if self.json || verbosity() == Verbosity::Quiet {
             return;
         }
-        let (warnings, listing) = (warnings.to_vec(), self.listing.clone());
+        let warnings = warnings.to_vec();
+        let listing = self.listing.clone();
         let why = why_not.map(str::to_owned);
         self.waiting.aside(move || {
             for warning in &warnings {

@@ -22,7 +22,8 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
         print_document(profile);
         return ExitCode::SUCCESS;
     }
-    let (sandbox, server) = (&profile.sandbox, &profile.server);
+    let sandbox = &profile.sandbox;
+    let server = &profile.server;
     let is_on = sandbox.state == SandboxState::On;
     println!(
         "{server} {}",
@@ -33,15 +34,17 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
         }
     );
     let line = |name: &str, text: &str| println!("  {name:<9} {}", escape_text(text));
-    let layers = match sandbox.layers.is_empty() {
-        true => &profile.enforceable,
-        false => &sandbox.layers,
+    let layers = if sandbox.layers.is_empty() {
+        &profile.enforceable
+    } else {
+        &sandbox.layers
     };
     line(
         "machine",
-        &match layers.is_empty() {
-            true => "enforces nothing".to_owned(),
-            false => format!("enforces {}", layers.join(", ")),
+        &if layers.is_empty() {
+            "enforces nothing".to_owned()
+        } else {
+            format!("enforces {}", layers.join(", "))
         },
     );
     if let Some(problem) = &profile.problem {
@@ -53,7 +56,7 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
         line("network", sandbox.network.as_deref().unwrap_or("none"));
         let memory = profile
             .memory
-            .map_or("no limit".into(), |bytes| size_text(bytes).to_string());
+            .map_or("no limit".into(), |bytes| size_text(bytes).clone());
         let processes = profile
             .processes
             .map_or("no limit".into(), |count| count.to_string());
@@ -157,8 +160,9 @@ pub(crate) fn sandbox_remarks_left(suggestion: &SandboxSuggestion) {
 
 fn toml_key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !name.is_empty() && name.chars().all(is_bare) {
-        true => name.to_owned(),
-        false => Value::from(name).to_string(),
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.to_owned()
+    } else {
+        Value::from(name).to_string()
     }
 }

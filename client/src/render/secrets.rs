@@ -26,9 +26,10 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
     } else {
         let mut table = ListTable::new(["NAME", "KEPT", "SINCE", "USED BY"]).leaving_out(["SINCE"]);
         for secret in &list.secrets {
-            let used = match secret.used_by.is_empty() {
-                true => Cell::new("nothing").fg(Color::Yellow),
-                false => Cell::new(secret.used_by.join(", ")),
+            let used = if secret.used_by.is_empty() {
+                Cell::new("nothing").fg(Color::Yellow)
+            } else {
+                Cell::new(secret.used_by.join(", "))
             };
             table.add_row([
                 Cell::new(&secret.name),

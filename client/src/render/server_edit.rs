@@ -134,7 +134,8 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         print_document(&document);
         return edit.code();
     }
-    let (server, config) = (&edit.server, display_path(&edit.config));
+    let server = &edit.server;
+    let config = display_path(&edit.config);
     if !edit.changed {
         match &edit.connected {
             Some(connected) => {
@@ -223,7 +224,8 @@ fn print_connection(server: &str, connected: &Result<ServerInfo, Error>) {
 
 /// Prints the number of functions, a few of them, and the notes.
 fn print_functions(source: &str, offered: &OfferedFunctions) {
-    let (count, named) = (offered.functions, offered.some.len());
+    let count = offered.functions;
+    let named = offered.some.len();
     let some: Vec<String> = offered
         .some
         .iter()

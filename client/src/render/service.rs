@@ -83,9 +83,10 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
     }
     let would = if change.dry_run { "would run" } else { "ran" };
     for file in change.files.iter().filter(|file| file.changes) {
-        match file.diff.is_empty() {
-            true => report!("{}", display_path(&file.path)),
-            false => report!("{}", file.diff.trim_end()),
+        if file.diff.is_empty() {
+            report!("{}", display_path(&file.path));
+        } else {
+            report!("{}", file.diff.trim_end());
         }
     }
     for line in &change.ran {
@@ -174,9 +175,10 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
             eprintln!("{hint}");
         }
     } else if report.installed && !report.active {
-        warn(match report.listens {
-            true => "the service does not listen; `mux service install` activates it",
-            false => "the service is not active; `mux service install` activates it",
+        warn(if report.listens {
+            "the service does not listen; `mux service install` activates it"
+        } else {
+            "the service is not active; `mux service install` activates it"
         });
     }
     code

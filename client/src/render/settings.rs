@@ -75,9 +75,10 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
             );
         }
     }
-    match report.problems.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if report.problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

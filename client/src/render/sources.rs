@@ -88,7 +88,8 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
         print_document(found);
         return ExitCode::SUCCESS;
     }
-    let (source, functions) = (&found.source, found.functions);
+    let source = &found.source;
+    let functions = found.functions;
     let kinds = [
         ("added", '+', &found.added),
         ("removed", '-', &found.removed),

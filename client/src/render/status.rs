@@ -149,9 +149,10 @@ fn full_lines(status: &Status) -> Vec<String> {
         lines.push(labeled_line("sandbox", status.workers.layers.join(", ")));
     }
     if status.engine.is_some() {
-        let text = match status.workers.snapshot {
-            true => "isolates start from one",
-            false => "none; isolates start from source",
+        let text = if status.workers.snapshot {
+            "isolates start from one"
+        } else {
+            "none; isolates start from source"
         };
         lines.push(labeled_line("snapshot", text));
     }

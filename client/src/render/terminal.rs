@@ -79,9 +79,10 @@ pub(crate) fn err(text: fmt::Arguments<'_>) {
 /// Prints data of a program or tool to standard output. The data is escaped only if that is a terminal.
 pub(crate) fn print_data(text: &str) -> io::Result<()> {
     let stdout = io::stdout().lock();
-    match stdout.is_terminal() {
-        true => write_to(stdout, &escape_visible(text)),
-        false => write_to(stdout, text),
+    if stdout.is_terminal() {
+        write_to(stdout, &escape_visible(text))
+    } else {
+        write_to(stdout, text)
     }
 }
 
@@ -169,9 +170,10 @@ fn escape_with(text: &str, how: impl Fn(char, &mut String)) -> Cow<'_, str> {
     }
     let mut spelled = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        match is_unsafe_char(c) {
-            true => how(c, &mut spelled),
-            false => spelled.push(c),
+        if is_unsafe_char(c) {
+            how(c, &mut spelled);
+        } else {
+            spelled.push(c);
         }
     }
     spelled.into()
@@ -221,9 +223,10 @@ fn color_sequence_len(text: &str) -> usize {
         Some(code) => matches!(code.parse(), Ok(30..=37 | 90..=97)),
         None => false,
     };
-    match known && codes.next().is_none() {
-        true => "\u{1b}[".len() + end + 1,
-        false => 0,
+    if known && codes.next().is_none() {
+        "\u{1b}[".len() + end + 1
+    } else {
+        0
     }
 }
 

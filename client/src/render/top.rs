@@ -71,7 +71,8 @@ fn summary_lines(figures: &TopFigures) -> [String; 2] {
         (None, Some(seconds)) => format!("cpu {seconds:.1} s"),
         (None, None) => "cpu -".into(),
     };
-    let (workers, runs) = (&figures.workers, &figures.runs);
+    let workers = &figures.workers;
+    let runs = &figures.runs;
     let mut second = format!(
         "runs {} running, {} succeeded, {} failed   workers {} ready, {} busy, {} starting, {} waiting",
         runs.running,

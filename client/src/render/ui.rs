@@ -12,9 +12,10 @@ pub(crate) fn serving(url: &str, port: u16, opened: bool, json: bool) {
         return;
     }
     println!("{url}");
-    let open = match opened {
-        true => "opening a browser",
-        false => "open it in a browser on this machine",
+    let open = if opened {
+        "opening a browser"
+    } else {
+        "open it in a browser on this machine"
     };
     note(&format!(
         "{open}; until you press Ctrl-C, anyone with this address can call tools, approve calls and change servers"

@@ -38,7 +38,7 @@ pub(crate) fn version(version: &VersionInfo, json: bool) -> ExitCode {
         None => {
             println!(
                 "mux {build} (contract {contract}, engine unknown: no mux-worker reports it{otel})"
-            )
+            );
         }
     }
     ExitCode::SUCCESS

@@ -204,7 +204,8 @@ pub(crate) mod tests {
 
     #[test]
     fn rates_cover_the_last_interval_and_latencies_the_last_minute() {
-        let (began, mut history) = (Instant::now(), ReadingHistory::default());
+        let began = Instant::now();
+        let mut history = ReadingHistory::default();
         assert_eq!(TopFigures::of(&history), None);
         history.push(reading(began, 1, 0, 100));
         let first = TopFigures::of(&history).unwrap();

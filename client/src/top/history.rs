@@ -7,7 +7,7 @@ use std::{collections::VecDeque, time::Duration};
 use super::reading::{MetricsReading, ServerReading};
 
 /// The period that latencies cover.
-const LATENCY_WINDOW: Duration = Duration::from_secs(60);
+const LATENCY_WINDOW: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadingHistory(VecDeque<MetricsReading>);
@@ -68,7 +68,8 @@ fn bucket_quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
         return None;
     }
     let rank = part * all;
-    let (mut below, mut passed) = (0.0, 0.0);
+    let mut below = 0.0;
+    let mut passed = 0.0;
     for (most, count) in buckets {
         if *count >= rank {
             if most.is_infinite() {

@@ -123,7 +123,7 @@ impl TopScreen {
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return KeyAction::Quit,
             KeyCode::Char('s') => self.order = self.order.next(),
-            KeyCode::Char('p') | KeyCode::Char(' ') => self.paused = !self.paused,
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
             KeyCode::Tab => {
                 self.focus = match self.focus {
                     FocusedList::Servers => FocusedList::Runs,
@@ -132,7 +132,7 @@ impl TopScreen {
             }
             KeyCode::Down | KeyCode::Char('j') => self.move_selection(figures, |place| place + 1),
             KeyCode::Up | KeyCode::Char('k') => {
-                self.move_selection(figures, |place| place.saturating_sub(1))
+                self.move_selection(figures, |place| place.saturating_sub(1));
             }
             KeyCode::Char('x') => self.ask_to_cancel(figures),
             _ => {}
@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn run_is_cancelled_only_if_selected_and_confirmed() {
-        let (figures, mut screen) = (figures(), TopScreen::default());
+        let figures = figures();
+        let mut screen = TopScreen::default();
         assert_eq!(press(&mut screen, &figures, "xy"), KeyAction::Nothing);
         assert_eq!(press(&mut screen, &figures, "jx"), KeyAction::Nothing);
         assert_eq!(screen.asking.as_deref(), Some("9f-7"));
@@ -216,7 +217,8 @@ mod tests {
 
     #[test]
     fn selection_follows_the_selected_server() {
-        let (mut figures, mut screen) = (figures(), TopScreen::default());
+        let mut figures = figures();
+        let mut screen = TopScreen::default();
         screen.handle_key(KeyEvent::from(KeyCode::Tab), Some(&figures));
         press(&mut screen, &figures, "jjj");
         assert_eq!(screen.selected(&figures), (Some(1), None));

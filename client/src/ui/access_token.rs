@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 /// The lifetime of the one-time code, in which the browser must start and load the page.
-pub(super) const CODE_LIFETIME: Duration = Duration::from_secs(60);
+pub(super) const CODE_LIFETIME: Duration = Duration::from_mins(1);
 
 /// A random secret of 256 bits.
 pub(super) struct AccessSecret {
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn secret_is_random_with_256_bits() {
-        let (one, other) = (AccessSecret::new().unwrap(), AccessSecret::new().unwrap());
+        let one = AccessSecret::new().unwrap();
+        let other = AccessSecret::new().unwrap();
         assert_eq!(
             URL_SAFE_NO_PAD.decode(one.to_string()).map(|b| b.len()),
             Ok(32)

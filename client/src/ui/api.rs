@@ -66,7 +66,8 @@ pub(super) fn routes(state: Arc<UiState>) -> Router {
 
 /// Middleware for every request and response: checks the request, and adds the security headers.
 async fn check_request(State(state): SharedUiState, request: Request, next: Next) -> Response {
-    let (method, path) = (request.method(), request.uri().path());
+    let method = request.method();
+    let path = request.uri().path();
     let mut response = match state
         .guard
         .authorize_request(method, path, request.headers())
@@ -188,9 +189,10 @@ struct EnterBody {
 
 /// Exchanges the code for the token, once.
 async fn enter(State(state): SharedUiState, Json(EnterBody { code }): Json<EnterBody>) -> Response {
-    match state.once.redeem_code(&code) {
-        true => Json(json!({ "token": state.guard.token() })).into_response(),
-        false => request_guard::RequestRefusal::Token.into_response(),
+    if state.once.redeem_code(&code) {
+        Json(json!({ "token": state.guard.token() })).into_response()
+    } else {
+        request_guard::RequestRefusal::Token.into_response()
     }
 }
 

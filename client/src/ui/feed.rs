@@ -189,20 +189,17 @@ impl DaemonFeed {
                     .approvals(transport::within(APPROVALS_POLL_TIMEOUT * 2), request)
                     .await
             };
-            match self.line.request(asked).await {
-                Ok(list) => {
-                    let news = Some((number, list.edition));
-                    if news != known {
-                        known = news;
-                        let at = Instant::now();
-                        let list = Some(Arc::new(TimedApprovals { list, at }));
-                        self.shown.send_modify(|shown| shown.approvals = list);
-                    }
+            if let Ok(list) = self.line.request(asked).await {
+                let news = Some((number, list.edition));
+                if news != known {
+                    known = news;
+                    let at = Instant::now();
+                    let list = Some(Arc::new(TimedApprovals { list, at }));
+                    self.shown.send_modify(|shown| shown.approvals = list);
                 }
-                Err(_) => {
-                    known = None;
-                    sleep(STATUS_POLL_INTERVAL).await;
-                }
+            } else {
+                known = None;
+                sleep(STATUS_POLL_INTERVAL).await;
             }
         }
     }

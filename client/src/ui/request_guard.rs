@@ -90,10 +90,10 @@ impl RequestAuthorizer {
             return Ok(());
         }
         let ours = format!("http://{host}");
-        let origin = match headers.contains_key(header::ORIGIN) {
-            true => single_header(headers, &header::ORIGIN) == Some(ours.as_str()),
-            // Browsers send Origin with every request except GET and HEAD.
-            false => *method == Method::GET,
+        let origin = if headers.contains_key(header::ORIGIN) {
+            single_header(headers, &header::ORIGIN) == Some(ours.as_str())
+        } else {
+            *method == Method::GET
         };
         let site = headers.get("sec-fetch-site");
         if !origin || site.is_some_and(|site| site != "same-origin") {

@@ -68,7 +68,8 @@ pub(super) async fn stream_to_tab(
 }
 
 async fn stream_daemon_state(state: &UiState, tab: &mpsc::Sender<String>) {
-    let (mut standing, mut feed) = (state.line.watch_state(), state.feed.watch_feed());
+    let mut standing = state.line.watch_state();
+    let mut feed = state.feed.watch_feed();
     let mut sent = FeedSnapshot::default();
     let mut link = None;
     let mut build = Some(version::BUILD);

@@ -39,17 +39,21 @@ pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> 
         rule,
         ..
     } = request;
-    let cut = match arguments.ends_with('…') {
-        true => format!("\nThey are {bytes} bytes; `mux approvals {approval}` shows all of them."),
-        false => String::new(),
+    let cut = if arguments.ends_with('…') {
+        format!("\nThey are {bytes} bytes; `mux approvals {approval}` shows all of them.")
+    } else {
+        String::new()
     };
     let why = match &request.reason {
         Some(reason) => format!("{}: {}", one_line(rule), one_line(reason)),
         None => one_line(rule),
     };
-    let quoted = |name: &str| match name.starts_with('"') {
-        true => name.to_owned(),
-        false => format!("\"{name}\""),
+    let quoted = |name: &str| {
+        if name.starts_with('"') {
+            name.to_owned()
+        } else {
+            format!("\"{name}\"")
+        }
     };
     let question = match path.split_once('.') {
         Some((server, method)) if request.from_server => {

@@ -94,10 +94,8 @@ mod tests {
                 last = next;
             }
         }
-        let (old, new) = (
-            ApprovalNumbers::open(file.clone(), 0),
-            ApprovalNumbers::open(file.clone(), 0),
-        );
+        let old = ApprovalNumbers::open(file.clone(), 0);
+        let new = ApprovalNumbers::open(file.clone(), 0);
         let mut both = std::collections::BTreeSet::new();
         for _ in 0..=RESERVED_NUMBER_COUNT {
             assert!(

@@ -177,9 +177,11 @@ pub(super) struct RestoredApprovals {
 /// Restores all saved approvals, however old, because the configuration may not be read yet. Useless files are removed
 /// if this daemon is `alone`. Otherwise another daemon may be writing them.
 pub(super) fn restore_all(folder: &Path, alone: bool) -> RestoredApprovals {
-    let (mut left, mut whole, mut replaced) =
-        (RestoredApprovals::default(), Vec::new(), BTreeSet::new());
-    let (mut stems, mut rest) = (BTreeSet::new(), Vec::new());
+    let mut left = RestoredApprovals::default();
+    let mut whole = Vec::new();
+    let mut replaced = BTreeSet::new();
+    let mut stems = BTreeSet::new();
+    let mut rest = Vec::new();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         match path.extension().and_then(OsStr::to_str) {

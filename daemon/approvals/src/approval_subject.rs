@@ -107,10 +107,7 @@ impl ApprovalSubject {
                 _ => format!("return await mux.resources[{server}].read(mux.input.uri)"),
             };
         }
-        let way = match raw {
-            true => "mux.call.raw",
-            false => "mux.call",
-        };
+        let way = if raw { "mux.call.raw" } else { "mux.call" };
         format!(
             "return await {way}({}, mux.input)",
             Value::from(self.path.as_str())
@@ -146,16 +143,17 @@ impl ApprovalSubject {
 /// not be able to imitate a question from muxd.
 pub(crate) fn quoted_path(path: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
-    match path.len() <= MAX_SHOWN_PATH_BYTES
+    if path.len() <= MAX_SHOWN_PATH_BYTES
         && path
             .chars()
             .all(|letter| is_plain(letter) && !is_unseen(letter))
     {
-        true => Cow::Borrowed(path),
-        false => Cow::Owned(visible_prefix(
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(visible_prefix(
             &Value::from(path).to_string(),
             MAX_SHOWN_PATH_BYTES,
-        )),
+        ))
     }
 }
 

@@ -134,7 +134,9 @@ pub(super) fn read_journal(
         return Ok(None);
     };
     let mut file = BufReader::new(file.take(MAX_JOURNAL_BYTES));
-    let (mut program, mut calls, mut text) = (None, Some(Vec::new()), Vec::new());
+    let mut program = None;
+    let mut calls = Some(Vec::new());
+    let mut text = Vec::new();
     loop {
         text.clear();
         file.read_until(b'\n', &mut text)?;
@@ -214,7 +216,8 @@ mod tests {
         let mut journal = CallJournal::create(&path, program(), &log.all_lines()).unwrap();
         log.end(first, &Ok("x".repeat(100_000)));
         journal.append(&log.unwritten_lines()).unwrap();
-        let (asked, open) = (made(&mut log, "asked"), made(&mut log, "open"));
+        let asked = made(&mut log, "asked");
+        let open = made(&mut log, "open");
         log.set_asked(asked, true);
         journal.append(&log.unwritten_lines()).unwrap();
         assert!(journal.length < 101_000 && log.unwritten_lines().is_empty());

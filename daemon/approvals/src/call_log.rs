@@ -207,9 +207,12 @@ impl CallLog {
 
     /// Marks a call as waiting for approval, or as no longer waiting, and then it may be sent.
     pub(super) fn set_asked(&mut self, place: usize, asked: bool) {
-        self.set(place, || match asked {
-            true => LoggedCallState::Asked,
-            false => LoggedCallState::Open,
+        self.set(place, || {
+            if asked {
+                LoggedCallState::Asked
+            } else {
+                LoggedCallState::Open
+            }
         });
     }
 

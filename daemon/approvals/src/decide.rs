@@ -129,7 +129,8 @@ impl Approvals {
     }
 
     async fn save_grant(self: &Arc<Self>, subject: &Arc<ApprovalSubject>) -> io::Result<()> {
-        let (this, subject) = (Arc::clone(self), Arc::clone(subject));
+        let this = Arc::clone(self);
+        let subject = Arc::clone(subject);
         let written = spawn_blocking(move || this.grants().add(&subject));
         written.await.map_err(io::Error::other)?
     }

@@ -100,12 +100,11 @@ impl DesktopNotifier {
                 debug!(error, "no desktop notification");
             }
             let mut line = self.line();
-            match line.next.take() {
-                Some((next, count)) => word = merged_notification(next, count),
-                None => {
-                    line.busy = false;
-                    return;
-                }
+            if let Some((next, count)) = line.next.take() {
+                word = merged_notification(next, count)
+            } else {
+                line.busy = false;
+                return;
             }
         }
     }
@@ -116,7 +115,8 @@ impl DesktopNotifier {
 }
 
 fn notification_text(request: &ApprovalRequest) -> NotificationText {
-    let (approval, path) = (&request.approval, &request.path);
+    let approval = &request.approval;
+    let path = &request.path;
     NotificationText {
         summary: format!("{path} waits for your approval"),
         body: format!(

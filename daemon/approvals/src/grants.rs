@@ -72,7 +72,8 @@ impl Grants {
     }
 
     pub(super) fn covers(&self, subject: &ApprovalSubject) -> bool {
-        let (cover, agent) = (subject.cover.hex(), subject.origin.agent.as_deref());
+        let cover = subject.cover.hex();
+        let agent = subject.origin.agent.as_deref();
         let mut granted = self.granted.as_ref().into_iter().flatten();
         granted.any(|(_, grant)| grant.is_for(&cover, agent))
     }

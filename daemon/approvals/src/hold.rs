@@ -63,8 +63,10 @@ impl Approvals {
             return Ok(());
         }
         let path = subject.path.clone();
-        let (this, raw) = (Arc::clone(self), asker.raw);
-        let (caller, resumable) = (Arc::clone(asker.caller), asker.resumable.cloned());
+        let this = Arc::clone(self);
+        let raw = asker.raw;
+        let caller = Arc::clone(asker.caller);
+        let resumable = asker.resumable.cloned();
         let entered =
             spawn_blocking(move || this.enter(subject, session, (&caller, resumable, raw)));
         let entered = entered
@@ -117,10 +119,8 @@ impl Approvals {
             .as_ref()
             .is_some_and(|mailbox| mailbox.is_closed());
         let session = session.filter(|session| !left || matches!(session, GrantSession::Run(_)));
-        let (next, room) = (
-            || self.numbers.next_number(),
-            (terms.held, terms.held_per_run),
-        );
+        let next = || self.numbers.next_number();
+        let room = (terms.held, terms.held_per_run);
         let stopped = match book.enter(next, subject, owner, session, room)? {
             EnterOutcome::Answered(verdict, owner) => AskOutcome::Answered(verdict, owner),
             EnterOutcome::Full(full) => AskOutcome::Full(full),
@@ -148,7 +148,8 @@ impl Approvals {
     ) -> Result<(), Fault> {
         let _standing = asker.caller.clock.pause();
         let terms = self.terms();
-        let (view, resumable) = (held.view.clone(), Arc::clone(&held.resumable));
+        let view = held.view.clone();
+        let resumable = Arc::clone(&held.resumable);
         resumable.set_asked(asker.place, true);
         // A server's request ends with the call that it serves, so it cannot be resumed.
         let keeps = !view.subject.is_server_request;
@@ -244,9 +245,10 @@ impl Approvals {
             if let Ok(verdict) = answer.try_recv() {
                 return Some(verdict);
             }
-            match view.subject.is_server_request {
-                true => book.remove(view.number),
-                false => book.set_pending(view.number),
+            if view.subject.is_server_request {
+                book.remove(view.number);
+            } else {
+                book.set_pending(view.number);
             }
         }
         self.expire_old().await;
@@ -351,7 +353,8 @@ impl Drop for HeldCall {
         if !is_call || self.view.subject.is_server_request {
             return;
         }
-        let (approvals, resumable) = (Arc::clone(&self.approvals), Arc::clone(&self.resumable));
+        let approvals = Arc::clone(&self.approvals);
+        let resumable = Arc::clone(&self.resumable);
         // Without a runtime the process is exiting.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { approvals.write_durably(&resumable).await });
@@ -361,9 +364,10 @@ impl Drop for HeldCall {
 
 /// `known` means that the use of the approval was recorded on disk.
 fn verdict_result(verdict: ApprovalVerdict, known: bool, path: &str) -> Result<(), Fault> {
-    match known || verdict != ApprovalVerdict::Approved {
-        true => check_verdict(verdict, path),
-        false => Err(unrecorded_fault(path)),
+    if known || verdict != ApprovalVerdict::Approved {
+        check_verdict(verdict, path)
+    } else {
+        Err(unrecorded_fault(path))
     }
 }
 
@@ -381,7 +385,9 @@ fn check_verdict(verdict: ApprovalVerdict, path: &str) -> Result<(), Fault> {
 }
 
 fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
-    let (id, path, resume) = (view.id(), &view.subject.path, view.resume_id());
+    let id = view.id();
+    let path = &view.subject.path;
+    let resume = view.resume_id();
     let wait = humantime::format_duration(wait);
     let mut fault = Fault::new(
         FaultKind::Pending,
@@ -401,7 +407,8 @@ fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
 }
 
 fn unanswered_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
-    let (path, wait) = (&view.subject.path, humantime::format_duration(wait));
+    let path = &view.subject.path;
+    let wait = humantime::format_duration(wait);
     let message = format!("{path} was not approved: no answer within {wait} (approvals.wait)");
     Fault::new(FaultKind::Denied, message).path(path)
 }

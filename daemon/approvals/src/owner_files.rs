@@ -148,10 +148,7 @@ impl OwnerFiles {
         };
         let changes = resumable.log().unwritten_lines();
         journal.append(&changes)?;
-        match durable {
-            true => journal.sync(),
-            false => Ok(()),
-        }
+        if durable { journal.sync() } else { Ok(()) }
     }
 
     /// Updates the approvals in the record of a run that is not live. The journal stays unchanged.
@@ -167,9 +164,10 @@ impl OwnerFiles {
         if self.awaited.load(Ordering::Acquire) {
             return Ok(());
         }
-        match self.record.try_exists()? {
-            true => self.save_approvals(&mut on_disk, &approvals, None),
-            false => Err(io::Error::other("the record is missing")),
+        if self.record.try_exists()? {
+            self.save_approvals(&mut on_disk, &approvals, None)
+        } else {
+            Err(io::Error::other("the record is missing"))
         }
     }
 

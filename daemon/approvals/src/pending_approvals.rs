@@ -98,7 +98,9 @@ impl PendingApprovals {
         (in_all, per_run): (usize, usize),
     ) -> io::Result<EnterOutcome> {
         let held = self.entries.values().filter(|entry| entry.is_held());
-        let (mut count, mut own, mut bytes) = (0, 0, subject.arguments.len());
+        let mut count = 0;
+        let mut own = 0;
+        let mut bytes = subject.arguments.len();
         for entry in held {
             count += 1;
             own += usize::from(owner.as_ref() == Some(&entry.view.owner));
@@ -109,7 +111,8 @@ impl PendingApprovals {
             && let Some(entry) = self.entries.get(&known)
             && let AnswerStatus::Answered(verdict) = &entry.view.state
         {
-            let (verdict, owner) = (verdict.clone(), entry.view.owner.clone());
+            let verdict = verdict.clone();
+            let owner = entry.view.owner.clone();
             self.entries.remove(&known);
             return Ok(EnterOutcome::Answered(verdict, owner));
         }
@@ -259,9 +262,10 @@ impl PendingApprovals {
         let own = own.filter(|entry| entry.view.owner == *owner);
         let own: Vec<u64> = own.map(|entry| entry.view.number).collect();
         for number in own {
-            match keep {
-                true => self.set_pending(number),
-                false => self.remove(number),
+            if keep {
+                self.set_pending(number);
+            } else {
+                self.remove(number);
             }
         }
     }
@@ -321,7 +325,9 @@ impl PendingApprovals {
     /// Removes and returns the approvals that are not held and older than `keep`, and the oldest beyond the limits.
     pub(super) fn expire(&mut self, keep: Option<Duration>) -> Vec<ApprovalSnapshot> {
         let old = |entry: &PendingEntry| keep.is_some_and(|keep| entry.age.now() >= keep);
-        let (mut count, mut bytes, mut gone) = (0, 0, Vec::new());
+        let mut count = 0;
+        let mut bytes = 0;
+        let mut gone = Vec::new();
         // Latest first, because the latest stay.
         for entry in self.entries.values().rev().filter(|entry| !entry.is_held()) {
             count += 1;
@@ -381,7 +387,8 @@ impl PendingApprovals {
 
     /// The number of held calls, and of unanswered calls that are not held.
     pub(super) fn count_waiting(&self) -> (usize, usize) {
-        let (mut held, mut kept) = (0, 0);
+        let mut held = 0;
+        let mut kept = 0;
         for entry in self.entries.values() {
             held += usize::from(entry.is_held());
             kept += usize::from(matches!(entry.view.state, AnswerStatus::Pending));

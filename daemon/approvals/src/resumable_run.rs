@@ -47,9 +47,10 @@ impl ProgramStart {
 
     pub(super) fn of(program: JournalProgram, origin: &ClientOrigin) -> Self {
         Self {
-            language: match program.steps {
-                true => ProgramLanguage::Json,
-                false => ProgramLanguage::TypeScript,
+            language: if program.steps {
+                ProgramLanguage::Json
+            } else {
+                ProgramLanguage::TypeScript
             },
             source: program.source,
             name: program.name,
@@ -80,7 +81,9 @@ pub struct ResumableRun {
 impl ResumableRun {
     /// Creates the state of a run that begins. The log keeps at most `most` bytes of calls.
     pub fn new(run: &str, began: ProgramStart, most: usize, past: Option<FormerRun>) -> Arc<Self> {
-        let (mut resumes, mut calls, mut sheet) = (None, Vec::new(), OnceLock::new());
+        let mut resumes = None;
+        let mut calls = Vec::new();
+        let mut sheet = OnceLock::new();
         if let Some(past) = past {
             (resumes, calls, sheet) = (Some(past.run), past.calls, past.next);
         }

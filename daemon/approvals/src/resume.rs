@@ -42,7 +42,8 @@ impl Approvals {
         lives: impl Fn(&str) -> bool,
     ) -> Result<ResumeTarget, Fault> {
         self.expire_old().await;
-        let (mut found, mut name) = (self.find_owner(id, access)?, id.to_owned());
+        let mut found = self.find_owner(id, access)?;
+        let mut name = id.to_owned();
         // The approvals of a resumed run are under the name of the latest run that resumed it.
         let next = self.book().successor(id).map(str::to_owned);
         if let Some(next) = next.filter(|_| found.is_none()) {
@@ -69,10 +70,8 @@ impl Approvals {
             );
             Fault::new(FaultKind::Limit, message).hint("run the program again, with fewer or smaller calls")
         })?;
-        let (began, past) = (
-            ProgramStart::of(program, &origin),
-            FormerRun::new(owner.stem(), calls),
-        );
+        let began = ProgramStart::of(program, &origin);
+        let past = FormerRun::new(owner.stem(), calls);
         Ok(ResumeTarget::Anew(Box::new(ResumedRun {
             began,
             past,

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// How often expired approvals are removed.
-const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
+const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Approvals {
     /// Ends a run. If it ended as pending, its waiting approvals become pending, and its files are on disk when this
@@ -63,7 +63,8 @@ impl Approvals {
     }
 
     async fn write_files(self: &Arc<Self>, resumable: &Arc<ResumableRun>, durable: bool) -> bool {
-        let (this, of) = (Arc::clone(self), Arc::clone(resumable));
+        let this = Arc::clone(self);
+        let of = Arc::clone(resumable);
         let written = spawn_blocking(move || {
             let sheet = of.files_or_insert(|| this.sheets.owner_files_of(&of.owner));
             sheet.write(&of, || this.book().views_of(&of.owner), durable)
@@ -101,9 +102,10 @@ impl Approvals {
         loop {
             self.expire_old().await;
             let nothing = self.book().is_empty();
-            match nothing {
-                true => drop(edition.changed().await),
-                false => sleep(EXPIRY_CHECK_INTERVAL).await,
+            if nothing {
+                drop(edition.changed().await);
+            } else {
+                sleep(EXPIRY_CHECK_INTERVAL).await;
             }
         }
     }

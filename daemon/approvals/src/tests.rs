@@ -88,7 +88,8 @@ async fn until(approvals: &Arc<Approvals>, count: usize) {
 
 /// Waits until the client has this question, because an earlier answer is ignored.
 async fn posed(mailbox: &Mailbox, question: u64) {
-    let (mut after, kinds) = (0, || vec![QuestionKind::Elicitation]);
+    let mut after = 0;
+    let kinds = || vec![QuestionKind::Elicitation];
     loop {
         for (number, notice) in mailbox
             .read_after(after, Duration::from_secs(1), kinds())
@@ -264,10 +265,8 @@ async fn always_approves_the_shown_calls_and_can_be_revoked() {
         );
         assert!(decided.unshown.is_empty());
     };
-    let (one, two) = (
-        ask(&approvals, 1, &caller, None),
-        ask(&approvals, 2, &caller, None),
-    );
+    let one = ask(&approvals, 1, &caller, None);
+    let two = ask(&approvals, 2, &caller, None);
     let (one, two, ()) = tokio::join!(one, two, user);
     assert_eq!((one, two), (Ok(()), Ok(())));
     let approvals = open(&home);
@@ -454,7 +453,8 @@ fn grant_is_matched_by_cover_and_agent_whatever_its_name() {
             ..subject(1)
         }
     };
-    let (nobody, big) = (of(None), of(Some("big")));
+    let nobody = of(None);
+    let big = of(Some("big"));
     grants::Grants::open(file.clone()).add(&big).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     let mut written: Value = serde_json::from_str(&text).unwrap();
@@ -502,7 +502,8 @@ async fn pending_call_is_found_by_its_client_with_its_token_across_restarts() {
     );
     let whole = approvals.find("A1", &ALL).await.unwrap().token_id();
     let access = |agent| RunAccess::of(&Arc::new(ClientOrigin::new("test", agent, None)), false);
-    let (own, other) = (access(None), access(Some("other")));
+    let own = access(None);
+    let other = access(Some("other"));
     let approvals = open(&home);
     for id in ["A1", "1", "A1.", "A2", &whole[..whole.len() - 1]] {
         for access in [&own, &other] {

@@ -25,9 +25,10 @@ impl ArgumentHasher {
 
     /// Hashes arguments: equal JSON values have equal hashes. Over [`MAX_CANONICAL_BYTES`], the raw text is hashed.
     pub(super) fn hash_arguments(&self, arguments: &str) -> String {
-        let value = match arguments.len() <= MAX_CANONICAL_BYTES {
-            true => serde_json::from_str::<Value>(arguments).ok(),
-            false => None,
+        let value = if arguments.len() <= MAX_CANONICAL_BYTES {
+            serde_json::from_str::<Value>(arguments).ok()
+        } else {
+            None
         };
         let hash = |text: &str| blake3::keyed_hash(&self.0, text.as_bytes()).to_hex();
         let hash = value.map_or_else(

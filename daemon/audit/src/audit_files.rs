@@ -112,14 +112,13 @@ fn open_current_file(
         length < terms.size / u64::from(RETENTION_FILE_COUNT)
             && age < terms.keep / RETENTION_FILE_COUNT
     });
-    let (began, path) = match latest {
-        Some((began, path)) => (*began, path.clone()),
-        None => {
-            let after = all.last().map_or(0, |(began, _)| unix_millis(*began) + 1);
-            let began = unix_millis(now).max(after);
-            let began = UNIX_EPOCH + Duration::from_millis(began);
-            (began, folder.join(audit_file_name(began)))
-        }
+    let (began, path) = if let Some((began, path)) = latest {
+        (*began, path.clone())
+    } else {
+        let after = all.last().map_or(0, |(began, _)| unix_millis(*began) + 1);
+        let began = unix_millis(now).max(after);
+        let began = UNIX_EPOCH + Duration::from_millis(began);
+        (began, folder.join(audit_file_name(began)))
     };
     let (file, length) = atomic_file::open_for_append(&path)?;
     Ok(CurrentAuditFile {

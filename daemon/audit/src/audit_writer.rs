@@ -69,7 +69,9 @@ impl AuditWriter {
                 }
             };
             let is_idle = first.is_none();
-            let (mut text, mut lines, mut settled) = (Vec::new(), 0, None);
+            let mut text = Vec::new();
+            let mut lines = 0;
+            let mut settled = None;
             let mut next = first;
             while let Some(record) = next {
                 if let AuditRecord::Settle(done) = record {
@@ -78,9 +80,10 @@ impl AuditWriter {
                 }
                 self.append_record(&record, &mut text);
                 lines += 1;
-                next = match text.len() < MAX_BATCH_BYTES {
-                    true => records.try_recv().ok(),
-                    false => None,
+                next = if text.len() < MAX_BATCH_BYTES {
+                    records.try_recv().ok()
+                } else {
+                    None
                 };
             }
             let is_full = text.len() >= MAX_BATCH_BYTES;

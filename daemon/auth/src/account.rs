@@ -30,7 +30,6 @@ use super::{
     discovery,
     error::AuthError,
     issuer_bindings::{IssuerBindings, is_same_issuer},
-    keyring::KeyringUnavailable,
     login_record::{LoginKey, LoginRecord, LoginSecrets, canonical, union},
     token_endpoint::{ClientAuthMethod, ClientCredentials},
 };
@@ -411,15 +410,14 @@ impl Account {
         }
         let record = self.find_record();
         let login = match record {
-            Some(record) => match self.store.secrets(&record).await {
-                Ok(secrets) => {
+            Some(record) => {
+                if let Ok(secrets) = self.store.secrets(&record).await {
                     secrets.map(|secrets| Arc::new(LoginCredentials { record, secrets }))
-                }
-                Err(KeyringUnavailable) => {
+                } else {
                     self.require_login("the keyring that holds its token does not answer");
                     return None;
                 }
-            },
+            }
             None => None,
         };
         let unreadable = self.store.problem().is_some();
@@ -448,7 +446,8 @@ impl Account {
 
     /// The issuer of the user's own client: the issuer of its first login, or of a login that an earlier version saved.
     pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
-        let (issuers, key) = (Arc::clone(&self.issuers), self.key.of_client());
+        let issuers = Arc::clone(&self.issuers);
+        let key = self.key.of_client();
         let found = spawn_blocking(move || issuers.find(&key)).await;
         let found = found.unwrap_or_else(|_| Err("the daemon is ending".into()));
         let found = found.map_err(AuthError::Store)?;
@@ -460,11 +459,9 @@ impl Account {
         if !self.key.is_own_client() {
             return Ok(());
         }
-        let (issuers, key, issuer) = (
-            Arc::clone(&self.issuers),
-            self.key.of_client(),
-            issuer.to_owned(),
-        );
+        let issuers = Arc::clone(&self.issuers);
+        let key = self.key.of_client();
+        let issuer = issuer.to_owned();
         let kept = spawn_blocking(move || issuers.remember(&key, &issuer)).await;
         let kept = kept.unwrap_or_else(|_| Err("the daemon is ending".into()));
         kept.map_err(AuthError::Store)
@@ -472,7 +469,8 @@ impl Account {
 
     /// Returns true if this issuer has refused to share a sign-in, or if the record of that cannot be read.
     pub(super) async fn is_unshareable(&self, issuer: &str) -> bool {
-        let (issuers, issuer) = (Arc::clone(&self.issuers), issuer.to_owned());
+        let issuers = Arc::clone(&self.issuers);
+        let issuer = issuer.to_owned();
         let known = spawn_blocking(move || issuers.is_unshareable(&issuer)).await;
         known.ok().and_then(Result::ok).unwrap_or(true)
     }
@@ -483,7 +481,8 @@ impl Account {
             issuer,
             why, "the authorization server does not share sign-ins"
         );
-        let (issuers, issuer) = (Arc::clone(&self.issuers), issuer.to_owned());
+        let issuers = Arc::clone(&self.issuers);
+        let issuer = issuer.to_owned();
         let kept = spawn_blocking(move || issuers.remember_unshareable(&issuer)).await;
         if let Ok(Err(error)) = kept {
             warn!(
@@ -501,7 +500,8 @@ impl Account {
     /// page. Saving this may wait for a refresh.
     pub(super) fn give_up_registration(self: &Arc<Self>, client_id: &str) {
         self.lock_state().lacked_answer = true;
-        let (account, client_id) = (Arc::clone(self), client_id.to_owned());
+        let account = Arc::clone(self);
+        let client_id = client_id.to_owned();
         tokio::spawn(async move { account.unregister(&client_id).await });
     }
 

@@ -183,7 +183,8 @@ impl AuthServerClient {
         let peer = peer.filter(|_| used_proxy(&self.network, url).is_none());
         // Checked before any of its content is read.
         self.policy.note_answer(url, peer);
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         let body = read_body(response, MAX_RESPONSE_BYTES).await;
         let body = body.map_err(|error| chain(&error.without_url()))?;
         let body =

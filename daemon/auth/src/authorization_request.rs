@@ -392,8 +392,10 @@ impl AuthorizationRequest {
     /// Checks the page of a request that has not been checked yet. Never resolves if the issuer does not refuse the
     /// request.
     pub(super) fn refusal(&self) -> impl Future<Output = AuthError> + use<> {
-        let (client, url) = (self.client.clone(), self.url.clone());
-        let (redirect, hidden) = (self.record.redirect.clone(), self.hidden.clone());
+        let client = self.client.clone();
+        let url = self.url.clone();
+        let redirect = self.record.redirect.clone();
+        let hidden = self.hidden.clone();
         let is_accepted = self.is_accepted;
         async move {
             if !is_accepted {
@@ -441,7 +443,8 @@ impl AuthorizationRequest {
                 TokenRequestError::Failed(why) => AuthError::Unavailable(why),
             })?;
         let id_token = grant.id_token.clone();
-        let (mut record, mut secrets) = (self.record, LoginSecrets::default());
+        let mut record = self.record;
+        let mut secrets = LoginSecrets::default();
         if !self.is_own_client {
             secrets.client = self.credentials.secret;
         }
@@ -603,9 +606,10 @@ async fn check_issuer(
         })
     };
     if let Some(written) = &options.issuer {
-        return match is_same_issuer(written, found) {
-            true => Ok(()),
-            false => refused(format!("oauth.issuer of its entry is {written}")),
+        return if is_same_issuer(written, found) {
+            Ok(())
+        } else {
+            refused(format!("oauth.issuer of its entry is {written}"))
         };
     }
     if !account.key.is_own_client() {

@@ -51,14 +51,13 @@ fn parameters(header: &str) -> Vec<(String, String)> {
             .next()
             .unwrap_or_default();
         let after = after.trim_start();
-        let (value, remaining) = match after.strip_prefix('"') {
-            Some(quoted) => quoted_string(quoted),
-            None => {
-                let end = after
-                    .find(|c: char| c == ',' || c.is_whitespace())
-                    .unwrap_or(after.len());
-                (after[..end].to_owned(), &after[end..])
-            }
+        let (value, remaining) = if let Some(quoted) = after.strip_prefix('"') {
+            quoted_string(quoted)
+        } else {
+            let end = after
+                .find(|c: char| c == ',' || c.is_whitespace())
+                .unwrap_or(after.len());
+            (after[..end].to_owned(), &after[end..])
         };
         if !name.is_empty() {
             found.push((name.to_owned(), value));

@@ -147,10 +147,10 @@ impl CredentialFile {
     /// Writes the file, which is on disk when this returns.
     pub(super) fn write(&self, contents: CredentialContents) -> Result<(), CredentialFileError> {
         let mut logins = contents.logins.iter();
-        let version = match logins.any(|login| login.record.key.account.is_some()) {
-            true => CREDENTIAL_FILE_VERSION,
-            // Older builds can read it.
-            false => 2,
+        let version = if logins.any(|login| login.record.key.account.is_some()) {
+            CREDENTIAL_FILE_VERSION
+        } else {
+            2
         };
         let document = CredentialDocument { version, contents };
         self.replace(&document)
@@ -168,7 +168,8 @@ impl CredentialFile {
     fn check(&self, found: &fs::Metadata) -> Result<(), CredentialFileError> {
         use std::os::unix::fs::MetadataExt;
         let path = self.0.clone();
-        let (owner, mode) = (found.uid(), found.mode() & 0o777);
+        let owner = found.uid();
+        let mode = found.mode() & 0o777;
         if owner != nix::unistd::geteuid().as_raw() {
             return Err(CredentialFileError::Foreign { path, owner });
         }

@@ -146,7 +146,8 @@ async fn find_resource_metadata(
     server: &Url,
     advertised: Option<&Url>,
 ) -> Result<Option<ResourceMetadata>, AuthError> {
-    let (mut failure, mut unreadable) = (None, None);
+    let mut failure = None;
+    let mut unreadable = None;
     let guesses = well_known(server, &[RESOURCE_PATH]);
     let guesses = guesses.iter().filter(|guess| Some(*guess) != advertised);
     for url in advertised.into_iter().chain(guesses) {
@@ -197,9 +198,10 @@ async fn find_named_issuer(
             continue;
         }
         // Some servers name the document instead of the issuer.
-        let documents = match url.path().contains("/.well-known/") {
-            true => vec![url.clone()],
-            false => well_known(&url, &[ISSUER_PATH, OPENID_PATH]),
+        let documents = if url.path().contains("/.well-known/") {
+            vec![url.clone()]
+        } else {
+            well_known(&url, &[ISSUER_PATH, OPENID_PATH])
         };
         match find_issuer_at(client, &documents, &url).await {
             Ok(Some(metadata)) => return Ok(metadata),
@@ -234,7 +236,8 @@ async fn find_issuer_at(
     documents: &[Url],
     issuer: &Url,
 ) -> Result<Option<IssuerMetadata>, AuthError> {
-    let (mut failure, mut mismatch) = (None, None);
+    let mut failure = None;
+    let mut mismatch = None;
     for url in documents {
         let found = fetch_document(client, "metadata", url, &mut failure).await?;
         let Some(mut metadata) = found.as_ref().and_then(IssuerMetadata::read) else {
@@ -315,7 +318,8 @@ fn is_resource_of(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else {
         return false;
     };
-    let (own, named) = (server.path(), resource.path().trim_end_matches('/'));
+    let own = server.path();
+    let named = resource.path().trim_end_matches('/');
     let rest = own.strip_prefix(named);
     resource.fragment().is_none()
         && resource.origin() == server.origin()

@@ -129,9 +129,10 @@ fn page_text(page: &str) -> String {
             name.len() >= hidden.len()
                 && name.as_bytes()[..hidden.len()].eq_ignore_ascii_case(hidden.as_bytes())
         });
-        let end = match is_hidden && !tag.starts_with('/') {
-            true => tag.find("</"),
-            false => None,
+        let end = if is_hidden && !tag.starts_with('/') {
+            tag.find("</")
+        } else {
+            None
         };
         rest = match end {
             Some(end) => &tag[end..],

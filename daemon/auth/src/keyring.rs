@@ -199,7 +199,8 @@ mod tests {
     #[tokio::test]
     async fn entry_is_read_until_it_is_removed_and_only_by_its_own_daemon() {
         let store = Store::new().unwrap();
-        let (ours, others) = (fake("/a", &store), fake("/b", &store));
+        let ours = fake("/a", &store);
+        let others = fake("/b", &store);
         assert_eq!(ours.read_text("login").await, Ok(None));
         assert!(ours.write_text("login", b"\xff\0secret".into()).await);
         assert!(ours.write_text("login", b"\xff\0newer".into()).await);

@@ -236,9 +236,10 @@ impl Auth {
                 .strip_prefix("login-")
                 .and_then(|rest| rest.split('-').next())
                 .and_then(|n| n.parse::<u64>().ok());
-            match is_ours.is_some_and(|n| (1..=self.last.load(Ordering::Relaxed)).contains(&n)) {
-                true => AuthError::Superseded,
-                false => AuthError::Unknown(id.to_owned()),
+            if is_ours.is_some_and(|n| (1..=self.last.load(Ordering::Relaxed)).contains(&n)) {
+                AuthError::Superseded
+            } else {
+                AuthError::Unknown(id.to_owned())
             }
         })
     }
@@ -427,11 +428,9 @@ mod tests {
         let client = mux_http::http_client::client_builder;
         let auth = Auth::open(home.path().join("credentials.json"), false, client);
         let account = |secret| auth.account(&remote(secret)).unwrap();
-        let (one, two, none) = (
-            account(", client_secret = \"first\""),
-            account(", client_secret = \"second\""),
-            account(""),
-        );
+        let one = account(", client_secret = \"first\"");
+        let two = account(", client_secret = \"second\"");
+        let none = account("");
         assert!(!Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &none));
         assert!(Arc::ptr_eq(&one, &account(", client_secret = \"first\"")));
         let own = |account: &Account| account.own_secret();
@@ -449,11 +448,9 @@ mod tests {
         let client = mux_http::http_client::client_builder;
         let auth = Auth::open(home.path().join("credentials.json"), false, client);
         let account = |keys| auth.account(&remote_with(keys)).unwrap();
-        let (work, own, none) = (
-            account("account = \"work\""),
-            account("account = \"own\""),
-            account(""),
-        );
+        let work = account("account = \"work\"");
+        let own = account("account = \"own\"");
+        let none = account("");
         assert!(!Arc::ptr_eq(&work, &own) && !Arc::ptr_eq(&work, &none));
         assert!(Arc::ptr_eq(&work, &account("account = \"work\"")));
     }
@@ -480,10 +477,8 @@ mod tests {
             ..record(None, 0)
         };
         auth.store.save(login, secrets()).await.unwrap();
-        let (one, other) = (
-            account(&named).login().await.unwrap(),
-            account(&plain).login().await.unwrap(),
-        );
+        let one = account(&named).login().await.unwrap();
+        let other = account(&plain).login().await.unwrap();
         assert!(
             Arc::ptr_eq(&one, &other),
             "its refresh token is exchanged in one place"

@@ -25,7 +25,7 @@ use super::{
 };
 
 /// How long the user may take to sign in.
-pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A login in progress or completed.
 #[derive(Debug)]
@@ -87,7 +87,8 @@ impl LoginAttempt {
         let (redirects, brought) = mpsc::channel(8);
         let (ended, outcome) = watch::channel(None);
         let (free, over) = oneshot::channel();
-        let (given_up, abandoned) = (CancellationToken::new(), CancellationToken::new());
+        let given_up = CancellationToken::new();
+        let abandoned = CancellationToken::new();
         let attempt = Arc::new(Self {
             id,
             server: server.to_owned(),
@@ -303,7 +304,8 @@ fn read(query: &str, state: &Secret) -> Option<AuthorizationResponse> {
         };
         return Some(AuthorizationResponse::Refusal(one_line_excerpt(&error)));
     }
-    let (code, issuer) = (Secret::new(value("code")?), value("iss"));
+    let code = Secret::new(value("code")?);
+    let issuer = value("iss");
     Some(AuthorizationResponse::Code { code, issuer })
 }
 

@@ -337,7 +337,8 @@ pub(super) mod tests {
 
     #[test]
     fn missing_refresh_token_and_scopes_keep_the_old_ones() {
-        let (mut record, mut secrets) = (record(None, 0), LoginSecrets::default());
+        let mut record = record(None, 0);
+        let mut secrets = LoginSecrets::default();
         secrets.refresh = Some(Secret::new("r1"));
         let grant = |access: &str, refresh: Option<&str>, scopes: Option<&[&str]>| TokenGrant {
             access: Secret::new(access),

@@ -118,13 +118,14 @@ impl Cache {
     pub async fn get(&self, space: CacheSpace, key: DigestKey) -> Option<Vec<u8>> {
         let value = match self.shared().find(space, key) {
             CacheLookup::Now(value) => value,
-            CacheLookup::Later(found) => match timeout(READ_TIMEOUT, found).await {
-                Ok(answer) => answer.ok().flatten(),
-                Err(_) => {
+            CacheLookup::Later(found) => {
+                if let Ok(answer) = timeout(READ_TIMEOUT, found).await {
+                    answer.ok().flatten()
+                } else {
                     self.shared().give_up_if_silent();
                     None
                 }
-            },
+            }
         };
         self.shared().count(value.is_some());
         value

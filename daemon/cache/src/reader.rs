@@ -28,7 +28,8 @@ pub(super) fn run_reader(shared: &SharedCache) {
         if answer.is_closed() {
             continue;
         }
-        let (store, epoch) = (Arc::clone(store), state.epoch);
+        let store = Arc::clone(store);
+        let epoch = state.epoch;
         state.reading = Some(Instant::now());
         drop(state);
         let found = store.run_fenced(|store| read_value(store, space, &key));

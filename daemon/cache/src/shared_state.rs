@@ -106,9 +106,10 @@ impl SharedCache {
 
     pub(super) fn count(&self, hit: bool) {
         let status = &mut self.state().status;
-        match hit {
-            true => status.hits += 1,
-            false => status.misses += 1,
+        if hit {
+            status.hits += 1;
+        } else {
+            status.misses += 1;
         }
     }
 
@@ -209,7 +210,7 @@ impl SharedCache {
         limit: Option<Duration>,
     ) -> MutexGuard<'a, CacheState> {
         // Without a limit any long time will do.
-        let limit = limit.unwrap_or(Duration::from_secs(3600));
+        let limit = limit.unwrap_or(Duration::from_hours(1));
         let woken = self.writes.wait_timeout(state, limit);
         woken.unwrap_or_else(PoisonError::into_inner).0
     }

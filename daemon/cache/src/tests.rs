@@ -180,7 +180,8 @@ async fn works(cache: &Cache) {
 async fn a_store_that_panics_is_replaced_once_and_then_there_is_memory() {
     for fault in [StoreFault::Panics, StoreFault::Fails] {
         let home = tempfile::tempdir().unwrap();
-        let (first, second) = (FakeStore::default(), FakeStore::default());
+        let first = FakeStore::default();
+        let second = FakeStore::default();
         let cache = open(home.path(), vec![Ok(first.clone()), Ok(second.clone())]).await;
         cache.put(CacheSpace::Types, KEY, b"lost".to_vec());
         cache.flush().await;
@@ -246,7 +247,8 @@ async fn slow_open_does_not_block_and_is_used_later() {
     let fake = FakeStore::default();
     let (go, gone): (_, Receiver<()>) = channel();
     let opener: StoreOpener = Box::new({
-        let (fake, gone) = (fake.clone(), Mutex::new(gone));
+        let fake = fake.clone();
+        let gone = Mutex::new(gone);
         move |_| {
             gone.lock().unwrap().recv().unwrap();
             Ok(Box::new(fake.clone()))

@@ -8,7 +8,7 @@
 
 /// By how much a wait of the store's threads may be longer.
 #[cfg(target_os = "linux")]
-const STORE_TIMER_SLACK: std::time::Duration = std::time::Duration::from_secs(600);
+const STORE_TIMER_SLACK: std::time::Duration = std::time::Duration::from_mins(10);
 
 /// Threads that are spawned while this guard lives get a large timer slack.
 pub(super) struct TimerSlackGuard(());

@@ -77,7 +77,8 @@ impl CacheWriter {
             let CachePhase::Disk(store) = &state.phase else {
                 return;
             };
-            let (store, epoch) = (Arc::clone(store), state.epoch);
+            let store = Arc::clone(store);
+            let epoch = state.epoch;
             let due = self.unflushed.map(|since| since + FLUSH_DELAY);
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
             let is_due = state.queue.needs_flush() || due.is_some_and(|left| left.is_zero());

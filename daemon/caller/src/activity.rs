@@ -144,7 +144,7 @@ impl Activity {
 mod tests {
     use super::*;
 
-    const HOUR: Duration = Duration::from_secs(3600);
+    const HOUR: Duration = Duration::from_hours(1);
 
     #[tokio::test(start_paused = true)]
     async fn daemon_is_idle_after_the_whole_timeout_without_clients() {

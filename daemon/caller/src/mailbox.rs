@@ -121,9 +121,10 @@ impl Mailbox {
     /// The kinds of questions that the client answers, in the order in which it lists them.
     pub fn answered_kinds(&self) -> Vec<QuestionKind> {
         let state = self.state();
-        match state.gone {
-            true => Vec::new(),
-            false => state.answers.clone().unwrap_or_default(),
+        if state.gone {
+            Vec::new()
+        } else {
+            state.answers.clone().unwrap_or_default()
         }
     }
 
@@ -172,7 +173,8 @@ impl Mailbox {
         wait: Duration,
         answers: Vec<QuestionKind>,
     ) -> Vec<(u64, ClientNotice)> {
-        let (mut arrived, mut pool) = (self.arrived.subscribe(), self.pool.clone());
+        let mut arrived = self.arrived.subscribe();
+        let mut pool = self.pool.clone();
         {
             let mut state = self.state();
             if state.answers.is_none() {
@@ -350,9 +352,12 @@ mod tests {
             kind,
             key: None,
             params: json!({ "message": "?" }),
-            check: |value| match value.is_object() {
-                true => Ok(()),
-                false => Err("no object".into()),
+            check: |value| {
+                if value.is_object() {
+                    Ok(())
+                } else {
+                    Err("no object".into())
+                }
             },
         }
     }

@@ -131,14 +131,13 @@ impl NoticeQueue {
             .delivered
             .iter()
             .position(|(_, kept)| may_go(&kept.notice));
-        let dropped = match delivered {
-            Some(place) => self.delivered.remove(place).map(|(_, kept)| kept),
-            None => {
-                let place = self.waiting.iter().position(|kept| may_go(&kept.notice));
-                let dropped = place.and_then(|place| self.waiting.remove(place));
-                self.skipped += u64::from(dropped.is_some());
-                dropped
-            }
+        let dropped = if let Some(place) = delivered {
+            self.delivered.remove(place).map(|(_, kept)| kept)
+        } else {
+            let place = self.waiting.iter().position(|kept| may_go(&kept.notice));
+            let dropped = place.and_then(|place| self.waiting.remove(place));
+            self.skipped += u64::from(dropped.is_some());
+            dropped
         };
         self.bytes -= dropped.as_ref().map_or(0, |kept| kept.bytes);
         dropped.is_some()

@@ -155,11 +155,12 @@ mod tests {
             tokio::spawn(async move { clock.wait_until_elapsed(begun, within).await })
         };
         tokio::time::sleep(Duration::from_secs(4)).await;
-        let (first, second) = (clock.pause(), clock.pause());
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        let first = clock.pause();
+        let second = clock.pause();
+        tokio::time::sleep(Duration::from_mins(1)).await;
         drop(first);
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!(clock.paused_for(), Duration::from_secs(120));
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert_eq!(clock.paused_for(), Duration::from_mins(2));
         assert!(!over.is_finished());
         drop(second);
         over.await.unwrap();

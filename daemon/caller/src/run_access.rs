@@ -24,9 +24,10 @@ impl RunAccess {
     /// name.
     pub fn of(origin: &Arc<ClientOrigin>, for_agent: bool) -> Self {
         let is_user = USER_CLIENTS.contains(&origin.client.as_str());
-        match is_user && origin.agent.is_none() && !for_agent {
-            true => Self::Everyone,
-            false => Self::Own(Arc::clone(origin)),
+        if is_user && origin.agent.is_none() && !for_agent {
+            Self::Everyone
+        } else {
+            Self::Own(Arc::clone(origin))
         }
     }
 

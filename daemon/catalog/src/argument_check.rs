@@ -118,9 +118,10 @@ impl Tool {
                 None => format!("there is no argument {name:?}"),
             })
             .collect();
-        match mistakes.is_empty() {
-            true => Ok(()),
-            false => Err(self.refuse(&mistakes)),
+        if mistakes.is_empty() {
+            Ok(())
+        } else {
+            Err(self.refuse(&mistakes))
         }
     }
 

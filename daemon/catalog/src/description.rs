@@ -110,7 +110,8 @@ impl ToolDescription {
         let input_schema = members.shift_remove("inputSchema")?.into();
         let output_schema = members.shift_remove("outputSchema").map(Into::into);
         let hint = |name: &str| members.get("annotations")?.get(name)?.as_bool();
-        let (read_only, destructive) = (hint("readOnlyHint"), hint("destructiveHint"));
+        let read_only = hint("readOnlyHint");
+        let destructive = hint("destructiveHint");
         let own = text(members.get("title").cloned());
         let of_annotations = || text(members.get("annotations")?.get("title").cloned());
         Some(Self {

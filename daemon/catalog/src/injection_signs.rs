@@ -506,7 +506,9 @@ fn quoted(text: &str) -> String {
 /// reversed direction, or control sequences of a terminal. Characters that emoji and scripts need are not hidden text.
 fn hidden_text(text: &str) -> Option<String> {
     let mut hidden: Vec<char> = Vec::new();
-    let (mut before, mut run, mut flag_tags) = (None, 0, 0);
+    let mut before = None;
+    let mut run = 0;
+    let mut flag_tags = 0;
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter == '\r' || !is_unseen(letter) {
@@ -541,9 +543,10 @@ fn hidden_text(text: &str) -> Option<String> {
         char::from_u32(code).filter(|c| c.is_ascii_graphic() || *c == ' ')
     });
     let spelled: String = tags.collect();
-    let words = match spelled.is_empty() {
-        true => String::new(),
-        false => format!(", which spell {}", quoted(&spelled)),
+    let words = if spelled.is_empty() {
+        String::new()
+    } else {
+        format!(", which spell {}", quoted(&spelled))
     };
     Some(format!(
         "{} hidden characters such as U+{:04X}{words}",
@@ -581,7 +584,10 @@ mod tests {
     }
 
     fn of_tool(search: &mut SignSearch, tool: &ToolDescription) -> Vec<InjectionSign> {
-        let output = tool.output_schema.as_ref().map(|schema| schema.parse());
+        let output = tool
+            .output_schema
+            .as_ref()
+            .map(super::super::schema_text::SchemaText::parse);
         let schemas = [Some(tool.input_schema.parse()), output];
         search.of_tool(tool, schemas.iter().flatten())
     }

@@ -54,9 +54,10 @@ pub struct InventoryServer {
 
 impl InventoryServer {
     fn place(&self, rank: usize) -> Option<usize> {
-        let place = match self.order.is_empty() {
-            true => rank,
-            false => *self.order.get(rank)?,
+        let place = if self.order.is_empty() {
+            rank
+        } else {
+            *self.order.get(rank)?
         };
         (place < self.tools.len()).then_some(place)
     }

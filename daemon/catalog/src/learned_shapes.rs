@@ -264,7 +264,8 @@ mod tests {
 
     #[tokio::test]
     async fn shapes_survive_a_restart_but_not_a_changed_tool() {
-        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        let cache = Cache::memory();
+        let shelf = CacheSlot::default();
         shelf.put_up(cache.clone());
         let learned = LearnedShapes::new(&shelf);
         let before = learned.version();
@@ -306,7 +307,8 @@ mod tests {
 
     #[tokio::test]
     async fn names_belong_to_their_caller_until_another_or_three_calls_have_them() {
-        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        let cache = Cache::memory();
+        let shelf = CacheSlot::default();
         shelf.put_up(cache.clone());
         let learned = LearnedShapes::new(&shelf);
         let tool = tool("t", "");
@@ -338,10 +340,8 @@ mod tests {
         let next = LearnedShapes::new(&shelf);
         next.load(&cache).await;
         for caller in 1..=4 {
-            let (before, after) = (
-                shown(&learned, reader(caller)),
-                shown(&next, reader(caller)),
-            );
+            let before = shown(&learned, reader(caller));
+            let after = shown(&next, reader(caller));
             assert_eq!(before, after, "{caller}");
         }
     }

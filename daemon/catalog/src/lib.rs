@@ -136,7 +136,8 @@ impl Catalog {
     /// Creates an empty catalog. Must be called inside a tokio runtime.
     pub fn new() -> Arc<Self> {
         let shelf = CacheSlot::default();
-        let (learned, news) = (Arc::new(LearnedShapes::new(&shelf)), watch::Sender::new(()));
+        let learned = Arc::new(LearnedShapes::new(&shelf));
+        let news = watch::Sender::new(());
         Arc::new(Self {
             remembered: ToolListStore::new(&shelf),
             eras: ServerEras::new(&shelf),

@@ -153,7 +153,7 @@ pub(super) fn visible(name: &str) -> String {
     for letter in name.chars() {
         match letter {
             unseen if is_unseen(unseen) || unseen.is_whitespace() => {
-                shown.extend(unseen.escape_unicode())
+                shown.extend(unseen.escape_unicode());
             }
             ascii if ascii.is_ascii() => shown.push(ascii),
             other => {

@@ -162,7 +162,7 @@ impl ToolSet {
         };
         let accept = format!("`mux servers accept {server}`");
         let mut remarks = Vec::new();
-        if let Some((count, names)) = named(|tool| tool.is_refused()) {
+        if let Some((count, names)) = named(super::tool::Tool::is_refused) {
             let are = plural(count, "tool is", "tools are");
             remarks.push(Other.warning(format!(
                 "{count} {are} not what was first trusted, and refused: {names}; {accept} shows the difference"
@@ -192,7 +192,8 @@ impl ToolSet {
         }
         let signed: Vec<_> = self.iter().filter(|tool| !tool.signs.is_empty()).collect();
         for tool in signed.iter().take(MAX_NAMED_TOOLS) {
-            let (path, signs) = (self.path(tool), listed_signs(&tool.signs));
+            let path = self.path(tool);
+            let signs = listed_signs(&tool.signs);
             remarks.push(Instructions.warning(format!(
                 "{path} has text that may instruct a model: {signs}; `mux types {path}` shows it"
             )));

@@ -121,9 +121,10 @@ impl Scopes {
 
     /// The current scope for the holder of an older one. `agent` is the requested name.
     pub fn refresh_scope(&self, scope: &Arc<Scope>, agent: Option<&str>) -> Arc<Scope> {
-        match scope.number == self.number {
-            true => Arc::clone(scope),
-            false => self.scope_within(&scope.place, agent),
+        if scope.number == self.number {
+            Arc::clone(scope)
+        } else {
+            self.scope_within(&scope.place, agent)
         }
     }
 
@@ -144,7 +145,8 @@ impl Scopes {
         let outlook = root.and_then(|root| self.projects.get(root)).cloned();
         // Different projects need separate indexes, because their servers may share a name.
         let same = within.values().find(|scope| {
-            let (one, other) = (&scope.project, &outlook);
+            let one = &scope.project;
+            let other = &outlook;
             one.as_ref().map(|it| &it.root) == other.as_ref().map(|it| &it.root)
                 && scope.sight.exclude == outside.sight.exclude
         });

@@ -99,7 +99,8 @@ impl ToolSearch {
         if let Some(index) = fitting() {
             return Ok(index);
         }
-        let (old, servers) = (self.index.load_full(), servers.to_vec());
+        let old = self.index.load_full();
+        let servers = servers.to_vec();
         let build = spawn_blocking(move || Arc::new(SearchIndex::build(&servers, old.as_deref())));
         let index = build.await.map_err(|_| lost())?;
         if index.len() > MEMORY_TRIM_TOOLS {
@@ -115,15 +116,18 @@ impl ToolSearch {
         query: &SearchQuery,
     ) -> Result<SearchResults, Fault> {
         if query.text.len() > MAX_QUERY_BYTES {
-            let (length, most) = (query.text.len(), MAX_QUERY_BYTES);
+            let length = query.text.len();
+            let most = MAX_QUERY_BYTES;
             let message = format!("the query is {length} bytes, over the limit of {most}");
             return Err(Fault::new(FaultKind::Validation, message).hint("a few words are enough"));
         }
         let index = self.index(servers).await?;
         let cursor = SearchCursor::of(&index, query);
         let from = cursor.start(query.cursor.as_deref())?;
-        let (of, text) = (Arc::clone(&index), query.text.clone());
-        let (server, limit) = (query.server.clone(), query.limit);
+        let of = Arc::clone(&index);
+        let text = query.text.clone();
+        let server = query.server.clone();
+        let limit = query.limit;
         let rank = move || of.rank(&text, server.as_deref(), from, limit);
         let ranked = blocking_pool::run(rank).await;
         let end = from.saturating_add(ranked.hits.len());

@@ -69,12 +69,11 @@ impl ServerEras {
         };
         let is_other =
             before.is_some_and(|(first, name)| *first == letter && !is_same(name, identity));
-        match is_other {
-            true => {
-                known.remove(key);
-                self.shelf.remove(CacheSpace::Eras, *key);
-            }
-            false => self.write(&mut known, key, letter, identity),
+        if is_other {
+            known.remove(key);
+            self.shelf.remove(CacheSpace::Eras, *key);
+        } else {
+            self.write(&mut known, key, letter, identity);
         }
     }
 
@@ -147,7 +146,8 @@ mod tests {
 
     #[test]
     fn server_that_needs_the_old_era_keeps_it_until_its_version_changes() {
-        let (eras, key) = (ServerEras::new(&CacheSlot::default()), ListKey([7; 32]));
+        let eras = ServerEras::new(&CacheSlot::default());
+        let key = ListKey([7; 32]);
         eras.keep(&key, ProtocolEra::Modern, "asks 1");
         assert!(eras.needs_legacy(&key, "asks 1"));
         // Another session was being opened in the new era at that moment.
@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn server_without_the_old_era_is_not_opened_in_it_again() {
-        let (eras, key) = (ServerEras::new(&CacheSlot::default()), ListKey([7; 32]));
+        let eras = ServerEras::new(&CacheSlot::default());
+        let key = ListKey([7; 32]);
         assert!(eras.needs_legacy(&key, "asks 1"));
         eras.only_modern(&key);
         eras.keep(&key, ProtocolEra::Modern, "asks 1");

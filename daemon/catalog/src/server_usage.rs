@@ -16,9 +16,9 @@ use mux_cache::{Cache, CacheSpace};
 use mux_text::digest::DigestKey;
 
 /// A later call is written only after this time, or when the daemon exits cleanly.
-const WRITE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+const WRITE_INTERVAL: Duration = Duration::from_hours(1);
 /// An earlier call is forgotten at the next start: its server may have another definition now.
-const MAX_KEPT_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const MAX_KEPT_AGE: Duration = Duration::from_hours(90 * 24);
 
 pub(super) struct ServerUsage {
     shelf: CacheSlot,
@@ -112,7 +112,8 @@ mod tests {
 
     #[tokio::test]
     async fn last_calls_are_kept_across_daemons_and_written_once_an_hour() {
-        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        let cache = Cache::memory();
+        let shelf = CacheSlot::default();
         shelf.put_up(cache.clone());
         let [early, used, never] = [1, 2, 3].map(|byte| ListKey([byte; 32]));
         let at = |minutes: u64| UNIX_EPOCH + Duration::from_secs(1_000_000 + minutes * 60);

@@ -92,14 +92,15 @@ async fn learn(
     loop {
         let step = match save_at {
             None => steps.recv().await,
-            Some(at) => match timeout_at(at, steps.recv()).await {
-                Ok(step) => step,
-                Err(_) => {
+            Some(at) => {
+                if let Ok(step) = timeout_at(at, steps.recv()).await {
+                    step
+                } else {
                     learned.save();
                     save_at = None;
                     continue;
                 }
-            },
+            }
         };
         match step {
             Some(LearnerMessage::Learn {

@@ -107,12 +107,11 @@ impl ToolDrafts {
             .text(&self.sheet[input_schema.clone()])
             .text(output.unwrap_or("null"))
             .key();
-        let (needs_task, verb) = (described.needs_task(), described.verb());
+        let needs_task = described.needs_task();
+        let verb = described.verb();
         let is_for_apps = described.is_for_apps();
-        let (idempotent, open_world) = (
-            described.hint("idempotentHint"),
-            described.hint("openWorldHint"),
-        );
+        let idempotent = described.hint("idempotentHint");
+        let open_world = described.hint("openWorldHint");
         let extra = self.json(&Value::Object(described.extra));
         let text_of = |place: &Option<Range<usize>>| place.clone().map(|place| &self.sheet[place]);
         let whole = Digest::new()
@@ -178,7 +177,8 @@ impl ToolDrafts {
     }
 
     pub(super) fn finish(self, server: &Arc<str>) -> Vec<Arc<Tool>> {
-        let (sheet, words) = (Arc::<str>::from(self.sheet), self.words);
+        let sheet = Arc::<str>::from(self.sheet);
+        let words = self.words;
         let tools = self.drafts.into_iter();
         tools
             .map(|draft| Arc::new(Tool::new(server, &sheet, &words, draft)))

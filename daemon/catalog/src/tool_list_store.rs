@@ -125,8 +125,10 @@ impl ToolListStore {
     }
 
     pub(super) async fn load(&self, cache: &Cache) {
-        let (mut lists, mut roots) = (HashMap::new(), HashSet::new());
-        let (mut instructions, mut offers) = (HashMap::new(), HashMap::new());
+        let mut lists = HashMap::new();
+        let mut roots = HashSet::new();
+        let mut instructions = HashMap::new();
+        let mut offers = HashMap::new();
         for (key, bytes) in cache.all(CacheSpace::Catalogs).await {
             if bytes == ASKS_FOR_ROOTS_MARKER {
                 roots.insert(key);
@@ -218,16 +220,13 @@ impl ToolListStore {
             return false;
         }
         let changed = before.is_some();
-        match text {
-            Some(text) => {
-                let bytes = [INSTRUCTIONS_PREFIX, text.as_bytes()].concat();
-                self.shelf.put(CacheSpace::Catalogs, key, bytes);
-                known.insert(key, text.to_owned());
-            }
-            None => {
-                self.shelf.remove(CacheSpace::Catalogs, key);
-                known.remove(&key);
-            }
+        if let Some(text) = text {
+            let bytes = [INSTRUCTIONS_PREFIX, text.as_bytes()].concat();
+            self.shelf.put(CacheSpace::Catalogs, key, bytes);
+            known.insert(key, text.to_owned());
+        } else {
+            self.shelf.remove(CacheSpace::Catalogs, key);
+            known.remove(&key);
         }
         changed
     }
@@ -341,9 +340,12 @@ mod tests {
 
     #[tokio::test]
     async fn lists_are_kept_across_daemons_and_builds() {
-        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        let cache = Cache::memory();
+        let shelf = CacheSlot::default();
         shelf.put_up(cache.clone());
-        let (new, old, asking) = (ListKey([1; 32]), ListKey([2; 32]), ListKey([3; 32]));
+        let new = ListKey([1; 32]);
+        let old = ListKey([2; 32]);
+        let asking = ListKey([3; 32]);
         let remembered = ToolListStore::new(&shelf);
         remembered.keep(&new, &list());
         remembered.keep_roots(&asking);

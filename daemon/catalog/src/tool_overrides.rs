@@ -148,19 +148,18 @@ pub(super) fn apply(
                 .iter()
                 .position(|tool| spell(&tool.name) == spell(written))
         };
-        match exact.or_else(spelled) {
-            Some(place) => meant.push((place, written, read)),
-            None => {
-                let names = tools.iter().map(|tool| tool.name.as_str());
-                let near = nearest(written, names);
-                let near = near.map(|near| format!(" (did you mean {near:?}?)"));
-                mistakes.push(OverrideMistake {
-                    written: written.to_owned(),
-                    tool: None,
-                    is_of_entry: false,
-                    problem: format!("the server lists no such tool{}", near.unwrap_or_default()),
-                });
-            }
+        if let Some(place) = exact.or_else(spelled) {
+            meant.push((place, written, read))
+        } else {
+            let names = tools.iter().map(|tool| tool.name.as_str());
+            let near = nearest(written, names);
+            let near = near.map(|near| format!(" (did you mean {near:?}?)"));
+            mistakes.push(OverrideMistake {
+                written: written.to_owned(),
+                tool: None,
+                is_of_entry: false,
+                problem: format!("the server lists no such tool{}", near.unwrap_or_default()),
+            });
         }
     }
     let names: Vec<String> = tools

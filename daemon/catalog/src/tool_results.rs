@@ -56,9 +56,10 @@ pub async fn value_of(
         let structured = result.get_mut("structuredContent").map(Value::take);
         let structured = tool.check_result(structured, check).await?;
         if let Some(structured) = structured {
-            return Ok(match tool.wraps_result() {
-                true => unwrapped(structured),
-                false => structured,
+            return Ok(if tool.wraps_result() {
+                unwrapped(structured)
+            } else {
+                structured
             });
         }
     }

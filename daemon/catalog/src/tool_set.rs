@@ -73,7 +73,8 @@ impl ToolSet {
             ..Self::default()
         };
         let server: Arc<str> = server.into();
-        let (mut known, mut drafts) = (HashSet::new(), ToolDrafts::default());
+        let mut known = HashSet::new();
+        let mut drafts = ToolDrafts::default();
         for description in described {
             if description.overridden.is_some() && exclude.contains(&description.name) {
                 continue;
@@ -243,9 +244,10 @@ impl ToolSet {
     pub fn spelled<'a>(&self, tool: &'a Tool) -> Cow<'a, str> {
         let spelled = spell(&tool.name);
         let found = self.find(&spelled);
-        match found.is_some_and(|found| found.name == tool.name) {
-            true => spelled,
-            false => Cow::Borrowed(&tool.name),
+        if found.is_some_and(|found| found.name == tool.name) {
+            spelled
+        } else {
+            Cow::Borrowed(&tool.name)
         }
     }
 
@@ -253,9 +255,10 @@ impl ToolSet {
     pub fn shown(&self, tool: &Tool) -> String {
         let shown = tool.shown_name();
         let found = self.find(&shown);
-        match found.is_some_and(|found| found.name == tool.name) {
-            true => shown,
-            false => tool.name.clone(),
+        if found.is_some_and(|found| found.name == tool.name) {
+            shown
+        } else {
+            tool.name.clone()
         }
     }
 

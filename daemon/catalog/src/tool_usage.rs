@@ -126,7 +126,8 @@ mod tests {
         });
         let tools = ToolSet::new("s", described.into(), &[], &Default::default());
         let [often, once, never] = names.map(|name| tools.find(name).unwrap());
-        let (cache, shelf) = (Cache::memory(), CacheSlot::default());
+        let cache = Cache::memory();
+        let shelf = CacheSlot::default();
         shelf.put_up(cache.clone());
         let usage = ToolUsage::new(&shelf);
         usage.load(&cache).await;

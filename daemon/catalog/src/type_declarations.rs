@@ -112,13 +112,14 @@ impl TypeTexts {
         });
         let (types, unwritten) = match same {
             Some(same) => same,
-            None => match self.kept(lasting).await {
-                Some(types) => (types, None),
-                None => {
+            None => {
+                if let Some(types) = self.kept(lasting).await {
+                    (types, None)
+                } else {
                     let made = made(servers, learned, (wording, reader)).await;
                     (made, Some(lasting))
                 }
-            },
+            }
         };
         let mut last = self.last();
         last.retain(|last| last.lessons == lessons);
@@ -181,7 +182,9 @@ async fn made(
     learned: &Arc<LearnedShapes>,
     (wording, reader): (TypeTextAudience, &CatalogReader),
 ) -> TypeDeclarations {
-    let (servers, learned, reader) = (servers.to_vec(), Arc::clone(learned), reader.clone());
+    let servers = servers.to_vec();
+    let learned = Arc::clone(learned);
+    let reader = reader.clone();
     let make = move || {
         let text = generate(&servers, &learned, (wording, &reader));
         let types = TypeDeclarations {
@@ -280,8 +283,9 @@ fn shape_of(
     learned: &LearnedShapes,
     reader: &CatalogReader,
 ) -> Option<Arc<ResultShape>> {
-    match tool.has_output_schema() {
-        true => None,
-        false => learned.shape_for(tool, reader),
+    if tool.has_output_schema() {
+        None
+    } else {
+        learned.shape_for(tool, reader)
     }
 }

@@ -85,14 +85,15 @@ impl AgentEntry {
         if let Some(Value::Table(limits)) = table.get_mut("limits") {
             for key in unknown_keys(limits, &AGENT_LIMIT_KEYS) {
                 limits.remove(&key);
-                let message = match LIMITS_KEYS.contains(&key) {
-                    true => format!(
+                let message = if LIMITS_KEYS.contains(&key) {
+                    format!(
                         "{what} limits.{key} is ignored: it is the same for all agents, see [limits]"
-                    ),
-                    false => format!(
+                    )
+                } else {
+                    format!(
                         "{what} limits: {} is ignored",
                         unknown_key_message(&key, &AGENT_LIMIT_KEYS.map(str::to_owned))
-                    ),
+                    )
                 };
                 let keys = ["agents", name, "limits", &key];
                 problems.push(ConfigProblem::at(&keys, message));

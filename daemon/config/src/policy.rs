@@ -74,9 +74,10 @@ impl PolicyEntry {
 
     /// The globs of the paths that the rule applies to.
     pub fn path_globs(&self) -> Vec<String> {
-        match self.paths.is_empty() {
-            true => vec!["*".into()],
-            false => self.paths.clone(),
+        if self.paths.is_empty() {
+            vec!["*".into()]
+        } else {
+            self.paths.clone()
         }
     }
 
@@ -123,12 +124,11 @@ impl PolicyEntry {
     }
 
     fn text(&mut self, key: &str, value: Value) -> Option<String> {
-        match value {
-            Value::String(text) => Some(text),
-            _ => {
-                self.mistakes.push(format!("`{key}` must be a string"));
-                None
-            }
+        if let Value::String(text) = value {
+            Some(text)
+        } else {
+            self.mistakes.push(format!("`{key}` must be a string"));
+            None
         }
     }
 
@@ -154,12 +154,11 @@ impl PolicyEntry {
     }
 
     fn table(&mut self, key: &str, value: Value) -> Table {
-        match value {
-            Value::Table(table) => table,
-            _ => {
-                self.mistakes.push(format!("`{key}` must be a table"));
-                Table::new()
-            }
+        if let Value::Table(table) = value {
+            table
+        } else {
+            self.mistakes.push(format!("`{key}` must be a table"));
+            Table::new()
         }
     }
 

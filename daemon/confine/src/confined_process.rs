@@ -291,15 +291,12 @@ fn mount_point(line: &str) -> Option<PathBuf> {
     while let Some((first, after)) = rest.split_first() {
         let octal = after.get(..3).filter(|_| *first == b'\\');
         let octal = octal.and_then(|digits| str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                path.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                path.push(*first);
-                rest = after;
-            }
+        if let Some(byte) = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            path.push(byte);
+            rest = &after[3..];
+        } else {
+            path.push(*first);
+            rest = after;
         }
     }
     Some(PathBuf::from(OsString::from_vec(path)))

@@ -40,7 +40,8 @@ fn forward_connections(listener: &TcpListener, socket: &Path) {
         if Arc::strong_count(&permits) > MAX_FORWARDED_CONNECTIONS as usize {
             continue;
         }
-        let (socket, permit) = (socket.to_owned(), Arc::clone(&permits));
+        let socket = socket.to_owned();
+        let permit = Arc::clone(&permits);
         // Without a thread the connection is closed.
         drop(thread::Builder::new().spawn(move || {
             carry(&connection, &socket);
@@ -52,8 +53,10 @@ fn forward_connections(listener: &TcpListener, socket: &Path) {
 /// An absent proxy, as during an upgrade of the daemon, refuses the connection.
 fn carry(inside: &TcpStream, socket: &Path) -> Option<()> {
     let proxy = UnixStream::connect(socket).ok()?;
-    let (mut from_proxy, mut to_proxy) = (proxy.try_clone().ok()?, proxy);
-    let (mut from_inside, mut to_inside) = (inside.try_clone().ok()?, inside.try_clone().ok()?);
+    let mut from_proxy = proxy.try_clone().ok()?;
+    let mut to_proxy = proxy;
+    let mut from_inside = inside.try_clone().ok()?;
+    let mut to_inside = inside.try_clone().ok()?;
     let back = thread::Builder::new().spawn(move || {
         io::copy(&mut from_proxy, &mut to_inside).ok();
         to_inside.shutdown(Shutdown::Write).ok();
@@ -94,7 +97,7 @@ mod tests {
     use super::*;
 
     /// Long enough that only a hang reaches it.
-    const HANG: Duration = Duration::from_secs(60);
+    const HANG: Duration = Duration::from_mins(1);
 
     #[test]
     fn connection_ends_with_the_proxys_although_the_server_keeps_it_open() {

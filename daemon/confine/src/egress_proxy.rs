@@ -53,7 +53,7 @@ use super::{
 
 /// How long a connection may be open without a byte in either direction. Long enough for an answer that is computed
 /// for minutes.
-const EGRESS_IDLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+const EGRESS_IDLE_TIMEOUT: Duration = Duration::from_mins(15);
 /// The timeout of resolving a name and connecting to it.
 const EGRESS_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The timeout of the head of a request.
@@ -329,7 +329,8 @@ async fn serve_connection(connection: EgressStream, rules: Arc<EgressRules>) {
     let (done, finished) = tokio::sync::oneshot::channel::<()>();
     let done = Arc::new(Mutex::new(Some(done)));
     let service = service_fn(move |request| {
-        let (rules, done) = (Arc::clone(&rules), Arc::clone(&done));
+        let rules = Arc::clone(&rules);
+        let done = Arc::clone(&done);
         async move { Ok::<_, std::convert::Infallible>(rules.answer(request, done).await) }
     });
     let (connection, last_byte) = ActivityStream::new(connection);
@@ -409,14 +410,15 @@ impl EgressRules {
                 );
             }
         };
-        match is_tunnel {
-            true => tunnel(request, upstream, mark),
-            false => forward(request, upstream).await.unwrap_or_else(|error| {
+        if is_tunnel {
+            tunnel(request, upstream, mark)
+        } else {
+            forward(request, upstream).await.unwrap_or_else(|error| {
                 reply(
                     StatusCode::BAD_GATEWAY,
                     format!("muxd: {host}:{port}: {error}"),
                 )
-            }),
+            })
         }
     }
 
@@ -432,9 +434,10 @@ impl EgressRules {
     fn record_asked_for(&self, host: &str, port: u16) {
         let mut asked_for = self.asked_for.lock();
         if asked_for.len() < MAX_OBSERVED_TARGETS {
-            asked_for.insert(match host.contains(':') {
-                true => format!("[{host}]:{port}"),
-                false => format!("{}:{port}", host.to_ascii_lowercase()),
+            asked_for.insert(if host.contains(':') {
+                format!("[{host}]:{port}")
+            } else {
+                format!("{}:{port}", host.to_ascii_lowercase())
             });
         }
     }
@@ -553,7 +556,7 @@ async fn forward(
     let path = path.map_or("/", |path| path.as_str()).to_owned();
     *request.uri_mut() = path.parse().unwrap_or_default();
     let response = sender.send_request(request).await?;
-    Ok(response.map(|body| body.boxed()))
+    Ok(response.map(http_body_util::BodyExt::boxed))
 }
 
 fn reply(status: StatusCode, text: String) -> Response<ProxyBody> {
@@ -743,7 +746,8 @@ mod tests {
     #[tokio::test]
     async fn proxy_ends_with_its_last_lease_and_only_the_present_list_is_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        let old = dir.path().join("old");
+        let new = dir.path().join("new");
         let proxies = EgressProxies::default();
         let listen = |folder: &Path| {
             let hosts = vec!["a.example".parse().unwrap()];

@@ -69,12 +69,13 @@ pub(super) fn refuse_unenforceable_limits(
         (None, Some(_)) => "processes",
         (None, None) => return Ok(()),
     };
-    let fix = match support.seatbelt {
-        true => format!("needs Linux; remove sandbox.{key}"),
-        false => format!(
+    let fix = if support.seatbelt {
+        format!("needs Linux; remove sandbox.{key}")
+    } else {
+        format!(
             "needs bubblewrap with user namespaces; {}, or remove sandbox.{key}",
             support.bubblewrap.remedy()
-        ),
+        )
     };
     Err(ConfineError::Unenforceable(format!("sandbox.{key} {fix}")))
 }

@@ -80,9 +80,10 @@ pub(super) fn hidden_paths(
             system.filter(|folder| own.starts_with(folder) || own_real.starts_with(folder));
         for (at, granted) in around.chain(system.map(|folder| (folder, folder))) {
             if !support.bubblewrap.works() {
-                let fix = match support.seatbelt {
-                    true => "on Linux".to_owned(),
-                    false => format!("with bubblewrap; {}", support.bubblewrap.remedy()),
+                let fix = if support.seatbelt {
+                    "on Linux".to_owned()
+                } else {
+                    format!("with bubblewrap; {}", support.bubblewrap.remedy())
                 };
                 return Err(ConfineError::Unenforceable(format!(
                     "{} contains {}, which is muxd's own and can only be hidden {fix}; or grant folders beside it",
@@ -101,9 +102,10 @@ pub(super) fn hidden_paths(
 /// The folder to hide for one of muxd's own paths, below a folder that the server sees at `at`. For a file this is its
 /// folder: writing replaces the file, which would remove a cover on the file itself.
 fn hidden_below(at: &Path, granted: &Path, own: &Path) -> Result<Option<HiddenPath>, ConfineError> {
-    let folder = match own.is_dir() {
-        true => own,
-        false => own.parent().unwrap_or(own),
+    let folder = if own.is_dir() {
+        own
+    } else {
+        own.parent().unwrap_or(own)
     };
     match folder.strip_prefix(granted) {
         Ok(below) if below.as_os_str().is_empty() => Err(ConfineError::BadPath(format!(

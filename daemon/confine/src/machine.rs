@@ -82,9 +82,10 @@ impl SandboxSupport {
 
     /// The user's systemd, whose [`UserScopes::trial`] tells whether it can limit the processes that it starts.
     pub fn find_scopes() -> Option<UserScopes> {
-        match cfg!(target_os = "linux") {
-            true => UserScopes::find(&search_path()),
-            false => None,
+        if cfg!(target_os = "linux") {
+            UserScopes::find(&search_path())
+        } else {
+            None
         }
     }
 

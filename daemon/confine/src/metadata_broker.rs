@@ -190,9 +190,10 @@ fn make_call(
         FileOperation::Watch { .. } => is_in(&folders.read) || is_in(&folders.write),
         _ => is_in(&folders.write),
     };
-    match is_allowed {
-        true => change.make(&object),
-        false => Err(Errno::EPERM),
+    if is_allowed {
+        change.make(&object)
+    } else {
+        Err(Errno::EPERM)
     }
 }
 
@@ -226,9 +227,10 @@ fn open_object(
                 pointer => read_path(call, pointer)?,
             };
             if path.as_os_str().is_empty() {
-                return match pointer == 0 || flags & libc::AT_EMPTY_PATH != 0 {
-                    true => open(&base.into(), true),
-                    false => Err(Errno::ENOENT),
+                return if pointer == 0 || flags & libc::AT_EMPTY_PATH != 0 {
+                    open(&base.into(), true)
+                } else {
+                    Err(Errno::ENOENT)
                 };
             }
             let follows = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
@@ -244,9 +246,10 @@ fn open_object(
 }
 
 fn open(path: &PathBuf, follows: bool) -> Result<File, Errno> {
-    let flags = match follows {
-        true => libc::O_PATH,
-        false => libc::O_PATH | libc::O_NOFOLLOW,
+    let flags = if follows {
+        libc::O_PATH
+    } else {
+        libc::O_PATH | libc::O_NOFOLLOW
     };
     let mut options = OpenOptions::new();
     let opened = options.read(true).custom_flags(flags).open(path);
@@ -392,9 +395,12 @@ fn read_times(
         (TimeForm::Seconds, [access, change]) => Ok(Some([time(*access, 0), time(*change, 0)])),
         (TimeForm::Microseconds, [access, micros, change, change_micros]) => {
             // An out-of-range value must not become the value for "now".
-            let nanos = |micros: i64| match (0..1_000_000).contains(&micros) {
-                true => Ok(micros * 1000),
-                false => Err(Errno::EINVAL),
+            let nanos = |micros: i64| {
+                if (0..1_000_000).contains(&micros) {
+                    Ok(micros * 1000)
+                } else {
+                    Err(Errno::EINVAL)
+                }
             };
             Ok(Some([
                 time(*access, nanos(*micros)?),

@@ -45,7 +45,8 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
     }
     refuse_container_engine(&command.program)?;
     let files = command.program_files(ProgramGrants::default());
-    let (home, private) = (command.home(), command.private_folder());
+    let home = command.home();
+    let private = command.private_folder();
     let ServerCommand {
         program,
         args,

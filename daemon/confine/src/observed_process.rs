@@ -268,15 +268,14 @@ fn observe_path(
         return None;
     }
     let path = Path::new(std::ffi::OsStr::from_bytes(&text));
-    let path = match path.is_absolute() {
-        true => path.to_owned(),
-        false => {
-            let link = match base {
-                None | Some(libc::AT_FDCWD) => format!("/proc/{}/cwd", call.thread),
-                Some(fd) => format!("/proc/{}/fd/{fd}", call.thread),
-            };
-            fs::read_link(link).ok()?.join(path)
-        }
+    let path = if path.is_absolute() {
+        path.to_owned()
+    } else {
+        let link = match base {
+            None | Some(libc::AT_FDCWD) => format!("/proc/{}/cwd", call.thread),
+            Some(fd) => format!("/proc/{}/fd/{fd}", call.thread),
+        };
+        fs::read_link(link).ok()?.join(path)
     };
     let path = lexical_path(&path);
     let is_ignored = |path: &Path| {
@@ -360,20 +359,22 @@ fn observe_address(
             if path.as_os_str().is_empty() {
                 return None;
             }
-            let path = match path.is_absolute() {
-                true => path.to_owned(),
-                false => fs::read_link(format!("/proc/{}/cwd", call.thread))
+            let path = if path.is_absolute() {
+                path.to_owned()
+            } else {
+                fs::read_link(format!("/proc/{}/cwd", call.thread))
                     .ok()?
-                    .join(path),
+                    .join(path)
             };
             let path = lexical_path(&path);
-            return match is_bind {
-                true => Some(ObservedAction::File {
+            return if is_bind {
+                Some(ObservedAction::File {
                     access: FileAccess::Create,
                     path,
                     is_folder: false,
-                }),
-                false => path.exists().then_some(ObservedAction::Socket(path)),
+                })
+            } else {
+                path.exists().then_some(ObservedAction::Socket(path))
             };
         }
         _ => return None,

@@ -476,64 +476,61 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         },
         ..ConfinementPlan::default()
     };
-    match support.bubblewrap.program() {
-        Some(bwrap) => {
-            set(&mut env, "TMPDIR", "/tmp");
-            let visible = VisibleFiles {
-                system: system_paths(),
-                read: granted_read.iter().map(VisiblePath::from).collect(),
-                write: write
-                    .iter()
-                    .map(VisiblePath::from)
-                    .chain(own.iter().cloned().map(VisiblePath::from))
-                    .collect(),
-                empty_home: empty_home.clone(),
-                cwd: cwd.to_owned(),
-                hidden: hidden.iter().map(|hidden| hidden.at.clone()).collect(),
-                egress: egress
-                    .clone()
-                    .map(|folder| (folder, INNER_EGRESS_FOLDER.into())),
-                has_network: plan.network == PlannedNetwork::Any,
-                tmp_size: sandbox.memory.unwrap_or(u64::MAX).min(PRIVATE_TMP_BYTES),
-            };
-            let mut command = Vec::new();
-            if let Some(scopes) = support.running_scopes() {
-                command.push(scopes.program.clone().into_os_string());
-                command.extend(scopes.words(limits));
-                plan.runtime_dir = Some(scopes.runtime_dir.clone());
-            }
-            command.push(bwrap.into());
-            plan.bubblewrap = Some(BubblewrapStart {
-                command: utf8_words(command)?,
-                args: utf8_words(bubblewrap::arguments(&visible))?,
-            });
-            // The mounts decide which files are visible. This repeats which may be changed.
-            plan.read = vec!["/".into()];
-            plan.write = own;
-            plan.write
-                .extend(write.iter().map(|granted| granted.at.clone()));
-            plan.write.extend(["/tmp".into(), "/dev".into()]);
-            plan.write.extend(visible.empty_home);
-            plan.own_namespaces = true;
-            // The shared network has abstract sockets, which older versions of Landlock do not close.
-            plan.unix_sockets =
-                plan.network != PlannedNetwork::Any || support.landlock >= LANDLOCK_WITH_SCOPES;
-            // Without namespaces the limit would count all processes of the user.
-            plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
-        }
-        None => {
-            let tmp = folder_of_command(&private, "tmp")?;
-            set(&mut env, "TMPDIR", &tmp);
-            plan.read = SYSTEM_FOLDERS
+    if let Some(bwrap) = support.bubblewrap.program() {
+        set(&mut env, "TMPDIR", "/tmp");
+        let visible = VisibleFiles {
+            system: system_paths(),
+            read: granted_read.iter().map(VisiblePath::from).collect(),
+            write: write
                 .iter()
-                .chain(SYSTEM_FILES)
-                .map(PathBuf::from)
-                .collect();
-            plan.read.push("/proc".into());
-            plan.write = own;
-            plan.write.push(tmp);
-            plan.write.extend(PLAIN_DEVICES.iter().map(PathBuf::from));
+                .map(VisiblePath::from)
+                .chain(own.iter().cloned().map(VisiblePath::from))
+                .collect(),
+            empty_home: empty_home.clone(),
+            cwd: cwd.to_owned(),
+            hidden: hidden.iter().map(|hidden| hidden.at.clone()).collect(),
+            egress: egress
+                .clone()
+                .map(|folder| (folder, INNER_EGRESS_FOLDER.into())),
+            has_network: plan.network == PlannedNetwork::Any,
+            tmp_size: sandbox.memory.unwrap_or(u64::MAX).min(PRIVATE_TMP_BYTES),
+        };
+        let mut command = Vec::new();
+        if let Some(scopes) = support.running_scopes() {
+            command.push(scopes.program.clone().into_os_string());
+            command.extend(scopes.words(limits));
+            plan.runtime_dir = Some(scopes.runtime_dir.clone());
         }
+        command.push(bwrap.into());
+        plan.bubblewrap = Some(BubblewrapStart {
+            command: utf8_words(command)?,
+            args: utf8_words(bubblewrap::arguments(&visible))?,
+        });
+        // The mounts decide which files are visible. This repeats which may be changed.
+        plan.read = vec!["/".into()];
+        plan.write = own;
+        plan.write
+            .extend(write.iter().map(|granted| granted.at.clone()));
+        plan.write.extend(["/tmp".into(), "/dev".into()]);
+        plan.write.extend(visible.empty_home);
+        plan.own_namespaces = true;
+        // The shared network has abstract sockets, which older versions of Landlock do not close.
+        plan.unix_sockets =
+            plan.network != PlannedNetwork::Any || support.landlock >= LANDLOCK_WITH_SCOPES;
+        // Without namespaces the limit would count all processes of the user.
+        plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
+    } else {
+        let tmp = folder_of_command(&private, "tmp")?;
+        set(&mut env, "TMPDIR", &tmp);
+        plan.read = SYSTEM_FOLDERS
+            .iter()
+            .chain(SYSTEM_FILES)
+            .map(PathBuf::from)
+            .collect();
+        plan.read.push("/proc".into());
+        plan.write = own;
+        plan.write.push(tmp);
+        plan.write.extend(PLAIN_DEVICES.iter().map(PathBuf::from));
     }
     plan.granted_read = granted_read;
     plan.granted_write = write;

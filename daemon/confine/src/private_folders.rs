@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 use super::plan::{ConfineError, SandboxDirs, create};
 
 /// How long a command's fetched packages are kept after its last start. Without a network it cannot fetch them again.
-const UNUSED_FOLDER_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const UNUSED_FOLDER_AGE: Duration = Duration::from_hours(90 * 24);
 /// The folder for files that are being deleted. Cannot be the name of a server.
 const DELETED_FOLDER: &str = ".deleted";
 

@@ -91,7 +91,8 @@ pub(super) struct EscapingFile {
 impl EscapingFile {
     pub(super) fn refusal(self) -> ConfineError {
         let Self { from, to, server } = self;
-        let (from, to) = (from.display(), to.display());
+        let from = from.display();
+        let to = to.display();
         ConfineError::BadPath(format!(
             "{from} leads to {to}, and the server `{server}` may change where it leads; add {to} to sandbox.read, or keep the program out of sandbox.write of `{server}`"
         ))
@@ -457,7 +458,8 @@ mod tests {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let find = |name: &Path| Some(home.join(".nvm/v20/bin").join(name));
         let resolve = |paths: &[PathBuf]| GrantedPath::resolve_all(paths).unwrap();
-        let (read, write) = (resolve(granted), resolve(writable));
+        let read = resolve(granted);
+        let write = resolve(writable);
         let changeable: Vec<WriteGrant> = write
             .iter()
             .map(|granted| WriteGrant {

@@ -89,9 +89,10 @@ fn absent_calls(terms: FilterTerms) -> SyscallRules {
         libc::SYS_clone3,
     ];
     // Programs can use the older calls instead, which `metadata_broker` answers.
-    let brokered: &[libc::c_long] = match terms.own_namespaces {
-        true => &[],
-        false => &[SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR],
+    let brokered: &[libc::c_long] = if terms.own_namespaces {
+        &[]
+    } else {
+        &[SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR]
     };
     let absent = absent.iter().chain(brokered);
     absent.map(|call| (*call, Vec::new())).collect()
@@ -218,9 +219,10 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
     rules.insert(libc::SYS_clone, new_namespace);
     // Typing into a terminal, should there be one.
     let mut terminal = Vec::new();
-    let attributes: &[u64] = match terms.own_namespaces {
-        true => &[],
-        false => &ATTRIBUTE_REQUESTS,
+    let attributes: &[u64] = if terms.own_namespaces {
+        &[]
+    } else {
+        &ATTRIBUTE_REQUESTS
     };
     for request in TERMINAL_REQUESTS.iter().chain(attributes).copied() {
         terminal.push(rule_with(&[int_equals(1, request)?])?);
@@ -258,9 +260,10 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
         let differs = SeccompCmpOp::Ne;
         other.push(SeccompCondition::new(0, SeccompCmpArgLen::Dword, differs, family).ok()?);
     }
-    let rule = match other.is_empty() {
-        true => Vec::new(),
-        false => vec![rule_with(&other)?],
+    let rule = if other.is_empty() {
+        Vec::new()
+    } else {
+        vec![rule_with(&other)?]
     };
     rules.insert(libc::SYS_socket, rule);
     Some(rules)

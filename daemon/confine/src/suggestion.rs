@@ -211,7 +211,8 @@ fn verb(access: FileAccess) -> &'static str {
 }
 
 fn remark_of_ungrantable(path: &Path, access: FileAccess, server: &ObservedServer) -> String {
-    let (verb, shown) = (verb(access), path.display());
+    let verb = verb(access);
+    let shown = path.display();
     if path == server.home || server.home.starts_with(path) {
         return format!(
             "it {verb} {shown}, which contains the home directory and is not granted: the server sees an empty home"
@@ -389,9 +390,10 @@ fn network(
         ));
         return SuggestedNetwork::Any;
     }
-    match reached.is_empty() {
-        true => SuggestedNetwork::None,
-        false => SuggestedNetwork::Hosts(reached.to_vec()),
+    if reached.is_empty() {
+        SuggestedNetwork::None
+    } else {
+        SuggestedNetwork::Hosts(reached.to_vec())
     }
 }
 

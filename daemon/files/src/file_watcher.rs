@@ -263,7 +263,8 @@ mod tests {
     async fn later_directories_and_link_targets_are_watched() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("config/mux");
-        let (file, store) = (home.join("config.toml"), dir.path().join("store"));
+        let file = home.join("config.toml");
+        let store = dir.path().join("store");
         let mut watching = FileWatcher::start();
         let files = set(&[&file]);
         watching.set_files(&files);

@@ -114,13 +114,12 @@ impl RotatingLog {
             }
             None => None,
         };
-        let length = match ours {
-            Some(length) => length,
-            None => {
-                let (file, length) = atomic_file::open_for_append(&self.path)?;
-                self.file = Some(file);
-                length
-            }
+        let length = if let Some(length) = ours {
+            length
+        } else {
+            let (file, length) = atomic_file::open_for_append(&self.path)?;
+            self.file = Some(file);
+            length
         };
         Ok(length)
     }

@@ -58,7 +58,8 @@ impl Gateway {
         let read = Value::Object(self.readers.read_checked(tool, arguments).await?);
         let cover = approval_cover(path, server, &tool.definition(), &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
-        let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
+        let why = (ask.rule, ask.reason);
+        let origin = Arc::clone(&asking.caller.origin);
         let subject = ApprovalSubject::new(path.to_owned(), cover, &read, why, origin);
         let arguments = CallArguments::Complete(Arc::clone(&subject.arguments));
         self.ask_and_recheck(subject, &rule, (wanted, raw), observer, entry)
@@ -91,17 +92,20 @@ impl Gateway {
             }
         };
         // Distinguishes a server's request from a tool of the same name.
-        let what = match from_server {
-            true => Value::from("request"),
-            false => Value::Null,
+        let what = if from_server {
+            Value::from("request")
+        } else {
+            Value::Null
         };
         let cover = approval_cover(path, server, &what, &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
-        let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
+        let why = (ask.rule, ask.reason);
+        let origin = Arc::clone(&asking.caller.origin);
         let subject = ApprovalSubject::new(path.to_owned(), cover, given, why, origin);
-        let subject = match from_server {
-            true => subject.of_server_request(),
-            false => subject.of_offer(),
+        let subject = if from_server {
+            subject.of_server_request()
+        } else {
+            subject.of_offer()
         };
         self.ask_and_recheck(subject, &rule, (wanted, true), observer, entry)
             .await
@@ -117,9 +121,10 @@ impl Gateway {
         entry: &mut CallAuditGuard,
     ) -> Result<(), Fault> {
         let caller = &wanted.asking.caller;
-        let decision = match self.approvals.is_granted_for(&subject, caller) {
-            true => "granted",
-            false => "approved",
+        let decision = if self.approvals.is_granted_for(&subject, caller) {
+            "granted"
+        } else {
+            "approved"
         };
         let rules = self.policies();
         let answered = self

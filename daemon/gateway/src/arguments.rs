@@ -202,11 +202,13 @@ impl ArgumentReaders {
             return Ok(make(arguments.as_values(tool)));
         }
         let lost = || Fault::new(FaultKind::Internal, "the arguments were lost in the daemon");
-        let _turn = match arguments.are_long() {
-            true => Some(self.0.acquire().await.map_err(|_| lost())?),
-            false => None,
+        let _turn = if arguments.are_long() {
+            Some(self.0.acquire().await.map_err(|_| lost())?)
+        } else {
+            None
         };
-        let (tool, arguments) = (Arc::clone(tool), arguments.clone());
+        let tool = Arc::clone(tool);
+        let arguments = arguments.clone();
         let read = spawn_blocking(move || make(arguments.as_values(&tool)));
         read.await.map_err(|_| lost())
     }

@@ -116,15 +116,14 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
 /// The details as a string, or a note on their size if they are too long.
 async fn bounded_details(code: i32, details: Value) -> String {
     let text = json_weight::to_text(details).await;
-    match text.len() <= MAX_FAULT_DETAIL_BYTES {
-        true => text,
-        false => {
-            let omitted = format!(
-                "{} bytes, over the limit of {MAX_FAULT_DETAIL_BYTES}: this limit is fixed",
-                text.len()
-            );
-            json!({ "code": code, "omitted": omitted }).to_string()
-        }
+    if text.len() <= MAX_FAULT_DETAIL_BYTES {
+        text
+    } else {
+        let omitted = format!(
+            "{} bytes, over the limit of {MAX_FAULT_DETAIL_BYTES}: this limit is fixed",
+            text.len()
+        );
+        json!({ "code": code, "omitted": omitted }).to_string()
     }
 }
 
@@ -160,9 +159,10 @@ mod tests {
             assert!(details.len() <= MAX_FAULT_DETAIL_BYTES, "{bytes}");
             let details: Value = serde_json::from_str(&details).unwrap();
             assert_eq!(details["code"], -1);
-            match whole {
-                true => assert_eq!(details["data"], 7),
-                false => assert!(details["omitted"].as_str().unwrap().contains("limit")),
+            if whole {
+                assert_eq!(details["data"], 7);
+            } else {
+                assert!(details["omitted"].as_str().unwrap().contains("limit"));
             }
         }
         let lost = CallError::Unknown("x".repeat(1 << 20));

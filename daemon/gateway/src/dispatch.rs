@@ -72,9 +72,10 @@ impl Gateway {
             Some(read) if same => read,
             _ => self.readers.read_checked(now, arguments).await?,
         };
-        let answer = match !unseen && lets(now) {
-            true => session.call(now, arguments, sending).await,
-            false => Err(CallError::NotSent),
+        let answer = if !unseen && lets(now) {
+            session.call(now, arguments, sending).await
+        } else {
+            Err(CallError::NotSent)
         };
         Ok(DispatchedCall {
             tool: Arc::clone(now),

@@ -271,9 +271,10 @@ fn explain_graphql(
         );
     }
     if let Some(why) = reach.undecided {
-        notes.push(match function.has_schema() {
-            true => format!("it is not known what the call does: {why}"),
-            false => "what its query reaches is known once the source is open".into(),
+        notes.push(if function.has_schema() {
+            format!("it is not known what the call does: {why}")
+        } else {
+            "what its query reaches is known once the source is open".into()
         });
         // Like the gateway: a call that may reach a denied or withheld function is denied.
         let rule = function.functions_rule(ruling, question);

@@ -385,14 +385,12 @@ impl CallerQuestion {
             if let PolicyDecision::Made(verdict) = unread {
                 return Ok(verdict);
             }
-            let values = match &arguments {
-                Some(values) => values,
-                None => {
-                    let read = field.arguments();
-                    let read =
-                        read.map_err(|error| document_fault(&error).path(&self.target.path))?;
-                    arguments.insert(read)
-                }
+            let values = if let Some(values) = &arguments {
+                values
+            } else {
+                let read = field.arguments();
+                let read = read.map_err(|error| document_fault(&error).path(&self.target.path))?;
+                arguments.insert(read)
             };
             final_verdict(self.decide_about(&target, hints, GivenArguments::Values(values)))
         };
@@ -493,9 +491,10 @@ fn verdict_identity(verdict: &PolicyVerdict) -> String {
 }
 
 fn stricter_verdict(one: PolicyVerdict, other: PolicyVerdict) -> PolicyVerdict {
-    match strictness(&other) > strictness(&one) {
-        true => other,
-        false => one,
+    if strictness(&other) > strictness(&one) {
+        other
+    } else {
+        one
     }
 }
 

@@ -236,7 +236,8 @@ impl Gateway {
 
     /// Makes one call and returns the program's value as JSON. Every outcome is written to the audit log.
     pub async fn call(&self, call: ToolCall, observer: &dyn CallObserver) -> Result<String, Fault> {
-        let (path, arguments) = (requested_path(&call.target), call.arguments.as_json());
+        let path = requested_path(&call.target);
+        let arguments = call.arguments.as_json();
         let mut entry = self.audit.begin_call(&path, arguments, &call.asking.caller);
         let mut meter = self.upstreams.metrics().begin_call();
         let outcome = self.execute_call(call, observer, (&mut entry, &mut meter));
@@ -257,7 +258,8 @@ impl Gateway {
         meter.at(server.meters());
         let (within, whole) = call_timeouts(&server, call.within)?;
         let caller = Arc::clone(&call.asking.caller);
-        let (whose, trace) = (CallerIdentity::of(&caller), &caller.trace);
+        let whose = CallerIdentity::of(&caller);
+        let trace = &caller.trace;
         let HeldSession {
             mut slot,
             mut session,
@@ -321,9 +323,10 @@ impl Gateway {
             approved,
         };
         // Long arguments stay text until their call has a slot.
-        let early = match call.arguments.are_long() {
-            true => Some(slot.acquire_call(&call.asking.turn).await),
-            false => None,
+        let early = if call.arguments.are_long() {
+            Some(slot.acquire_call(&call.asking.turn).await)
+        } else {
+            None
         };
         let arguments = self.readers.read_checked(&tool, &call.arguments).await?;
         entry.set_arguments(|| serde_json::to_string(&arguments).unwrap_or_default());
@@ -365,7 +368,8 @@ impl Gateway {
                 }
                 lets
             };
-            let (read, given) = (read.take(), (&call.arguments, &call.asking));
+            let read = read.take();
+            let given = (&call.arguments, &call.asking);
             let at = (&*server, &*session);
             let sent = self
                 .dispatch_call(at, &permitted, read, given, &lets, &sending)
@@ -560,11 +564,13 @@ pub fn find_tools_or_group(
     server: &str,
     name: &str,
 ) -> Result<Vec<Arc<Tool>>, Fault> {
-    let (tool, group) = (tools.find(name), tools.in_group(name));
+    let tool = tools.find(name);
+    let group = tools.in_group(name);
     let named: Vec<_> = tool.into_iter().chain(group).cloned().collect();
-    match named.is_empty() {
-        true => Err(no_such_tool(tools, server, name)),
-        false => Ok(named),
+    if named.is_empty() {
+        Err(no_such_tool(tools, server, name))
+    } else {
+        Ok(named)
     }
 }
 
@@ -601,9 +607,10 @@ fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, 
     if whole.is_zero() || most.is_zero() {
         let message = "a timeout of 0 leaves no time for a call: nothing was sent";
         return Err(
-            Fault::new(FaultKind::Validation, message).hint(match most.is_zero() {
-                true => "call_timeout in the server's entry must be longer",
-                false => "give a longer timeout, or none to use the server's",
+            Fault::new(FaultKind::Validation, message).hint(if most.is_zero() {
+                "call_timeout in the server's entry must be longer"
+            } else {
+                "give a longer timeout, or none to use the server's"
             }),
         );
     }

@@ -59,7 +59,8 @@ impl ApprovalReason {
     /// A rule always asks, because its author can know what it stops. The default asks only if the client that makes
     /// the call can ask its user immediately, or could when its run began.
     fn of(judged: &PolicyJudgment, asking: &CallContext) -> Option<Self> {
-        let (verdict, identity) = (&judged.verdict, judged.identity.clone());
+        let verdict = &judged.verdict;
+        let identity = judged.identity.clone();
         match &verdict.rule {
             Some(rule) => Some(Self {
                 rule: format!("\"{}\"", rule.text()),
@@ -155,7 +156,8 @@ impl Gateway {
         entry: &mut CallAuditGuard,
     ) -> Result<Option<ApprovalReason>, Fault> {
         let judged = self.judge_request(wanted).await?;
-        let (verdict, rule) = (&judged.verdict, judged.verdict.rule.as_ref());
+        let verdict = &judged.verdict;
+        let rule = judged.verdict.rule.as_ref();
         self.policies().count_verdict(verdict);
         entry.set_reached(&judged.reaches);
         entry.set_decision(
@@ -419,7 +421,8 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
             ..fault
         };
     };
-    let (text, because) = (rule.text(), reason_suffix(verdict));
+    let text = rule.text();
+    let because = reason_suffix(verdict);
     let message = match &*rule.list {
         RuleList::Project(root, _) => format!(
             "{path} is denied by the policy \"{text}\" of the project in {}{because}",

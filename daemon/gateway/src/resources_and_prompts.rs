@@ -144,12 +144,11 @@ impl Gateway {
             Ok(Err(fault)) => fault,
             Err(_) => failure.unwrap_or_else(|| list_timeout_fault(server.name(), wait)),
         };
-        match server.remembered_list(&whose, kind).await {
-            Some(list) => Ok(list),
-            None => {
-                server.announce_list_unavailable(&whose, kind);
-                Err(fault)
-            }
+        if let Some(list) = server.remembered_list(&whose, kind).await {
+            Ok(list)
+        } else {
+            server.announce_list_unavailable(&whose, kind);
+            Err(fault)
         }
     }
 
@@ -167,14 +166,16 @@ impl Gateway {
             let held = server.session(&whose).await;
             let held = held.inspect_err(|_| server.announce_list_unavailable(&whose, kind))?;
             let HeldSession { slot, session } = held;
-            let _in_flight = match session.has_cached_list(kind) {
-                true => None,
-                false => Some(slot.acquire_call(&asking.turn).await),
+            let _in_flight = if session.has_cached_list(kind) {
+                None
+            } else {
+                Some(slot.acquire_call(&asking.turn).await)
             };
             // The session may have moved to another workspace while this was queued.
-            let list = match server.serves(&slot, &whose) {
-                true => slot.list_and_announce(&session, kind, within).await,
-                false => Err(CallError::NotSent),
+            let list = if server.serves(&slot, &whose) {
+                slot.list_and_announce(&session, kind, within).await
+            } else {
+                Err(CallError::NotSent)
             };
             if unsent.should_retry(&list) {
                 continue;
@@ -265,13 +266,14 @@ impl Gateway {
                 within,
                 whole,
                 progress: &|progress: ProgressUpdate| {
-                    observer.call_progress(number, &path, progress)
+                    observer.call_progress(number, &path, progress);
                 },
                 trace: traced.trace().context().map(|context| &**context),
             };
-            let answer = match server.serves(&slot, &whose) {
-                true => session.request_content(wanted, &sending).await,
-                false => Err(CallError::NotSent),
+            let answer = if server.serves(&slot, &whose) {
+                session.request_content(wanted, &sending).await
+            } else {
+                Err(CallError::NotSent)
             };
             if !unsent.should_retry(&answer) {
                 break answer;

@@ -74,9 +74,10 @@ fn search_result(mut result: Value, search: SecretSearch) -> (Value, SearchVerdi
     if !is_searchable_within(&result, MAX_SEARCHED_VALUES, MAX_SEARCHED_BYTES) {
         return (result, SearchVerdict::TooMuch);
     }
-    match search_value(&mut result, search) {
-        true => (result, SearchVerdict::HasSecret),
-        false => (result, SearchVerdict::Clean),
+    if search_value(&mut result, search) {
+        (result, SearchVerdict::HasSecret)
+    } else {
+        (result, SearchVerdict::Clean)
     }
 }
 

@@ -24,9 +24,12 @@ pub(super) fn tool_call_span(
     tool: &str,
 ) -> Span {
     let is_source = matches!(server_link(server), Some(ServerEndpoint::Source(_)));
-    let mut span = trace.begin_span(SpanKind::Client, || match is_source {
-        true => format!("execute_tool {tool}"),
-        false => format!("tools/call {tool}"),
+    let mut span = trace.begin_span(SpanKind::Client, || {
+        if is_source {
+            format!("execute_tool {tool}")
+        } else {
+            format!("tools/call {tool}")
+        }
     });
     set_server_attributes(&mut span, server);
     span.set("gen_ai.operation.name", || Some("execute_tool"));

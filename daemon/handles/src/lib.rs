@@ -49,9 +49,9 @@ use mux_settings::StoredValueLimits;
 /// The maximum number of files that are read or written at the same time.
 const MAX_CONCURRENT_DISK_TASKS: usize = 4;
 /// How long the disk is not used after it did not respond.
-const DISK_BACKOFF: Duration = Duration::from_secs(60);
+const DISK_BACKOFF: Duration = Duration::from_mins(1);
 /// How often expired values are removed.
-const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
+const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_mins(10);
 /// The maximum size of a value in a message. A frame is 16 MiB, and JSON may grow when it is escaped again.
 const MAX_INLINE_BYTES: usize = 12 << 20;
 /// A value as JSON, or the handle of a stored value.

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use super::*;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 fn terms(quota: u64, inline: usize) -> StoredValueLimits {
     StoredValueLimits {
@@ -77,7 +77,8 @@ async fn long_value_is_stored_under_one_name_and_short_value_is_inline() {
 
 #[tokio::test]
 async fn name_tells_nobody_without_the_key_that_a_value_is_stored() {
-    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
     let text = long('a', 1000);
     let handle = stored(&open(home.path()), &text).await;
     let guessed = HandleName::of(&text);
@@ -97,7 +98,8 @@ async fn values_of_earlier_versions_stay_readable() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("results");
     fs::create_dir(&folder).unwrap();
-    let (text, earlier) = (long('a', 1000), HandleName::of(&long('a', 1000)));
+    let text = long('a', 1000);
+    let earlier = HandleName::of(&long('a', 1000));
     fs::write(folder.join(earlier.as_str()), &text).unwrap();
     let handles = open(home.path());
     let read = handles.read_whole(earlier.as_str(), usize::MAX).await;
@@ -122,8 +124,10 @@ async fn restart_keeps_intact_values_and_removes_other_files() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("results");
     let first = open(home.path());
-    let (good, bad) = (long('a', 1000), long('b', 1000));
-    let (good, bad) = (stored(&first, &good).await, stored(&first, &bad).await);
+    let good = long('a', 1000);
+    let bad = long('b', 1000);
+    let good = stored(&first, &good).await;
+    let bad = stored(&first, &bad).await;
     fs::write(folder.join(&bad.name), long('c', 1000)).unwrap();
     let unfinished = fs::File::create(folder.join("unfinished-7")).unwrap();
     // A recent one may be written by a predecessor.
@@ -158,10 +162,8 @@ async fn link_in_place_of_a_value_is_not_followed() {
     let home = tempfile::tempdir().unwrap();
     let handles = open(home.path());
     let handle = stored(&handles, &long('a', 1000)).await;
-    let (file, secret) = (
-        home.path().join("results").join(&handle.name),
-        home.path().join("s"),
-    );
+    let file = home.path().join("results").join(&handle.name);
+    let secret = home.path().join("s");
     fs::write(&secret, long('a', 1000)).unwrap();
     fs::remove_file(&file).unwrap();
     symlink(&secret, &file).unwrap();

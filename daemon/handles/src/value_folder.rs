@@ -18,7 +18,7 @@ use super::handle_name::HandleName;
 /// The prefix of the name of a file that is being written.
 const UNFINISHED_PREFIX: &str = "unfinished";
 /// The age at which an unfinished file counts as left by a daemon that died.
-const ABANDONED_WRITE_AGE: Duration = Duration::from_secs(60);
+const ABANDONED_WRITE_AGE: Duration = Duration::from_mins(1);
 
 pub(super) struct ValueFolder {
     path: PathBuf,

@@ -138,12 +138,15 @@ impl ValueIndex {
             let Some((used, name)) = share.order.first_key_value() else {
                 break;
             };
-            let (of, used, name) = (of.clone(), *used, name.clone());
+            let of = of.clone();
+            let used = *used;
+            let name = name.clone();
             let Some(entry) = self.entries.get_mut(&name) else {
                 break;
             };
             entry.owners.retain(|other| *other != of);
-            let (bytes, is_unclaimed) = (entry.bytes, entry.owners.is_empty());
+            let bytes = entry.bytes;
+            let is_unclaimed = entry.owners.is_empty();
             self.release_share(&of, used, bytes);
             if is_unclaimed {
                 self.remove(&name);
@@ -212,7 +215,8 @@ mod tests {
     #[test]
     fn least_recently_used_value_is_evicted() {
         let [a, b, c] = ["a", "b", "c"].map(HandleName::of);
-        let (mut shelf, us) = (ValueIndex::default(), owner("us"));
+        let mut shelf = ValueIndex::default();
+        let us = owner("us");
         let now = SystemTime::now();
         for name in [&a, &b, &c] {
             shelf.insert(name.clone(), &us, (10, now), true);
@@ -230,7 +234,9 @@ mod tests {
 
     #[test]
     fn owner_with_the_largest_share_is_evicted_first() {
-        let (mut shelf, quiet, greedy) = (ValueIndex::default(), owner("quiet"), owner("greedy"));
+        let mut shelf = ValueIndex::default();
+        let quiet = owner("quiet");
+        let greedy = owner("greedy");
         keep(&mut shelf, "mine", &quiet, 40, 100);
         for number in 0..50 {
             let gone = keep(&mut shelf, &format!("flood {number}"), &greedy, 20, 100);
@@ -249,7 +255,9 @@ mod tests {
 
     #[test]
     fn shared_value_stays_until_no_owner_has_room() {
-        let (mut shelf, quiet, greedy) = (ValueIndex::default(), owner("quiet"), owner("greedy"));
+        let mut shelf = ValueIndex::default();
+        let quiet = owner("quiet");
+        let greedy = owner("greedy");
         keep(&mut shelf, "same", &quiet, 40, 100);
         keep(&mut shelf, "same", &greedy, 40, 100);
         assert_eq!((shelf.bytes(), shelf.len()), (40, 1));
@@ -265,8 +273,10 @@ mod tests {
     #[test]
     fn old_values_expire_and_future_timestamps_count_as_new() {
         let [old, new, future] = ["old", "new", "future"].map(HandleName::of);
-        let (mut shelf, hour) = (ValueIndex::default(), Duration::from_secs(3600));
-        let (now, us) = (SystemTime::now(), owner("us"));
+        let mut shelf = ValueIndex::default();
+        let hour = Duration::from_hours(1);
+        let now = SystemTime::now();
+        let us = owner("us");
         shelf.insert(old.clone(), &us, (1, now - 2 * hour), true);
         shelf.insert(new, &us, (1, now), true);
         shelf.insert(future, &us, (1, now + 2 * hour), true);

@@ -99,7 +99,8 @@ mod tests {
     fn consecutive_pages_of_any_length_make_up_the_text() {
         let text = "\"añ€x𝄞𝄞 plain ünd so weiter 𝄞\"";
         for length in 1..=text.len() as u64 + 2 {
-            let (mut all, mut offset) = (String::new(), 0);
+            let mut all = String::new();
+            let mut offset = 0;
             loop {
                 let page = page(text, offset, Some(length));
                 assert_eq!((page.offset, page.total), (offset, text.len() as u64));

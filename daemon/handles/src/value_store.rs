@@ -92,7 +92,8 @@ impl ValueStore {
                 return;
             }
         };
-        let (mut shelf, left) = (self.shelf(), ValueOwner::default());
+        let mut shelf = self.shelf();
+        let left = ValueOwner::default();
         for (name, bytes, stored) in found {
             shelf.insert(name, &left, (bytes, stored), false);
         }

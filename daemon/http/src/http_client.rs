@@ -75,9 +75,10 @@ fn follow_same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
     let from = attempt.previous().first().map(Url::origin);
     let stays = from.as_ref() == Some(&attempt.url().origin());
-    match keeps_method && stays && attempt.previous().len() <= MAX_REDIRECTS {
-        true => attempt.follow(),
-        false => attempt.stop(),
+    if keeps_method && stays && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
     }
 }
 

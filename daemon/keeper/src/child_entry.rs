@@ -102,7 +102,8 @@ impl ChildEntry {
         let ChildStage::Starting(reply) = self.stage else {
             return;
         };
-        let (program, cwd) = (self.program, self.cwd);
+        let program = self.program;
+        let cwd = self.cwd;
         let error = match kind {
             // The file itself was found before the request was sent.
             SpawnFailure::NotFound => SpawnError::NoInterpreter { program },

@@ -62,7 +62,8 @@ pub fn receive_some(
     let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
     let socket = socket.as_fd().as_raw_fd();
     let message = recvmsg::<()>(socket, &mut parts, Some(&mut control), flags)?;
-    let (count, cut) = (message.bytes, message.flags.contains(MsgFlags::MSG_CTRUNC));
+    let count = message.bytes;
+    let cut = message.flags.contains(MsgFlags::MSG_CTRUNC);
     if cut {
         // The descriptors that did arrive must be closed here.
         drop(rights_in(&control).into_iter().map(own).collect::<Vec<_>>());
@@ -148,7 +149,8 @@ mod tests {
         }
         drop(near);
 
-        let (mut bytes, mut fds) = (Vec::new(), VecDeque::new());
+        let mut bytes = Vec::new();
+        let mut fds = VecDeque::new();
         let mut buffer = [0; 64];
         loop {
             let seen_before = fds.len();

@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn groups_that_are_left_at_the_end_of_the_input_are_killed() {
-        let (mut left, mut ended) = (stubborn(), stubborn());
+        let mut left = stubborn();
+        let mut ended = stubborn();
         let said = format!(
             "+{}\n+{}\nodd\n+0\n-{}\n",
             left.id(),

@@ -206,7 +206,8 @@ impl Keeper {
 
 /// Resolves the program on the blocking pool, because a directory of `PATH` may be on a slow network.
 pub async fn find_program(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
-    let (program, cwd) = (spec.program.clone(), spec.cwd.clone());
+    let program = spec.program.clone();
+    let cwd = spec.cwd.clone();
     let path: Vec<(OsString, OsString)> = spec
         .env
         .iter()

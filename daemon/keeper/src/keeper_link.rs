@@ -101,9 +101,10 @@ impl KeeperLink {
 
     /// Waits until the socket can be used, and uses it once in each direction.
     pub(super) async fn turn(&mut self) -> io::Result<()> {
-        let interest = match self.outbox.is_empty() {
-            true => Interest::READABLE,
-            false => Interest::READABLE | Interest::WRITABLE,
+        let interest = if self.outbox.is_empty() {
+            Interest::READABLE
+        } else {
+            Interest::READABLE | Interest::WRITABLE
         };
         let ready = self.stream.ready(interest).await?;
         if ready.is_writable() && !self.outbox.is_empty() {
@@ -148,7 +149,8 @@ impl KeeperLink {
 
     fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 * 1024];
-        let (stream, mut fds) = (&self.stream, VecDeque::new());
+        let stream = &self.stream;
+        let mut fds = VecDeque::new();
         let received = stream.try_io(Interest::READABLE, || {
             descriptor_passing::receive_some(stream, &mut buffer, &mut fds)
         });
@@ -156,9 +158,10 @@ impl KeeperLink {
             Ok(ReceivedBytes { count: 0, .. }) => self.open = false,
             Ok(ReceivedBytes { count, cut }) => {
                 self.inbox.push(&buffer[..count]);
-                match cut {
-                    true => self.fds.extend((0..FDS_PER_CHILD).map(|_| None)),
-                    false => self.fds.extend(fds.into_iter().map(Some)),
+                if cut {
+                    self.fds.extend((0..FDS_PER_CHILD).map(|_| None));
+                } else {
+                    self.fds.extend(fds.into_iter().map(Some));
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}

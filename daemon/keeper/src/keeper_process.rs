@@ -118,9 +118,10 @@ impl KeeperProcess {
         loop {
             let now = Instant::now();
             let lock_at = self.lock.wait(now, warn);
-            let remains_at = match self.lock.is_held() {
-                true => self.remains.end(now, warn),
-                false => None,
+            let remains_at = if self.lock.is_held() {
+                self.remains.end(now, warn)
+            } else {
+                None
             };
             if self.lock.is_settled() && remains_at.is_none() {
                 self.serve_all(now);

@@ -101,7 +101,9 @@ pub(super) fn launch(
         kind: kind_of(&error),
         error,
     })?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
     let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
         unreachable!("all three were asked for as pipes");
     };

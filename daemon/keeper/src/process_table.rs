@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn own_process_is_a_child_of_its_parent() {
-        let (me, parent) = (Pid::this(), Pid::parent());
+        let me = Pid::this();
+        let parent = Pid::parent();
         let table = ProcessTable::read();
         assert!(table.children(parent).any(|process| process.pid == me));
     }

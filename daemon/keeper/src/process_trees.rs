@@ -187,9 +187,10 @@ impl ProcessTrees {
     /// marker, and everything below.
     fn members(&self, table: &ProcessTable, child: &ChildTree) -> Vec<ProcessEntry> {
         let is_main = |pid| self.0.iter().any(|other| !other.exited && other.pid == pid);
-        let is_root = |process: &ProcessEntry| match is_main(process.pid) {
-            true => !child.exited && process.pid == child.pid,
-            false => {
+        let is_root = |process: &ProcessEntry| {
+            if is_main(process.pid) {
+                !child.exited && process.pid == child.pid
+            } else {
                 process.group == child.pid
                     || marker_of(process.pid).is_some_and(|marker| marker == child.marker)
             }

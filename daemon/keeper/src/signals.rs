@@ -75,7 +75,7 @@ impl AsFd for BlockedSignals {
 pub(super) fn reap() -> ReapOutcome {
     let mut status = 0;
     // SAFETY: the pointer is to a live, writable int, which is all that waitpid requires.
-    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
     match pid {
         0 => ReapOutcome::AllRun,
         // The only error that these arguments can cause is ECHILD.

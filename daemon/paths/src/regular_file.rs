@@ -27,9 +27,10 @@ pub fn open_unfollowed(path: &Path) -> io::Result<File> {
 /// Opens a regular file for reading, through links. Does not wait for a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = system::open_without_waiting(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is not a file")),
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a file"))
     }
 }
 

@@ -34,7 +34,8 @@ mod tests {
     #[test]
     fn link_is_replaced_and_its_target_is_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let (victim, file) = (dir.path().join("victim"), dir.path().join("file"));
+        let victim = dir.path().join("victim");
+        let file = dir.path().join("file");
         fs::write(&victim, "mine").unwrap();
         symlink("victim", &file).unwrap();
         replace_file(&file, b"new").unwrap();

@@ -54,12 +54,11 @@ pub fn resolve(path: &Path) -> io::Result<ResolvedPath> {
             continue;
         }
         let next = real.join(&component);
-        let target = match fs::symlink_metadata(&next)?.is_symlink() {
-            true => fs::read_link(&next)?,
-            false => {
-                real = next;
-                continue;
-            }
+        let target = if fs::symlink_metadata(&next)?.is_symlink() {
+            fs::read_link(&next)?
+        } else {
+            real = next;
+            continue;
         };
         if links.len() == MAX_LINKS {
             return Err(io::Error::other("it leads through too many links"));
@@ -81,7 +80,8 @@ pub fn resolve(path: &Path) -> io::Result<ResolvedPath> {
 pub fn leads_out_of(folder: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
     let exists = |path: &&Path| fs::symlink_metadata(path).is_ok();
     let existing = path.ancestors().find(exists).unwrap_or(folder);
-    let (folder, reached) = (resolve(folder)?.real, resolve(existing)?.real);
+    let folder = resolve(folder)?.real;
+    let reached = resolve(existing)?.real;
     Ok((!reached.starts_with(folder)).then_some(reached))
 }
 

@@ -63,9 +63,10 @@ impl AbsolutePath {
         self.drive?;
         let (root, rest) = written.split_at_checked(3)?;
         let separator = &root[2..];
-        let end = match rest.ends_with(['/', '\\']) && !self.names.is_empty() {
-            true => separator,
-            false => "",
+        let end = if rest.ends_with(['/', '\\']) && !self.names.is_empty() {
+            separator
+        } else {
+            ""
         };
         Some(format!("{root}{}{end}", self.names.join(separator)))
     }
@@ -116,9 +117,10 @@ impl AbsolutePath {
                 let is_plain = |(ours, theirs): (&String, &String)| {
                     is_same((ours, theirs)) || (ours.is_ascii() && theirs.is_ascii())
                 };
-                match drive != other || !is_long || pairs.all(is_plain) {
-                    true => PathContainment::Outside,
-                    false => PathContainment::Unknown,
+                if drive != other || !is_long || pairs.all(is_plain) {
+                    PathContainment::Outside
+                } else {
+                    PathContainment::Unknown
                 }
             }
             // A path of the other system may be relative, or on the current drive.

@@ -40,9 +40,10 @@ impl ArgumentCondition {
     pub(super) fn holds(&self, arguments: &Value, every: bool) -> bool {
         let mut found = self.place.found(arguments).into_iter();
         let met = |found: PathTarget<'_>| self.test.met(found.value());
-        match every {
-            true => found.all(|found| found != PathTarget::Astray && met(found) == TestResult::Yes),
-            false => found.any(|found| met(found) != TestResult::No),
+        if every {
+            found.all(|found| found != PathTarget::Astray && met(found) == TestResult::Yes)
+        } else {
+            found.any(|found| met(found) != TestResult::No)
         }
     }
 

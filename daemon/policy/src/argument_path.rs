@@ -24,29 +24,28 @@ impl ArgumentPath {
         let mut steps = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
-            rest = match rest.strip_prefix('[') {
-                Some(inner) => {
-                    let (step, after) = bracket(inner).ok_or_else(wrong)?;
-                    steps.push(step);
-                    after
+            rest = if let Some(inner) = rest.strip_prefix('[') {
+                let (step, after) = bracket(inner).ok_or_else(wrong)?;
+                steps.push(step);
+                after
+            } else {
+                let name = if steps.is_empty() {
+                    rest
+                } else {
+                    rest.strip_prefix('.').ok_or_else(wrong)?
+                };
+                let end = name.find(['.', '[']).unwrap_or(name.len());
+                if end == 0 {
+                    return Err(wrong());
                 }
-                None => {
-                    let name = match steps.is_empty() {
-                        true => rest,
-                        false => rest.strip_prefix('.').ok_or_else(wrong)?,
-                    };
-                    let end = name.find(['.', '[']).unwrap_or(name.len());
-                    if end == 0 {
-                        return Err(wrong());
-                    }
-                    steps.push(PathStep::Member(name[..end].to_owned()));
-                    &name[end..]
-                }
+                steps.push(PathStep::Member(name[..end].to_owned()));
+                &name[end..]
             };
         }
-        match steps.is_empty() {
-            true => Err(wrong()),
-            false => Ok(Self(steps)),
+        if steps.is_empty() {
+            Err(wrong())
+        } else {
+            Ok(Self(steps))
         }
     }
 

@@ -158,9 +158,10 @@ pub(super) fn whereabouts(path: &str, directory: &AbsolutePath) -> PathContainme
     // The server may or may not read it as a URL.
     let is_outside = |path: &str| whereabouts(path, directory) == PathContainment::Outside;
     let cut = path.trim_start_matches(|c| c != '/');
-    match is_outside(&url.path) && (cut.is_empty() || is_outside(cut)) {
-        true => PathContainment::Outside,
-        false => PathContainment::Unknown,
+    if is_outside(&url.path) && (cut.is_empty() || is_outside(cut)) {
+        PathContainment::Outside
+    } else {
+        PathContainment::Unknown
     }
 }
 
@@ -226,9 +227,10 @@ fn tidy(text: &str) -> Option<String> {
         }
     }
     let root = if is_absolute { "/" } else { "" };
-    let end = match path.ends_with('/') && !parts.is_empty() {
-        true => "/",
-        false => "",
+    let end = if path.ends_with('/') && !parts.is_empty() {
+        "/"
+    } else {
+        ""
     };
     Some(format!("{before}{root}{}{end}", parts.join("/")))
 }

@@ -176,10 +176,7 @@ impl TextTest {
 
 impl TestResult {
     fn of(holds: bool) -> Self {
-        match holds {
-            true => Self::Yes,
-            false => Self::No,
-        }
+        if holds { Self::Yes } else { Self::No }
     }
 
     fn not(self) -> Self {
@@ -463,7 +460,7 @@ mod tests {
                 json!(["/etc/passwd", "srv/a", "a"]),
             ),
             (
-                r#"'C:\srv\*'"#,
+                r"'C:\srv\*'",
                 json!([
                     "C:\\srv\\..\\etc",
                     "C:\\srv\\.. \\etc",
@@ -479,7 +476,7 @@ mod tests {
                 json!(["D:\\srv\\a", "C:\\etc\\a", "srv\\a"]),
             ),
             (
-                r#"'*\.ssh\*'"#,
+                r"'*\.ssh\*'",
                 json!(["c:/users/me/.SSH/id", "C:\\Users\\me\\.ssh.\\id"]),
                 json!(["C:\\Users\\me\\ssh\\id"]),
             ),
@@ -609,9 +606,9 @@ mod tests {
                 json!(["/srv/a//b", "/srv/a/./b", "/srv/100%25"]),
             ),
             ("\"a // b\"", json!(["a // b"])),
-            (r#"'C:\srv\*'"#, json!(["C:\\srv\\a", "C:\\srv\\a\\b.txt"])),
+            (r"'C:\srv\*'", json!(["C:\\srv\\a", "C:\\srv\\a\\b.txt"])),
             (
-                r#"{ below = 'C:\srv' }"#,
+                r"{ below = 'C:\srv' }",
                 json!(["C:\\srv", "c:/SRV/a", "C:\\srv\\x\\..\\a"]),
             ),
             (

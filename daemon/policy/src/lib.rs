@@ -74,7 +74,8 @@ impl Policy {
         for (place, entry) in entries.iter().enumerate() {
             let rule = Rule::compile(entry.clone(), place + 1, &list, home);
             if let Some(mistake) = rule.mistake() {
-                let (number, matched) = (rule.number, rule.text());
+                let number = rule.number;
+                let matched = rule.text();
                 let message = format!(
                     "{} rule {number} (match {matched:?}): {mistake}; denied",
                     list.section()
@@ -137,7 +138,8 @@ impl Policy {
     fn rules_for_server(&self, server: &str) -> impl Iterator<Item = &Arc<Rule>> {
         let own = self.of_server.get(&*spell(server));
         let own = own.map_or(&[][..], Vec::as_slice);
-        let (mut own, mut any) = (own.iter().peekable(), self.of_any.iter().peekable());
+        let mut own = own.iter().peekable();
+        let mut any = self.of_any.iter().peekable();
         let next = move || {
             let earlier = match (own.peek(), any.peek()) {
                 (Some(own), Some(any)) => own < any,

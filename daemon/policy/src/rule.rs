@@ -126,9 +126,10 @@ impl Rule {
                 Err(mistake) => mistakes.push(format!("arguments: {mistake}")),
             }
         }
-        let action = match mistakes.is_empty() {
-            true => action.unwrap_or(RuleAction::Deny),
-            false => RuleAction::Deny,
+        let action = if mistakes.is_empty() {
+            action.unwrap_or(RuleAction::Deny)
+        } else {
+            RuleAction::Deny
         };
         let spelled = match action {
             RuleAction::Allow => Vec::new(),
@@ -193,7 +194,8 @@ impl Rule {
     /// The action, the globs and the conditions on one line.
     pub fn summary(&self) -> String {
         let conditions = self.conditions().join(", ");
-        let (action, globs) = (self.action.word(), self.matches().join(" "));
+        let action = self.action.word();
+        let globs = self.matches().join(" ");
         format!("{action} {globs} {conditions}")
             .trim_end()
             .to_owned()
@@ -334,9 +336,10 @@ impl Rule {
                 let is_in_doubt = |condition: &ArgumentCondition| {
                     condition.is_in_doubt(values) || !condition.holds(values, every)
                 };
-                match asks && conditions.any(is_in_doubt) {
-                    true => RuleMatch::InDoubt,
-                    false => RuleMatch::Yes,
+                if asks && conditions.any(is_in_doubt) {
+                    RuleMatch::InDoubt
+                } else {
+                    RuleMatch::Yes
                 }
             }
         }
@@ -397,12 +400,11 @@ fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
 /// A directory or a directory glob without slashes at its end. On Windows, where paths have several spellings: in
 /// lower case, with slashes, and without the `\\?\` that makes a path verbatim.
 fn comparable_directory(path: &str) -> String {
-    let path = match cfg!(windows) {
-        true => {
-            let path = path.strip_prefix(r"\\?\").unwrap_or(path);
-            path.replace('\\', "/").to_lowercase()
-        }
-        false => path.to_owned(),
+    let path = if cfg!(windows) {
+        let path = path.strip_prefix(r"\\?\").unwrap_or(path);
+        path.replace('\\', "/").to_lowercase()
+    } else {
+        path.to_owned()
     };
     match path.trim_end_matches('/') {
         "" => "/".into(),

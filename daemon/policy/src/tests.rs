@@ -15,7 +15,8 @@ pub(super) const HOME: &str = if cfg!(windows) {
 pub(super) fn policies(text: &str) -> (PolicySet, Vec<String>) {
     let config = Config::parse(text, "c").unwrap();
     let mut problems = Vec::new();
-    let (agents, home) = (&config.agents, Path::new(HOME));
+    let agents = &config.agents;
+    let home = Path::new(HOME);
     let policies = PolicySet::resolve(&config.policy, agents, home, &mut problems);
     let messages = problems.into_iter().map(|problem| problem.message);
     (policies, messages.collect())

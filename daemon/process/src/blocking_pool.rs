@@ -23,10 +23,7 @@ pub async fn run_if<T: Send + 'static>(
     is_long: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    match is_long {
-        true => run(work).await,
-        false => work(),
-    }
+    if is_long { run(work).await } else { work() }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn age_starts_at_the_wall_clock_difference() {
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         let now = SystemTime::now();
         assert!(MonotonicAge::since(now - hour).now() >= hour);
         assert!(

@@ -117,13 +117,13 @@ mod tests {
             process::{Command, Stdio},
         };
         // A shell that waits for a child, which waits for the end of its input.
-        let (shell, args): (_, &[&str]) = match cfg!(windows) {
-            true => (
+        let (shell, args): (_, &[&str]) = if cfg!(windows) {
+            (
                 "cmd.exe",
                 &["/D", "/C", "cmd.exe /D /Q /K echo started & exit"],
-            ),
-            // Standard input of a background process is /dev/null, with which it would end immediately.
-            false => ("sh", &["-c", "exec 3<&0; cat <&3 & echo started; wait"]),
+            )
+        } else {
+            ("sh", &["-c", "exec 3<&0; cat <&3 & echo started; wait"])
         };
         let mut shell = Command::new(shell)
             .args(args)

@@ -44,7 +44,8 @@ pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedPro
             lines.extend(writer.args_declaration(index));
         }
         if let [only] = wave[..] {
-            let (name, call) = (&writer.names[only], writer.call_expression(only, "await "));
+            let name = &writer.names[only];
+            let call = writer.call_expression(only, "await ");
             let remark = writer.line_comment(only);
             called[only] = lines.push(format!("const {name} = {call};{remark}"));
             continue;
@@ -55,10 +56,8 @@ pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedPro
             names.join(", ")
         ));
         for index in wave {
-            let (call, remark) = (
-                writer.call_expression(index, ""),
-                writer.line_comment(index),
-            );
+            let call = writer.call_expression(index, "");
+            let remark = writer.line_comment(index);
             called[index] = lines.push(format!("  {call},{remark}"));
         }
         lines.push("]);".into());
@@ -202,9 +201,10 @@ impl<'a> TypeScriptWriter<'a> {
         let missing: Vec<String> = open
             .map(|need| format!("{} === undefined", self.names[*need]))
             .collect();
-        match missing.is_empty() {
-            true => expression,
-            false => format!("{} ? undefined : {expression}", missing.join(" || ")),
+        if missing.is_empty() {
+            expression
+        } else {
+            format!("{} ? undefined : {expression}", missing.join(" || "))
         }
     }
 
@@ -219,9 +219,10 @@ impl<'a> TypeScriptWriter<'a> {
                 .as_deref()
                 .map(super::program_mistake::short_text),
         );
-        match words.is_empty() {
-            true => String::new(),
-            false => format!("  // {}", words.join(": ")),
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!("  // {}", words.join(": "))
         }
     }
 
@@ -276,25 +277,25 @@ impl<'a> TypeScriptWriter<'a> {
                     StepPart::Args => &self.args[index],
                 };
                 // A step's arguments exist whenever its result does, which the compiler cannot know.
-                let sure = match part == StepPart::Args && self.can_be_skipped(index) {
-                    true => "!",
-                    false => "",
+                let sure = if part == StepPart::Args && self.can_be_skipped(index) {
+                    "!"
+                } else {
+                    ""
                 };
                 (format!("{name}{sure}"), self.is_open[index])
             }
         };
         let path = access_path(&reference.path);
-        match is_open && in_return {
-            true => {
-                let root = root.trim_end_matches('!');
-                let path = match path.is_empty() {
-                    true => String::new(),
-                    false if path.starts_with('.') => format!("?{path}"),
-                    false => format!("?.{path}"),
-                };
-                format!("({root}{path} ?? null)")
-            }
-            false => format!("{root}{path}"),
+        if is_open && in_return {
+            let root = root.trim_end_matches('!');
+            let path = match path.is_empty() {
+                true => String::new(),
+                false if path.starts_with('.') => format!("?{path}"),
+                false => format!("?.{path}"),
+            };
+            format!("({root}{path} ?? null)")
+        } else {
+            format!("{root}{path}")
         }
     }
 }
@@ -341,16 +342,18 @@ fn access_path(path: &[PathKey]) -> String {
 
 /// The member access for a tool. Dots in its name are levels of nested objects.
 fn tool_member_access(tool: &str) -> String {
-    match spell(tool) == tool {
-        true => format!(".{tool}"),
-        false => member_access(tool),
+    if spell(tool) == tool {
+        format!(".{tool}")
+    } else {
+        member_access(tool)
     }
 }
 
 fn member_access(name: &str) -> String {
-    match is_identifier(name) {
-        true => format!(".{name}"),
-        false => format!("[{}]", Value::from(name)),
+    if is_identifier(name) {
+        format!(".{name}")
+    } else {
+        format!("[{}]", Value::from(name))
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn path_text(path: &[PathKey]) -> String {
             PathKey::Index(index) => text.push_str(&format!("[{index}]")),
             PathKey::Name(name) if is_plain_name(name) => text.push_str(&format!(".{name}")),
             PathKey::Name(name) => {
-                text.push_str(&format!("[{}]", serde_json::Value::from(name.as_str())))
+                text.push_str(&format!("[{}]", serde_json::Value::from(name.as_str())));
             }
         }
     }
@@ -137,7 +137,8 @@ fn find_member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn find_item(text: &str, index: usize) -> Option<&str> {
-    let (mut place, mut found) = (0, None);
+    let mut place = 0;
+    let mut found = None;
     let read = for_each_item(text, |item| {
         if place == index {
             found = Some(item);
@@ -215,9 +216,12 @@ mod tests {
     use super::*;
 
     fn way(path: &[&str]) -> Vec<PathKey> {
-        let key = |key: &&str| match key.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => PathKey::Index((*key).to_owned()),
-            false => PathKey::Name((*key).to_owned()),
+        let key = |key: &&str| {
+            if key.bytes().all(|byte| byte.is_ascii_digit()) {
+                PathKey::Index((*key).to_owned())
+            } else {
+                PathKey::Name((*key).to_owned())
+            }
         };
         path.iter().map(key).collect()
     }

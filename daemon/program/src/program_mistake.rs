@@ -38,10 +38,8 @@ pub(crate) fn mistakes_fault(mistakes: &[ProgramMistake]) -> Option<Fault> {
 pub fn combine_faults(faults: Vec<Fault>) -> Option<Fault> {
     let mut faults = faults.into_iter();
     let mut first = faults.next()?;
-    let (rest, more) = (
-        faults.len().min(MAX_REPORTED_MISTAKES),
-        faults.len().saturating_sub(MAX_REPORTED_MISTAKES),
-    );
+    let rest = faults.len().min(MAX_REPORTED_MISTAKES);
+    let more = faults.len().saturating_sub(MAX_REPORTED_MISTAKES);
     let shown =
         |fault: Fault| json!({ "message": fault.message, "hint": fault.hint, "path": fault.path });
     let mut others: Vec<Value> = faults.take(rest).map(shown).collect();

@@ -104,9 +104,10 @@ pub(super) fn parse_reference(text: &str) -> Result<ParsedReference, String> {
 }
 
 fn path_key(word: &str) -> PathKey {
-    match word.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => PathKey::Index(word.to_owned()),
-        false => PathKey::Name(word.to_owned()),
+    if word.bytes().all(|byte| byte.is_ascii_digit()) {
+        PathKey::Index(word.to_owned())
+    } else {
+        PathKey::Name(word.to_owned())
     }
 }
 
@@ -174,9 +175,10 @@ impl<'a> ReferenceScanner<'a> {
             },
         };
         self.skip_whitespace();
-        match self.consume("]") {
-            true => Ok(key),
-            false => Err("a `]` is missing".into()),
+        if self.consume("]") {
+            Ok(key)
+        } else {
+            Err("a `]` is missing".into())
         }
     }
 

@@ -163,9 +163,10 @@ impl Formatter for JsNumberFormatter {
             write!(writer, "{number}")
         } else {
             let text = format!("{number:e}");
-            match text.contains("e-") {
-                true => write!(writer, "{text}"),
-                false => write!(writer, "{}", text.replace('e', "e+")),
+            if text.contains("e-") {
+                write!(writer, "{text}")
+            } else {
+                write!(writer, "{}", text.replace('e', "e+"))
             }
         }
     }
@@ -199,9 +200,10 @@ impl BoundedJson {
     }
 
     fn check_room(&self, length: usize) -> Result<(), FillError> {
-        match self.text.len().saturating_add(length) > self.most {
-            true => Err(FillError::TooLong(self.most)),
-            false => Ok(()),
+        if self.text.len().saturating_add(length) > self.most {
+            Err(FillError::TooLong(self.most))
+        } else {
+            Ok(())
         }
     }
 

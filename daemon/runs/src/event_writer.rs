@@ -200,7 +200,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let recorder = recorder(&home.path().join("results"));
         let say = |text: &str| {
-            let (level, text) = (ConsoleLevel::Log, text.into());
+            let level = ConsoleLevel::Log;
+            let text = text.into();
             recorder.push(RunEvent::Console { level, text });
         };
         say("a");

@@ -304,7 +304,8 @@ mod tests {
         }
         for call in 0..1_000 {
             let outcome = Err(Fault::new(FaultKind::Tool, "y".repeat(4_000)));
-            let (path, took) = ("s.t".to_owned(), Duration::ZERO);
+            let path = "s.t".to_owned();
+            let took = Duration::ZERO;
             log.push(RunEvent::CallEnded {
                 call,
                 path,
@@ -338,7 +339,8 @@ mod tests {
     async fn page_is_bounded_but_has_at_least_one_event() {
         let log = EventLog::new();
         for length in [10, 1000, 5000, 10] {
-            let (level, text) = (ConsoleLevel::Log, "x".repeat(length));
+            let level = ConsoleLevel::Log;
+            let text = "x".repeat(length);
             log.push(RunEvent::Console { level, text });
         }
         for (after, expected) in [(0, vec![1, 2]), (2, vec![3]), (3, vec![4]), (4, vec![])] {
@@ -356,7 +358,7 @@ mod tests {
                 .is_empty()
         );
         log.push(RunEvent::Started);
-        let (_, events) = tokio::join!(
+        let ((), events) = tokio::join!(
             async { log.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into())))) },
             log.read_after(1, Duration::from_secs(5), ALL)
         );

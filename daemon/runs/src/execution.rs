@@ -60,7 +60,8 @@ impl Runs {
             outcome: None,
         };
         let gateway = Arc::clone(&self.gateway);
-        let (approvals, resumable) = (self.gateway.approvals(), asking.resumable.clone());
+        let approvals = self.gateway.approvals();
+        let resumable = asking.resumable.clone();
         let is_again = again.is_some();
         if let (Some((former, calls)), Some(resumable)) = (again, &resumable) {
             if let Err(fault) = approvals.take_over_record(resumable, &former).await {
@@ -149,7 +150,8 @@ impl Runs {
                 .caller
                 .trace
                 .begin_span(SpanKind::Internal, || "check".into());
-            let (source, agent) = (&request.source, agent.as_deref());
+            let source = &request.source;
+            let agent = agent.as_deref();
             let look =
                 inspector.check_before_run(source, agent, HintScope::All, whom, &request.turn);
             let found = tokio::select! {

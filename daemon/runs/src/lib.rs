@@ -292,7 +292,8 @@ impl Runs {
         };
         // A root span: the run outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
-        let (this, asked) = (Arc::clone(self), Arc::clone(&run));
+        let this = Arc::clone(self);
+        let asked = Arc::clone(&run);
         let task = async move {
             let asking = CallContext {
                 turn: request.turn.clone(),
@@ -353,7 +354,8 @@ impl Runs {
         viewer: ToolViewer<'_>,
         turn: &QueueKey,
     ) -> Result<CheckFindings, Fault> {
-        let (limits, inspector) = (self.limits(agent), &self.inspector);
+        let limits = self.limits(agent);
+        let inspector = &self.inspector;
         inspector
             .check_program(source, agent, viewer, turn, &limits)
             .await

@@ -195,7 +195,7 @@ impl ProgramChecker {
             diagnostic_report::add(&mut inspection, diagnostic, upstreams, (viewer, hints));
         }
         CompilerFindings {
-            syntax: diagnostics.iter().any(|found| found.is_syntax()),
+            syntax: diagnostics.iter().any(mux_typecheck::Diagnostic::is_syntax),
             inspection,
         }
     }

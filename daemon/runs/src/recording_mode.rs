@@ -46,7 +46,8 @@ impl RunContext {
         match &**recording_mode {
             RecordingMode::Record(recorder, _) => {
                 let place = recorder.begin_call(&target, &arguments);
-                let (made, recording_mode) = (make(target, arguments), Arc::clone(recording_mode));
+                let made = make(target, arguments);
+                let recording_mode = Arc::clone(recording_mode);
                 async move {
                     let outcome = made.await;
                     if let RecordingMode::Record(recorder, _) = &*recording_mode {
@@ -57,10 +58,8 @@ impl RunContext {
                 .boxed()
             }
             RecordingMode::Replay(replayer) => {
-                let (answer, path) = (
-                    replayer.replay_call(&target, &arguments),
-                    tool_path(&target),
-                );
+                let answer = replayer.replay_call(&target, &arguments);
+                let path = tool_path(&target);
                 let call = path.as_ref().map(|path| self.observer.call_started(path));
                 // As recorded, the call does not end before its run does.
                 let Some((outcome, took)) = answer else {

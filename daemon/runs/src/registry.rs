@@ -20,7 +20,7 @@ use mux_text::did_you_mean::nearest_few;
 pub const MAX_KEPT_RUNS: usize = 200;
 pub const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
 /// How long a run is kept after its end.
-pub const RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
+pub const RUN_RETENTION: Duration = Duration::from_hours(1);
 
 /// Counts of runs since the daemon started.
 #[derive(Clone, Copy, Debug, Default)]
@@ -212,7 +212,8 @@ mod tests {
     fn inaccessible_run_is_neither_found_nor_suggested() {
         let mut registry = RunRegistry::default();
         let origin = |agent| Arc::new(ClientOrigin::new("agent", Some(agent), None));
-        let (small, big) = (origin("small"), origin("big"));
+        let small = origin("small");
+        let big = origin("big");
         ended_of(&mut registry, "abc-1", Arc::clone(&small));
         ended_of(&mut registry, "def-2", Arc::clone(&big));
         let access = RunAccess::of(&small, true);

@@ -171,9 +171,10 @@ impl Run {
     /// Counts one more call that waits for an approval, or one less.
     pub(super) fn count_waiting_approval(&self, waits: bool) {
         let mut progress = self.progress();
-        progress.approvals = match waits {
-            true => progress.approvals.saturating_add(1),
-            false => progress.approvals.saturating_sub(1),
+        progress.approvals = if waits {
+            progress.approvals.saturating_add(1)
+        } else {
+            progress.approvals.saturating_sub(1)
         };
     }
 

@@ -122,7 +122,8 @@ pub(super) async fn run_steps(
     }
     let result = match &plan.returns {
         Some(returns) => {
-            let (values, plan) = (kept.inputs_of(returns), Arc::clone(&plan));
+            let values = kept.inputs_of(returns);
+            let plan = Arc::clone(&plan);
             let most = request.limits.result as usize;
             let made = blocking_pool::run(move || fill_result(&plan, &values, most)).await;
             made.map_err(|fault| course.with_step_details(fault))?

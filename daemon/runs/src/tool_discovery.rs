@@ -240,12 +240,11 @@ impl ToolDiscovery<'_> {
             .upstreams
             .find_visible(name, self.scope)
             .map_err(|fault| fault.path(path))?;
-        let tools = match server.tools() {
-            Some(tools) => tools,
-            None => {
-                let held = server.session(self.whose).await;
-                held.map_err(|fault| fault.path(path))?.session.tools()
-            }
+        let tools = if let Some(tools) = server.tools() {
+            tools
+        } else {
+            let held = server.session(self.whose).await;
+            held.map_err(|fault| fault.path(path))?.session.tools()
         };
         let tools = self.scope.offered(&tools);
         let one = |tool| DescribedTool {
@@ -295,7 +294,8 @@ impl ToolDiscovery<'_> {
             let tools = server.tools.as_ref().filter(|tools| !tools.is_empty())?;
             Some((server.name.as_str(), tools))
         });
-        let (mut servers, mut found) = (Vec::new(), Vec::new());
+        let mut servers = Vec::new();
+        let mut found = Vec::new();
         for (server, tools) in sets {
             // Sorted, because the server's own order must not change the inventory.
             let named = tools

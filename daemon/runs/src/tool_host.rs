@@ -59,11 +59,11 @@ impl ToolHost for RunToolHost {
             target => reach.call(target, arguments.into()),
         };
         // The program may print everything that it reads.
-        match for_agent {
-            true => call
-                .map(|outcome| outcome.map_err(Fault::for_agents))
-                .boxed(),
-            false => call,
+        if for_agent {
+            call.map(|outcome| outcome.map_err(Fault::for_agents))
+                .boxed()
+        } else {
+            call
         }
     }
 

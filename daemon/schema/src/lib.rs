@@ -196,9 +196,10 @@ fn mistake_with_value(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     let place = place.trim_start_matches('/').replace('/', ".");
     let message = shorten_message(&error.to_string());
-    match place.is_empty() {
-        true => message,
-        false => format!("{place}: {message}"),
+    if place.is_empty() {
+        message
+    } else {
+        format!("{place}: {message}")
     }
 }
 

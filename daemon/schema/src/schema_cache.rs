@@ -173,7 +173,8 @@ mod tests {
 
     #[tokio::test]
     async fn schema_is_compiled_once_and_failure_is_reported_once() {
-        let (slot, made) = (SchemaSlot::default(), Counter::new(0));
+        let slot = SchemaSlot::default();
+        let made = Counter::new(0);
         let get = || {
             let text = || {
                 made.set(made.get() + 1);
@@ -185,7 +186,8 @@ mod tests {
         assert!(Arc::ptr_eq(&one.unwrap(), &two.unwrap()));
         assert_eq!(made.get(), 1);
 
-        let (slot, compilations) = (SchemaSlot::default(), Counter::new(0));
+        let slot = SchemaSlot::default();
+        let compilations = Counter::new(0);
         for _ in 0..2 {
             let text = || "{".into();
             let schema = slot

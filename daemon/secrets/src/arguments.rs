@@ -34,7 +34,8 @@ pub fn secrets(words: &[String]) -> Vec<&str> {
 /// Splits a word such as `--token=x`, `TOKEN=x` or `X-Key: x`. Returns the name, and the offset of the value.
 pub fn named_value(word: &str) -> Option<(&str, usize)> {
     let at = word.find(['=', ':'])?;
-    let (name, value) = (&word[..at], &word[at + 1..]);
+    let name = &word[..at];
+    let value = &word[at + 1..];
     let is_name = !name.is_empty()
         && name
             .bytes()

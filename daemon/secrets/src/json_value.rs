@@ -55,9 +55,10 @@ pub fn is_searchable_within(value: &Value, max_values: usize, max_bytes: usize) 
                 .try_fold(left, |left, item| left_of(item, left)),
             Value::Object(members) => members.iter().try_fold(left, |left, (name, member)| {
                 let left = (left.0, left.1.checked_sub(name.len())?);
-                match is_unsearched(members, name) {
-                    true => Some((left.0.checked_sub(1)?, left.1)),
-                    false => left_of(member, left),
+                if is_unsearched(members, name) {
+                    Some((left.0.checked_sub(1)?, left.1))
+                } else {
+                    left_of(member, left)
                 }
             }),
             Value::Null | Value::Bool(_) | Value::Number(_) => Some(left),
@@ -71,10 +72,10 @@ fn masked_string(text: &str) -> String {
     let masker = Masker::default();
     let is_json = text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<IgnoredAny>(text).is_ok();
-    match is_json {
-        // The second search finds secrets that begin in one string of the JSON and end in another.
-        true => masker.text(&masker.json(text)),
-        false => masker.text(text),
+    if is_json {
+        masker.text(&masker.json(text))
+    } else {
+        masker.text(text)
     }
 }
 
@@ -192,10 +193,8 @@ mod tests {
     #[test]
     fn secret_across_strings_of_json_text_is_masked() {
         let token = token();
-        let (begin, end) = (
-            ["-----BEGIN ", "PRIVATE KEY-----"].concat(),
-            ["-----END ", "PRIVATE KEY-----"].concat(),
-        );
+        let begin = ["-----BEGIN ", "PRIVATE KEY-----"].concat();
+        let end = ["-----END ", "PRIVATE KEY-----"].concat();
         let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
         for text in [
             json!([begin, key, end]).to_string(),

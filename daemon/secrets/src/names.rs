@@ -282,9 +282,10 @@ fn of_word(words: &[String], at: usize) -> Suspicion {
         return Suspicion::Certain;
     }
     // `sessions` and `signatures` are lists of things.
-    match LIKELY.contains(&word) || word == "keys" {
-        true => Suspicion::Likely,
-        false => Suspicion::None,
+    if LIKELY.contains(&word) || word == "keys" {
+        Suspicion::Likely
+    } else {
+        Suspicion::None
     }
 }
 

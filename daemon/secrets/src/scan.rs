@@ -171,7 +171,8 @@ fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
         else {
             return;
         };
-        let (start, end) = (hit.start(), hit.end());
+        let start = hit.start();
+        let end = hit.end();
         at = start + 1;
         let number = hit.pattern().as_usize();
         let secret = match OTHERS.get(number.wrapping_sub(FORMATS.len())) {
@@ -205,13 +206,13 @@ fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
 }
 
 fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<usize>> {
-    let begins = match format.prefix.starts_with(':') {
-        // The number of a Telegram bot precedes the prefix.
-        true => start
+    let begins = if format.prefix.starts_with(':') {
+        start
             .checked_sub(1)
             .and_then(|before| piece.byte(before))?
-            .is_ascii_digit(),
-        false => (format.has_mark() && !format.is_ambiguous) || piece.begins_word(start),
+            .is_ascii_digit()
+    } else {
+        (format.has_mark() && !format.is_ambiguous) || piece.begins_word(start)
     };
     let from = start + format.prefix.len();
     // Counts no further than needed to decide.

@@ -26,9 +26,10 @@ impl Secret {
 
     /// `text` with this secret masked, even if it is short.
     pub fn hidden_in(&self, text: &str) -> String {
-        match self.0.is_empty() {
-            true => text.to_owned(),
-            false => text.replace(self.expose(), MASK),
+        if self.0.is_empty() {
+            text.to_owned()
+        } else {
+            text.replace(self.expose(), MASK)
         }
     }
 }

@@ -14,10 +14,9 @@ pub fn shown(written: &str) -> String {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    let parts = path.split('/').map(|part| match looks_generated(part) {
-        true => MASK,
-        false => part,
-    });
+    let parts = path
+        .split('/')
+        .map(|part| if looks_generated(part) { MASK } else { part });
     let path = parts.collect::<Vec<_>>().join("/");
     let mut shown = format!("{scheme}://{host}{path}");
     let query = query.map(|query| query.split('#').next().unwrap_or(query));

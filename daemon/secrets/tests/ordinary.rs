@@ -41,7 +41,9 @@ fn uuids_hashes_versions_and_numbers_are_unchanged() {
         state
     };
     for _ in 0..500 {
-        let (a, b, c) = (next(), next(), next());
+        let a = next();
+        let b = next();
+        let c = next();
         for text in [
             format!(
                 "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
@@ -89,7 +91,8 @@ fn base64(length: usize) -> String {
 #[test]
 fn fonts_and_scripts_are_unchanged() {
     let masker = Masker::default();
-    let (head, tail) = (base64(400), base64(100));
+    let head = base64(400);
+    let tail = base64(100);
     for text in [
         // A page of an MCP App: the word list of a validation library, and fonts.
         "items.patternProperties.propertyNames.minProperties.maxProperties.exclusiveMinimum.unevaluatedProperties.required"

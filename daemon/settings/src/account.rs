@@ -8,13 +8,14 @@ use super::{EntryError, RemoteServer, ServerEndpoint, ServerSettings};
 use mux_config::{LineIndex, MAX_ACCOUNT_CHARS, is_account_name};
 
 pub(super) fn parse_account(text: String) -> Result<String, String> {
-    match is_account_name(&text) {
-        true => Ok(text),
-        false => Err(format!(
+    if is_account_name(&text) {
+        Ok(text)
+    } else {
+        Err(format!(
             "account = {text:?} is not a name: it is a letter or digit, and then at most {} more of letters, digits and \
-             . _ @ + -",
+         . _ @ + -",
             MAX_ACCOUNT_CHARS - 1
-        )),
+        ))
     }
 }
 
@@ -118,9 +119,11 @@ mod tests {
         let own = |id: &str, issuer: &str| {
             format!("account = \"work\"\noauth = {{ client_id = \"{id}\"{issuer} }}")
         };
-        let (one, two) = (", issuer = \"https://one\"", ", issuer = \"https://two\"");
+        let one = ", issuer = \"https://one\"";
+        let two = ", issuer = \"https://two\"";
         let sent = |auth: &str| own("x", &format!(", client_secret = \"s\"{auth}"));
-        let (basic, post) = (sent(", auth = \"basic\""), sent(", auth = \"post\""));
+        let basic = sent(", auth = \"basic\"");
+        let post = sent(", auth = \"post\"");
         for (first, second, key) in [
             (own("x", one), own("x", two), Some("issuer")),
             (own("x", one), own("y", one), Some("client_id")),

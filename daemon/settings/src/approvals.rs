@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::setting_limits::SectionReader;
 use mux_config::{ApprovalsEntry, ConfigProblem};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApprovalTerms {

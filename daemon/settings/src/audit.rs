@@ -8,7 +8,7 @@ use super::parse_setting_duration;
 use mux_config::{AuditEntry, ConfigProblem, SizeEntry};
 
 /// The minimum retention: with a shorter one the log would lose recent calls.
-const MIN_RETENTION: Duration = Duration::from_secs(60 * 60);
+const MIN_RETENTION: Duration = Duration::from_hours(1);
 const MIN_LOG_BYTES: u64 = 1 << 20;
 const MAX_LOG_BYTES: u64 = 1 << 40;
 
@@ -24,7 +24,7 @@ pub struct AuditRetention {
 impl Default for AuditRetention {
     fn default() -> Self {
         Self {
-            keep: Duration::from_secs(90 * 24 * 60 * 60),
+            keep: Duration::from_hours(90 * 24),
             size: 64 << 20,
         }
     }
@@ -81,7 +81,8 @@ mod tests {
     fn invalid_values_leave_the_default() {
         let (enabled, terms, problems) =
             resolved("[audit]\nenabled = false\nkeep = \"7d\"\nsize = \"8MiB\"");
-        let (week, size) = (Duration::from_secs(7 * 24 * 60 * 60), 8 << 20);
+        let week = Duration::from_hours(7 * 24);
+        let size = 8 << 20;
         assert_eq!((enabled, terms.keep, terms.size), (false, week, size));
         assert_eq!(problems, []);
         for (text, part) in [

@@ -50,7 +50,8 @@ pub struct SectionChange {
 
 impl ConfigChanges {
     pub fn between(old: &LoadedConfig, new: &LoadedConfig) -> Self {
-        let (before, after) = (&old.servers, &new.servers);
+        let before = &old.servers;
+        let after = &new.servers;
         let mut found = Self {
             removed: servers_missing_in(before, after),
             added: servers_missing_in(after, before),
@@ -118,7 +119,8 @@ impl SectionChange {
 
 /// A rule that was edited counts as removed and added. Rules that only moved count as a changed `order`.
 fn rule_changes(old: &Settings, new: &Settings) -> SectionChange {
-    let (old, new) = (&old.policy, &new.policy);
+    let old = &old.policy;
+    let new = &new.policy;
     let mut found = SectionChange {
         added: rules_missing_in(old, new),
         removed: rules_missing_in(new, old),

@@ -70,9 +70,10 @@ fn of_server(entry: &ServerEntry) -> DigestKey {
                 Some(auth) => digest.text("auth").text(auth),
                 None => digest,
             };
-            match own.share {
-                true => digest.text("share"),
-                false => digest,
+            if own.share {
+                digest.text("share")
+            } else {
+                digest
             }
         }
     };

@@ -98,8 +98,8 @@ use mux_config::{
 };
 use mux_policy::PolicySet;
 
-const DEFAULT_IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
-const DEFAULT_PRESTART: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+const DEFAULT_IDLE_EXIT: Duration = Duration::from_hours(3);
+const DEFAULT_PRESTART: Duration = Duration::from_hours(3 * 24);
 
 /// The resolved configuration of the daemon.
 #[derive(Clone, Debug)]
@@ -412,9 +412,10 @@ impl Settings {
 
     /// The section that has the entry of a server or source.
     pub fn section_of(&self, name: &str) -> &'static str {
-        match self.sources.contains(name) {
-            true => "sources",
-            false => "servers",
+        if self.sources.contains(name) {
+            "sources"
+        } else {
+            "servers"
         }
     }
 

@@ -34,7 +34,8 @@ impl OnChange {
 
 /// An unknown word keeps the safe choice.
 pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<ConfigProblem>) -> OnChange {
-    let (word, keys) = (entry.on_change.as_deref(), ["pins", "on_change"]);
+    let word = entry.on_change.as_deref();
+    let keys = ["pins", "on_change"];
     parse_or_ignore(word, "[pins] on_change", &keys, problems).unwrap_or_default()
 }
 

@@ -301,9 +301,10 @@ impl Projects {
             let files = self.read.get(&root);
             let is_current =
                 files.and_then(ProjectFiles::digest).as_ref() == Some(&approval.digest);
-            let text = match is_current {
-                true => ProjectText::Current,
-                false => ProjectText::Approved,
+            let text = if is_current {
+                ProjectText::Current
+            } else {
+                ProjectText::Approved
             };
             let list = RuleList::Project(Arc::clone(&root), text);
             // Problems are reported on approval and in `mux project show`.

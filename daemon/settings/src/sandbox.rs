@@ -211,7 +211,8 @@ impl SandboxGrant {
 
     /// The path leads to `real` by a link that another server may change.
     pub fn led_elsewhere(&self, link: &Path, by: &str, real: &Path) -> ConfigProblem {
-        let (key, link) = (self.key, link.display());
+        let key = self.key;
+        let link = link.display();
         self.problem(&format!(
             "leads to {} by the link {link}, which the server `{by}` may change: the server does not start; write {real:?} in sandbox.{key} if you want that",
             real.display()
@@ -270,9 +271,10 @@ fn memory(written: &SizeEntry) -> Result<u64, String> {
             .map_err(|_| format!("sandbox.memory = {text:?} is not a size such as \"512MiB\""))?
             .as_u64(),
     };
-    match (16 * MIB..=MIB << 20).contains(&bytes) {
-        true => Ok(bytes),
-        false => Err("sandbox.memory must be between 16MiB and 1TiB".into()),
+    if (16 * MIB..=MIB << 20).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err("sandbox.memory must be between 16MiB and 1TiB".into())
     }
 }
 
@@ -365,11 +367,11 @@ impl HostPattern {
             .trim_end_matches(']')
             .trim_end_matches('.')
             .to_ascii_lowercase();
-        let is_host = match self.below {
-            true => host
-                .strip_suffix(&self.host)
-                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
-            false => host == self.host,
+        let is_host = if self.below {
+            host.strip_suffix(&self.host)
+                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
+        } else {
+            host == self.host
         };
         is_host && self.port.is_none_or(|own| own == port)
     }

@@ -25,9 +25,9 @@ use mux_config::{
     environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
 
-const DEFAULT_SERVER_START_TIMEOUT: Duration = Duration::from_secs(60);
-const DEFAULT_SERVER_CALL_TIMEOUT: Duration = Duration::from_secs(300);
-const DEFAULT_SERVER_TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_SERVER_START_TIMEOUT: Duration = Duration::from_mins(1);
+const DEFAULT_SERVER_CALL_TIMEOUT: Duration = Duration::from_mins(5);
+const DEFAULT_SERVER_TOTAL_TIMEOUT: Duration = Duration::from_hours(1);
 /// The minimum `idle_close`.
 const MIN_IDLE_CLOSE: Duration = Duration::from_secs(1);
 
@@ -296,9 +296,12 @@ impl ServerEndpoint {
 
 /// Joins words to a command line, quoted where needed.
 pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
-    let quoted = |word: &String| match word.is_empty() || word.contains([' ', '"', '\'']) {
-        true => format!("{word:?}"),
-        false => word.clone(),
+    let quoted = |word: &String| {
+        if word.is_empty() || word.contains([' ', '"', '\'']) {
+            format!("{word:?}")
+        } else {
+            word.clone()
+        }
     };
     let words = words.into_iter().map(quoted);
     words.collect::<Vec<_>>().join(" ")
@@ -318,9 +321,10 @@ pub(super) fn resolve_calls_at_once(
     default: usize,
 ) -> Result<usize, String> {
     let calls = written.unwrap_or(default);
-    match (1..=256).contains(&calls) {
-        true => Ok(calls),
-        false => Err("calls_at_once must be a number from 1 to 256".into()),
+    if (1..=256).contains(&calls) {
+        Ok(calls)
+    } else {
+        Err("calls_at_once must be a number from 1 to 256".into())
     }
 }
 
@@ -572,11 +576,12 @@ fn parse_issuer(text: String) -> Result<String, String> {
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
         is_web && url.query().is_none() && url.fragment().is_none()
     };
-    match url::Url::parse(&text).is_ok_and(is_one) {
-        true => Ok(text),
-        false => Err(format!(
+    if url::Url::parse(&text).is_ok_and(is_one) {
+        Ok(text)
+    } else {
+        Err(format!(
             "oauth.issuer = {text:?} is not an issuer: it must be https:// and a host, without a query"
-        )),
+        ))
     }
 }
 

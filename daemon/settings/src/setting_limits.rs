@@ -17,7 +17,7 @@ const MIB: u64 = 1 << 20;
 const DEFAULT_CALLS_PER_SERVER: usize = 8;
 const DEFAULT_CONCURRENT_STARTS: usize = 4;
 const DEFAULT_RUN_QUEUE: usize = 1_000;
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Limits of stored values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,7 +33,7 @@ impl Default for StoredValueLimits {
     fn default() -> Self {
         Self {
             quota: 512 << 20,
-            keep_for: Duration::from_secs(24 * 60 * 60),
+            keep_for: Duration::from_hours(24),
             inline: 256 << 10,
         }
     }
@@ -51,8 +51,8 @@ pub struct AskLimits {
 impl Default for AskLimits {
     fn default() -> Self {
         Self {
-            one: Duration::from_secs(5 * 60),
-            total: Duration::from_secs(15 * 60),
+            one: Duration::from_mins(5),
+            total: Duration::from_mins(15),
         }
     }
 }
@@ -276,7 +276,8 @@ impl SectionReader<'_> {
         match T::try_from(bytes) {
             Ok(bytes_fit) if range.contains(&bytes) => *value = bytes_fit,
             _ => {
-                let (least, most) = (size_text(*range.start()), size_text(*range.end()));
+                let least = size_text(*range.start());
+                let most = size_text(*range.end());
                 self.out_of_range(name, size_text(bytes), least, most);
             }
         }
@@ -290,10 +291,8 @@ impl SectionReader<'_> {
         value: &mut u32,
     ) {
         let mut bytes = u64::from(*value) * MIB;
-        let (least, most) = (
-            u64::from(*range.start()) * MIB,
-            u64::from(*range.end()) * MIB,
-        );
+        let least = u64::from(*range.start()) * MIB;
+        let most = u64::from(*range.end()) * MIB;
         self.size(given, name, least..=most, &mut bytes);
         // The range guarantees that it fits.
         *value = u32::try_from(bytes / MIB).unwrap_or(*range.end());
@@ -302,9 +301,10 @@ impl SectionReader<'_> {
     fn bytes(&mut self, given: &Option<SizeEntry>, name: &str) -> Option<u64> {
         match given.as_ref()? {
             SizeEntry::Bytes(bytes) => Some(*bytes),
-            SizeEntry::Text(text) => match ByteSize::from_str(text) {
-                Ok(size) => Some(size.as_u64()),
-                Err(_) => {
+            SizeEntry::Text(text) => {
+                if let Ok(size) = ByteSize::from_str(text) {
+                    Some(size.as_u64())
+                } else {
                     let message = format!(
                         "{}.{name} = {text:?} is not a size such as \"64MiB\" or 65536; {}",
                         self.what, self.otherwise
@@ -312,7 +312,7 @@ impl SectionReader<'_> {
                     self.report(name, message);
                     None
                 }
-            },
+            }
         }
     }
 
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(allowed.pool.memory, memory);
         assert_eq!(allowed.terms.quota, 2 << 30);
         assert_eq!(allowed.run.cpu, Duration::from_secs(30));
-        assert_eq!(allowed.terms.keep_for, Duration::from_secs(7 * 24 * 3600));
+        assert_eq!(allowed.terms.keep_for, Duration::from_hours(7 * 24));
     }
 
     #[test]

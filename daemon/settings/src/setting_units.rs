@@ -19,7 +19,7 @@ pub(super) fn duration_text(time: Duration) -> String {
     }
     let hours = seconds / 3600;
     // Less than an hour has the same units there.
-    let rest = time - Duration::from_secs(hours * 3600);
+    let rest = time.checked_sub(Duration::from_secs(hours * 3600)).unwrap();
     match (hours, rest.is_zero()) {
         (0, _) => humantime::format_duration(rest).to_string(),
         (hours, true) => format!("{hours}h"),

@@ -79,9 +79,10 @@ impl Settings {
         report.size(&["audit", "size"], terms.size);
         let listen = self.metrics.map(|address| address.to_string());
         report.row(&["metrics", "listen"], json!(listen));
-        let keyring = match self.keyring.unwrap_or(host.keyring) {
-            true => "auto",
-            false => "never",
+        let keyring = if self.keyring.unwrap_or(host.keyring) {
+            "auto"
+        } else {
+            "never"
         };
         report.row(&["daemon", "keyring"], json!(keyring));
         let endpoint = self.telemetry.as_ref().map(|to| match to {
@@ -95,7 +96,8 @@ impl Settings {
 
 impl ReportBuilder<'_> {
     fn limits(&mut self, settings: &Settings, run: &ProgramLimits) {
-        let (pool, terms) = (&settings.limits.pool, &settings.limits.terms);
+        let pool = &settings.limits.pool;
+        let terms = &settings.limits.terms;
         for (name, value) in [
             ("wall", time(run.wall)),
             ("cpu", time(run.cpu)),

@@ -136,11 +136,12 @@ impl SettingsText<'_> {
         let (table, has_secrets) = without_secrets(table);
         let prefix = if has_secrets { "# " } else { "" };
         let name = joined(keys);
-        match has_secrets {
-            true => self.header(&format!(
+        if has_secrets {
+            self.header(&format!(
                 "# [{name}] has secrets, which are not shown:\n# [{name}]"
-            )),
-            false => self.header(&format!("[{name}]")),
+            ));
+        } else {
+            self.header(&format!("[{name}]"));
         }
         for (key, value) in &table {
             let place: Vec<&str> = keys.iter().copied().chain([key.as_str()]).collect();
@@ -184,9 +185,10 @@ fn toml_value(row: &SettingRow) -> Option<Value> {
     match value.as_integer().and_then(|size| u64::try_from(size).ok()) {
         Some(bytes) if row.is_size => {
             let text = size_text(bytes);
-            Some(match text.ends_with('B') {
-                true => Value::String(text),
-                false => value,
+            Some(if text.ends_with('B') {
+                Value::String(text)
+            } else {
+                value
             })
         }
         _ => Some(value),
@@ -204,10 +206,12 @@ fn joined(keys: &[&str]) -> String {
         let mut letters = key.bytes();
         !key.is_empty() && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-'))
     };
-    let keys = keys.iter().map(|key| match is_bare(key) {
-        true => (*key).to_owned(),
-        // A key has no line breaks: JSON's escapes are those of TOML.
-        false => Json::from(*key).to_string(),
+    let keys = keys.iter().map(|key| {
+        if is_bare(key) {
+            (*key).to_owned()
+        } else {
+            Json::from(*key).to_string()
+        }
     });
     keys.collect::<Vec<_>>().join(".")
 }

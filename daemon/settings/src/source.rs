@@ -26,10 +26,10 @@ use super::{
 };
 use mux_config::{CredentialEntry, EntryError, SourceEntry, environment::Environment};
 
-const DEFAULT_SOURCE_START_TIMEOUT: Duration = Duration::from_secs(120);
-const DEFAULT_SOURCE_CALL_TIMEOUT: Duration = Duration::from_secs(60);
-const DEFAULT_SOURCE_TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+const DEFAULT_SOURCE_START_TIMEOUT: Duration = Duration::from_mins(2);
+const DEFAULT_SOURCE_CALL_TIMEOUT: Duration = Duration::from_mins(1);
+const DEFAULT_SOURCE_TOTAL_TIMEOUT: Duration = Duration::from_mins(10);
+const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_hours(24);
 const DEFAULT_SELECTION_DEPTH: u32 = 2;
 const DEFAULT_MAX_FUNCTIONS: usize = 20_000;
 /// The upper bound of `max_functions`.
@@ -110,9 +110,10 @@ impl SourceDefinition {
 
 /// The address of a description for display, with secrets masked.
 pub(super) fn shown(written: &str) -> String {
-    match written.contains("://") {
-        true => mux_secrets::url::shown(written),
-        false => written.to_owned(),
+    if written.contains("://") {
+        mux_secrets::url::shown(written)
+    } else {
+        written.to_owned()
     }
 }
 

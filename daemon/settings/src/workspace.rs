@@ -75,8 +75,9 @@ impl ServerDefinition {
 
 /// Resolves a path of the configuration relative to `home`, unless it begins with the workspace.
 pub(super) fn resolve_path(home: &Path, text: &str) -> PathBuf {
-    match text.starts_with(WORKSPACE_PLACEHOLDER) {
-        true => PathBuf::from(text),
-        false => home.join(text),
+    if text.starts_with(WORKSPACE_PLACEHOLDER) {
+        PathBuf::from(text)
+    } else {
+        home.join(text)
     }
 }

@@ -156,7 +156,7 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
         account: None,
         scopes: None,
         rate: None,
-        refresh: Duration::from_secs(3600),
+        refresh: Duration::from_hours(1),
         depth: 2,
         max_functions: 20_000,
         exclude: Vec::new(),
@@ -173,25 +173,25 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
 
 /// Parses SDL or an introspection result. Also returns how many items were left out.
 fn parse_schema(text: &str, place: &str) -> Result<(GraphqlSchema, usize), String> {
-    let mut schema = match text.trim_start().starts_with('{') {
-        true => {
-            if weight::of(text.as_bytes(), MAX_INTROSPECTION_VALUES).is_none() {
-                return Err(format!(
-                    "{place}: it holds too many values: more than {MAX_INTROSPECTION_VALUES}, {}",
-                    weight::WEIGHT_RULE_TEXT
-                ));
-            }
-            let answer: Value = serde_json::from_str(text)
-                .map_err(|error| format!("{place}: it is neither SDL nor JSON: {error}"))?;
-            introspection::read(&answer).map_err(|why| format!("{place}: {why}"))?
+    let mut schema = if text.trim_start().starts_with('{') {
+        if weight::of(text.as_bytes(), MAX_INTROSPECTION_VALUES).is_none() {
+            return Err(format!(
+                "{place}: it holds too many values: more than {MAX_INTROSPECTION_VALUES}, {}",
+                weight::WEIGHT_RULE_TEXT
+            ));
         }
-        false => sdl::read(text, place)?,
+        let answer: Value = serde_json::from_str(text)
+            .map_err(|error| format!("{place}: it is neither SDL nor JSON: {error}"))?;
+        introspection::read(&answer).map_err(|why| format!("{place}: {why}"))?
+    } else {
+        sdl::read(text, place)?
     };
     let left_out = schema.settle();
-    match schema.query.is_none() && schema.mutation.is_none() {
-        true => Err(format!(
+    if schema.query.is_none() && schema.mutation.is_none() {
+        Err(format!(
             "{place}: the schema has neither queries nor mutations"
-        )),
-        false => Ok((schema, left_out)),
+        ))
+    } else {
+        Ok((schema, left_out))
     }
 }

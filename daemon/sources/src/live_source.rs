@@ -32,7 +32,7 @@ use super::{
 use mux_text::{canonical_json, digest::DigestKey};
 
 /// The time between attempts after a failed fetch.
-const FETCH_RETRY_INTERVAL: Duration = Duration::from_secs(10 * 60);
+const FETCH_RETRY_INTERVAL: Duration = Duration::from_mins(10);
 /// The lower bound of the entry's `refresh`.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -166,7 +166,8 @@ impl LiveSource {
         let (source, seen) = match &origin {
             DescriptionOrigin::File(_) => found(&making, &origin).await?,
             DescriptionOrigin::Far(far) => {
-                let (of, address) = (making.name.clone(), far.address.clone());
+                let of = making.name.clone();
+                let address = far.address.clone();
                 let kept = {
                     let shelf = Arc::clone(&shelf);
                     blocking(move || Ok(shelf.read(&of, &address))).await?
@@ -176,13 +177,12 @@ impl LiveSource {
                     Some(mut kept) => of_kept(&making, &origin, &mut kept).await.ok(),
                     None => None,
                 };
-                match known {
-                    Some(known) => known,
-                    None => {
-                        let (source, seen, kept) = fetched(&making, &origin).await?;
-                        keep(&shelf, &making, &origin, kept).await;
-                        (source, seen)
-                    }
+                if let Some(known) = known {
+                    known
+                } else {
+                    let (source, seen, kept) = fetched(&making, &origin).await?;
+                    keep(&shelf, &making, &origin, kept).await;
+                    (source, seen)
                 }
             }
         };
@@ -285,7 +285,8 @@ impl LiveSource {
                     } => (text, version, Some(private)),
                     FetchOutcome::Same => {
                         self.seen().fetched = SystemTime::now();
-                        let (shelf, name) = (Arc::clone(&self.shelf), self.making.name.clone());
+                        let shelf = Arc::clone(&self.shelf);
+                        let name = self.making.name.clone();
                         let address = far.address.clone();
                         let touch = move || {
                             if let Some(kept) = shelf.read(&name, &address) {
@@ -312,23 +313,19 @@ impl LiveSource {
             Ok((kept, same))
         })
         .await?;
-        let found = match same {
-            // The same text keeps its class, regardless of its origin this time.
-            true if before.private.is_some() => {
-                kept.private = before.private;
-                let mut seen = self.seen();
-                (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
-                drop(seen);
-                self.same()
-            }
-            _ => {
-                let (source, seen) = of_kept(&self.making, &self.origin, &mut kept).await?;
-                *self.seen() = seen;
-                let before = self.current.send_replace(Arc::clone(&source));
-                let facts = (before.report(), source.report());
-                let compare = move || Ok(RefreshReport::between(&*before, &*source));
-                blocking(compare).await?.with_facts(&facts.0, facts.1)
-            }
+        let found = if same && before.private.is_some() {
+            kept.private = before.private;
+            let mut seen = self.seen();
+            (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
+            drop(seen);
+            self.same()
+        } else {
+            let (source, seen) = of_kept(&self.making, &self.origin, &mut kept).await?;
+            *self.seen() = seen;
+            let before = self.current.send_replace(Arc::clone(&source));
+            let facts = (before.report(), source.report());
+            let compare = move || Ok(RefreshReport::between(&*before, &*source));
+            blocking(compare).await?.with_facts(&facts.0, facts.1)
         };
         keep(&self.shelf, &self.making, &self.origin, kept).await;
         Ok(found)
@@ -472,7 +469,9 @@ async fn keep(
     let DescriptionOrigin::Far(far) = origin else {
         return;
     };
-    let (shelf, name, address) = (Arc::clone(shelf), making.name.clone(), far.address.clone());
+    let shelf = Arc::clone(shelf);
+    let name = making.name.clone();
+    let address = far.address.clone();
     let keep = move || {
         shelf.keep(&name, &address, &kept);
         Ok(())

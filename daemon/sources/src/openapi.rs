@@ -100,7 +100,8 @@ pub(super) fn read(
     let bases = description.operations.values();
     let bases = bases.filter_map(|operation| operation.base.as_ref());
     let elsewhere = bases.map(|base| (base.clone(), api.at(base))).collect();
-    let (functions, left_out) = (description.operations.len(), description.left_out().len());
+    let functions = description.operations.len();
+    let left_out = description.left_out().len();
     info!(
         source = making.name,
         functions, left_out, "description read"
@@ -131,7 +132,8 @@ fn trusted_origins(
     making: &SourceConfig,
     description: &OpenApiDescription,
 ) -> (AllowedOrigins, Vec<SourceNote>) {
-    let (settings, named) = (&making.settings, &description.origins);
+    let settings = &making.settings;
+    let named = &description.origins;
     let origins = AllowedOrigins::listed(&making.name, settings);
     let (first, mut notes) = match making.first(named) {
         Ok(first) => (first, Vec::new()),

@@ -131,7 +131,8 @@ impl SourceConfig {
     /// True if a description that came from a private network may name addresses there: only if no
     /// description of this entry came from elsewhere before. Waits for the disk.
     pub(super) fn may_name_private(&self, private: bool) -> bool {
-        let (name, written) = (&self.name, &self.settings.written);
+        let name = &self.name;
+        let written = &self.settings.written;
         // An unreadable file may record such a description.
         let elsewhere = self.addresses.came_from_elsewhere(name, written);
         private && !elsewhere.unwrap_or(true)
@@ -148,7 +149,8 @@ impl SourceConfig {
     /// Records that a description of this entry did not come from a private network: later descriptions do not count as
     /// private either. Waits for the disk.
     pub(super) fn record_elsewhere(&self) {
-        let (name, written) = (&self.name, &self.settings.written);
+        let name = &self.name;
+        let written = &self.settings.written;
         // The user wrote the address of an endpoint without a description.
         if self.settings.description.is_some() {
             self.addresses.record_elsewhere(name, written);
@@ -157,7 +159,8 @@ impl SourceConfig {
 
     /// The origins that this description named when it was first read.
     pub(super) fn first(&self, named: &DescribedOrigins) -> Result<DescribedOrigins, String> {
-        let (name, written) = (&self.name, &self.settings.written);
+        let name = &self.name;
+        let written = &self.settings.written;
         self.addresses.first(name, written, named)
     }
 
@@ -190,9 +193,10 @@ impl SourceConfig {
                 from.scheme() == attempt.url().scheme() || attempt.url().scheme() == "https"
             });
             let leads = same || (free && safe && allowed.allows(attempt.url()));
-            match leads && attempt.previous().len() <= 5 {
-                true => attempt.follow(),
-                false => attempt.stop(),
+            if leads && attempt.previous().len() <= 5 {
+                attempt.follow()
+            } else {
+                attempt.stop()
             }
         });
         let client = (self.client)(&settings.network, None)?

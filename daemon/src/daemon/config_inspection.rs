@@ -61,7 +61,8 @@ impl Daemon {
         let compile = spawn_blocking(move || {
             let config = Config::parse(&text, "the file").map_err(|error| error.to_string())?;
             // An invalid rule keeps its error.
-            let (policy, agents) = (&config.policy, &config.agents);
+            let policy = &config.policy;
+            let agents = &config.agents;
             Ok(PolicySet::resolve(policy, agents, &home, &mut Vec::new()))
         });
         let policies = compile.await.map_err(|_| "the daemon is ending".to_owned());
@@ -154,14 +155,16 @@ impl Daemon {
             }
             let key = ListKey::of(&server.identity(), definition);
             let catalog = Arc::clone(self.gateway.upstreams().catalog());
-            let (exclude, overrides) = (definition.exclude.clone(), definition.overrides.clone());
+            let exclude = definition.exclude.clone();
+            let overrides = definition.overrides.clone();
             // A list can be long.
             let found = spawn_blocking(move || {
                 let tools = catalog.recall_tools(&key);
                 tools.map(|tools| ToolSet::override_mistakes(tools, &exclude, &overrides))
             });
             let mistakes = found.await.ok().flatten().into_iter().flatten();
-            let (section, name) = (settings.section_of(&server.name), &server.name);
+            let section = settings.section_of(&server.name);
+            let name = &server.name;
             // The errors of an entry itself are already known.
             let new = mistakes.filter(|mistake| !mistake.is_of_entry);
             problems.extend(new.map(|mistake| {

@@ -167,7 +167,7 @@ impl Daemon {
         let traces = self.gateway.tracer().is_built_in();
         if traces
             || config.needs_environment()
-            || approved().any(|project| project.needs_environment())
+            || approved().any(mux_settings::projects::Project::needs_environment)
         {
             let mut known = self.environment.clone();
             match known.wait_for(Option::is_some).await {
@@ -179,7 +179,7 @@ impl Daemon {
         of_files.extend(loading.files.env_trouble.iter().cloned());
         of_files.extend(environment.apply_env_file(&loading.files.env, &self.paths.env));
         let mut commands: BTreeSet<String> = config.commands();
-        commands.extend(approved().flat_map(|project| project.commands()));
+        commands.extend(approved().flat_map(mux_settings::projects::Project::commands));
         let run = |spec| {
             let launcher = self.launcher.clone();
             async move {
@@ -192,7 +192,7 @@ impl Daemon {
         let asked = &mut loading.commands;
         asked.answer(commands, &mut environment, how, run).await;
         let mut secrets = config.secrets();
-        for (name, user) in approved().flat_map(|project| project.secrets()) {
+        for (name, user) in approved().flat_map(mux_settings::projects::Project::secrets) {
             secrets.entry(name).or_default().insert(user);
         }
         let wanted: BTreeSet<String> = secrets.keys().cloned().collect();

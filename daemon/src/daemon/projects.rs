@@ -133,7 +133,8 @@ impl Daemon {
         let files = self.files(root.to_owned()).await;
         let files = files.ok_or("its disk does not respond")?;
         self.read_again(root, files).await;
-        let (daemon, place) = (Arc::clone(self), root.to_owned());
+        let daemon = Arc::clone(self);
+        let place = root.to_owned();
         // Approving writes to the disk.
         let approved = spawn_blocking(move || daemon.projects().approve(&place, &seen));
         approved.await.map_err(|error| error.to_string())??;
@@ -142,7 +143,8 @@ impl Daemon {
 
     /// Revokes an approval. Returns false if there was none.
     pub async fn revoke(self: &Arc<Self>, root: &Path) -> Result<bool, String> {
-        let (daemon, place) = (Arc::clone(self), root.to_owned());
+        let daemon = Arc::clone(self);
+        let place = root.to_owned();
         let revoked = spawn_blocking(move || daemon.projects().revoke(&place));
         let revoked = revoked.await.map_err(|error| error.to_string())??;
         self.load(LoadTrigger::Projects).await.map(|_| revoked)
@@ -184,7 +186,8 @@ impl Daemon {
         if !workspace.is_absolute() {
             return None;
         }
-        let (dir, home) = (workspace.to_owned(), self.paths.home.clone());
+        let dir = workspace.to_owned();
+        let home = self.paths.home.clone();
         let scan = move || scan_workspace(&dir, &home);
         self.project_scans.read(workspace, scan).await
     }

@@ -67,7 +67,8 @@ impl<T: Clone + Send + Sync + 'static> SharedReads<T> {
         }
         let (sender, result) = watch::channel(None);
         running.insert(dir.to_owned(), result.clone());
-        let (all, dir) = (Arc::clone(&self.running), dir.to_owned());
+        let all = Arc::clone(&self.running);
+        let dir = dir.to_owned();
         let turn = Arc::clone(&self.turns).acquire_owned();
         tokio::spawn(async move {
             let turn = turn.await;
@@ -105,7 +106,8 @@ mod tests {
         let hung = Path::new("/hung");
         let asked: Vec<_> = (0..5)
             .map(|_| {
-                let (started, blocked) = (Arc::clone(&started), Arc::clone(&blocked));
+                let started = Arc::clone(&started);
+                let blocked = Arc::clone(&blocked);
                 reads.start(hung, move || {
                     started.fetch_add(1, Ordering::Relaxed);
                     _ = blocked.lock().recv();

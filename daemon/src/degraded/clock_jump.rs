@@ -15,9 +15,9 @@ use std::time::{Duration, SystemTime};
 use super::HostCondition;
 
 /// Smaller differences are ordinary corrections and are not reported.
-const MIN_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
+const MIN_CLOCK_JUMP: Duration = Duration::from_mins(10);
 /// How long a jump is reported before the new time is accepted.
-const JUMP_REPORT_DURATION: Duration = Duration::from_secs(60 * 60);
+const JUMP_REPORT_DURATION: Duration = Duration::from_hours(1);
 
 /// Both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ impl ClockWatch {
 mod tests {
     use super::*;
 
-    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    const DAY: Duration = Duration::from_hours(24);
 
     #[test]
     fn clock_jump_is_reported_until_it_is_reverted_or_accepted() {

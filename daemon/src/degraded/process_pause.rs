@@ -15,7 +15,7 @@ const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// A shorter pause is attributed to load.
 const MIN_PAUSE: Duration = Duration::from_secs(8);
 /// How long a pause is reported.
-const PAUSE_REPORT_DURATION: Duration = Duration::from_secs(10 * 60);
+const PAUSE_REPORT_DURATION: Duration = Duration::from_mins(10);
 
 /// The last pause.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ mod tests {
         };
         pass(10).await;
         assert_eq!(pauses.look(), None);
-        tokio::time::advance(Duration::from_secs(60)).await;
+        tokio::time::advance(Duration::from_mins(1)).await;
         pass(1).await;
         let condition = pauses.look().unwrap();
         assert_eq!(condition.mode, "paused");

@@ -40,7 +40,8 @@ impl HandoverChannel {
 
     pub(super) async fn send(&self, frame: &impl Serialize, fds: &[OwnedFd]) -> io::Result<()> {
         let bytes = encode_frame(frame).map_err(io::Error::other)?;
-        let (mut sent, mut fds) = (0, fds);
+        let mut sent = 0;
+        let mut fds = fds;
         while sent < bytes.len() {
             self.stream.writable().await?;
             let stream = &self.stream;
@@ -64,7 +65,8 @@ impl HandoverChannel {
             }
             self.stream.readable().await?;
             let mut buffer = [0; 16 << 10];
-            let (stream, fds) = (&self.stream, &mut self.fds);
+            let stream = &self.stream;
+            let fds = &mut self.fds;
             let received = stream.try_io(Interest::READABLE, || {
                 descriptor_passing::receive(stream, &mut buffer, fds)
             });
@@ -98,10 +100,8 @@ mod tests {
     #[tokio::test]
     async fn frames_longer_than_the_socket_takes_arrive_with_their_descriptors() {
         let (near, far) = StdStream::pair().unwrap();
-        let (near, mut far) = (
-            HandoverChannel::new(near).unwrap(),
-            HandoverChannel::new(far).unwrap(),
-        );
+        let near = HandoverChannel::new(near).unwrap();
+        let mut far = HandoverChannel::new(far).unwrap();
         let long = "x".repeat(700 << 10);
         let sending = async {
             for name in [b"a", b"b"] {

@@ -25,7 +25,7 @@ use mux_keeper::{Keeper, KeeperOffer, wire::KEEPER_PROTOCOL_VERSION as KEEPER_WI
 use mux_upstream::{HandedSession, HandoverKey, IncomingSessions, Upstreams};
 
 /// How long the predecessor may take to send its next frame. Its own limits are shorter.
-const PREDECESSOR_FRAME_TIMEOUT: Duration = Duration::from_secs(60);
+const PREDECESSOR_FRAME_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The daemon from which this daemon takes over.
 #[derive(Debug)]
@@ -160,7 +160,8 @@ impl Predecessor {
                 },
                 Ok(Some(PredecessorFrame::Session(state))) => match self.claim(*state) {
                     Ok(handed) => {
-                        let (server, pid) = (&handed.state.place.server, handed.state.pid);
+                        let server = &handed.state.place.server;
+                        let pid = handed.state.pid;
                         info!(server, pid, "received a session of the predecessor");
                         upstreams.receive_session(handed);
                     }

@@ -17,7 +17,7 @@ const TYPECHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The resident memory of the type checker.
 const MAX_CHECKER_BYTES: u64 = 1 << 30;
 /// The type checker is stopped after this time without a check.
-const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The inputs from which [`serve`](crate::serve) builds a daemon.
 pub struct DaemonSetup {

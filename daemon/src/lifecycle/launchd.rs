@@ -52,7 +52,8 @@ pub(super) fn launchd_listener() -> Result<Option<PassedSocket>, PassedSocketErr
     reason = "launchd passes sockets only through a C function"
 )]
 fn passed_descriptors() -> io::Result<Vec<OwnedFd>> {
-    let (mut descriptors, mut count) = (ptr::null_mut::<c_int>(), 0);
+    let mut descriptors = ptr::null_mut::<c_int>();
+    let mut count = 0;
     // SAFETY: the name is a static C string, and both pointers are to live locals.
     let error = unsafe {
         launch_activate_socket(SOCKET_NAME.as_ptr(), &raw mut descriptors, &raw mut count)

@@ -164,16 +164,15 @@ impl PredecessorRuns {
             };
             after = page.events.last().map_or(after, |event| event.seq);
             let is_over = page.events.last().is_some_and(is_last);
-            let info = match is_over {
-                true => {
-                    client
-                        .run_info(transport::within(PREDECESSOR_REQUEST_TIMEOUT), run.clone())
-                        .await
-                }
-                false => Ok(Err(Error::new(
+            let info = if is_over {
+                client
+                    .run_info(transport::within(PREDECESSOR_REQUEST_TIMEOUT), run.clone())
+                    .await
+            } else {
+                Ok(Err(Error::new(
                     Kind::NotFound,
                     "it is asked for at the end",
-                ))),
+                )))
             };
             followed.add(page.events, info.ok().and_then(Result::ok));
             if is_over {
@@ -302,9 +301,10 @@ impl PredecessorRuns {
         self.arrived().await;
         let is_awaited = *self.expected.borrow();
         let Some(client) = self.client().clone() else {
-            return match is_awaited {
-                true => vec![old_rules("it has not answered yet")],
-                false => Vec::new(),
+            return if is_awaited {
+                vec![old_rules("it has not answered yet")]
+            } else {
+                Vec::new()
             };
         };
         match client

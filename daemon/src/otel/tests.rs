@@ -14,7 +14,8 @@ async fn collector(answers: &'static [u16]) -> (CollectorEndpoint, mpsc::Unbound
     let (sender, requests) = mpsc::unbounded_channel();
     let answered = Arc::new(Mutex::new(0));
     let take = move |body: Bytes| {
-        let (sender, answered) = (sender.clone(), Arc::clone(&answered));
+        let sender = sender.clone();
+        let answered = Arc::clone(&answered);
         async move {
             sender.send(body).unwrap();
             let mut answered = answered.lock();

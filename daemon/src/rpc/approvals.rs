@@ -34,7 +34,8 @@ pub(super) async fn list(
     connection: &ConnectionState,
     request: wire::ApprovalsRequest,
 ) -> wire::Result<wire::ApprovalList> {
-    let (approvals, access) = (daemon.gateway.approvals(), connection.access());
+    let approvals = daemon.gateway.approvals();
+    let access = connection.access();
     let mut edition = approvals.subscribe_changes();
     if let Some(known) = request.known {
         let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
@@ -119,7 +120,8 @@ pub(super) async fn resume(
     connection: &ConnectionState,
     request: wire::ResumeRequest,
 ) -> wire::Result<wire::Resumed> {
-    let (approvals, access) = (daemon.gateway.approvals(), connection.access());
+    let approvals = daemon.gateway.approvals();
+    let access = connection.access();
     let lives = |run: &str| {
         let run = daemon.runs.find(run, &access);
         run.is_ok_and(|run| !run.has_ended())
@@ -195,9 +197,10 @@ fn approval_info(
 ) -> wire::ApprovalInfo {
     let subject = &view.subject;
     let fits = subject.arguments.len() <= most && json_depth::check(&subject.arguments, "").is_ok();
-    let arguments: Option<Value> = match fits {
-        true => serde_json::from_str(&subject.arguments).ok(),
-        false => None,
+    let arguments: Option<Value> = if fits {
+        serde_json::from_str(&subject.arguments).ok()
+    } else {
+        None
     };
     let since = view.since.duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = approvals
@@ -205,9 +208,10 @@ fn approval_info(
         .wait
         .checked_sub(view.since.elapsed().unwrap_or_default());
     wire::ApprovalInfo {
-        approval: match access.is_user() {
-            true => view.id(),
-            false => view.token_id(),
+        approval: if access.is_user() {
+            view.id()
+        } else {
+            view.token_id()
         },
         state: match &view.state {
             AnswerStatus::Waiting => wire::ApprovalState::Waiting,

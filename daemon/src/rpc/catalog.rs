@@ -34,7 +34,8 @@ async fn list_tool_sets(
         let tools = match server.tools() {
             Some(tools) => {
                 if !server.is_open() {
-                    let (server, whose) = (Arc::clone(&server), whose.clone());
+                    let server = Arc::clone(&server);
+                    let whose = whose.clone();
                     tokio::spawn(async move { drop(server.session(&whose).await) });
                 }
                 Ok(tools)
@@ -43,12 +44,13 @@ async fn list_tool_sets(
                 None => server.session(whose).await.map(|held| held.session.tools()),
                 Some(wait) => {
                     let failure = server.start_failure();
-                    match timeout(server.list_patience(wait), server.session(whose)).await {
-                        Ok(held) => held.map(|held| held.session.tools()),
-                        Err(_) => {
-                            let starting = || still_starting_fault(server.name(), wait);
-                            Err(failure.unwrap_or_else(starting))
-                        }
+                    if let Ok(held) =
+                        timeout(server.list_patience(wait), server.session(whose)).await
+                    {
+                        held.map(|held| held.session.tools())
+                    } else {
+                        let starting = || still_starting_fault(server.name(), wait);
+                        Err(failure.unwrap_or_else(starting))
                     }
                 }
             },
@@ -356,10 +358,8 @@ pub(super) async fn watch_types(
     loop {
         news.mark_unchanged();
         let scope = connection.scope();
-        let (seen, reader) = (
-            upstreams.known_visible(&scope),
-            CatalogReader::file_of_user(),
-        );
+        let seen = upstreams.known_visible(&scope);
+        let reader = CatalogReader::file_of_user();
         let types = catalog
             .declare_types(&seen, TypeTextAudience::Checker, &reader)
             .await;

@@ -260,7 +260,8 @@ impl ConnectionState {
             let Some(hello) = self.hello.get() else {
                 return Arc::default();
             };
-            let (name, agent) = (&hello.client.name, hello.agent.as_deref());
+            let name = &hello.client.name;
+            let agent = hello.agent.as_deref();
             let (pid, uid) = self.peer;
             Arc::new(ClientOrigin {
                 pid,

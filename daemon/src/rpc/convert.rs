@@ -151,9 +151,10 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
 fn json_text(text: String) -> Result<wire::JsonText, String> {
     let text = wire::JsonText::new(text).map_err(|error| error.to_string())?;
     // Well-formed, but the client would fail to parse it.
-    match has_lone_surrogate(text.as_str()) {
-        true => Err("a string has half of a surrogate pair".into()),
-        false => Ok(text),
+    if has_lone_surrogate(text.as_str()) {
+        Err("a string has half of a surrogate pair".into())
+    } else {
+        Ok(text)
     }
 }
 
@@ -454,7 +455,8 @@ fn auth_state(standing: LoginStatus) -> wire::AuthState {
 pub(super) fn reload_report(report: LoadReport, project: Option<&Path>) -> wire::ReloadReport {
     let earlier = report.earlier.map(|earlier| {
         let report = config_changes(earlier.differences, project);
-        let (age_ms, unchanged) = (millis(earlier.at.elapsed()), Vec::new());
+        let age_ms = millis(earlier.at.elapsed());
+        let unchanged = Vec::new();
         let report = wire::ReloadReport {
             unchanged,
             ..report

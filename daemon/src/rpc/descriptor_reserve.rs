@@ -104,7 +104,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn lent_descriptor_is_recalled_after_its_time_when_another_client_needs_one() {
         let reserve = DescriptorReserve::new();
-        let (first, second) = (reserve.lend().unwrap(), reserve.lend().unwrap());
+        let first = reserve.lend().unwrap();
+        let second = reserve.lend().unwrap();
         let connection = tokio::spawn(async move { first.recalled().await });
         tokio::task::yield_now().await;
         assert!(reserve.lend().is_none());

@@ -20,7 +20,8 @@ pub(super) async fn search(
     connection: &ConnectionState,
     request: wire::SearchRequest,
 ) -> Result<wire::SearchPage, Fault> {
-    let (scope, whose) = (connection.scope(), connection.whose());
+    let scope = connection.scope();
+    let whose = connection.whose();
     let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
@@ -64,7 +65,8 @@ pub(super) async fn describe(
     connection: &ConnectionState,
     request: wire::DescribeRequest,
 ) -> Result<wire::Descriptions, Fault> {
-    let (scope, whose) = (connection.scope(), connection.whose());
+    let scope = connection.scope();
+    let whose = connection.whose();
     let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
@@ -121,7 +123,8 @@ pub(super) async fn inventory(
     connection: &ConnectionState,
     request: wire::InventoryRequest,
 ) -> Result<wire::Inventory, Fault> {
-    let (scope, whose) = (connection.scope(), connection.whose());
+    let scope = connection.scope();
+    let whose = connection.whose();
     let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),

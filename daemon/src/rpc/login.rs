@@ -31,9 +31,11 @@ pub(super) async fn begin_login(
     let remote =
         login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let opening: SessionOpener = Box::new({
-        let (server, whose) = (Arc::clone(&server), connection.whose());
+        let server = Arc::clone(&server);
+        let whose = connection.whose();
         let others = servers_of_sign_in(daemon, &server);
-        let (audit, origin) = (Arc::clone(daemon.gateway.audit()), connection.origin());
+        let audit = Arc::clone(daemon.gateway.audit());
+        let origin = connection.origin();
         move || {
             Box::pin(async move {
                 audit.record_admin_event(AdminEvent::Login, server.name(), &origin);

@@ -28,7 +28,8 @@ pub(super) async fn metrics_text(daemon: &Arc<Daemon>) -> wire::MetricsText {
 
 /// Serves metrics on the configured port, for as long as it is polled.
 pub(crate) async fn serve(daemon: &Arc<Daemon>) {
-    let (served, metrics) = (Arc::clone(daemon), daemon.gateway.upstreams().metrics());
+    let served = Arc::clone(daemon);
+    let metrics = daemon.gateway.upstreams().metrics();
     let writer = move |format| {
         let daemon = Arc::clone(&served);
         async move { text(&daemon, format).await }.boxed()

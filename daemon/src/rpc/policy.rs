@@ -50,7 +50,8 @@ pub(super) async fn explain(
     let agent = request.agent.as_deref();
     let origin = ClientOrigin::new(client, agent, workspace);
     let scopes = |agent| daemon.gateway.scope(agent, &place);
-    let (scope, sight) = (scopes(agent), scopes(None));
+    let scope = scopes(agent);
+    let sight = scopes(None);
     let arguments = match (request.arguments, request.typed) {
         (Some(object), _) => Some(CallArguments::of_value(object).await),
         (None, typed) if typed.is_empty() => None,

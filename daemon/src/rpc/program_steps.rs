@@ -15,7 +15,8 @@ pub(super) fn explain(
     connection: &ConnectionState,
     request: &wire::ExplainRequest,
 ) -> wire::Result<wire::Explained> {
-    let (origin, scope) = (connection.origin(), connection.scope());
+    let origin = connection.origin();
+    let scope = connection.scope();
     let agent = origin.agent.as_deref();
     let source = daemon.runs.explain(&request.source, agent, &scope);
     let source = source.map_err(convert::error)?;
@@ -24,12 +25,13 @@ pub(super) fn explain(
 
 /// Converts the event of a step to a console line, for a client without the feature `program`.
 pub(super) fn readable(event: SequencedEvent, connection: &ConnectionState) -> SequencedEvent {
-    match connection.knows(PROGRAM_FEATURE) {
-        true => event,
-        false => SequencedEvent {
+    if connection.knows(PROGRAM_FEATURE) {
+        event
+    } else {
+        SequencedEvent {
             what: as_console(event.what),
             ..event
-        },
+        }
     }
 }
 
@@ -79,7 +81,8 @@ mod tests {
 
     #[test]
     fn step_events_become_console_lines_for_older_clients() {
-        let (took, outcome) = (Duration::ZERO, Ok(3));
+        let took = Duration::ZERO;
+        let outcome = Ok(3);
         let reason = "`b` failed".to_owned();
         for (news, line) in [
             (
@@ -95,7 +98,8 @@ mod tests {
                 "step a (s.t) is skipped: `b` failed",
             ),
         ] {
-            let (step, tool) = ("a".to_owned(), "s.t".to_owned());
+            let step = "a".to_owned();
+            let tool = "s.t".to_owned();
             let RunEvent::Console { text, .. } =
                 as_console(RunEvent::Step(StepEvent { step, tool, news }))
             else {

@@ -121,7 +121,7 @@ where
             match read {
                 Ok(ParsedFrame::Request(request)) => return Poll::Ready(Some(Ok(request))),
                 Ok(ParsedFrame::Refused(refusal)) => {
-                    self.unsent = Some(UnsentRefusal::Refusal(refusal))
+                    self.unsent = Some(UnsentRefusal::Refusal(refusal));
                 }
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }

@@ -56,9 +56,10 @@ impl RequestHandler {
     }
 
     fn daemon(&self) -> wire::Result<&Arc<Daemon>> {
-        match self.0.is_cramped() {
-            true => Err(status::descriptors_exhausted()),
-            false => self.anyway(),
+        if self.0.is_cramped() {
+            Err(status::descriptors_exhausted())
+        } else {
+            self.anyway()
         }
     }
 
@@ -73,7 +74,8 @@ impl RequestHandler {
 
 impl wire::Mux for RequestHandler {
     async fn hello(self, _: Context, hello: wire::Hello) -> wire::Result<wire::Welcome> {
-        let (client, version) = (&hello.client.name, &hello.client.version);
+        let client = &hello.client.name;
+        let version = &hello.client.version;
         if self.0.is_probe(&hello) {
             trace!("hello of the watchdog probe");
         } else {

@@ -128,10 +128,13 @@ pub(super) async fn subscribe(
     connection: &ConnectionState,
     request: wire::SubscribeRequest,
 ) -> Result<(), Fault> {
-    let (gateway, mailbox) = (&daemon.gateway, connection.mailbox());
-    let (server, uri) = (request.server.as_str(), request.uri.as_str());
+    let gateway = &daemon.gateway;
+    let mailbox = connection.mailbox();
+    let server = request.server.as_str();
+    let uri = request.uri.as_str();
     if !request.subscribe {
-        let (scope, connection) = (connection.scope(), mailbox.connection());
+        let scope = connection.scope();
+        let connection = mailbox.connection();
         return gateway
             .unsubscribe_resource(server, uri, &scope, connection)
             .await;

@@ -149,8 +149,10 @@ pub(super) async fn check(
     connection: &ConnectionState,
     request: wire::CheckRequest,
 ) -> wire::Result<wire::Diagnostics> {
-    let (turn, origin) = (connection.turn(), connection.origin());
-    let (agent, scope) = (origin.agent.as_deref(), connection.scope());
+    let turn = connection.turn();
+    let origin = connection.origin();
+    let agent = origin.agent.as_deref();
+    let scope = connection.scope();
     let viewer = ToolViewer {
         scope: &scope,
         whose: &connection.whose(),

@@ -16,7 +16,7 @@ use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
 
 /// The longest observation.
-const MAX_OBSERVATION: Duration = Duration::from_secs(60 * 60);
+const MAX_OBSERVATION: Duration = Duration::from_hours(1);
 
 pub(super) async fn profile(
     daemon: &Daemon,

@@ -98,9 +98,10 @@ async fn apply_secrets(daemon: &Arc<Daemon>) {
 fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::SecretInfo {
     wire::SecretInfo {
         name: secret.name,
-        place: Some(match secret.in_keyring {
-            true => wire::SecretPlace::Keyring,
-            false => wire::SecretPlace::File,
+        place: Some(if secret.in_keyring {
+            wire::SecretPlace::Keyring
+        } else {
+            wire::SecretPlace::File
         }),
         since_ms: Some(secret.since.saturating_mul(1000)),
         used_by: used_by.into_iter().collect(),

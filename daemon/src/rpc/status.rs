@@ -158,8 +158,10 @@ pub(super) async fn servers(
     daemon: &Daemon,
     connection: &ConnectionState,
 ) -> Vec<wire::ServerInfo> {
-    let (upstreams, sight) = (daemon.gateway.upstreams(), connection.sight());
-    let (servers, access) = (upstreams.visible_servers(&sight), connection.access());
+    let upstreams = daemon.gateway.upstreams();
+    let sight = connection.sight();
+    let servers = upstreams.visible_servers(&sight);
+    let access = connection.access();
     let servers = servers
         .iter()
         .map(|server| convert::server_info(upstreams, server, &access));

@@ -24,7 +24,7 @@ use mux_upstream::Upstreams;
 /// How long runs may take to finish.
 const RUN_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long runs may take to finish if a successor already serves: longer than any run may take.
-const HANDOVER_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
+const HANDOVER_DRAIN_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long admitted calls may take to reach their session, before sessions are handed over.
 const CALL_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long sessions that became idle last may take to be handed over.
@@ -117,7 +117,8 @@ pub(super) fn turn_away(
     service.passed()?;
     let daemon = Arc::clone(daemon);
     Some(AbortOnDropHandle::new(tokio::spawn(async move {
-        let (refused, never) = (ClientConnections::default(), CancellationToken::new());
+        let refused = ClientConnections::default();
+        let never = CancellationToken::new();
         rpc::accept(&listener, daemon, &refused, never).await;
     })))
 }

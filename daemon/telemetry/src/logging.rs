@@ -27,7 +27,7 @@ const MAX_QUEUED_LINES: usize = 8_192;
 const COLLECTION_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_COLLECTED_BYTES: usize = 64 << 10;
 /// The retention of the daily logs that earlier builds wrote.
-const DAILY_LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const DAILY_LOG_RETENTION: Duration = Duration::from_hours(7 * 24);
 /// The maximum size of the logs of all servers, including removed ones.
 const MAX_SERVER_LOG_BYTES: u64 = 1 << 30;
 
@@ -133,9 +133,10 @@ fn one_line(event: &str) -> Cow<'_, str> {
         Some(body) => (body, "\n"),
         None => (event, ""),
     };
-    match body.contains(['\n', '\r']) {
-        true => format!("{}{end}", body.replace('\r', "\\r").replace('\n', "\\n")).into(),
-        false => event.into(),
+    if body.contains(['\n', '\r']) {
+        format!("{}{end}", body.replace('\r', "\\r").replace('\n', "\\n")).into()
+    } else {
+        event.into()
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::home::Home;
 
 /// Longer than any request here takes.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A client with its position in its notices.
 pub(crate) struct Client {
@@ -177,9 +177,10 @@ impl Client {
 
     /// Starts a call of a tool of `fix`, or of one at a path, in the background.
     pub(crate) fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<Result<Value, Error>> {
-        let path = match tool.contains('.') {
-            true => tool.to_owned(),
-            false => format!("fix.{tool}"),
+        let path = if tool.contains('.') {
+            tool.to_owned()
+        } else {
+            format!("fix.{tool}")
         };
         self.begin_request(CallRequest {
             path,

@@ -28,8 +28,10 @@ async fn instance(client: &Client) -> Value {
 async fn session_of_a_client_is_not_shared_and_ends_with_it() {
     let home = Home::new();
     home.write_config(&format!("{}share = \"client\"\n", home.fixture("fix", &[])));
-    let (one, two) = (Client::deaf(&home).await, Client::deaf(&home).await);
-    let (mine, theirs) = (instance(&one).await, instance(&two).await);
+    let one = Client::deaf(&home).await;
+    let two = Client::deaf(&home).await;
+    let mine = instance(&one).await;
+    let theirs = instance(&two).await;
     assert_ne!(mine, theirs);
     // The runs of a client use its session.
     let run = one.start_steps(&[("fix.pid", json!({}))], false).await;

@@ -59,7 +59,8 @@ async fn signals_are_reported_with_and_without_a_name() {
 async fn spawn_failure_has_a_reason_and_the_next_spawn_succeeds() {
     let place = Place::new("refusals");
     let keeper = place.keeper().await;
-    let (notes, script) = (place.path("notes"), place.path("script"));
+    let notes = place.path("notes");
+    let script = place.path("script");
     fs::write(&notes, "no program").unwrap();
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -138,10 +139,8 @@ async fn a_hundred_at_once_get_their_own_answers() {
     let keeper = place.keeper().await;
     let children: Vec<_> = (0..100)
         .map(|number| {
-            let (keeper, spec) = (
-                keeper.clone(),
-                place.sh(&format!("echo {number}; exit {number}")),
-            );
+            let keeper = keeper.clone();
+            let spec = place.sh(&format!("echo {number}; exit {number}"));
             tokio::spawn(async move { output(keeper.spawn(spec).await.unwrap()).await })
         })
         .collect();

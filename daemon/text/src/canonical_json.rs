@@ -28,7 +28,8 @@ pub fn to_text(value: &Value) -> String {
 
 /// The canonical form of an object with these members.
 pub fn members_to_text<'a>(members: impl IntoIterator<Item = (&'a str, Cow<'a, Value>)>) -> String {
-    let (mut text, members) = (String::new(), members.into_iter().collect::<Vec<_>>());
+    let mut text = String::new();
+    let members = members.into_iter().collect::<Vec<_>>();
     let members = members.iter().map(|(name, member)| (*name, &**member));
     write_object(members.collect(), &mut text);
     text
@@ -131,7 +132,8 @@ mod tests {
         ] {
             assert_ne!(digest(&one), digest(&parsed(other)), "{other}");
         }
-        let (large, larger) = (json!(u64::MAX), json!(u64::MAX - 1));
+        let large = json!(u64::MAX);
+        let larger = json!(u64::MAX - 1);
         assert_ne!(digest(&large), digest(&larger));
     }
 

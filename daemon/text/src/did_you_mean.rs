@@ -60,8 +60,10 @@ fn score(wanted: &str, candidate: &str, left: &mut usize) -> f64 {
 
 /// The normalized similarity. `None` if the lengths differ too much, or the budget is used up.
 fn distance(wanted: &str, candidate: &str, left: &mut usize) -> Option<f64> {
-    let (one, other) = (wanted.chars().count(), candidate.chars().count());
-    let (short, long) = (one.min(other), one.max(other));
+    let one = wanted.chars().count();
+    let other = candidate.chars().count();
+    let short = one.min(other);
+    let long = one.max(other);
     if (short as f64) < MIN_SIMILARITY * long as f64 {
         return None;
     }

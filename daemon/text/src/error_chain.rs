@@ -27,9 +27,10 @@ pub fn error_causes(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    match text.is_empty() {
-        true => error.to_string(),
-        false => text,
+    if text.is_empty() {
+        error.to_string()
+    } else {
+        text
     }
 }
 

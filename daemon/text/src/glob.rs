@@ -28,7 +28,8 @@ impl Glob {
         if self.is_literal() {
             return text == self.text;
         }
-        let (head, tail) = (self.head(), &self.text[self.tail..]);
+        let head = self.head();
+        let tail = &self.text[self.tail..];
         let ends =
             text.len() >= head.len() + tail.len() && text.starts_with(head) && text.ends_with(tail);
         let only = &self.text[self.head..self.tail];

@@ -1,6 +1,6 @@
 //! Limits how deep JSON may nest.
 //!
-//! Recursive JSON parsers have limits: serde_json stops at 128 levels, including the envelopes of frames, and servers
+//! Recursive JSON parsers have limits: `serde_json` stops at 128 levels, including the envelopes of frames, and servers
 //! may stop earlier or crash. This limit is below all of them, and has a clear error.
 
 use mux_wire::{Fault, FaultKind};
@@ -22,7 +22,8 @@ pub fn check(text: &str, what: &str) -> Result<(), Fault> {
 
 /// The deepest nesting level of JSON, computed without recursion.
 pub fn depth(text: &str) -> usize {
-    let (mut now, mut deepest) = (0_usize, 0);
+    let mut now = 0_usize;
+    let mut deepest = 0;
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
@@ -60,7 +61,7 @@ mod tests {
             (r#"{"a": [1, {"b": 2}], "c": [3]}"#, 3),
             (r#"["[[[", "\"[[", "\\", [1]]"#, 2),
             ("]]]]", 0),
-            (r#"["#, 1),
+            (r"[", 1),
         ] {
             assert_eq!(depth(text), expected, "{text}");
         }

@@ -12,7 +12,7 @@
 //! - `error_chain` describes the causes of an error on one line. `did_you_mean` suggests similar names.
 //!
 //! Invariant: the time of every function is linear in its input, or bounded by a constant. Recursion is bounded by the
-//! depth at which serde_json stops parsing.
+//! depth at which `serde_json` stops parsing.
 
 pub mod canonical_json;
 pub mod did_you_mean;

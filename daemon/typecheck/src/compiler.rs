@@ -99,7 +99,8 @@ impl Compiler {
             next: 0,
             askers: Some(HashMap::new()),
         }));
-        let (end, over) = (CancellationToken::new(), CancellationToken::new());
+        let end = CancellationToken::new();
+        let over = CancellationToken::new();
         let why = Arc::<OnceLock<String>>::default();
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())

@@ -46,7 +46,8 @@ impl CompilerFinder {
     ) -> Result<FoundCompiler, CheckFailure> {
         let mut refused = None;
         // A folder of the path may be on a slow disk.
-        let (named, searched) = (named.map(Path::to_owned), settings.clone());
+        let named = named.map(Path::to_owned);
+        let searched = settings.clone();
         let found = blocking_pool::run(move || candidates(named.as_deref(), &searched)).await?;
         for path in found {
             let problem = match self.version(&path, settings).await {

@@ -195,15 +195,17 @@ fn uncallable_type(why: &str) -> Option<&str> {
 /// The servers of `Mux`, or the members of the type of a server or a group, as written in the declarations.
 pub(super) fn members_of_type<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let is_mux = of == "Mux";
-    let (head, end) = match is_mux {
-        true => ("\ninterface Mux {\n".to_owned(), "\n}"),
-        false => (format!("\n  interface {of} {{\n"), "\n  }"),
+    let (head, end) = if is_mux {
+        ("\ninterface Mux {\n".to_owned(), "\n}")
+    } else {
+        (format!("\n  interface {of} {{\n"), "\n  }")
     };
     let (_, rest) = types.split_once(&head)?;
     let (body, _) = rest.split_once(end)?;
-    let names = body.lines().filter_map(|line| match is_mux {
-        true => Some(line.strip_prefix("  readonly ")?.split_once(": Mux.")?.0),
-        false => {
+    let names = body.lines().filter_map(|line| {
+        if is_mux {
+            Some(line.strip_prefix("  readonly ")?.split_once(": Mux.")?.0)
+        } else {
             let member = line.strip_prefix("    ")?;
             let group = member.strip_prefix("readonly ");
             let group = group.and_then(|group| group.split_once(": Mux."));

@@ -236,7 +236,8 @@ impl Checker {
             }
             VerdictLookup::Unknown(promise) => {
                 let waiting = promise.subscribe();
-                let (inner, types) = (Arc::clone(inner), types.clone());
+                let inner = Arc::clone(inner);
+                let types = types.clone();
                 let source = source.to_owned();
                 // A separate task: the first caller may go away while others wait.
                 tokio::spawn(async move {
@@ -251,7 +252,8 @@ impl Checker {
 
     /// Starts the compiler and loads these types, in the background.
     pub async fn preload_types(&self, types: &TypeDeclarations) {
-        let (inner, types) = (Arc::clone(&self.inner), types.clone());
+        let inner = Arc::clone(&self.inner);
+        let types = types.clone();
         tokio::spawn(async move {
             if let Err(problem) = inner.check_uncached(&types, "").await {
                 tracing::debug!(%problem, "cannot preload types");
@@ -394,7 +396,8 @@ async fn judge_off_thread(
     if found.found.is_empty() {
         return Ok(Arc::default());
     }
-    let (plain, folder) = (plain.to_owned(), folder.to_string_lossy().into_owned());
+    let plain = plain.to_owned();
+    let folder = folder.to_string_lossy().into_owned();
     let text = types.text.clone();
     let judge = move || diagnostics::judge(&found, &plain, &folder, &text.read());
     Ok(blocking_pool::run(judge).await.into())

@@ -217,9 +217,10 @@ mod tests {
 
     #[test]
     fn paths_are_escaped() {
-        let (path, uri) = match cfg!(windows) {
-            true => (r"C:\a b\ü#.ts", "file:///C%3A/a%20b/%C3%BC%23.ts"),
-            false => ("/a b/ü#.ts", "file:///a%20b/%C3%BC%23.ts"),
+        let (path, uri) = if cfg!(windows) {
+            (r"C:\a b\ü#.ts", "file:///C%3A/a%20b/%C3%BC%23.ts")
+        } else {
+            ("/a b/ü#.ts", "file:///a%20b/%C3%BC%23.ts")
         };
         assert_eq!(file_uri(Path::new(path)), uri);
     }

@@ -70,8 +70,10 @@ impl TypesFolders {
         if self.known.lock().get(&types.hash).is_some() && folder.join(DECLARATIONS_FILE).exists() {
             return Ok(folder);
         }
-        let (draft, place) = (self.work.join(".draft"), folder.clone());
-        let (text, writing) = (types.text.clone(), Arc::clone(&self.writing));
+        let draft = self.work.join(".draft");
+        let place = folder.clone();
+        let text = types.text.clone();
+        let writing = Arc::clone(&self.writing);
         let written = tokio::task::spawn_blocking(move || {
             let _alone = writing.lock();
             lay_out(&draft, &place, &text.read())

@@ -45,9 +45,10 @@ impl TypesText {
     pub fn kept(bytes: Vec<u8>) -> Option<(Self, String)> {
         let packed = GzipText::from_bytes(bytes)?;
         let text = packed.read(MAX_UNPACKED_BYTES)?;
-        let held = match text.len() < MIN_PACKED_BYTES {
-            true => TypesTextRepr::Plain(text.as_str().into()),
-            false => TypesTextRepr::Packed(packed),
+        let held = if text.len() < MIN_PACKED_BYTES {
+            TypesTextRepr::Plain(text.as_str().into())
+        } else {
+            TypesTextRepr::Packed(packed)
         };
         Some((Self(held), text))
     }
@@ -55,9 +56,10 @@ impl TypesText {
 
 impl From<&str> for TypesText {
     fn from(text: &str) -> Self {
-        Self(match text.len() < MIN_PACKED_BYTES {
-            true => TypesTextRepr::Plain(text.into()),
-            false => TypesTextRepr::Packed(GzipText::of(text)),
+        Self(if text.len() < MIN_PACKED_BYTES {
+            TypesTextRepr::Plain(text.into())
+        } else {
+            TypesTextRepr::Packed(GzipText::of(text))
         })
     }
 }

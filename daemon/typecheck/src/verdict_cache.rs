@@ -13,7 +13,7 @@ use super::{CheckFailure, Diagnostic, TypeDeclarations};
 /// The maximum number of verdicts. A verdict has at most 20 diagnostics.
 const MAX_VERDICTS: usize = 512;
 /// How long a program that exceeded a limit is not checked again.
-const FAILURE_BACKOFF: Duration = Duration::from_secs(60);
+const FAILURE_BACKOFF: Duration = Duration::from_mins(1);
 
 pub(super) type CheckVerdict = Result<Arc<[Diagnostic]>, CheckFailure>;
 

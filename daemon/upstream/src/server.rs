@@ -237,7 +237,8 @@ impl Server {
 
     /// The caller's slot, created if there is none.
     fn slot(&self, caller: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
-        let (server_shared, key) = (self.require_shared()?, self.session_key_of(caller)?);
+        let server_shared = self.require_shared()?;
+        let key = self.session_key_of(caller)?;
         let mut slots = self.slots();
         if slots.retired {
             return Err(server_retired_fault(&self.name));
@@ -369,12 +370,11 @@ impl Server {
             client_states,
             ..
         } = &mut *slots;
-        client_states.retain(|key, client_state| match by_key.get(key) {
-            Some(slot) => {
+        client_states.retain(|key, client_state| {
+            if let Some(slot) = by_key.get(key) {
                 slot.forget(connection);
                 true
-            }
-            None => {
+            } else {
                 client_state.subscribers.forget(connection);
                 client_state.subscribers.has_subscribers()
             }

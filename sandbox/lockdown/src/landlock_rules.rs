@@ -71,9 +71,10 @@ fn object_rules(
 ) -> impl Iterator<Item = Result<PathBeneath<&File>, RulesetError>> {
     objects.iter().map(move |object| {
         let is_folder = object.metadata().is_ok_and(|found| found.is_dir());
-        let access = match is_folder {
-            true => access,
-            false => access & AccessFs::from_file(LANDLOCK_ABI),
+        let access = if is_folder {
+            access
+        } else {
+            access & AccessFs::from_file(LANDLOCK_ABI)
         };
         Ok(PathBeneath::new(object, access))
     })

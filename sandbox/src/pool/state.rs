@@ -147,7 +147,8 @@ impl PoolState {
             // Some waiters may have given up meanwhile.
             self.line.retain(|waiter| !waiter.hand.is_closed());
         }
-        let (waiting, own) = (self.line.len(), self.line.len_of_owner(&turn.owner));
+        let waiting = self.line.len();
+        let own = self.line.len_of_owner(&turn.owner);
         if waiting >= most {
             return Err(QueueFull::Line { waiting });
         }
@@ -198,7 +199,8 @@ impl PoolState {
     }
 
     fn pop_waiter_for(&mut self, worker: &Worker) -> Option<QueuedRun> {
-        let (busy, most) = (&self.busy, self.max_workers_per_owner());
+        let busy = &self.busy;
+        let most = self.max_workers_per_owner();
         let may = |owner: &str| busy.get(owner).is_none_or(|busy| *busy < most);
         self.line.pop(|owner| worker.can_serve(owner) && may(owner))
     }

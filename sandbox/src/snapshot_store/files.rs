@@ -24,7 +24,7 @@ use std::{
 };
 
 /// The age at which snapshots of other builds are removed. Younger ones may be in use by another daemon.
-const STALE_SNAPSHOT_AGE: Duration = Duration::from_secs(24 * 3600);
+const STALE_SNAPSHOT_AGE: Duration = Duration::from_hours(24);
 
 /// The path of the snapshot for this worker file: a snapshot fits no other build and no other architecture.
 pub(super) fn snapshot_path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {

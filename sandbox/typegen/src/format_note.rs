@@ -60,7 +60,7 @@ pub(super) fn format_note(definitions: &[SchemaDefinition], member: &Member) -> 
     let note = named_format(&doc.text)
         .map(str::to_owned)
         .or_else(|| format.map(told))
-        .or_else(|| pattern().map(|pattern| pattern.to_owned()))?;
+        .or_else(|| pattern().map(std::borrow::ToOwned::to_owned))?;
     Some(format!(" /* {note} */"))
 }
 

@@ -50,7 +50,7 @@ impl ValueDoc {
                 Some(Value::Number(n)) if is_safe_integer_bound(n) => {}
                 Some(Value::Number(n)) => tags.push(format!("@{tag} {n}")),
                 Some(Value::String(s)) => {
-                    tags.push(format!("@{tag} {}", sanitize::sanitize_line(s)))
+                    tags.push(format!("@{tag} {}", sanitize::sanitize_line(s)));
                 }
                 Some(Value::Bool(true)) => tags.push(format!("@{tag}")),
                 _ => {}

@@ -157,10 +157,8 @@ pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
     text.push_str(&format!("{head}{};\n", simplify_call(&declared.call)));
     let is_spelled = spell(server) == server && spell(tool.name) == tool.name;
     if !is_spelled && names::is_reachable(tool.name) {
-        let (server, tool) = (
-            sanitize::quote_string(server),
-            sanitize::quote_string(tool.name),
-        );
+        let server = sanitize::quote_string(server);
+        let tool = sanitize::quote_string(tool.name);
         text.push_str(&format!("// also mux[{server}][{tool}]\n"));
     } else if !is_spelled {
         let path = sanitize::quote_string(&format!("{server}.{}", tool.name));

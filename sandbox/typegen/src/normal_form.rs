@@ -98,7 +98,7 @@ pub(crate) fn definition_name(reference: &str) -> Option<String> {
     if reference == "#" {
         return Some(String::new());
     }
-    references::definition_of(reference).map(|name| name.into_owned())
+    references::definition_of(reference).map(std::borrow::Cow::into_owned)
 }
 
 struct Normalizer<'a> {

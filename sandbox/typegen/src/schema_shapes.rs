@@ -17,7 +17,7 @@ use super::schema_parser::{MAX_SCHEMA_DEPTH, SchemaParser, non_empty_list, varia
 /// Keywords whose schemas describe the same object.
 const PART_KEYWORDS: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"];
 
-impl<'a> SchemaParser<'a> {
+impl SchemaParser<'_> {
     pub(super) fn object(&mut self, map: &Map<String, Value>, depth: usize) -> Object {
         let properties = map.get("properties").and_then(Value::as_object);
         let required = non_empty_list(map, "required").unwrap_or_default();

@@ -15,7 +15,7 @@ pub enum SchemaSource<'a> {
     Text(&'a str),
 }
 
-impl<'a> SchemaSource<'a> {
+impl SchemaSource<'_> {
     /// The schema in normal form.
     pub(super) fn to_normal_form(self) -> Value {
         match self {

@@ -196,10 +196,8 @@ impl<'a> InterfaceWriter<'a> {
                 self.write_tool(member);
             }
             for written in &member.written {
-                let (written, key) = (
-                    sanitize::quote_string(written),
-                    sanitize::quote_string(&member.key),
-                );
+                let written = sanitize::quote_string(written);
+                let key = sanitize::quote_string(&member.key);
                 self.out.push_str(&format!(
                     "    readonly {written}: Mux.{type_name}[{key}];\n"
                 ));
@@ -231,9 +229,10 @@ impl<'a> InterfaceWriter<'a> {
 }
 
 fn property_key<'a>(member: &'a ServerMember<'_>) -> Cow<'a, str> {
-    match member.is_exact {
-        true => Cow::Owned(sanitize::quote_string(&member.key)),
-        false => Cow::Borrowed(&*member.key),
+    if member.is_exact {
+        Cow::Owned(sanitize::quote_string(&member.key))
+    } else {
+        Cow::Borrowed(&*member.key)
     }
 }
 

@@ -47,10 +47,10 @@ impl<'a> ServerMembers<'a> {
         for (tool, name) in names.enumerate() {
             let spelling = spell(name);
             let collides = colliding.contains(&*spelling);
-            let place = match collides && spelling != name {
-                // Another name already has its spelling.
-                true => building.member(0, Cow::Borrowed(name), name),
-                false => building.place(name),
+            let place = if collides && spelling != name {
+                building.member(0, Cow::Borrowed(name), name)
+            } else {
+                building.place(name)
             };
             let member = &mut building.all[place];
             member.is_exact = collides;
@@ -100,18 +100,17 @@ impl<'a> MembersBuilder<'a> {
     }
 
     fn member(&mut self, group: usize, key: Cow<'a, str>, written: &'a str) -> usize {
-        let place = match self.places.get(&(group, key.clone())) {
-            Some(place) => *place,
-            None => {
-                let place = self.all.len();
-                self.places.insert((group, key.clone()), place);
-                self.all[group].members.push(place);
-                self.all.push(ServerMember {
-                    key,
-                    ..ServerMember::default()
-                });
-                place
-            }
+        let place = if let Some(place) = self.places.get(&(group, key.clone())) {
+            *place
+        } else {
+            let place = self.all.len();
+            self.places.insert((group, key.clone()), place);
+            self.all[group].members.push(place);
+            self.all.push(ServerMember {
+                key,
+                ..ServerMember::default()
+            });
+            place
         };
         let member = &mut self.all[place];
         let is_news = written != member.key && !member.written.contains(&written);
@@ -131,14 +130,16 @@ mod tests {
     fn shown(members: &ServerMembers<'_>, of: &ServerMember<'_>) -> String {
         let each = members.members_of(of).map(|member| {
             let call = if member.tool.is_some() { "()" } else { "" };
-            let inner = match member.is_group() {
-                true => format!("{{{}}}", shown(members, member)),
-                false => String::new(),
+            let inner = if member.is_group() {
+                format!("{{{}}}", shown(members, member))
+            } else {
+                String::new()
             };
             let written = member.written.join("|");
-            let written = match written.is_empty() {
-                true => written,
-                false => format!("<{written}>"),
+            let written = if written.is_empty() {
+                written
+            } else {
+                format!("<{written}>")
             };
             format!("{}{written}{call}{inner}", member.key)
         });

@@ -107,7 +107,8 @@ fn signature_in_detail(server: &str, tool: &ToolDecl<'_>, detail: LearnedDetail)
         }
     };
     let result = result.map_or_else(String::new, |result| format!(": Promise<{result}>"));
-    let (server, tool) = (spell(server), spell(tool.name));
+    let server = spell(server);
+    let tool = spell(tool.name);
     format!("{server}.{tool}({parameter}){result}")
 }
 

@@ -137,12 +137,11 @@ impl Object {
         let mut places: HashMap<String, usize> = HashMap::new();
         for object in objects {
             for member in object.members {
-                match places.get(&member.name) {
-                    Some(&at) => merged.members[at].narrow(member),
-                    None => {
-                        places.insert(member.name.clone(), merged.members.len());
-                        merged.members.push(member);
-                    }
+                if let Some(&at) = places.get(&member.name) {
+                    merged.members[at].narrow(member)
+                } else {
+                    places.insert(member.name.clone(), merged.members.len());
+                    merged.members.push(member);
                 }
             }
             match (&mut merged.index, object.index) {

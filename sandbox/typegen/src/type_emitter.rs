@@ -155,7 +155,7 @@ impl<'a> TypeEmitter<'a> {
                 self.member(index, INDEX_SIGNATURE, pad + 2, depth)?;
             }
             Some(index) => {
-                self.member(&self.beside_members(index), INDEX_SIGNATURE, pad + 2, depth)?
+                self.member(&self.beside_members(index), INDEX_SIGNATURE, pad + 2, depth)?;
             }
             None => {}
         }

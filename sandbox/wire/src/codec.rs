@@ -131,7 +131,7 @@ mod tests {
                 *byte = (state >> 33) as u8;
             }
             let length = (bytes[0] % 24) as usize;
-            drop(decode_frame::<FromWorker>(&bytes[1..1 + length.min(23)]));
+            drop(decode_frame::<FromWorker>(&bytes[1..=length.min(23)]));
         }
     }
 

@@ -161,7 +161,8 @@ impl CallTarget {
 
     /// The error for a name over the maximum length. Check this before you store or compare a name.
     pub fn name_limit_fault(&self) -> Option<Fault> {
-        let (length, most) = (self.name_len(), Self::MAX_NAME_BYTES);
+        let length = self.name_len();
+        let most = Self::MAX_NAME_BYTES;
         let message = format!("the name of the tool is {length} bytes, over the limit of {most}");
         (length > most).then(|| {
             Fault::new(FaultKind::Limit, message)

@@ -42,7 +42,7 @@ pub(crate) fn parse_arguments(
         };
         match argument.to_str() {
             Some(name @ "--heap") => {
-                memory.heap = parse_mebibytes(name, &value(name)?, IsolateMemory::HEAP_MIB_RANGE)?
+                memory.heap = parse_mebibytes(name, &value(name)?, IsolateMemory::HEAP_MIB_RANGE)?;
             }
             Some(name @ "--buffers") => {
                 memory.buffers =
@@ -71,7 +71,8 @@ fn parse_mebibytes(
     number
         .filter(|number| range.contains(number))
         .ok_or_else(|| {
-            let (least, most) = (range.start(), range.end());
+            let least = range.start();
+            let most = range.end();
             format!(
                 "{name} needs a number of MiB from {least} to {most}, not {}",
                 value.display()

@@ -158,7 +158,7 @@ pub(crate) fn ambiguous_integer_message(what: &str, ambiguous: &AmbiguousInteger
         integers: [one, other],
     } = ambiguous;
     let path = match path.as_str() {
-        "" => "".to_owned(),
+        "" => String::new(),
         index if index.starts_with('[') => index.to_owned(),
         member => format!(".{member}"),
     };
@@ -231,7 +231,8 @@ fn fault_from_json(text: &str) -> Option<Fault> {
     let value: Value = from_str(text).ok()?;
     let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let number = |key: &str| value.get(key)?.as_u64()?.try_into().ok();
-    let (line, column) = (number("line"), number("column"));
+    let line = number("line");
+    let column = number("column");
     Some(Fault {
         kind: string("kind")?.parse().ok()?,
         message: string("message")?,

@@ -156,9 +156,10 @@ fn engine_version() -> Option<String> {
 fn print_version(is_json: bool) -> ExitCode {
     let build = env!("CARGO_PKG_VERSION");
     let version = engine_version().map_or_else(String::new, |version| format!(" {version}"));
-    match is_json {
-        true => println!(r#"{{"build":"{build}","engine":"{ENGINE_NAME}{version}"}}"#),
-        false => println!("mux-worker {build} (engine {ENGINE_NAME}{version})"),
+    if is_json {
+        println!(r#"{{"build":"{build}","engine":"{ENGINE_NAME}{version}"}}"#);
+    } else {
+        println!("mux-worker {build} (engine {ENGINE_NAME}{version})");
     }
     ExitCode::SUCCESS
 }

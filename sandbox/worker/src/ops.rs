@@ -57,7 +57,7 @@ pub(crate) fn extension() -> Extension {
     }
 }
 
-/// Disables deno_core's own ops that end the process, write to its output, compile text or reach its resources.
+/// Disables `deno_core`'s own ops that end the process, write to its output, compile text or reach its resources.
 fn disable_dangerous_op(op: OpDecl) -> OpDecl {
     const DISABLED_OPS: &[&str] = &[
         "op_panic",

@@ -95,7 +95,7 @@ impl Isolate {
             while let Poll::Ready(frame) = frames.poll_recv(cx) {
                 match frame {
                     Some(ToWorker::CallDone { call, outcome }) => {
-                        self.deliver_answer(call, outcome)
+                        self.deliver_answer(call, outcome);
                     }
                     // One program at a time: a second one is an error of the daemon.
                     Some(ToWorker::Run(_) | ToWorker::Check { .. }) => {

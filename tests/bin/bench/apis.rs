@@ -136,7 +136,8 @@ fn generated(
         ..ServerOverrides::default()
     };
     let everything = FunctionSelection::new(&[], 20_000);
-    let (mut read, mut typed) = (Samples::default(), Samples::default());
+    let mut read = Samples::default();
+    let mut typed = Samples::default();
     let mut read_once = || {
         read.time(|| OpenApiDescription::read(text, &entry, &everything))
             .map_err(anyhow::Error::msg)
@@ -234,7 +235,8 @@ async fn daemon(
     let dirs = Dirs::under(home.path())?;
     let me = ClientIdentity::new("mux-bench", "1");
     let session = connect_or_spawn(&dirs, Some(place.daemon.clone()), &me).await?;
-    let (mut first, mut unseen) = (Samples::default(), Samples::default());
+    let mut first = Samples::default();
+    let mut unseen = Samples::default();
     time(&mut first, check(&session, program.to_owned())).await?;
     for round in 0..rounds {
         time(

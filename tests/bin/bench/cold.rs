@@ -37,9 +37,11 @@ send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", cap
 
 pub(crate) fn measure(place: &Place, node: Option<&Path>) -> anyhow::Result<()> {
     let home = place.beside(&format!("[servers.fix]\ncommand = {:?}\n", place.fixture))?;
-    let (mut started, mut first, mut warm) =
-        (Samples::default(), Samples::default(), Samples::default());
-    let (mut whole, mut direct) = (Samples::default(), Samples::default());
+    let mut started = Samples::default();
+    let mut first = Samples::default();
+    let mut warm = Samples::default();
+    let mut whole = Samples::default();
+    let mut direct = Samples::default();
     let node = node.unwrap_or(Path::new("node"));
     // Data that is made only once, such as the workers' snapshot and the server's lists.
     home.mux(&CALL)?;

@@ -133,8 +133,9 @@ impl Drop for Place {
 }
 
 pub(crate) fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> {
-    let (mut warm, mut status, mut node) =
-        (Samples::default(), Samples::default(), Samples::default());
+    let mut warm = Samples::default();
+    let mut status = Samples::default();
+    let mut node = Samples::default();
     place.mux(&["run", "-e", "return 1"])?;
     for _ in 0..rounds {
         warm.time(|| place.mux(&["run", "-e", "return 1"]))?;
@@ -157,7 +158,8 @@ pub(crate) fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> {
 }
 
 pub(crate) fn measure_daemon(place: &Place) -> anyhow::Result<()> {
-    let (mut first, mut program) = (Samples::default(), Samples::default());
+    let mut first = Samples::default();
+    let mut program = Samples::default();
     for _ in 0..10 {
         place.mux(&["stop", "--now"])?;
         first.time(|| place.mux(&["servers"]))?;

@@ -47,7 +47,8 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
     row("muxd: a warm call, alone", &alone);
     let before = Memory::of(daemon)?;
 
-    let (mut idle, mut connecting) = (Vec::new(), Samples::default());
+    let mut idle = Vec::new();
+    let mut connecting = Samples::default();
     for _ in 0..CLIENTS {
         let began = Instant::now();
         idle.push(connect(&dirs, &me).await?);

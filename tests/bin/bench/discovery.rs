@@ -67,12 +67,14 @@ async fn measure_set(
     is_part: impl Fn(&GradedQuery) -> bool,
 ) -> anyhow::Result<()> {
     let queries: Vec<&GradedQuery> = set.queries.iter().filter(|query| is_part(query)).collect();
-    let (pool, finder) = (known_servers(set), ToolSearch::default());
+    let pool = known_servers(set);
+    let finder = ToolSearch::default();
     finder
         .index(&pool)
         .await
         .map_err(|fault| anyhow!(fault.message))?;
-    let (mut answers, mut spent) = (Vec::new(), Duration::ZERO);
+    let mut answers = Vec::new();
+    let mut spent = Duration::ZERO;
     for query in &queries {
         let asked = SearchQuery {
             text: query.query.clone(),

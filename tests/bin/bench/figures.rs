@@ -53,7 +53,8 @@ pub(crate) fn title(text: &str) {
 
 #[expect(clippy::print_stdout, reason = "figures are what it is for")]
 pub(crate) fn row(what: &str, samples: &Samples) {
-    let (p50, p99) = (millis(samples.median()), millis(samples.quantile(0.99)));
+    let p50 = millis(samples.median());
+    let p99 = millis(samples.quantile(0.99));
     println!(
         "  {what:<58} p50 {p50:>9.3} ms   p99 {p99:>9.3} ms   n {}",
         samples.0.len()

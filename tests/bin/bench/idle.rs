@@ -56,9 +56,12 @@ fn one(
         &format!("with {servers} servers open, over {} s", watched.as_secs()),
         "",
     );
-    let (mut all, mut memory) = (Work::default(), Memory::default());
+    let mut all = Work::default();
+    let mut memory = Memory::default();
     for pid in after.pids() {
-        let (name, work, held) = (name(pid), after.since(&before, pid), Memory::of(pid)?);
+        let name = name(pid);
+        let work = after.since(&before, pid);
+        let held = Memory::of(pid)?;
         if name == SERVER {
             continue;
         }

@@ -65,7 +65,8 @@ fn rules(conditions: &dyn Fn(usize) -> String) -> anyhow::Result<String> {
 fn policies(text: &str) -> anyhow::Result<PolicySet> {
     let config = Config::parse(text, "config.toml").context("the rules")?;
     let mut problems = config.problems;
-    let (agents, home) = (&config.agents, Path::new("/home/me"));
+    let agents = &config.agents;
+    let home = Path::new("/home/me");
     let policies = PolicySet::resolve(&config.policy, agents, home, &mut problems);
     ensure!(problems.is_empty(), "{problems:?}");
     Ok(policies)

@@ -82,8 +82,9 @@ async fn series(
     snapshots: Option<PathBuf>,
     rounds: usize,
 ) -> anyhow::Result<Series> {
-    let (mut spawn, mut rebuild, mut hand_over) =
-        (Samples::default(), Samples::default(), Samples::default());
+    let mut spawn = Samples::default();
+    let mut rebuild = Samples::default();
+    let mut hand_over = Samples::default();
     for _ in 0..(rounds / 10).max(5) {
         let began = Instant::now();
         let pool = start(worker, snapshots.clone(), 1)?;
@@ -206,7 +207,8 @@ fn memory(pid: u32) -> anyhow::Result<String> {
         let kibibytes = line?.split_whitespace().next()?.parse::<f64>().ok()?;
         Some(kibibytes / 1024.0)
     };
-    let (rss, pss) = (mebibytes("Rss:"), mebibytes("Pss:"));
+    let rss = mebibytes("Rss:");
+    let pss = mebibytes("Pss:");
     let (rss, pss) = rss.zip(pss).context("no Rss and Pss")?;
     Ok(format!("{rss:.1} MiB, {pss:.1} MiB"))
 }

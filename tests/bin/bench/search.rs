@@ -59,14 +59,16 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
         let pool: Vec<KnownServer> = (0..servers).map(|n| server(n, tools / servers)).collect();
         let mut builds = Samples::default();
         for _ in 0..FEW {
-            let (finder, began) = (ToolSearch::default(), Instant::now());
+            let finder = ToolSearch::default();
+            let began = Instant::now();
             finder.index(&pool).await.map_err(lost)?;
             builds.push(began.elapsed());
         }
         let what = format!("{tools} tools of {servers} servers");
         row(&format!("{what}: the index, from nothing"), &builds);
 
-        let (finder, mut pool) = (ToolSearch::default(), pool);
+        let finder = ToolSearch::default();
+        let mut pool = pool;
         finder.index(&pool).await.map_err(lost)?;
         let mut changes = Samples::default();
         for _ in 0..FEW {
@@ -131,8 +133,10 @@ fn everything(pool: &[KnownServer], word: &str) -> usize {
 fn server(number: usize, tools: usize) -> KnownServer {
     let word = |words: &'static [&'static str], n: usize| words[n % words.len()];
     let described = (0..tools).map(|n| {
-        let (verb, noun) = (word(VERBS, n), word(NOUNS, n / VERBS.len()));
-        let (quality, other) = (word(QUALITIES, n / 7), word(NOUNS, n / 3 + 5));
+        let verb = word(VERBS, n);
+        let noun = word(NOUNS, n / VERBS.len());
+        let quality = word(QUALITIES, n / 7);
+        let other = word(NOUNS, n / 3 + 5);
         ToolDescription {
             name: format!("{verb}_{noun}_{n:04}"),
             description: Some(format!(

@@ -98,7 +98,7 @@ fn stages() -> Vec<MeasuredOperation<'static>> {
             "one call, through the tool `call`",
             1,
             Box::new(move |agents: &mut MeasuredAgents| {
-                drop(agents.programs.call("call", path.clone()))
+                drop(agents.programs.call("call", path.clone()));
             }),
         ),
         stage(
@@ -112,7 +112,7 @@ fn stages() -> Vec<MeasuredOperation<'static>> {
             "one call inside a run",
             CALLS_PER_RUN,
             Box::new(move |agents: &mut MeasuredAgents| {
-                drop(agents.programs.call("run", many.clone()))
+                drop(agents.programs.call("run", many.clone()));
             }),
         ),
         stage(
@@ -126,7 +126,7 @@ fn stages() -> Vec<MeasuredOperation<'static>> {
             "a program of three calls, never seen, unchecked",
             1,
             Box::new(move |agents: &mut MeasuredAgents| {
-                drop(agents.programs.call("run", unseen(false)))
+                drop(agents.programs.call("run", unseen(false)));
             }),
         ),
     ]

@@ -47,7 +47,8 @@ pub(crate) async fn measure(place: &Place) -> anyhow::Result<()> {
             expect(session, "return 1", 1).await
         })
         .await?;
-        let (runs_each, pings_each) = (rate(&runs, took), rate(&pings, asked));
+        let runs_each = rate(&runs, took);
+        let pings_each = rate(&pings, asked);
         row(&format!("{clients} clients: return 1"), &runs);
         fact(
             &format!("{clients} clients: runs per second (goal 1,000 at 8)"),

@@ -212,7 +212,8 @@ async fn checking(
         time(&mut known, check(&session, PROGRAM.to_owned())).await?;
     }
     row(&format!("{tools} tools: cached verdict"), &known);
-    let (mut checked, mut unchecked) = (Samples::default(), Samples::default());
+    let mut checked = Samples::default();
+    let mut unchecked = Samples::default();
     for round in 0..rounds {
         for (no_check, samples) in [(false, &mut checked), (true, &mut unchecked)] {
             let request = RunRequest {

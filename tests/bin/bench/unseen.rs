@@ -87,12 +87,15 @@ fn crowd(
     connect: impl Fn() -> Agent + Sync,
     work: impl Fn(&mut Agent, usize) -> Value + Sync,
 ) -> (Samples, Duration) {
-    let (connect, work, ready) = (&connect, &work, &Barrier::new(AGENTS));
+    let connect = &connect;
+    let work = &work;
+    let ready = &Barrier::new(AGENTS);
     let agents: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..AGENTS)
             .map(|agent| {
                 scope.spawn(move || {
-                    let (mut samples, mut client) = (Samples::default(), connect());
+                    let mut samples = Samples::default();
+                    let mut client = connect();
                     ready.wait();
                     let began = Instant::now();
                     for number in (agent..).step_by(AGENTS) {
@@ -111,7 +114,8 @@ fn crowd(
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    let (mut all, mut took) = (Samples::default(), Duration::ZERO);
+    let mut all = Samples::default();
+    let mut took = Duration::ZERO;
     for (samples, time) in agents {
         all.extend(samples);
         took = took.max(time);

@@ -36,7 +36,8 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
     let alternating = tokio::task::spawn_blocking({
         let env = Arc::clone(&env);
         move || {
-            let (mut whole, mut until_serving) = (Samples::default(), Samples::default());
+            let mut whole = Samples::default();
+            let mut until_serving = Samples::default();
             for _ in 0..rounds {
                 let upgrade = || env.mux(["--json", "restart", "--upgrade"]).ok().json();
                 let answer = whole.time(upgrade);
@@ -47,7 +48,9 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
     });
     let (whole, until_serving) = alternating.await?;
     over.store(true, Ordering::Relaxed);
-    let (mut times, mut values, mut failed) = (Samples::default(), vec![1], Vec::new());
+    let mut times = Samples::default();
+    let mut values = vec![1];
+    let mut failed = Vec::new();
     for client in clients {
         let calls = client.await??;
         times.extend(calls.times);

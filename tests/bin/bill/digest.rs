@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::tokens::TokenCounter;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The input of the program.
 #[derive(Args)]

@@ -33,9 +33,10 @@ impl<'a> Conversation<'a> {
             if result["isError"] == true {
                 anyhow::bail!("{tool} failed: {result}");
             }
-            self.texts.hear(match is_plain(tool) {
-                true => plain_text(&result),
-                false => text(&result),
+            self.texts.hear(if is_plain(tool) {
+                plain_text(&result)
+            } else {
+                text(&result)
             });
             results.push(result);
         }

@@ -68,9 +68,10 @@ impl<'a> TaskPlayer<'a> {
         let expected = self.home.state(task)?;
         let all = self.run_all(task, &answers, &expected, ResultShape::All)?;
         // With one call in each turn, the programs are the same.
-        let last = match task.turns.iter().any(|turn| turn.calls.len() > 1) {
-            true => self.run_all(task, &answers, &expected, ResultShape::Last)?,
-            false => all.clone(),
+        let last = if task.turns.iter().any(|turn| turn.calls.len() > 1) {
+            self.run_all(task, &answers, &expected, ResultShape::Last)?
+        } else {
+            all.clone()
         };
         let plain = task
             .turns
@@ -229,9 +230,10 @@ fn literal(value: &Value) -> String {
             let members: Vec<String> = members
                 .iter()
                 .map(|(key, value)| {
-                    let mut member = match is_identifier(key) {
-                        true => key.clone(),
-                        false => json!(key).to_string(),
+                    let mut member = if is_identifier(key) {
+                        key.clone()
+                    } else {
+                        json!(key).to_string()
                     };
                     // Writing to a text cannot fail.
                     _ = write!(member, ": {}", literal(value));

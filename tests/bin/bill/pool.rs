@@ -71,7 +71,8 @@ fn log(seed: usize, lines: usize) -> String {
         let n = (seed * 7919 + line * 104_729) % 100_003;
         let service = SERVICES[n % SERVICES.len()];
         let level = ["INFO", "INFO", "INFO", "WARN", "ERROR"][n / 7 % 5];
-        let (hour, took) = (line % 24, 5 + n % 900);
+        let hour = line % 24;
+        let took = 5 + n % 900;
         // Writing to a text cannot fail.
         _ = writeln!(
             text,

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const SUITES: &[&str] = &["bfcl", "agentdojo", "tau2"];
-const RESET_TIMEOUT: Duration = Duration::from_secs(60);
+const RESET_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Deserialize)]
 pub(crate) struct SuiteTask {

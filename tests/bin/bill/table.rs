@@ -27,7 +27,8 @@ pub(crate) fn print() -> anyhow::Result<()> {
     let mut mux = Agent::legacy(&pool.env, &profiles::WHOLE, json!({}));
     let all = definitions(&mut passthrough);
     let own = definitions(&mut mux);
-    let (plain_definitions, own_definitions) = (text_of(&all), text_of(&own));
+    let plain_definitions = text_of(&all);
+    let own_definitions = text_of(&own);
     println!("| definitions that stand in every conversation | tools | tokens |");
     println!("|---|---|---|");
     for (title, tools, text) in [

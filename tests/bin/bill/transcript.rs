@@ -133,9 +133,10 @@ impl TokenCounts {
             .inputs()
             .enumerate()
             .map(|(number, (known, new))| {
-                let standing = match number == 0 && prices.warm {
-                    true => self.standing,
-                    false => 0,
+                let standing = if number == 0 && prices.warm {
+                    self.standing
+                } else {
+                    0
                 };
                 (known + standing) as f64 * prices.cached + (new - standing) as f64
             })

@@ -96,7 +96,8 @@ pub(crate) async fn call(
                 schemas::strings(&["color"]),
             );
             let color = asker.ask(&[("step2", elicit, second)]).await?;
-            let (name, color) = (&name[0]["content"]["name"], &color[0]["content"]["color"]);
+            let name = &name[0]["content"]["name"];
+            let color = &color[0]["content"]["color"];
             text(&format!("{name} likes {color}"))
         }
         "test_input_required_result_capabilities" => {

@@ -84,7 +84,8 @@ pub(crate) async fn prompt(
     let contents = match name {
         "test_simple_prompt" => vec![text("This is a simple prompt for testing.".into())],
         "test_prompt_with_arguments" => {
-            let (one, two) = (argument("arg1"), argument("arg2"));
+            let one = argument("arg1");
+            let two = argument("arg2");
             vec![text(format!(
                 "Prompt with arguments: arg1='{one}', arg2='{two}'"
             ))]

@@ -155,10 +155,8 @@ impl ServerHandler for Server {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (state, given) = (
-            params.request_state.as_deref(),
-            params.input_responses.clone(),
-        );
+        let state = params.request_state.as_deref();
+        let given = params.input_responses.clone();
         let asker = Asker::new(&context, &self.seal, state, given)?;
         match calls::call(self, &params, &asker, &context).await {
             Ok(result) => Ok(typed::<CallToolResult>(result)?.into()),
@@ -221,10 +219,8 @@ impl ServerHandler for Server {
         params: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let (state, given) = (
-            params.request_state.as_deref(),
-            params.input_responses.clone(),
-        );
+        let state = params.request_state.as_deref();
+        let given = params.input_responses.clone();
         let asker = Asker::new(&context, &self.seal, state, given)?;
         let arguments = Value::from(params.arguments.unwrap_or_default());
         match offers::prompt(&params.name, &arguments, &asker).await {

@@ -49,9 +49,10 @@ impl Answers {
             "internal" => text.contains("signal: 9"),
             _ => false,
         };
-        match explained {
-            true => self.count(kind),
-            false => self.wrong(format!("{of}: {text:.500}")),
+        if explained {
+            self.count(kind);
+        } else {
+            self.wrong(format!("{of}: {text:.500}"));
         }
     }
 

@@ -97,16 +97,18 @@ impl Client {
     }
 
     async fn add(&mut self, agent: &mut McpAgent) -> anyhow::Result<()> {
-        let (a, b) = (self.dice.below(1000), self.dice.below(1000));
+        let a = self.dice.below(1000);
+        let b = self.dice.below(1000);
         let path = format!("{}.add", name(self.dice.below(SERVERS)));
         let code = format!("return (await mux.call({path:?}, {{ a: {a}, b: {b} }})).sum");
         // As a call, or as a program that was never seen.
-        let (answer, right) = match self.dice.one_in(8) {
-            true => (run(agent, json!({ "code": code })).await?, json!(a + b)),
-            false => (
+        let (answer, right) = if self.dice.one_in(8) {
+            (run(agent, json!({ "code": code })).await?, json!(a + b))
+        } else {
+            (
                 call(agent, &path, json!({ "a": a, "b": b })).await?,
                 json!({ "sum": a + b }),
-            ),
+            )
         };
         self.compare(answer, &right, &path);
         Ok(())

@@ -36,14 +36,17 @@ pub(crate) fn svg(looks: &[ResourceSample], upgrades: &[Duration], title: &str) 
         let top = MARGIN + number as f64 * (PANEL_HEIGHT + MARGIN) + 14.0;
         let most = looks.iter().map(figure).fold(1.0, f64::max) * 1.1;
         let y = |value: f64| top + PANEL_HEIGHT * (1.0 - value / most);
-        let (left, right, bottom) = (MARGIN, WIDTH - MARGIN, top + PANEL_HEIGHT);
+        let left = MARGIN;
+        let right = WIDTH - MARGIN;
+        let bottom = top + PANEL_HEIGHT;
         let mut write = |line: String| writeln!(svg, "{line}").unwrap_or_default();
         write(format!(
             "<text x=\"{left}\" y=\"{}\">{name}</text>",
             top - 5.0
         ));
         for part in [0.0, 0.5, 1.0] {
-            let (value, at) = (most * part, y(most * part));
+            let value = most * part;
+            let at = y(most * part);
             write(format!(
                 "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#ddd\"/>\
                  <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value:.0}</text>",

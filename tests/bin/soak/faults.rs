@@ -112,7 +112,8 @@ impl Faults {
                 Ok(())
             }
             Fault::DropMidFrame | Fault::CorruptFrame => {
-                let (socket, dice) = (self.home.env.dirs.socket(), self.dice.clone());
+                let socket = self.home.env.dirs.socket();
+                let dice = self.dice.clone();
                 self.dice.draw();
                 // A daemon that hangs is noticed by the agents.
                 drop(spawn_blocking(move || send_bad_frame(&socket, fault, dice)).await);

@@ -53,9 +53,10 @@ impl Home {
             disk_problem: None,
             versions: Mutex::default(),
         };
-        home.disk_problem = match own_disks {
-            true => home.mount_disks().err().map(|error| format!("{error:#}")),
-            false => Some("this system permits no mount namespace".into()),
+        home.disk_problem = if own_disks {
+            home.mount_disks().err().map(|error| format!("{error:#}"))
+        } else {
+            Some("this system permits no mount namespace".into())
         };
         home.configure();
         home

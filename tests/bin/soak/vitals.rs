@@ -15,11 +15,11 @@ use super::{answers::Answers, curve};
 /// Resident memory, from the first half after the warm-up to the second: what an allocator keeps varies.
 const MEMORY: f64 = 16.0;
 /// From this length on, a slope is more than noise, and has a separate bound.
-const LONG: Duration = Duration::from_secs(2 * 3600);
+const LONG: Duration = Duration::from_hours(2);
 /// MiB an hour.
 const SLOPE: f64 = 1.0;
 /// From this length on memory is judged at all.
-const SHORT: Duration = Duration::from_secs(120);
+const SHORT: Duration = Duration::from_mins(2);
 /// At rest, in addition to the number after the warm-up with active clients.
 const DESCRIPTORS: usize = 16;
 const THREADS: usize = 8;
@@ -86,9 +86,10 @@ impl Vitals {
                 self.stayed.insert(*pid, name.clone());
             }
         }
-        let resident = match process::is_alive(self.daemon) {
-            true => process::resident_bytes(self.daemon) as f64 / f64::from(1 << 20),
-            false => 0.0,
+        let resident = if process::is_alive(self.daemon) {
+            process::resident_bytes(self.daemon) as f64 / f64::from(1 << 20)
+        } else {
+            0.0
         };
         self.looks.push(ResourceSample {
             at,
@@ -200,10 +201,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 fn slope_of(looks: &[ResourceSample], of: impl Fn(&ResourceSample) -> f64) -> f64 {
     let n = looks.len() as f64;
     let hours = |look: &ResourceSample| look.at.as_secs_f64() / 3600.0;
-    let (x, y) = (
-        looks.iter().map(hours).sum::<f64>() / n,
-        looks.iter().map(&of).sum::<f64>() / n,
-    );
+    let x = looks.iter().map(hours).sum::<f64>() / n;
+    let y = looks.iter().map(&of).sum::<f64>() / n;
     let over = looks
         .iter()
         .map(|look| (hours(look) - x) * (of(look) - y))

@@ -58,7 +58,8 @@ impl Damage {
 }
 
 fn range(bytes: &[u8], one: &Index, other: &Index) -> std::ops::Range<usize> {
-    let (one, other) = (one.index(bytes.len() + 1), other.index(bytes.len() + 1));
+    let one = one.index(bytes.len() + 1);
+    let other = other.index(bytes.len() + 1);
     one.min(other)..one.max(other)
 }
 

@@ -161,7 +161,7 @@ impl Change {
                 };
                 match at(value, parent) {
                     Value::Object(members) => {
-                        drop(members.shift_remove_entry(&key(members, *last)))
+                        drop(members.shift_remove_entry(&key(members, *last)));
                     }
                     Value::Array(items) => drop(items.remove(*last)),
                     _ => {}

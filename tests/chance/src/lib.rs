@@ -33,7 +33,7 @@ const SECONDS: &str = "MUX_FUZZ_SECONDS";
 const FAILURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/proptest-regressions");
 const SEED: u64 = 0x6d75_7864;
 /// A value that takes longer hangs: the time is that of a slow machine with other work, and no measure of speed.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 /// Tries `cases` values, or new ones until the time of `scripts/fuzz` is up. Fails with the smallest value found.
 #[track_caller]

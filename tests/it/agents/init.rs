@@ -188,10 +188,8 @@ fn with_needs() -> TestEnv {
 fn init_ends_with_the_needs_of_all_servers_and_undo_restores_everything() {
     let env = with_needs();
     let file = env.path(CURSOR);
-    let (before, config) = (
-        fs::read(&file).unwrap(),
-        fs::read(env.path("config.toml")).unwrap(),
-    );
+    let before = fs::read(&file).unwrap();
+    let config = fs::read(env.path("config.toml")).unwrap();
     mux_snapshot!(env.mux(["init", "--yes"]), @"
     success: false
     exit_code: 3

@@ -35,7 +35,8 @@ fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
     let runs = env.mux(["runs"]).ok().stdout;
     assert!(runs.contains("  waiting for approval  "), "{runs}");
     let list = env.mux(["--json", "runs"]).ok().json();
-    let (state, waiting) = (&list["runs"][0]["state"], &list["runs"][0]["approvals"]);
+    let state = &list["runs"][0]["state"];
+    let waiting = &list["runs"][0]["approvals"];
     assert_eq!((state, waiting), (&json!("running"), &json!(1)));
     let record = env
         .dirs

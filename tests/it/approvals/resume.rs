@@ -13,7 +13,8 @@ pub(super) const MARKS: &str = "[[policy]]\nmatch = \"fix.side_effect\"\naction 
 
 /// Code that writes a mark, makes a call that needs approval, and writes another mark.
 fn between(home: &Home) -> String {
-    let (before, after) = (home.mark("before"), home.mark("after"));
+    let before = home.mark("before");
+    let after = home.mark("after");
     format!(
         "{before}const n = await mux.fix.counter({{ key: 'a', by: 3 }});\n{after}return [mux.input, n]"
     )

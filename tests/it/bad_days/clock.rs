@@ -21,9 +21,10 @@ fn library(env: &TestEnv) -> Result<PathBuf, String> {
     command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
     let built = command.arg(&library).arg(source).output();
     let built = built.map_err(|error| format!("cc: {error}"))?;
-    match built.status.success() {
-        true => Ok(library),
-        false => Err(String::from_utf8_lossy(&built.stderr).into_owned()),
+    if built.status.success() {
+        Ok(library)
+    } else {
+        Err(String::from_utf8_lossy(&built.stderr).into_owned())
     }
 }
 

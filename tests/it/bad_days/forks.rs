@@ -43,17 +43,16 @@ impl<'a> Bounded<'a> {
 
     fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mux = self.0.command("mux");
-        let mut command = match geteuid().is_root() {
-            true => {
-                let mut command = Command::new("setpriv");
-                let id = SOMEBODY.to_string();
-                command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
-                command
-                    .args(["--inh-caps=-all", "--bounding-set=-all"])
-                    .arg(program);
-                command
-            }
-            false => Command::new(program),
+        let mut command = if geteuid().is_root() {
+            let mut command = Command::new("setpriv");
+            let id = SOMEBODY.to_string();
+            command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
+            command
+                .args(["--inh-caps=-all", "--bounding-set=-all"])
+                .arg(program);
+            command
+        } else {
+            Command::new(program)
         };
         command.args(args).env_clear().current_dir("/");
         let passed = mux.get_envs();

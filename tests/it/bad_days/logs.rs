@@ -40,7 +40,8 @@ fn has_rotated(log: &Path) {
 fn logs_of_daemon_and_servers_rotate_between_lines() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.dirs.prepare().unwrap();
-    let (daemon, server) = (env.dirs.logs().join("muxd.log"), env.dirs.server_log("fix"));
+    let daemon = env.dirs.logs().join("muxd.log");
+    let server = env.dirs.server_log("fix");
     nearly_full(&daemon);
     nearly_full(&server);
     env.mux(["call", "fix.stderr", "lines=100"]).ok();

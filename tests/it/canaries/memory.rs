@@ -41,10 +41,12 @@ pub(super) fn memory(pid: i32) -> Option<Vec<u8>> {
     let mut piece = vec![0; 1 << 20];
     for line in maps.lines() {
         let mut words = line.split_whitespace();
-        let (range, rights) = (words.next()?, words.next()?);
+        let range = words.next()?;
+        let rights = words.next()?;
         let (from, to) = range.split_once('-')?;
         let number = |hex| u64::from_str_radix(hex, 16).ok();
-        let (mut from, to) = (number(from)?, number(to)?);
+        let mut from = number(from)?;
+        let to = number(to)?;
         // A file that is not mapped writable is the same as on disk.
         if !rights.starts_with('r') || (line.contains(" /") && !rights.contains('w')) {
             continue;

@@ -75,13 +75,12 @@ fn answer(asked: &Request) -> (Response, String) {
     sent.extend(login);
     sent.push(asked.uri().to_string());
     let text = sent.join("\n");
-    let answer = match asked.uri().path() {
-        "/echo" => Json(json!({ "you sent": sent })).into_response(),
-        _ => {
-            let said = json!({ "message": format!("it is refused: {text}"), "sent": sent });
-            let output = [("x-request-id", sent.join(" "))];
-            (StatusCode::FORBIDDEN, output, Json(said)).into_response()
-        }
+    let answer = if asked.uri().path() == "/echo" {
+        Json(json!({ "you sent": sent })).into_response()
+    } else {
+        let said = json!({ "message": format!("it is refused: {text}"), "sent": sent });
+        let output = [("x-request-id", sent.join(" "))];
+        (StatusCode::FORBIDDEN, output, Json(said)).into_response()
     };
     (answer, text)
 }

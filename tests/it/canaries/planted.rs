@@ -46,7 +46,8 @@ impl Planted {
         let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
         let mark: String = mark.chars().filter(plain).collect();
         let secret = |name: &str| format!("{mark}-{name}");
-        let (env, theirs) = (TestEnv::new(), tempfile::tempdir().unwrap());
+        let env = TestEnv::new();
+        let theirs = tempfile::tempdir().unwrap();
         env.dirs.prepare().unwrap();
 
         fs::write(

@@ -31,7 +31,8 @@ fn check_right_programs_have_no_errors() {
 #[tokio::test]
 async fn check_right_programs_have_no_warnings() {
     let pool = Pool::start(pool::settings()).unwrap();
-    let (turn, limits) = (pool::turn("test", 1), ProgramLimits::default());
+    let turn = pool::turn("test", 1);
+    let limits = ProgramLimits::default();
     let programs = programs("right");
     let mut failures = Vec::new();
     for program in &programs {
@@ -85,7 +86,9 @@ fn run_part(part: usize) {
 }
 
 fn error_text(error: &Value) -> String {
-    let (kind, line, column) = (&error["kind"], &error["line"], &error["column"]);
+    let kind = &error["kind"];
+    let line = &error["line"];
+    let column = &error["column"];
     format!("  {line}:{column} {kind}: {}", error["message"])
 }
 

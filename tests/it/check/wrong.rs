@@ -60,7 +60,8 @@ fn judge(mistake: &Mistake, errors: &[Value]) -> Result<(), String> {
             && (error["kind"] == "type" || error["kind"] == "syntax")
             && mistake.words.iter().all(|word| text.contains(word))
     });
-    let (line, words) = (mistake.line, &mistake.words);
+    let line = mistake.line;
+    let words = &mistake.words;
     if !found {
         return Err(format!("nothing on line {line} says {words:?}: {errors:?}"));
     }

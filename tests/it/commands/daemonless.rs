@@ -142,7 +142,8 @@ fn read_only_commands_do_not_start_the_daemon() {
 fn commands_stop_and_restart_end_the_daemon_and_its_servers() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
-    let (first, server) = (env.daemon().unwrap(), env.starts("fix")[0]);
+    let first = env.daemon().unwrap();
+    let server = env.starts("fix")[0];
     let output = env.mux(["restart"]);
     let second = env.daemon().unwrap();
     assert_ne!(first, second);

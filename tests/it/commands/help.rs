@@ -354,7 +354,8 @@ fn short_names_of_commands_are_hidden_and_work() {
         (&["version"], &["--version"]),
         (&["login", "fix"], &["servers", "login", "fix"]),
     ] {
-        let (short, long) = (env.mux(short), env.mux(long));
+        let short = env.mux(short);
+        let long = env.mux(long);
         assert_eq!(short.code, long.code, "{short:#?}");
         assert_eq!((short.stdout, short.stderr), (long.stdout, long.stderr));
     }

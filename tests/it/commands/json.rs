@@ -69,9 +69,10 @@ fn commands_as_json_print_one_document_and_nothing_else() {
         let output = env.mux(args.iter().chain(&["--json"]));
         assert_eq!(output.stderr, "", "{args:?} {output:#?}");
         // Logs can be endless: there each line is a document.
-        let text = match args.contains(&"logs") && output.code == 0 {
-            true => output.stdout.lines().last().unwrap_or_default(),
-            false => &output.stdout,
+        let text = if args.contains(&"logs") && output.code == 0 {
+            output.stdout.lines().last().unwrap_or_default()
+        } else {
+            &output.stdout
         };
         let document: Value = serde_json::from_str(text)
             .unwrap_or_else(|error| panic!("{args:?}: {error} in {output:#?}"));

@@ -71,7 +71,8 @@ fn commands_run_as_json_returns_a_handle_for_long_values() {
         &whole[..8],
     );
     // All pages together are the same text.
-    let (mut pages, mut offset) = (String::new(), Some(0));
+    let mut pages = String::new();
+    let mut offset = Some(0);
     while let Some(from) = offset {
         let from = from.to_string();
         let length = "300001";

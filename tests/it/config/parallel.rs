@@ -60,7 +60,8 @@ fn parallel_commands_lose_no_change() {
             writer.wait().ok();
         }
     }
-    let (config, variables) = (text(&env), fs::read_to_string(env.dirs.env_file()).unwrap());
+    let config = text(&env);
+    let variables = fs::read_to_string(env.dirs.env_file()).unwrap();
     assert!(config.starts_with("# mine\n"));
     for round in 0..3 {
         for number in 0..WRITERS {

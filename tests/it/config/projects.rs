@@ -337,7 +337,8 @@ const DENIES: &str = "[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n";
 fn approved_deny_rules_stay_in_force_when_the_file_changes() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let root = env.path("shop");
-    let (deep, file) = (root.join("src/deep"), root.join(".mux.toml"));
+    let deep = root.join("src/deep");
+    let file = root.join(".mux.toml");
     fs::create_dir_all(&deep).unwrap();
     fs::write(&file, DENIES).unwrap();
     approve(&env, &root);
@@ -363,7 +364,7 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
     };
     let edits: [(&str, &dyn Fn()); 8] = [
         ("another line end", &|| {
-            fs::write(&file, format!("{DENIES}\n")).unwrap()
+            fs::write(&file, format!("{DENIES}\n")).unwrap();
         }),
         ("another rule", &|| {
             fs::write(&file, DENIES.replace("echo", "add")).unwrap();
@@ -440,7 +441,8 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
 #[test]
 fn project_deny_rules_apply_without_approval_and_after_a_move() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let (root, moved) = (env.path("shop"), env.path("moved"));
+    let root = env.path("shop");
+    let moved = env.path("moved");
     fs::create_dir(&root).unwrap();
     let mistake = "[[policy]]\nmatch = \"fix.add\"\naction = \"dney\"\n";
     let file = root.join(".mux.toml");

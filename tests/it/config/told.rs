@@ -10,7 +10,8 @@ const SECRET: &str = "canary-5f0c93a1";
 
 /// A command that prints a secret and records how often it was run.
 fn vault(env: &TestEnv) -> String {
-    let (count, secret) = (env.path("asked"), env.path("secret"));
+    let count = env.path("asked");
+    let secret = env.path("secret");
     fs::write(&secret, format!("{SECRET}\n")).unwrap();
     format!(
         "echo x >> {}; awk '{{ print $1 }}' < {}",

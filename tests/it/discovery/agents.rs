@@ -62,10 +62,8 @@ fn words(error: &Error, name: &str) -> (Kind, String, Option<String>, bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn hidden_tool_is_not_found_however_it_is_called() {
     let env = home();
-    let (small, big) = (
-        client(&env, Some("small")).await,
-        client(&env, Some("big")).await,
-    );
+    let small = client(&env, Some("small")).await;
+    let big = client(&env, Some("big")).await;
     // No visible tool has a name similar to `qqq`, or to the hidden `add`.
     for (hidden, absent) in [("fix.add", "fix.qqq"), ("web.pid", "web.qqq")] {
         let (server, tool) = hidden.split_once('.').unwrap();
@@ -122,7 +120,8 @@ async fn hidden_tool_is_not_found_however_it_is_called() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hidden_tool_is_in_no_list() {
     let env = home();
-    let (small, big) = (client(&env, Some("small")).await, client(&env, None).await);
+    let small = client(&env, Some("small")).await;
+    let big = client(&env, None).await;
     let hidden = ["fix.add", "my_server.get_thing", "web."];
     let none_of = |text: &str| {
         for path in hidden {

@@ -178,20 +178,16 @@ fn svg(command: &str, screen: &vt100::Screen, env: &TestEnv) -> String {
         .collect();
     let empty = rows.windows(4).position(|rows| rows == [true; 4]);
     let used = empty.unwrap_or(rows.len());
-    let (width, height) = (
-        f32::from(COLUMNS) * CELL.0 + 32.0,
-        (used as f32 + 1.0) * CELL.1 + 32.0,
-    );
+    let width = f32::from(COLUMNS) * CELL.0 + 32.0;
+    let height = (used as f32 + 1.0) * CELL.1 + 32.0;
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" \
          font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"14\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#16181b\"/>\n"
     );
     let mut line = |at: usize, column: u16, text: &str, color: &str, bold: bool| {
-        let (x, y) = (
-            16.0 + f32::from(column) * CELL.0,
-            16.0 + (at as f32 + 0.75) * CELL.1,
-        );
+        let x = 16.0 + f32::from(column) * CELL.0;
+        let y = 16.0 + (at as f32 + 0.75) * CELL.1;
         let weight = if bold { " font-weight=\"bold\"" } else { "" };
         let length = text.chars().count() as f32 * CELL.0;
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
@@ -219,7 +215,8 @@ fn spans(screen: &vt100::Screen, row: u16) -> Vec<(u16, String, &'static str, bo
         let Some(cell) = screen.cell(row, column).filter(|cell| cell.has_contents()) else {
             continue;
         };
-        let (color, bold) = (color(cell), cell.bold());
+        let color = color(cell);
+        let bold = cell.bold();
         match spans.last_mut() {
             Some(last) if end == column && (last.2, last.3) == (color, bold) => {
                 last.1.push_str(cell.contents());

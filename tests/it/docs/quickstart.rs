@@ -53,9 +53,10 @@ fn quickstart_of_the_readme_works_as_copied() {
         shell.env_clear().current_dir(env.home());
         for (name, value) in env.command("mux").get_envs() {
             let Some(value) = value else { continue };
-            match name == "PATH" {
-                true => shell.env(name, with_programs(&env, value)),
-                false => shell.env(name, value),
+            if name == "PATH" {
+                shell.env(name, with_programs(&env, value))
+            } else {
+                shell.env(name, value)
             };
         }
         // `mux init` finds no agent and asks nothing: its servers are those of config.toml.

@@ -21,7 +21,8 @@ fn every_test_file_is_run() {
 
 #[test]
 fn frames_endpoint_and_recorded_messages() {
-    let (editors, env) = (Editors::compiled(), TestEnv::new());
+    let editors = Editors::compiled();
+    let env = TestEnv::new();
     for file in ["frames", "endpoint", "golden", "names"] {
         editors.tests("typescript", file, &env);
     }

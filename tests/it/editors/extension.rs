@@ -18,7 +18,8 @@ fn every_test_file_is_run() {
 
 #[test]
 fn trees_views_and_projects() {
-    let (editors, env) = (Editors::compiled(), TestEnv::new());
+    let editors = Editors::compiled();
+    let env = TestEnv::new();
     for file in ["tree", "views", "project"] {
         editors.tests("vscode", file, &env);
     }
@@ -41,7 +42,8 @@ fn tsserver_completes_programs() {
 
 #[test]
 fn package_contains_the_files_it_names() {
-    let (mut editors, env) = (Editors::compiled(), TestEnv::new());
+    let mut editors = Editors::compiled();
+    let env = TestEnv::new();
     let packed = env.path("muxd.vsix");
     output(script("vsix").arg(&packed)).ok();
     editors.tell("MUX_TEST_VSIX", &packed);

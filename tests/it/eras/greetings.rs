@@ -30,7 +30,8 @@ fn stale_remembered_era_costs_one_more_handshake() {
 #[track_caller]
 fn changes_its_era(on_discover: &str) {
     let env = TestEnv::new();
-    let (file, log) = (env.path("era"), env.path("calls"));
+    let file = env.path("era");
+    let log = env.path("calls");
     let fixture = binary("mux-fixture-server");
     let script = format!(
         "exec {} --call-log {} --on-discover {on_discover} --name $(cat {}) --era $(cat {})",

@@ -130,7 +130,8 @@ async fn events_of_an_ended_run_fit_into_pages() {
             break;
         }
     }
-    let (mut events, mut pages) = (Vec::new(), 0);
+    let mut events = Vec::new();
+    let mut pages = 0;
     while !matches!(events.last(), Some(EventKind::Ended { .. })) {
         let request = EventsRequest {
             run: run.clone(),

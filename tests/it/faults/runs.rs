@@ -187,7 +187,8 @@ async fn daemon_refuses_a_timeout_outside_of_its_range() {
 async fn large_results_of_old_runs_are_freed() {
     let env = TestEnv::new();
     env.result("return 1");
-    let (first, most) = (6, 24);
+    let first = 6;
+    let most = 24;
     let mut before = 0;
     for round in 0..most {
         let me = ClientIdentity::new("test", "0");

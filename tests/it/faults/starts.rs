@@ -62,7 +62,8 @@ fn mute_server_is_killed_after_its_start_timeout() {
 #[test]
 fn start_that_takes_too_long_names_the_key_and_goes_on_at_the_next_call() {
     let env = TestEnv::new();
-    let (script, installed) = (env.path("install"), env.path("installed"));
+    let script = env.path("install");
+    let installed = env.path("installed");
     fs::write(
         &script,
         format!(
@@ -159,7 +160,8 @@ fn descendants_of_a_dead_server_are_ended() {
 #[test]
 fn stopped_server_delays_only_its_own_calls() {
     let env = TestEnv::new();
-    let (fix, other) = (env.fixture("fix", &[]), env.fixture("other", &[]));
+    let fix = env.fixture("fix", &[]);
+    let other = env.fixture("other", &[]);
     env.write_config(&format!("{fix}call_timeout = \"1s\"\n{other}"));
     env.result("return await Promise.all([mux.fix.pid({}), mux.other.pid({})])");
     let pid = env.starts("fix")[0];

@@ -17,7 +17,8 @@ fn default_selections_are_valid_for_sdl_and_introspection() {
     }
     // The published introspection result is not of the same version as the SDL.
     let tools = |text| graphql_tools(text, "github", 2).unwrap();
-    let (of_text, of_answer) = (tools(&written), tools(&output));
+    let of_text = tools(&written);
+    let of_answer = tools(&output);
     assert!(of_answer.len() > 250, "{} functions", of_answer.len());
     for tool in of_text.iter().chain(&of_answer) {
         let length = tool.to_string().len();

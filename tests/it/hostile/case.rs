@@ -73,7 +73,9 @@ impl Case {
         for expansion in expansions {
             let mut words = expansion.splitn(3, ' ');
             let mut next = || words.next().expect("MARK COUNT TEXT");
-            let (mark, count, text) = (next(), next().parse().unwrap(), next());
+            let mark = next();
+            let count = next().parse().unwrap();
+            let text = next();
             case.program = case.program.replace(mark, &text.repeat(count));
         }
         case

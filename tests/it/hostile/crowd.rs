@@ -151,7 +151,8 @@ async fn five_hundred_queued_runs_are_served_or_told_when_to_retry() {
         .client
         .cancel_run(mux_client::within_seconds(10), first);
     cancelled.await.unwrap().unwrap();
-    let (mut served, mut refused) = (0, 0);
+    let mut served = 0;
+    let mut refused = 0;
     for (n, id) in runs {
         let watched = mux_client::watch(&clients[n % 5], &id, 0, |_| {}).await;
         match watched.unwrap().outcome {

@@ -47,14 +47,16 @@ async fn hundred_killed_workers_cost_only_their_runs() {
     let before = Vitals::at_rest(daemon, &pulse);
     let over = AtomicBool::new(false);
     let clients = (0..3).map(|client: u32| {
-        let (env, over) = (&env, &over);
+        let env = &env;
+        let over = &over;
         async move {
             let me = ClientIdentity::new(format!("client-{client}"), "0");
             let muxd = Some(binary("muxd"));
             let session = mux_client::connect_or_spawn(&env.dirs, muxd, &me)
                 .await
                 .unwrap();
-            let (mut right, mut lost) = (0, 0);
+            let mut right = 0;
+            let mut lost = 0;
             while !over.load(Ordering::Relaxed) {
                 let text = format!("{client}/{right}/{lost}");
                 let request = RunRequest {

@@ -26,7 +26,8 @@ impl HeldWorker {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (input, output) = (process.stdin.take(), process.stdout.take().unwrap());
+        let input = process.stdin.take();
+        let output = process.stdout.take().unwrap();
         let mut worker = Self {
             process,
             input,

@@ -63,7 +63,8 @@ impl Pulse {
     pub(super) fn of(env: &TestEnv) -> Self {
         let beats = Shared::default();
         let (stop, stopped) = oneshot::channel();
-        let (dirs, heard) = (env.dirs.clone(), Arc::clone(&beats));
+        let dirs = env.dirs.clone();
+        let heard = Arc::clone(&beats);
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

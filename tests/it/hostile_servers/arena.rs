@@ -99,9 +99,10 @@ impl Arena {
             ),
         ];
         let problems: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(problems.join("; ")),
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems.join("; "))
         }
     }
 
@@ -155,7 +156,9 @@ impl Arena {
             return Ok(());
         }
         let peak = process::peak_bytes(self.daemon).saturating_sub(self.resident);
-        let (first, second, peak) = (first >> 20, second >> 20, peak >> 20);
+        let first = first >> 20;
+        let second = second >> 20;
+        let peak = peak >> 20;
         Err(format!(
             "the daemon has grown by {first} MiB, and by {second} MiB after a repetition, {peak} at its peak"
         ))
@@ -217,9 +220,10 @@ fn judge(outcome: &Outcome, must: &Must) -> Result<(), String> {
             same("the kind of error", found, json!(kind))
                 .map_err(|why| format!("{why}: {}", error.message))?;
             let hint = error.hint.as_deref().unwrap_or_default();
-            match format!("{} {hint}", error.message).contains(says) {
-                true => Ok(()),
-                false => Err(format!("{says:?} is missing in {error:?}")),
+            if format!("{} {hint}", error.message).contains(says) {
+                Ok(())
+            } else {
+                Err(format!("{says:?} is missing in {error:?}"))
             }
         }
         (outcome, Must::Give(json)) => Err(format!("{outcome:?}, not {json}")),

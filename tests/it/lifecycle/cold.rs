@@ -156,12 +156,11 @@ fn sessions_with_different_runtime_directories_share_one_daemon() {
 #[test]
 fn daemons_of_two_homes_are_independent() {
     let fixtures: &[(&str, &[&str])] = &[("fix", &[])];
-    let (left, right) = (
-        TestEnv::with_fixtures(fixtures),
-        TestEnv::with_fixtures(fixtures),
-    );
+    let left = TestEnv::with_fixtures(fixtures);
+    let right = TestEnv::with_fixtures(fixtures);
     let pid = |env: &TestEnv| env.result("return await mux.fix.pid({})");
-    let (in_left, in_right) = (pid(&left), pid(&right));
+    let in_left = pid(&left);
+    let in_right = pid(&right);
     assert_ne!(in_left, in_right);
     assert_ne!(left.daemon(), right.daemon());
     let of_left = left.daemon().unwrap();

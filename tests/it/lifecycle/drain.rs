@@ -154,7 +154,7 @@ fn restart_replaces_the_daemon_while_clients_connect() {
     }
     seen.dedup();
     assert_eq!(seen.len(), 4, "{seen:?}");
-    assert_eq!(env.daemon().map(|pid| pid.into()), seen.pop());
+    assert_eq!(env.daemon().map(std::convert::Into::into), seen.pop());
 }
 
 #[test]

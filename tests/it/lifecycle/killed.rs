@@ -147,12 +147,14 @@ fn daemon_killed_at_any_moment_gives_right_answers_or_unknown_outcome() {
     let env = TestEnv::new();
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
-    let (rounds, clients) = (12, 4);
+    let rounds = 12;
+    let clients = 4;
     let (answered, answers) = mpsc::channel();
     thread::scope(|scope| {
         let works: Vec<_> = (0..clients)
             .map(|client| {
-                let (env, answered) = (&env, answered.clone());
+                let env = &env;
+                let answered = answered.clone();
                 scope.spawn(move || {
                     for round in 0..rounds {
                         let code = format!(

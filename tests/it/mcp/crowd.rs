@@ -28,7 +28,8 @@ fn fifty_agents_share_one_process_of_each_of_twenty_servers() {
     let env = TestEnv::with_fixtures(&fixtures);
     thread::scope(|scope| {
         for number in 0..AGENTS {
-            let (env, names) = (&env, &names);
+            let env = &env;
+            let names = &names;
             scope.spawn(move || {
                 let mut agent = match number % 2 {
                     0 => Agent::legacy(env, &[], json!({})),

@@ -188,6 +188,7 @@ fn a_fence_costs_at_most_25_tokens() {
         json!({ "path": "fix.echo", "args": { "text": plain } }),
     );
     let tokens = |text: &str| o200k_base_singleton().encode_ordinary(text).len();
-    let (with, without) = (tokens(&text(&call)), tokens(plain));
+    let with = tokens(&text(&call));
+    let without = tokens(plain);
     assert!(with - without <= 25, "{with} {without}");
 }

@@ -195,7 +195,8 @@ fn search_answer_has_a_limited_size_and_continues_with_its_cursor() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "150"])]);
     let mut agent = agent(&env);
     described(&mut agent);
-    let (mut cursor, mut found) = (None, Vec::new());
+    let mut cursor = None;
+    let mut found = Vec::new();
     let total = loop {
         let asked = json!({ "query": "synthetic", "limit": 100, "cursor": cursor });
         let page = text(&agent.call("search", asked));

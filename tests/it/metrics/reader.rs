@@ -22,8 +22,11 @@ impl Page {
     #[track_caller]
     pub(super) fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "{text}");
-        let (mut declared, mut seen) = (HashSet::new(), HashSet::new());
-        let (mut helped, mut family, mut kind) = (String::new(), String::new(), String::new());
+        let mut declared = HashSet::new();
+        let mut seen = HashSet::new();
+        let mut helped = String::new();
+        let mut family = String::new();
+        let mut kind = String::new();
         let mut samples = Vec::new();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# HELP ") {

@@ -184,10 +184,10 @@ const FORMS: &[(&str, Form)] = &[
 /// Ways in which servers name their authorization server.
 const WAYS: &[(&str, Change)] = &[
     ("401 without a header", |rules| {
-        rules.challenges = Some(vec![])
+        rules.challenges = Some(vec![]);
     }),
     ("a challenge without parameters", |rules| {
-        rules.challenges = Some(vec!["Bearer"])
+        rules.challenges = Some(vec!["Bearer"]);
     }),
     ("the scheme in lower case", |rules| {
         rules.challenges = Some(vec![
@@ -249,7 +249,7 @@ const WAYS: &[(&str, Change)] = &[
         rules.points = false;
     }),
     ("at an address of its own", |rules| {
-        rules.resource_metadata_at = "/meta/mcp.json"
+        rules.resource_metadata_at = "/meta/mcp.json";
     }),
     ("OAuth metadata of a tenant", |rules| {
         rules.tenant = "/t1";
@@ -401,9 +401,10 @@ async fn uses(session: &Session, row: &Row) -> Result<(), String> {
         other => return Err(format!("{other:?}")),
     }
     let complaints = row.authority.complaints();
-    match complaints.is_empty() {
-        true => Ok(()),
-        false => Err(format!("{complaints:?}")),
+    if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{complaints:?}"))
     }
 }
 
@@ -492,7 +493,8 @@ fn oauth_answers_without_a_token_are_errors_in_the_issuers_words() {
     });
     let rows = rows(changed);
     every(&rows, async |session, at| {
-        let (row, part) = (&rows[at], cases[at].2);
+        let row = &rows[at];
+        let part = cases[at].2;
         let Err(error) = sign_in(&session, row).await else {
             return Err("signed in".into());
         };
@@ -544,12 +546,14 @@ fn oauth_refresh_that_fails_ends_the_login_only_if_the_issuer_says_so() {
     });
     let rows = rows(changed);
     every(&rows, async |session, at| {
-        let (row, ended) = (&rows[at], FAILED_REFRESHES[at].2);
+        let row = &rows[at];
+        let ended = FAILED_REFRESHES[at].2;
         sign_in(&session, row).await?;
         row.authority.expire();
-        let kind = match ended {
-            true => Kind::AuthRequired,
-            false => Kind::Unavailable,
+        let kind = if ended {
+            Kind::AuthRequired
+        } else {
+            Kind::Unavailable
         };
         match call(&session, row).await {
             Err(error) if error.kind == kind && error.message.contains("revoked by its owner") => {}

@@ -181,9 +181,10 @@ fn oauth_authority_checks_the_method_of_a_client() {
             }
             let basic = (used == "client_secret_basic").then_some((&*id, &*secret));
             let answer = peer.token(&fields, basic);
-            match own == used {
-                true => assert!(answer["access_token"].is_string(), "{own}: {answer}"),
-                false => assert_eq!(answer["error"], "invalid_client", "{own}, {used}"),
+            if own == used {
+                assert!(answer["access_token"].is_string(), "{own}: {answer}");
+            } else {
+                assert_eq!(answer["error"], "invalid_client", "{own}, {used}");
             }
         }
     }

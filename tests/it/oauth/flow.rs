@@ -286,7 +286,8 @@ fn oauth_client_metadata_address_is_the_client_id_where_supported() {
 
 #[tokio::test]
 async fn oauth_login_belongs_to_the_server_address_and_not_to_its_name() {
-    let (first, second) = (Authority::default(), Authority::default());
+    let first = Authority::default();
+    let second = Authority::default();
     let env = home(&first, "");
     let session = client(&env).await;
     sign_in(&session).await;

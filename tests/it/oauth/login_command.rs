@@ -23,7 +23,8 @@ impl OnePort {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let (first, second) = (Authority::default(), Authority::default());
+        let first = Authority::default();
+        let second = Authority::default();
         let keys = format!("oauth = {{ port = {port} }}");
         let config = first.server("first", &keys) + &second.server("second", &keys);
         Self {
@@ -126,7 +127,8 @@ async fn oauth_login_outlives_its_polls_and_other_clients_that_wait_for_it() {
 async fn oauth_login_is_cancelled_with_the_connection_that_started_it() {
     let authority = Authority::default();
     let env = home(&authority, "");
-    let (session, other) = (client(&env).await, client(&env).await);
+    let session = client(&env).await;
+    let other = client(&env).await;
     let started = begin_at(&session, "docs").await.unwrap();
     drop(session);
     let error = outcome(&other, &started.login).await.unwrap_err();

@@ -44,9 +44,10 @@ fn oauth_method_of_the_registration_is_used_for_code_refresh_and_revocation() {
                 client_secrets: true,
                 method_bound: true,
                 method_given: Some(given),
-                auth_methods: match listed.contains(&given) {
-                    true => listed.to_vec(),
-                    false => ALL.to_vec(),
+                auth_methods: if listed.contains(&given) {
+                    listed.to_vec()
+                } else {
+                    ALL.to_vec()
                 },
                 ..Rules::default()
             };

@@ -59,7 +59,9 @@ async fn call_every_function(folder: &Path, kind: &str) -> usize {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|it| it == kind));
     paths.sort();
-    let (mut calls, mut with_least, mut failures) = (0, 0, Vec::new());
+    let mut calls = 0;
+    let mut with_least = 0;
+    let mut failures = Vec::new();
     let mut ambiguous = 0;
     for path in paths {
         let (base, received) = record().await;
@@ -125,7 +127,7 @@ async fn call(
         return Err(format!("{arguments} is no object"));
     };
     received.lock().unwrap().clear();
-    let progress = CallProgress::to_nobody(Duration::from_secs(60));
+    let progress = CallProgress::to_nobody(Duration::from_mins(1));
     let shown = Value::Object(members.clone());
     let called = Arc::clone(source).call(name.to_owned(), members, progress);
     if let Err(failure) = called.await {
@@ -175,7 +177,7 @@ async fn open(path: &Path, base: &str) -> Option<Arc<dyn Source>> {
     );
     let settings = definition(path.to_owned(), base, credentials(path)?);
     let opened = sources
-        .open("api", &settings, Duration::from_secs(600))
+        .open("api", &settings, Duration::from_mins(10))
         .await;
     let receiver = opened.unwrap_or_else(|problem| panic!("{}: {problem}", path.display()));
     let source = Arc::clone(&receiver.borrow());
@@ -223,7 +225,7 @@ fn definition(
         account: None,
         scopes: None,
         rate: None,
-        refresh: Duration::from_secs(3600),
+        refresh: Duration::from_hours(1),
         depth: 2,
         max_functions: 20_000,
         exclude: Vec::new(),

@@ -37,7 +37,8 @@ impl Walk {
         let server = format!("{server}tools = {{ direct = [\"get-thing\"] }}\n");
         env.write_config(&server);
         let agent = |args: &[&str]| Agent::legacy(&env, args, json!({}));
-        let (one, all) = (agent(&["--agent", "small"]), agent(&["--passthrough"]));
+        let one = agent(&["--agent", "small"]);
+        let all = agent(&["--passthrough"]);
         let through = agent(&["--passthrough=my-server"]);
         Self {
             agent: one,

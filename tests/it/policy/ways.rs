@@ -61,7 +61,8 @@ impl<'a> Callers<'a> {
 
     /// How `mux call`, which is not an agent, ends.
     fn end_of_command(&self, tool: &str, arguments: &Value) -> (String, String) {
-        let (path, typed) = (format!("{}.{tool}", self.server), arguments.to_string());
+        let path = format!("{}.{tool}", self.server);
+        let typed = arguments.to_string();
         let called = self.env.mux(["--json", "call", &path, &typed]).json();
         let kind = called["error"]["kind"].as_str().unwrap_or("ok");
         (format!("mux call {tool} {arguments}"), kind.to_owned())
@@ -262,9 +263,10 @@ fn attempts() -> impl Strategy<Value = Value> {
     let place = select(&["filter", "more"][..]);
     (names, value, id, place, any::<bool>()).prop_map(|(name, value, id, place, is_member)| {
         let mut arguments = json!({ "id": id });
-        match is_member {
-            true => arguments[place] = json!({ name: value }),
-            false => arguments["account"] = value.into(),
+        if is_member {
+            arguments[place] = json!({ name: value });
+        } else {
+            arguments["account"] = value.into();
         }
         arguments
     })
@@ -290,7 +292,9 @@ fn random_rules_and_fixed_arguments_hold_for_every_place_of_a_request() {
         ][..],
     );
     let values = (rules(matches, conditions), changes, vec(attempts(), 1..4));
-    let (env, log, source) = (&env, &log, &source);
+    let env = &env;
+    let log = &log;
+    let source = &source;
     holds(
         "policy_ways_openapi",
         CASES,

@@ -19,7 +19,8 @@ fn greeting() -> Value {
 #[test]
 fn program_is_read_from_file_stdin_and_command_line() {
     let env = pool();
-    let (file, text) = (env.path("hello.json"), greeting().to_string());
+    let file = env.path("hello.json");
+    let text = greeting().to_string();
     fs::write(&file, &text).unwrap();
     fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["program", "--input", "{\"name\": \"you\"}"], more].concat()

@@ -77,7 +77,8 @@ fn random_frames_are_answered_or_close_the_connection() {
                     frame.splice(place..=place, number.bytes());
                 }
                 4 => {
-                    let (from, to) = (chance.below(frame.len()), chance.below(frame.len()));
+                    let from = chance.below(frame.len());
+                    let to = chance.below(frame.len());
                     let piece = frame[from.min(to)..from.max(to)].to_vec();
                     let place = chance.below(frame.len());
                     frame.splice(place..place, piece);

@@ -91,9 +91,10 @@ fn malformed_frames_close_only_their_connection() {
         ),
     ] {
         for greeted in [false, true] {
-            let mut wire = match greeted {
-                true => Wire::greeted(&env.dirs.socket()),
-                false => Wire::connect(&env.dirs.socket()),
+            let mut wire = if greeted {
+                Wire::greeted(&env.dirs.socket())
+            } else {
+                Wire::connect(&env.dirs.socket())
             };
             // The connection may be closed before all bytes are written.
             drop(wire.send_bytes(&bytes));

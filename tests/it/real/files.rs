@@ -56,7 +56,7 @@ fn make_files(root: &Path) -> BTreeMap<String, String> {
             0 => String::new(),
             1 => "one line without an end".into(),
             2 => "größer, 中文, 😀\nand more\n".into(),
-            _ => (0..n % 7 + 1)
+            _ => (0..=(n % 7))
                 .map(|line| format!("{name}, line {line}\n"))
                 .collect(),
         };

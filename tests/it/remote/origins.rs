@@ -19,9 +19,10 @@ fn headers_of_an_entry_are_in_every_request_and_go_to_no_other_origin() {
     for flags in [&[][..], &["--sse"]] {
         let env = TestEnv::new();
         let thief = Remote::start(&env, "thief", &[]);
-        let at = match flags.is_empty() {
-            true => "tools/list",
-            false => "tools/call",
+        let at = if flags.is_empty() {
+            "tools/list"
+        } else {
+            "tools/call"
         };
         let fault = format!("redirect={}", thief.url);
         let flags = [flags, &["--fault", &fault, "--on", at, "--times", "1"]].concat();

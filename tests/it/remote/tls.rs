@@ -48,7 +48,8 @@ impl Terminator {
         let to = host_of(&behind.url);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (acceptor, to) = (acceptor.clone(), to.clone());
+                let acceptor = acceptor.clone();
+                let to = to.clone();
                 tokio::spawn(async move {
                     let mut client = acceptor.accept(client).await.ok()?;
                     let mut server = TcpStream::connect(to).await.ok()?;

@@ -59,7 +59,7 @@ async fn idle_daemon_exits_only_after_a_detached_run() {
     let daemon = env.daemon().unwrap();
     start(&session, &leaving_a_mark(&env, 3000), true).await;
     drop(session);
-    assert!(process::wait_for_end(daemon, Duration::from_secs(60)));
+    assert!(process::wait_for_end(daemon, Duration::from_mins(1)));
     assert_eq!(fs::read_to_string(env.path("mark")).unwrap(), "done\n");
 }
 

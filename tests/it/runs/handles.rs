@@ -103,7 +103,7 @@ async fn restart(env: &TestEnv) {
     process::kill(daemon);
     assert!(process::wait_for_end(
         daemon,
-        std::time::Duration::from_secs(60)
+        std::time::Duration::from_mins(1)
     ));
 }
 

@@ -12,7 +12,7 @@ use super::{has_bubblewrap, suggested::suggested};
 const REGISTRY: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// An MCP server with one tool, which returns a constant.
-const JS_SERVER: &str = r#"#!/usr/bin/env node
+const JS_SERVER: &str = r"#!/usr/bin/env node
 const reply = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
 require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
@@ -26,7 +26,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
     console.log(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no such method' } }));
   }
 });
-"#;
+";
 const PYTHON_SERVER: &str = r#"
 import json, sys
 

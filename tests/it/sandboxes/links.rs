@@ -120,7 +120,8 @@ fn folders_that_are_exchanged_during_starts_never_show_the_home() {
     let data = env.path("proj/a/data").display().to_string();
     // The effect of a session with write access on others, here faster than in practice.
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let (a, b) = (env.path("proj/a"), env.path("proj/b"));
+    let a = env.path("proj/a");
+    let b = env.path("proj/b");
     let exchanging = thread::spawn(move || {
         use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
         while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {

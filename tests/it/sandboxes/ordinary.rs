@@ -168,7 +168,8 @@ fn mode_enforce_puts_a_real_server_into_a_sandbox() {
     fs::create_dir(env.path("secret")).unwrap();
     fs::write(env.path("files/a.txt"), "granted").unwrap();
     fs::write(env.path("secret/b.txt"), "hidden").unwrap();
-    let (files, secret) = (env.path("files"), env.path("secret"));
+    let files = env.path("files");
+    let secret = env.path("secret");
     let entry = mux_tests::env::server(
         "files",
         &npm("mcp-server-filesystem"),

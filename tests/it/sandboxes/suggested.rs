@@ -89,7 +89,9 @@ fn files_that_errors_name_are_listed_as_denied() {
     let notes = env.path("notes");
     env.write_config(&server(&format!("{{ read = [{notes:?}] }}")));
     let at = |name: &str| env.path(name).display().to_string();
-    let (private, granted, missing) = (at("private/a.txt"), at("notes/a.txt"), at("none"));
+    let private = at("private/a.txt");
+    let granted = at("notes/a.txt");
+    let missing = at("none");
     let message = format!("ENOENT: open '{private}' or {granted} or {missing}");
     let arguments = serde_json::json!({ "message": message }).to_string();
     for _ in 0..2 {

@@ -32,9 +32,10 @@ impl<'a> Manager<'a> {
         let script =
             "mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$0\" --user";
         let mut command = Command::new("unshare");
-        match nix::unistd::geteuid().is_root() {
-            true => command.arg("-m"),
-            false => command.arg("-rm"),
+        if nix::unistd::geteuid().is_root() {
+            command.arg("-m")
+        } else {
+            command.arg("-rm")
         };
         command.args(["/bin/sh", "-c", script, systemd]);
         let muxd = env.command("muxd");
@@ -132,7 +133,8 @@ fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     let installed = systemd.mux(&["--json", "service", "install"]).ok().json();
     assert_eq!(installed["made_room"], by_client["pid"]);
     let name = installed["service"].as_str().unwrap().to_owned();
-    let (service, socket) = (format!("{name}.service"), format!("{name}.socket"));
+    let service = format!("{name}.service");
+    let socket = format!("{name}.socket");
     systemd.mux(&["status"]).fails(3, &["no muxd is running"]);
     assert_eq!(systemd.shows(&service, "ActiveState"), "inactive");
     assert_eq!(systemd.shows(&socket, "SubState"), "listening");
@@ -313,7 +315,8 @@ fn init_installs_the_service_in_systemd_and_its_undo_command_removes_it() {
     assert_eq!(done["program"]["result"]["server"], "fix", "{done:#}");
     let name = done["service"]["service"].as_str().unwrap();
     assert_eq!(unit_files(&env).len(), 2, "{done:#}");
-    let (service, socket) = (format!("{name}.service"), format!("{name}.socket"));
+    let service = format!("{name}.service");
+    let socket = format!("{name}.socket");
     assert_eq!(systemd.shows(&socket, "SubState"), "running");
     assert_eq!(systemd.shows(&socket, "UnitFileState"), "enabled");
     let daemon = systemd.status();

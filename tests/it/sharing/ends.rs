@@ -7,8 +7,10 @@ use mux_tests::{TestEnv, process};
 async fn session_of_a_client_is_not_shared_and_ends_with_it() {
     let env = TestEnv::new();
     env.write_config(&format!("{}share = \"client\"\n", env.fixture("fix", &[])));
-    let (one, two) = (Client::at(&env, None).await, Client::at(&env, None).await);
-    let (mine, theirs) = (one.pid("fix").await, two.pid("fix").await);
+    let one = Client::at(&env, None).await;
+    let two = Client::at(&env, None).await;
+    let mine = one.pid("fix").await;
+    let theirs = two.pid("fix").await;
     assert_ne!(mine, theirs);
     // The runs of a client use its session.
     assert_eq!(

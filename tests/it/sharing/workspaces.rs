@@ -12,7 +12,8 @@ async fn entry_with_the_workspace_variable_has_a_process_per_workspace() {
     env.write_config(&format!(
         "{fix}cwd = \"${{workspace}}\"\nenv = {{ HERE = \"<${{workspace}}>\" }}\n"
     ));
-    let (a, b) = (workspace(&env, "a"), workspace(&env, "b"));
+    let a = workspace(&env, "a");
+    let b = workspace(&env, "b");
     let in_a = Client::at(&env, Some(a.clone())).await;
     let in_b = Client::at(&env, Some(b.clone())).await;
     assert_eq!(in_a.call("fix.cwd").await, json!(a));

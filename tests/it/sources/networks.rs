@@ -38,7 +38,8 @@ fn with_meta(base: &str, server: &str) -> Value {
 #[test]
 fn function_added_on_another_origin_is_denied_until_the_entry_names_it() {
     let (page, text) = page();
-    let (own, internal) = (api("here"), api("internal"));
+    let own = api("here");
+    let internal = api("internal");
     *text.lock().unwrap() = description(&own.url, &[("get", "one", false)]);
     let config = |more: &str| format!("[sources.pub]\nopenapi = \"{}/api.json\"\n{more}", page.url);
     let env = TestEnv::with_config(&config("refresh = \"1s\"\n"));
@@ -92,7 +93,8 @@ fn function_added_on_another_origin_is_denied_until_the_entry_names_it() {
 
 #[test]
 fn description_in_a_file_may_name_loopback_but_no_link_local_addresses() {
-    let (own, other) = (api("here"), api("there"));
+    let own = api("here");
+    let other = api("there");
     let file = |server: &str| with_meta(&own.url, server).to_string();
     let env = TestEnv::new();
     let path = env.path("api.json");
@@ -120,14 +122,16 @@ fn description_in_a_file_may_name_loopback_but_no_link_local_addresses() {
 #[test]
 fn public_description_may_not_name_loopback_even_when_first_read() {
     let (page, text) = page();
-    let (own, internal) = (api("here"), api("internal"));
+    let own = api("here");
+    let internal = api("internal");
     *text.lock().unwrap() = with_meta("http://api.example", &internal.url);
     // These hosts are reachable only through the proxy, which resolves their names.
     let pages = [page.url.clone(), own.url.clone()].map(|url| url.replace("http://", ""));
     let routes = pages.join("\n");
     let proxy = Proxy::routed(move |host| {
         let mut routes = routes.lines();
-        let (page, own) = (routes.next().unwrap(), routes.next().unwrap());
+        let page = routes.next().unwrap();
+        let own = routes.next().unwrap();
         match host {
             "docs.example" => page.to_owned(),
             "api.example" => own.to_owned(),

@@ -113,7 +113,8 @@ fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize)
     let required = required("server", revision);
     let said = || {
         let complaints = complaints("server-", &results, &required).join("\n");
-        let (end, log) = (summary(&run), bridge.log());
+        let end = summary(&run);
+        let log = bridge.log();
         format!("{end}\n{}\n{complaints}\n{log}", run.stderr)
     };
     // An empty run is not a success: the summary must have a line for each required scenario.
@@ -166,7 +167,8 @@ fn complaints(leg: &str, results: &Path, required: &[String]) -> Vec<String> {
         let checks: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
         for check in &checks {
             if check["status"] == "FAILURE" || check["status"] == "WARNING" {
-                let (id, message) = (&check["id"], &check["errorMessage"]);
+                let id = &check["id"];
+                let message = &check["errorMessage"];
                 complaints.push(format!("{name}:{id}: {message}"));
             }
         }

@@ -21,7 +21,7 @@ use opentelemetry_proto::tonic::{
 use prost::Message as _;
 
 /// How long to wait for spans before the test fails.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 #[derive(Default)]
 pub(super) struct Seen {
@@ -43,7 +43,8 @@ pub(super) struct Collector {
 impl Collector {
     pub(super) fn start() -> Self {
         let seen = Arc::<(Mutex<Seen>, Condvar)>::default();
-        let (spans, api) = (Arc::clone(&seen), Arc::clone(&seen));
+        let spans = Arc::clone(&seen);
+        let api = Arc::clone(&seen);
         let router = Router::new()
             .route(
                 "/v1/traces",

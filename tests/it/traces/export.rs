@@ -77,7 +77,8 @@ fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
     assert!(texts(&run.attributes)["mux.run.id"].ends_with("-1"));
     assert!(named.contains_key("check"), "{:?}", named.keys());
     // The servers got the ids of the spans that the collector has.
-    let (pipe, http) = ("near", "far");
+    let pipe = "near";
+    let http = "far";
     for (server, call) in [(pipe, 0), (http, 1)] {
         let calls: Vec<&Span> = seen
             .spans

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::event_stream::EventStream;
 
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 /// An HTTP response, with its headers in lower case.
 pub(super) struct Answer {
@@ -329,7 +329,8 @@ fn calls_leave_connections_for_the_answers_that_they_wait_for() {
 #[test]
 fn browser_is_started_with_a_code_that_is_valid_once() {
     let env = TestEnv::new();
-    let (opener, output) = (env.path("opener"), env.path("opened"));
+    let opener = env.path("opener");
+    let output = env.path("opened");
     mkfifo(&output, Mode::S_IRWXU).unwrap();
     let script = format!("#!/bin/sh\necho \"$1\" > {}\n", output.display());
     fs::write(&opener, script).unwrap();

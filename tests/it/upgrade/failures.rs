@@ -33,7 +33,8 @@ fn old_daemon_continues_when_the_new_one_fails() {
     count(&env, "fix");
     let old = env.daemon().unwrap();
     let ours = mux_proto::version::CONTRACT;
-    let (warm, ready) = (json!({ "warm": {} }), json!({ "ready": {} }));
+    let warm = json!({ "warm": {} });
+    let ready = json!({ "ready": {} });
     let failed = json!({ "failed": { "message": "no room" } });
     // An exit in the middle may be noticed by a failing read or by a failing write.
     let cases: [(&str, &[Value], &str); 7] = [

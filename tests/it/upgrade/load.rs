@@ -39,7 +39,7 @@ async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
                 .unwrap()
             {
                 Ok(Held::Value(value)) => {
-                    values.push(value.to_value().as_str().unwrap().parse().unwrap())
+                    values.push(value.to_value().as_str().unwrap().parse().unwrap());
                 }
                 Ok(other) => panic!("{other:?}"),
                 Err(error) if error.is_ending() => break,
@@ -68,7 +68,8 @@ async fn no_call_fails_or_is_repeated_during_upgrades() {
     let over = Arc::new(AtomicBool::new(false));
     let commands: Vec<_> = (0..COMMANDS)
         .map(|_| {
-            let (env, over) = (Arc::clone(&env), Arc::clone(&over));
+            let env = Arc::clone(&env);
+            let over = Arc::clone(&over);
             thread::spawn(move || command(&env, &over))
         })
         .collect();

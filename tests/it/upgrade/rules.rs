@@ -98,9 +98,10 @@ fn removed_or_disabled_server_is_gone_in_the_old_daemon() {
         let (env, both, _) = home();
         let (run, old) = begin(&env, env.home(), "fix.echo({ text: 'x' })");
         let without = env.fixture("idle", &[]);
-        env.write_config(&match disables {
-            true => format!("{both}enabled = false\n"),
-            false => without,
+        env.write_config(&if disables {
+            format!("{both}enabled = false\n")
+        } else {
+            without
         });
         env.mux(["reload"]).ok();
         assert_refused(run, old, "not_found");

@@ -52,7 +52,8 @@ fn the_session_of_a_workspace_stays_with_that_workspace() {
         "{}share = \"workspace\"\n",
         env.fixture("fix", &[])
     ));
-    let (here, there) = (env.path("here"), env.path("there"));
+    let here = env.path("here");
+    let there = env.path("there");
     let pid = |folder: &std::path::Path| {
         std::fs::create_dir_all(folder).unwrap();
         let mut command = env.command("mux");

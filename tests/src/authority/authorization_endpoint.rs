@@ -91,16 +91,18 @@ fn is_program(headers: &HeaderMap) -> bool {
 /// Checks a request. The redirect is checked first: a response goes only to a known one.
 fn check(us: &Shared, state: &mut State, asked: &Fields) -> Result<(), Response> {
     let value = |name: &str| asked.get(name).unwrap_or_default().to_owned();
-    let (id, redirect) = (value("client_id"), value("redirect_uri"));
+    let id = value("client_id");
+    let redirect = value("redirect_uri");
     let client = state.clients.get(&id).cloned();
     let Some(client) = client.filter(|client| client.redirect == redirect) else {
         let forgotten = state.forgotten.get(&id).cloned();
         if forgotten.is_none() {
             state.complain(format!("client {id:?} came with the redirect {redirect:?}"));
         }
-        let secrets = match state.rules.repeats {
-            true => state.secrets_of(&id, forgotten.as_ref()).join(" "),
-            false => String::new(),
+        let secrets = if state.rules.repeats {
+            state.secrets_of(&id, forgotten.as_ref()).join(" ")
+        } else {
+            String::new()
         };
         let page = format!("<p>Unrecognized client_id or redirect_uri</p>{secrets}");
         return Err((status_of(state.rules.unknown_client), Html(page)).into_response());

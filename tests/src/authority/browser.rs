@@ -109,10 +109,8 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &str) -> Page {
 
 fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Page {
     let url = Url::parse(url).unwrap();
-    let (host, port) = (
-        url.host_str().unwrap(),
-        url.port_or_known_default().unwrap(),
-    );
+    let host = url.host_str().unwrap();
+    let port = url.port_or_known_default().unwrap();
     let target = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),

@@ -34,19 +34,22 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
 async fn published(Given(us): Us, uri: Uri) -> Response {
     us.hold("metadata").await;
     let state = us.state();
-    let usual = match state.rules.openid {
-        true => "/.well-known/openid-configuration",
-        false => "/.well-known/oauth-authorization-server",
+    let usual = if state.rules.openid {
+        "/.well-known/openid-configuration"
+    } else {
+        "/.well-known/oauth-authorization-server"
     };
     let at = state.rules.metadata_at.unwrap_or(usual);
-    match uri.path() == at && !state.rules.fronted {
-        true => metadata(&us, &state),
-        false => StatusCode::NOT_FOUND.into_response(),
+    if uri.path() == at && !state.rules.fronted {
+        metadata(&us, &state)
+    } else {
+        StatusCode::NOT_FOUND.into_response()
     }
 }
 
 pub(super) fn metadata(us: &Shared, state: &State) -> Response {
-    let (rules, at) = (&state.rules, &us.issuer);
+    let rules = &state.rules;
+    let at = &us.issuer;
     let own = || format!("{at}/token");
     let mut scopes = vec!["read", "write", "admin"];
     let mut metadata = json!({

@@ -88,12 +88,11 @@ fn admitted(us: &ProtectedServer, headers: &HeaderMap) -> Result<Token, Response
         .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
         .unwrap_or_default();
     let mut state = us.shared.state();
-    let admitted = match state.rules.accepts_nobody {
-        true => None,
-        false => {
-            let audience = us.places().filled(state.rules.resource);
-            state.admit(token, &audience)
-        }
+    let admitted = if state.rules.accepts_nobody {
+        None
+    } else {
+        let audience = us.places().filled(state.rules.resource);
+        state.admit(token, &audience)
     };
     admitted.ok_or_else(|| {
         state.happened("refused");
@@ -120,9 +119,10 @@ fn refusal(us: &ProtectedServer, state: &State, token: &str) -> Response {
         let challenge = HeaderValue::try_from(us.places().filled(&challenge)).unwrap();
         headers.append(header::WWW_AUTHENTICATE, challenge);
     }
-    let body = match state.rules.repeats {
-        true => format!("{token} is not known here"),
-        false => String::new(),
+    let body = if state.rules.repeats {
+        format!("{token} is not known here")
+    } else {
+        String::new()
     };
     (StatusCode::UNAUTHORIZED, headers, body).into_response()
 }

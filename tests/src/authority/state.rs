@@ -145,12 +145,11 @@ impl State {
         holder: GrantHolder,
         before: Option<&Token>,
     ) -> (String, Token) {
-        let access = match self.rules.audiences {
-            true => {
-                let claims = json!({ "aud": holder.audience, "sub": holder.user });
-                web_token(&claims, &self.secret("access"))
-            }
-            false => self.secret("access"),
+        let access = if self.rules.audiences {
+            let claims = json!({ "aud": holder.audience, "sub": holder.user });
+            web_token(&claims, &self.secret("access"))
+        } else {
+            self.secret("access")
         };
         let refresh = self.secret("refresh");
         self.last += 1;

@@ -191,14 +191,13 @@ pub(super) fn authenticated_client(
             let (id, secret) = text.split_once(':')?;
             Some((decoded(id), decoded(secret)))
         });
-    let (id, secret, method) = match basic {
-        Some((id, secret)) => (id, Some(secret), "client_secret_basic"),
-        None => {
-            let id = asked.get("client_id")?.to_owned();
-            match asked.get("client_secret") {
-                Some(secret) => (id, Some(secret.to_owned()), "client_secret_post"),
-                None => (id, None, "none"),
-            }
+    let (id, secret, method) = if let Some((id, secret)) = basic {
+        (id, Some(secret), "client_secret_basic")
+    } else {
+        let id = asked.get("client_id")?.to_owned();
+        match asked.get("client_secret") {
+            Some(secret) => (id, Some(secret.to_owned()), "client_secret_post"),
+            None => (id, None, "none"),
         }
     };
     if !state.rules.auth_methods.contains(&method) {
@@ -233,7 +232,7 @@ pub(super) fn refused(state: &State, asked: &Fields, status: StatusCode, error: 
             "code_verifier",
             "client_secret",
         ];
-        let sent: Vec<&str> = secrets.iter().flat_map(|name| asked.get(name)).collect();
+        let sent: Vec<&str> = secrets.iter().filter_map(|name| asked.get(name)).collect();
         refusal["error_description"] = format!("not accepted: {}", sent.join(", ")).into();
     }
     (status, Json(refusal)).into_response()

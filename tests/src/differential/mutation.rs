@@ -209,15 +209,12 @@ impl<'a> Mutant<'a> {
         if self.transport != Transport::Stdio {
             fitting.push(None);
         }
-        match self.dice.pick(&fitting) {
-            Some(framing) => {
-                self.labels.push(framing.as_str().to_owned());
-                self.framing.push(**framing);
-            }
-            None => {
-                self.labels.push("pretty".to_owned());
-                self.is_pretty = true;
-            }
+        if let Some(framing) = self.dice.pick(&fitting) {
+            self.labels.push(framing.as_str().to_owned());
+            self.framing.push(**framing);
+        } else {
+            self.labels.push("pretty".to_owned());
+            self.is_pretty = true;
         }
     }
 

@@ -24,7 +24,7 @@ use crate::{Output, TestEnv, clients, editors::source, env::variable, process};
 /// The folders where `scripts/setup --agents` installs agents, separated by colons.
 const FOLDERS: &str = "MUX_TEST_AGENTS";
 /// After this time a command is ended.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 /// Where nobody listens: an agent that wants to reach the internet fails immediately.
 const NO_PROXY_HERE: &str = "http://127.0.0.1:9";
 

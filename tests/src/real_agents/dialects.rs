@@ -99,15 +99,12 @@ fn messages(number: usize, body: &Value, call: Option<&ToolCall>) -> Response {
         return axum::Json(message).into_response();
     }
     let mut begun = block.clone();
-    let delta = match call {
-        Some(call) => {
-            begun["input"] = json!({});
-            json!({ "type": "input_json_delta", "partial_json": call.input.to_string() })
-        }
-        None => {
-            begun["text"] = json!("");
-            json!({ "type": "text_delta", "text": DONE })
-        }
+    let delta = if let Some(call) = call {
+        begun["input"] = json!({});
+        json!({ "type": "input_json_delta", "partial_json": call.input.to_string() })
+    } else {
+        begun["text"] = json!("");
+        json!({ "type": "text_delta", "text": DONE })
     };
     message["content"] = json!([]);
     message["stop_reason"] = Value::Null;

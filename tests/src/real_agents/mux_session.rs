@@ -147,9 +147,9 @@ impl MuxSession {
 
     fn judge(&mut self, name: &'static str, is_right: bool, problem: impl FnOnce() -> String) {
         if is_right {
-            self.passed.push(name)
+            self.passed.push(name);
         } else {
-            self.problems.push(format!("{name}: {}", problem()))
+            self.problems.push(format!("{name}: {}", problem()));
         }
     }
 }
@@ -180,7 +180,7 @@ fn scenarios(with_image: bool) -> Vec<Scenario> {
         ),
         scenario(
             "type error",
-            r#"const n: number = String(40 + 2); return n"#,
+            r"const n: number = String(40 + 2); return n",
             &["is not assignable to type 'number'"],
         ),
         scenario(

@@ -317,7 +317,8 @@ pub fn list_contradiction(agent: &RealAgent, profile: &Profile) -> Option<String
         server.args(["--slow-list", &ms]);
         McpServer::new(name, &server)
     };
-    let (less, more) = (seconds - 1, seconds * 2);
+    let less = seconds - 1;
+    let more = seconds * 2;
     let list = agent.list(&[slow("early", less), slow("late", more)])?;
     let seen = match ["early", "late"].map(|name| list.is_connected(name)) {
         [true, false] => return None,

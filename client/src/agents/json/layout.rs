@@ -65,9 +65,10 @@ impl JsonLayout {
             None => {
                 let before = first.range();
                 let tight = !text[before.start..before.end].contains(": ");
-                match tight {
-                    true => format!("{name}:{value}"),
-                    false => format!(" {name}: {}", format_single_line(value)),
+                if tight {
+                    format!("{name}:{value}")
+                } else {
+                    format!(" {name}: {}", format_single_line(value))
                 }
             }
         };
@@ -78,17 +79,19 @@ impl JsonLayout {
             after + gap.line,
             &format!("{piece}{trailing}"),
         );
-        match comma {
-            true => with_piece,
-            false => splice_text(&with_piece, after, after, ","),
+        if comma {
+            with_piece
+        } else {
+            splice_text(&with_piece, after, after, ",")
         }
     }
 
     /// A value formatted to replace the one that starts at `at`.
     pub(super) fn format_replacement(&self, text: &str, at: usize, value: &Value) -> String {
-        match text[..at].ends_with(':') {
-            true => value.to_string(),
-            false => self.format_multiline(value, line_indentation(text, at)),
+        if text[..at].ends_with(':') {
+            value.to_string()
+        } else {
+            self.format_multiline(value, line_indentation(text, at))
         }
     }
 
@@ -172,7 +175,8 @@ impl PropertyGap {
             comma: None,
             line: 0,
         };
-        let (mut at, mut same_line) = (0, true);
+        let mut at = 0;
+        let mut same_line = true;
         while let Some(c) = text[at..].chars().next() {
             let rest = &text[at..];
             let length = match c {

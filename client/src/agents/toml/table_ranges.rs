@@ -115,7 +115,7 @@ fn collect_table_ranges(text: &str, table: &Table, blocks: &mut Vec<Range<usize>
             .map_or(text.len(), |at| last + at + 1);
         blocks.push(start..end);
     }
-    for (_, item) in table.iter() {
+    for (_, item) in table {
         collect_item_ranges(text, item, blocks);
     }
 }

@@ -101,7 +101,8 @@ pub(super) fn without_lines(text: &str, section: &[&str], name: &str) -> Option<
         return None;
     }
     let (key, item) = above.last()?.as_table()?.get_key_value(name)?;
-    let (first, last) = (key.span()?.start, item.as_value()?.span()?.end);
+    let first = key.span()?.start;
+    let last = item.as_value()?.span()?.end;
     let start = text[..first].rfind('\n').map_or(0, |end| end + 1);
     let end = text[last..]
         .find('\n')
@@ -122,9 +123,10 @@ pub(in crate::agents) fn add_toml_item(
             .as_array_mut()
             .ok_or_else(|| ConfigDocumentError::NoTable(list.into()))?;
         let new = to_inline_value(item);
-        match is_last {
-            true => push_last(array, new),
-            false => insert_first(array, new),
+        if is_last {
+            push_last(array, new);
+        } else {
+            insert_first(array, new);
         }
         return Ok(document.to_string());
     }
@@ -135,9 +137,10 @@ pub(in crate::agents) fn add_toml_item(
     let mut alone = DocumentMut::new();
     alone.insert(list, Item::ArrayOfTables(items));
     let piece = alone.to_string();
-    Ok(match is_last {
-        true => table_ranges::with_table(text, &[list], &piece),
-        false => table_ranges::with_first_table(text, list, &piece),
+    Ok(if is_last {
+        table_ranges::with_table(text, &[list], &piece)
+    } else {
+        table_ranges::with_first_table(text, list, &piece)
     })
 }
 
@@ -164,9 +167,10 @@ fn push_last(array: &mut Array, mut new: TomlValue) {
     let trailing = raw_text(Some(array.trailing()));
     if let Some(last) = array.iter_mut().last() {
         let before = raw_text(last.decor().prefix());
-        let after = match has_comma {
-            true => trailing,
-            false => raw_text(last.decor().suffix()),
+        let after = if has_comma {
+            trailing
+        } else {
+            raw_text(last.decor().suffix())
         };
         let indent = indent(&before);
         let (prefix, rest) = match after.rsplit_once('\n') {
@@ -180,12 +184,11 @@ fn push_last(array: &mut Array, mut new: TomlValue) {
             ),
         };
         new.decor_mut().set_prefix(prefix);
-        match has_comma {
-            true => array.set_trailing(rest),
-            false => {
-                last.decor_mut().set_suffix("");
-                new.decor_mut().set_suffix(rest);
-            }
+        if has_comma {
+            array.set_trailing(rest);
+        } else {
+            last.decor_mut().set_suffix("");
+            new.decor_mut().set_suffix(rest);
         }
     }
     array.push_formatted(new);

@@ -191,9 +191,10 @@ fn members(schema: &Value, shapes: &[Value], key: &str) -> SchemaLookup {
             None => known.extend(properties.into_iter().flat_map(|keys| keys.keys().cloned())),
         }
     }
-    match is_table {
-        true => SchemaLookup::Unknown(known),
-        false => SchemaLookup::None,
+    if is_table {
+        SchemaLookup::Unknown(known)
+    } else {
+        SchemaLookup::None
     }
 }
 

@@ -40,7 +40,8 @@ fn check_agent(
     shown: &str,
     ours: &[ConfiguredProcess],
 ) {
-    let (title, name) = (agent.display_name(), agent.name());
+    let title = agent.display_name();
+    let name = agent.name();
     let install = format!("`mux install {name}`");
     let read = AgentFile::read(file).map_err(|error| error.to_string());
     let document = read.and_then(|read| {
@@ -80,7 +81,9 @@ fn check_agent(
         .filter(|(entry, value)| ours.iter().any(|own| is_same_server(own, entry, value)))
         .map(|(entry, _)| *entry)
         .collect();
-    if !twice.is_empty() {
+    if twice.is_empty() {
+        group.ok(format!("{title} has mux"));
+    } else {
         group.warn(
             format!(
                 "{title} has servers that mux also has: {}; each runs twice, and its tools are listed twice",
@@ -88,8 +91,6 @@ fn check_agent(
             ),
             format!("`mux import --move --from {name}` removes them from {shown}"),
         );
-    } else {
-        group.ok(format!("{title} has mux"));
     }
 }
 

@@ -117,9 +117,12 @@ fn missing_command(command: &str, path: Option<&OsStr>) -> Option<String> {
     }
     let program = Path::new(command);
     if program.is_absolute() {
-        return (!is_executable(program)).then(|| match program.exists() {
-            true => format!("{command} is not a program that you can run"),
-            false => format!("there is no {command}"),
+        return (!is_executable(program)).then(|| {
+            if program.exists() {
+                format!("{command} is not a program that you can run")
+            } else {
+                format!("there is no {command}")
+            }
         });
     }
     if program.components().nth(1).is_some() {

@@ -37,7 +37,8 @@ fn check_versions(group: &mut CheckGroup, welcome: &Welcome) {
         pid,
         ..
     } = welcome;
-    let (ours, our_build) = (version::CONTRACT, version::BUILD);
+    let ours = version::CONTRACT;
+    let our_build = version::BUILD;
     if *contract != ours {
         group.warn(
             format!("muxd {pid} speaks contract {contract} and mux speaks {ours}"),

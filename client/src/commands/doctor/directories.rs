@@ -26,11 +26,10 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
         }
         Ok(()) if open.is_empty() => {
             let state = dirs.state.display();
-            group.ok(match cfg!(windows) {
-                true => {
-                    format!("directories such as {state} exist and are as private as their parents")
-                }
-                false => format!("only you can access directories such as {state}"),
+            group.ok(if cfg!(windows) {
+                format!("directories such as {state} exist and are as private as their parents")
+            } else {
+                format!("only you can access directories such as {state}")
             });
         }
         Ok(()) => group.warn(

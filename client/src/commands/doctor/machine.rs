@@ -29,7 +29,7 @@ const LOW_DISK_BYTES: u64 = 200 << 20;
 /// Free bytes below which a disk is full.
 const FULL_DISK_BYTES: u64 = 1 << 20;
 /// Timestamps on network file systems may be ahead by less.
-const MAX_TIMESTAMP_LEAD: Duration = Duration::from_secs(5 * 60);
+const MAX_TIMESTAMP_LEAD: Duration = Duration::from_mins(5);
 
 /// Degraded modes in which data is lost or requests are refused.
 const FAILING_MODES: &[&str] = &["disk_full", "read_only", "missing", "audit", "workers"];
@@ -38,10 +38,12 @@ pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup 
     let mut group = CheckGroup::new(MACHINE_GROUP);
     let degraded = status.map_or(&[][..], |status| &status.degraded);
     for strait in degraded {
-        let (message, fix) = (strait.message.clone(), strait.fix.clone());
-        match FAILING_MODES.contains(&strait.mode.as_str()) {
-            true => group.fail(message, fix),
-            false => group.warn(message, fix),
+        let message = strait.message.clone();
+        let fix = strait.fix.clone();
+        if FAILING_MODES.contains(&strait.mode.as_str()) {
+            group.fail(message, fix);
+        } else {
+            group.warn(message, fix);
         }
     }
     let says = |mode: &str| degraded.iter().any(|strait| strait.mode == mode);
@@ -154,8 +156,7 @@ mod tests {
         };
         assert_eq!(look(), []);
         let file = File::open(dirs.config_file()).unwrap();
-        file.set_modified(now + Duration::from_secs(24 * 60 * 60))
-            .unwrap();
+        file.set_modified(now + Duration::from_hours(24)).unwrap();
         let checks = look();
         assert_eq!(checks[0].verdict, CheckVerdict::Warning);
         assert!(

@@ -29,12 +29,13 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
             continue;
         };
         // The value may contain a password.
-        match value.to_str().is_some_and(is_proxy_address) {
-            true => group.ok(format!("requests use the proxy in {name}")),
-            false => group.fail(
+        if value.to_str().is_some_and(is_proxy_address) {
+            group.ok(format!("requests use the proxy in {name}"));
+        } else {
+            group.fail(
                 format!("{name} is not a proxy address, so servers with a URL cannot be reached"),
                 format!("set {name}=http://host:port or unset it, then run `mux restart`"),
-            ),
+            );
         }
     }
     for name in CERTIFICATE_FILE_VARIABLES {
@@ -61,9 +62,10 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
 
 fn is_proxy_address(value: &str) -> bool {
     // Without a scheme it is an HTTP proxy, as in most programs.
-    let whole = match value.contains("://") {
-        true => value.to_owned(),
-        false => format!("http://{value}"),
+    let whole = if value.contains("://") {
+        value.to_owned()
+    } else {
+        format!("http://{value}")
     };
     let known = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
     Url::parse(&whole).is_ok_and(|url| known.contains(&url.scheme()) && url.host_str().is_some())

@@ -56,9 +56,10 @@ fn show_support(group: &mut CheckGroup, report: SandboxSupportReport) {
         );
     }
     for note in report.notes {
-        match note.is_weaker {
-            true => group.warn(note.message, note.fix),
-            false => group.note(note.message, Some(&note.fix)),
+        if note.is_weaker {
+            group.warn(note.message, note.fix);
+        } else {
+            group.note(note.message, Some(&note.fix));
         }
     }
 }

@@ -20,10 +20,10 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
             continue;
         }
         let fix = problem_fix(&problem.code, &config.to_string());
-        match problem.code == "cache" {
-            // This problem only costs time.
-            true => group.warn(&problem.message, fix),
-            false => group.fail(&problem.message, fix),
+        if problem.code == "cache" {
+            group.warn(&problem.message, fix);
+        } else {
+            group.fail(&problem.message, fix);
         }
     }
     for server in &status.servers {
@@ -150,13 +150,14 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
         .map(|server| server.name.as_str())
         .collect();
     if !bare.is_empty() {
-        let fix = match cfg!(windows) {
-            true => format!(
+        let fix = if cfg!(windows) {
+            format!(
                 "muxd has no sandbox for servers on Windows; sandbox = false in its section in {config} accepts that"
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "write sandbox = {{ read = [\"…\"], network = \"none\" }} in its section in {config}, or sandbox = false"
-            ),
+            )
         };
         group.note(
             format!(

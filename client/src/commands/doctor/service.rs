@@ -57,9 +57,10 @@ fn check_installed_service(
         group.warn(format!("{name} is installed, but {}", error.message), fix);
     } else if !report.active {
         group.warn(
-            match report.listens {
-                true => format!("{name} is installed but does not listen, so clients start muxd"),
-                false => format!("{name} is installed but not active, so clients start muxd"),
+            if report.listens {
+                format!("{name} is installed but does not listen, so clients start muxd")
+            } else {
+                format!("{name} is installed but not active, so clients start muxd")
             },
             match report.system {
                 "systemd" => {
@@ -74,9 +75,10 @@ fn check_installed_service(
             },
         );
     } else {
-        let effect = match report.listens {
-            true => "listens",
-            false => "starts it at login",
+        let effect = if report.listens {
+            "listens"
+        } else {
+            "starts it at login"
         };
         group.ok(format!(
             "{name} is installed, and {} {effect}",

@@ -92,7 +92,8 @@ fn convert_document(
     document: &ConfigDocument,
     project: Option<&Path>,
 ) -> (Vec<AgentServer>, Vec<String>) {
-    let (mut sources, mut notes) = (Vec::new(), Vec::new());
+    let mut sources = Vec::new();
+    let mut notes = Vec::new();
     if agent == Agent::Claude {
         let mut others = 0;
         for (folder, entry) in document.section_entries(&["projects"]) {

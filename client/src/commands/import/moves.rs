@@ -183,9 +183,10 @@ impl ServerMover<'_> {
         })?;
         let path = self.places.tilde_path(&source.path);
         let diff = diff_without_secrets(&document.text(), &text, &path, &source.servers);
-        let backup = match self.dry_run {
-            true => None,
-            false => self.write_move(&file, source, leaving, &text)?,
+        let backup = if self.dry_run {
+            None
+        } else {
+            self.write_move(&file, source, leaving, &text)?
         };
         Ok(FileMove { diff, backup })
     }
@@ -207,7 +208,7 @@ impl ServerMover<'_> {
             EditLock::take(self.dirs).and_then(|lock| file.replace(text.as_bytes(), &lock));
         if let Err(error) = replaced {
             drop(update_moves(self.dirs, |moves| {
-                moves.retain(|one| *one != kept)
+                moves.retain(|one| *one != kept);
             }));
             drop(std::fs::remove_file(&backup));
             return Err(error.into());

@@ -26,7 +26,8 @@ use crate::{
 pub(in crate::commands) fn undo_moves(
     args: &args::ImportArgs,
 ) -> Result<Vec<UndoneMove>, CommandFailure> {
-    let (dirs, places) = (resolve_dirs()?, agent_places()?);
+    let dirs = resolve_dirs()?;
+    let places = agent_places()?;
     let records = read_moves(&dirs)?;
     let mut undone: Vec<UndoneMove> = Vec::new();
     for record in &records {

@@ -120,7 +120,8 @@ impl SecretCollector<'_> {
         if let Some((name, at)) = named_value(arg)
             && suspicion(name) > Suspicion::None
         {
-            let (name, mut secret) = (name.to_owned(), arg[at..].to_owned());
+            let name = name.to_owned();
+            let mut secret = arg[at..].to_owned();
             self.withhold_named(&name, &mut secret);
             arg.truncate(at);
             arg.push_str(&secret);
@@ -169,7 +170,8 @@ impl SecretCollector<'_> {
 /// Splits a string into references and the parts between them.
 fn split_references(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut start, mut at) = (0, 0);
+    let mut start = 0;
+    let mut at = 0;
     while let Some(found) = text[at..].find('$') {
         at += found;
         let rest = &text[at + 1..];

@@ -127,9 +127,10 @@ impl InitRecord {
     pub(super) fn remove(dirs: &Dirs) -> Result<(), CommandFailure> {
         let lock = EditLock::take(dirs)?;
         let file = AgentFile::read(&dirs.init_record())?;
-        match file.exists() {
-            true => Ok(file.remove(&lock)?),
-            false => Ok(()),
+        if file.exists() {
+            Ok(file.remove(&lock)?)
+        } else {
+            Ok(())
         }
     }
 }

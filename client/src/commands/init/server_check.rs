@@ -103,21 +103,18 @@ async fn ask_for_value(
         Ok(Ok(value)) if !value.is_empty() => value,
         _ => return Ok(false),
     };
-    match need {
-        ServerNeed::Secret(_) => {
-            let request = SetSecretRequest {
-                name: name.clone(),
-                value: SecretText(value),
-            };
-            session
-                .client
-                .set_secret(within_seconds(60), request)
-                .await??;
-        }
-        _ => {
-            ConfigFiles::store_variable(name, &value)?;
-            InitRecord::add_variable(name, dirs)?;
-        }
+    if let ServerNeed::Secret(_) = need {
+        let request = SetSecretRequest {
+            name: name.clone(),
+            value: SecretText(value),
+        };
+        session
+            .client
+            .set_secret(within_seconds(60), request)
+            .await??;
+    } else {
+        ConfigFiles::store_variable(name, &value)?;
+        InitRecord::add_variable(name, dirs)?;
     }
     reload_if_running().await?;
     Ok(true)

@@ -61,9 +61,10 @@ pub(super) async fn undo_init(args: &args::InitArgs, json: bool) -> CommandResul
         .compiler
         .filter(|folder| *folder == dirs.typescript())
     {
-        let removed = match args.dry_run {
-            true => Ok(()),
-            false => fs::remove_dir_all(&folder),
+        let removed = if args.dry_run {
+            Ok(())
+        } else {
+            fs::remove_dir_all(&folder)
         };
         undo.compiler = Some((folder, removed.err().map(|error| error.to_string())));
     }

@@ -89,16 +89,15 @@ impl BackwardLines {
 
     fn block(&mut self, number: u64) -> io::Result<&[u8]> {
         let known = self.blocks.iter().position(|(known, _)| *known == number);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                self.file.seek(SeekFrom::Start(number * BLOCK_BYTES))?;
-                let mut block = Vec::new();
-                (&mut self.file).take(BLOCK_BYTES).read_to_end(&mut block)?;
-                self.blocks.truncate(1);
-                self.blocks.insert(0, (number, block));
-                0
-            }
+        let at = if let Some(at) = known {
+            at
+        } else {
+            self.file.seek(SeekFrom::Start(number * BLOCK_BYTES))?;
+            let mut block = Vec::new();
+            (&mut self.file).take(BLOCK_BYTES).read_to_end(&mut block)?;
+            self.blocks.truncate(1);
+            self.blocks.insert(0, (number, block));
+            0
         };
         Ok(&self.blocks[at].1)
     }

@@ -46,7 +46,8 @@ pub(super) fn select_logs(dirs: &Dirs, of: LogSelection<'_>) -> Vec<LogFileSet> 
     let logs = dirs.logs();
     let mut all = Vec::new();
     if matches!(of, LogSelection::All | LogSelection::Daemon) {
-        let (folder, name) = (logs.clone(), DAEMON_LOG_NAME.to_owned());
+        let folder = logs.clone();
+        let name = DAEMON_LOG_NAME.to_owned();
         let source = LogSource::Daemon;
         all.push(LogFileSet {
             source,

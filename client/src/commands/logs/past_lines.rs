@@ -141,7 +141,9 @@ mod tests {
     fn the_latest_lines_are_found_across_files() {
         let home = tempfile::tempdir().unwrap();
         let time = |second: u32| format!("2026-11-22T08:00:{second:02}Z");
-        let (a, b, c) = (time(1), time(2), time(3));
+        let a = time(1);
+        let b = time(2);
+        let c = time(3);
         let family = family(
             home.path(),
             &[

@@ -24,11 +24,12 @@ pub(super) fn covers_rule(earlier: &Value, later: &Value) -> bool {
         let group = path.split_once('/').map(|(group, _)| group);
         let method = group.and_then(|group| group.rsplit(['.', '*']).next());
         let named = |text: &str| method.is_none_or(|method| text.contains(&format!("{method}/")));
-        match is_everything {
-            true => method.is_none(),
-            false => texts(&earlier["match"])
+        if is_everything {
+            method.is_none()
+        } else {
+            texts(&earlier["match"])
                 .iter()
-                .any(|wider| covers_glob(wider, path) && named(wider)),
+                .any(|wider| covers_glob(wider, path) && named(wider))
         }
     });
     let of_globs = GLOB_KEYS.iter().all(|key| {

@@ -43,10 +43,10 @@ pub(in crate::commands) fn parse_definition(
     let mut words = args.command.iter();
     let command = words.next().map(|program| {
         let is_path = Path::new(program).components().nth(1).is_some();
-        match is_path {
-            // Servers start in another directory.
-            true => absolute_program(program, here.as_deref()),
-            false => program.clone(),
+        if is_path {
+            absolute_program(program, here.as_deref())
+        } else {
+            program.clone()
         }
     });
     let cwd = args.cwd.as_deref();

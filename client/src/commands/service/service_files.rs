@@ -36,9 +36,10 @@ impl PlannedFile {
             path: self.path.clone(),
             changes: self.changes(),
             text: self.wanted.clone(),
-            diff: match self.changes() {
-                true => unmasked_diff(&old, &new, &path),
-                false => String::new(),
+            diff: if self.changes() {
+                unmasked_diff(&old, &new, &path)
+            } else {
+                String::new()
             },
         }
     }
@@ -91,9 +92,10 @@ pub(super) fn plan_removals(
         }
         let is_link = path.is_symlink();
         leaving.push(PlannedFile {
-            file: match is_link {
-                true => None,
-                false => Some(AgentFile::read(&path)?),
+            file: if is_link {
+                None
+            } else {
+                Some(AgentFile::read(&path)?)
             },
             path,
             wanted: None,

@@ -104,10 +104,8 @@ mod tests {
     #[test]
     fn each_mux_home_has_its_own_service_name() {
         assert_eq!(service_name(None), "muxd");
-        let (one, other) = (
-            service_name(Some(Path::new("/a"))),
-            service_name(Some(Path::new("/b"))),
-        );
+        let one = service_name(Some(Path::new("/a")));
+        let other = service_name(Some(Path::new("/b")));
         assert_ne!(one, other);
         for name in [one, other] {
             assert_eq!(name.len(), "muxd-".len() + 8);

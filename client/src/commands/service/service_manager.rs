@@ -114,7 +114,8 @@ impl ServiceManager {
             }
             Self::Launchd => {
                 let file = folder.join(format!("{name}.plist")).display().to_string();
-                let (domain, target) = (launchd_domain(), launchd_target(name));
+                let domain = launchd_domain();
+                let target = launchd_target(name);
                 vec![
                     ServiceStep::optional_step(&["launchctl", "bootout", &target]),
                     ServiceStep::optional_step(&["launchctl", "enable", &target]),
@@ -129,7 +130,8 @@ impl ServiceManager {
     pub(super) fn uninstall_steps(self, name: &str) -> (Vec<ServiceStep>, Vec<ServiceStep>) {
         match self {
             Self::Systemd => {
-                let (socket, service) = (format!("{name}.socket"), format!("{name}.service"));
+                let socket = format!("{name}.socket");
+                let service = format!("{name}.service");
                 (
                     vec![
                         systemctl_step(&["stop", &socket, &service]),

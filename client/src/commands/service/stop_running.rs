@@ -31,15 +31,14 @@ pub(super) async fn stop_running_daemon(
         // One that is already shutting down, or none.
         None => mux_client::lock_holder(dirs).map_err(failed)?,
     };
-    match tokio::time::timeout(DRAIN_TIMEOUT, held.wait_until_unlocked(dirs)).await {
-        Ok(ended) => ended.map_err(failed)?,
-        Err(_) => {
-            let mut error =
-                exit::unavailable_error(format!("muxd did not exit within {DRAIN_TIMEOUT:?}"))
-                    .hint("`mux stop --now` cancels active runs; then try again");
-            error.kind = Kind::Timeout;
-            return Err(error.into());
-        }
+    if let Ok(ended) = tokio::time::timeout(DRAIN_TIMEOUT, held.wait_until_unlocked(dirs)).await {
+        ended.map_err(failed)?
+    } else {
+        let mut error =
+            exit::unavailable_error(format!("muxd did not exit within {DRAIN_TIMEOUT:?}"))
+                .hint("`mux stop --now` cancels active runs; then try again");
+        error.kind = Kind::Timeout;
+        return Err(error.into());
     }
     Ok((pid, held))
 }

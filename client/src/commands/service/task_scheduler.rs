@@ -53,9 +53,10 @@ fn console_arguments(described: &ServiceSpec) -> Result<String, UnwritablePathEr
 /// A path that does not change within the command interpreter's quotes, nor in Task Scheduler, which expands variables.
 fn quotable_path(path: &Path) -> Result<&str, UnwritablePathError> {
     let text = plain_path(path)?;
-    match text.contains(['%', '"']) {
-        true => Err(UnwritablePathError(path.to_owned())),
-        false => Ok(text),
+    if text.contains(['%', '"']) {
+        Err(UnwritablePathError(path.to_owned()))
+    } else {
+        Ok(text)
     }
 }
 
@@ -63,9 +64,10 @@ fn quotable_path(path: &Path) -> Result<&str, UnwritablePathError> {
 fn spell_as_ascii(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for character in text.chars() {
-        match character.is_ascii() {
-            true => spelled.push(character),
-            false => spelled.push_str(&format!("&#{};", u32::from(character))),
+        if character.is_ascii() {
+            spelled.push(character);
+        } else {
+            spelled.push_str(&format!("&#{};", u32::from(character)));
         }
     }
     spelled

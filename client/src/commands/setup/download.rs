@@ -14,7 +14,7 @@ use super::error::SetupError;
 /// The maximum bytes of a package. Real packages have 10 MB.
 pub(super) const MAX_PACKAGE_BYTES: u64 = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(10);
 
 pub(super) fn download(url: &str) -> Result<Vec<u8>, SetupError> {
     let failed = |reason: String| SetupError::Unreachable {

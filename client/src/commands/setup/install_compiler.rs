@@ -24,7 +24,7 @@ const TSC_FILE_NAME: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
 const MAX_UNPACKED_BYTES: u64 = 256 << 20;
 const MAX_UNPACKED_FILES: usize = 2000;
 /// Age from which on an unfinished draft is removed.
-const STALE_DRAFT_AGE: Duration = Duration::from_secs(3600);
+const STALE_DRAFT_AGE: Duration = Duration::from_hours(1);
 const DRAFT_PREFIX: &str = ".draft-";
 /// How often a program is tried that is still open for writing.
 const MAX_BUSY_RETRIES: u32 = 1000;

@@ -77,7 +77,8 @@ impl CompilerPackage {
 
     /// The URL of the package in a registry.
     pub(super) fn url(&self, registry: &str) -> String {
-        let (registry, name) = (registry.trim_end_matches('/'), self.file_name());
+        let registry = registry.trim_end_matches('/');
+        let name = self.file_name();
         format!(
             "{registry}/@typescript/typescript-{}/-/{name}",
             self.platform

@@ -42,9 +42,10 @@ impl ServerQuestion {
         params: &Value,
         terminal: &PromptTerminal,
     ) -> Option<Self> {
-        let dialog = match terminal.is_closed() {
-            true => Err(INPUT_ENDED.into()),
-            false => ElicitationDialog::parse(params),
+        let dialog = if terminal.is_closed() {
+            Err(INPUT_ENDED.into())
+        } else {
+            ElicitationDialog::parse(params)
         };
         match dialog {
             Ok(dialog) => Some(Self {
@@ -110,9 +111,10 @@ impl ElicitationPrompt {
             return;
         };
         terminal.show_input();
-        let step = match line.contains(char::REPLACEMENT_CHARACTER) {
-            true => DialogStep::Retry("the line is not valid UTF-8".into()),
-            false => first.dialog.handle_line(line),
+        let step = if line.contains(char::REPLACEMENT_CHARACTER) {
+            DialogStep::Retry("the line is not valid UTF-8".into())
+        } else {
+            first.dialog.handle_line(line)
         };
         match step {
             DialogStep::Next => self.prompt(session, terminal, false).await,

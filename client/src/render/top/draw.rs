@@ -149,9 +149,10 @@ fn draw_list(
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     let style = if is_here { STRONG } else { DIM };
     frame.render_widget(Paragraph::new(title.to_owned()).style(style), above);
-    let highlight = match is_here {
-        true => Style::new().add_modifier(Modifier::REVERSED),
-        false => STRONG,
+    let highlight = if is_here {
+        Style::new().add_modifier(Modifier::REVERSED)
+    } else {
+        STRONG
     };
     let mut state = TableState::new().with_selected(selected);
     let table = table.row_highlight_style(highlight).column_spacing(2);
@@ -203,7 +204,8 @@ mod tests {
     use crate::top::{ReadingHistory, tests::reading};
 
     fn figures() -> TopFigures {
-        let (began, mut history) = (Instant::now(), ReadingHistory::default());
+        let began = Instant::now();
+        let mut history = ReadingHistory::default();
         history.push(reading(began, 4711, 60, 100));
         history.push(reading(began, 4711, 61, 130));
         TopFigures::of(&history).unwrap()

@@ -30,14 +30,15 @@ fn show_with(program: &Path, text: &NotificationText) -> Result<(), String> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!(
             "{} failed ({}): {}",
             program.display(),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim_end()
-        )),
+        ))
     }
 }
 

@@ -12,7 +12,8 @@ async fn successor_restores_approvals_only_after_their_runs_ended_in_the_predece
     };
     old.set_terms(terms);
     let caller = caller(None);
-    let (goes_on, over) = (resumable("r-1", None), resumable("r-2", None));
+    let goes_on = resumable("r-1", None);
+    let over = resumable("r-2", None);
     for (n, run) in [(1, &goes_on), (2, &over)] {
         assert_eq!(
             ask(&old, n, &caller, Some(run)).await,

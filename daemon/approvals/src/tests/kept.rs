@@ -58,7 +58,8 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (resumable("r-1", None), caller(None));
+    let run = resumable("r-1", None);
+    let caller = caller(None);
     for n in 1..=20 {
         let pending = ask(&approvals, n, &caller, Some(&run)).await;
         assert_eq!(pending, Err(FaultKind::Pending));
@@ -109,14 +110,17 @@ async fn recording_a_call_writes_only_its_own_bytes() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (resumable("r-1", None), caller(None));
+    let run = resumable("r-1", None);
+    let caller = caller(None);
     made(&approvals, &run, "{}", &"x".repeat(500_000)).await;
     assert_eq!(
         ask(&approvals, 1, &caller, Some(&run)).await,
         Err(FaultKind::Pending)
     );
-    let (journal, record) = (file(&home, "r-1.calls"), file(&home, "r-1.json"));
-    let (before, stands) = (length(&journal), std::fs::metadata(&record).unwrap());
+    let journal = file(&home, "r-1.calls");
+    let record = file(&home, "r-1.json");
+    let before = length(&journal);
+    let stands = std::fs::metadata(&record).unwrap();
     assert!(before > 500_000 && stands.len() < 2_000);
     for n in 0..100 {
         made(&approvals, &run, &format!("{{\"n\":{n}}}"), "1").await;
@@ -216,7 +220,8 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (resumable("r-1", None), caller(None));
+    let run = resumable("r-1", None);
+    let caller = caller(None);
     made(&approvals, &run, "{}", "1").await;
     assert_eq!(
         ask(&approvals, 1, &caller, Some(&run)).await,
@@ -260,7 +265,8 @@ async fn answer_that_cannot_be_saved_has_a_warning() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (resumable("r-1", None), caller(None));
+    let run = resumable("r-1", None);
+    let caller = caller(None);
     for (n, of) in [(1, None), (2, Some(&run))] {
         let pending = ask(&approvals, n, &caller, of).await;
         assert_eq!(pending, Err(FaultKind::Pending));
@@ -289,7 +295,8 @@ async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
     let holders = Arc::strong_count(&approvals);
     let mut cut = Vec::new();
     for n in 0..300 {
-        let (of, caller) = (Arc::clone(&approvals), caller(None));
+        let of = Arc::clone(&approvals);
+        let caller = caller(None);
         let run = (n % 2 == 0).then(|| Arc::clone(&run));
         let call = tokio::spawn(async move { ask(&of, n, &caller, run.as_ref()).await });
         // Abort some before they begin, some while they are entered, some later.

@@ -45,15 +45,14 @@ impl Account {
             if held.is_saving || lenders.is_empty() || held.unshared_with == lenders {
                 return None;
             }
-            match &held.joining {
-                Some(joining) => joining.clone(),
-                None => {
-                    let this = Arc::clone(self);
-                    let task = tokio::spawn(async move { this.join_sign_in(lenders).await });
-                    let joining = task.map(|done| done.ok().flatten()).boxed().shared();
-                    held.joining = Some(joining.clone());
-                    joining
-                }
+            if let Some(joining) = &held.joining {
+                joining.clone()
+            } else {
+                let this = Arc::clone(self);
+                let task = tokio::spawn(async move { this.join_sign_in(lenders).await });
+                let joining = task.map(|done| done.ok().flatten()).boxed().shared();
+                held.joining = Some(joining.clone());
+                joining
             }
         };
         joining.await

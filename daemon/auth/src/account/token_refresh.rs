@@ -36,7 +36,8 @@ impl Account {
                 }
                 (None, _) => return Err(held.absent_login()),
                 _ => {
-                    let (this, of) = (Arc::clone(self), Arc::clone(login));
+                    let this = Arc::clone(self);
+                    let of = Arc::clone(login);
                     let task = tokio::spawn(async move { this.refresh(&of).await });
                     let ending = |_| Err(AuthError::Unavailable("the daemon is ending".into()));
                     let refreshing = task.map(move |done| done.unwrap_or_else(ending));

@@ -131,9 +131,10 @@ impl CredentialBackend {
             contents.secrets.sort_by(|a, b| a.name.cmp(&b.name));
         })
         .await?;
-        match kept {
-            true => drop(self.remembered().insert(name, value)),
-            false => drop(self.remembered().remove(&name)),
+        if kept {
+            drop(self.remembered().insert(name, value));
+        } else {
+            drop(self.remembered().remove(&name));
         }
         Ok(())
     }

@@ -51,7 +51,8 @@ async fn logins_of_two_accounts_are_stored_separately_and_refused_by_older_build
         },
         ..unnamed.clone()
     };
-    let (work, own) = (named("work"), named("own"));
+    let work = named("work");
+    let own = named("own");
     store.save(work.clone(), secrets("r1")).await.unwrap();
     store.save(own.clone(), secrets("r2")).await.unwrap();
     assert_eq!(version(), 3);

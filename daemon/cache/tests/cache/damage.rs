@@ -29,11 +29,13 @@ impl Original {
         for part in 0..2 {
             let (cache, _) = open(home.path()).await;
             for number in (0..40).map(|number| number + part * 40) {
-                let (space, key) = (SPACES[number as usize % 4], key(number));
+                let space = SPACES[number as usize % 4];
+                let key = key(number);
                 cache.put(space, key, value(space, &key));
             }
             let long = (0..).map(key).find(|key| key[2].is_multiple_of(64));
-            let (space, long) = (SPACES[part as usize], long.unwrap());
+            let space = SPACES[part as usize];
+            let long = long.unwrap();
             cache.put(space, long, value(space, &long));
             cache.flush().await;
             assert_eq!(cache.status().problem, None);
@@ -124,9 +126,10 @@ fn list(home: &Path, below: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(home.join(below)).unwrap() {
         let entry = entry.unwrap();
         let path = below.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => list(home, &path, files),
-            false => files.push(path),
+        if entry.file_type().unwrap().is_dir() {
+            list(home, &path, files);
+        } else {
+            files.push(path);
         }
     }
 }

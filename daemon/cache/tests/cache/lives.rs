@@ -37,7 +37,8 @@ async fn a_life() {
         assert_eq!(cache.status().problem, None);
         has(&cache, found).await;
         for number in 0..100 {
-            let (space, key) = (SPACES[0], key(number));
+            let space = SPACES[0];
+            let key = key(number);
             cache.put(space, key, value(space, &key));
         }
         cache.flush().await;
@@ -84,7 +85,9 @@ async fn killed_processes_leave_no_wrong_values_2() {
 
 async fn lives(first: u64) {
     let home = tempfile::tempdir().unwrap();
-    let (mut slowest, mut found, mut anew) = (Duration::ZERO, 0, 0);
+    let mut slowest = Duration::ZERO;
+    let mut found = 0;
+    let mut anew = 0;
     for number in first..first + LIVES {
         let mut life = Life::begin(home.path());
         let chance = blake3::hash(&number.to_le_bytes());

@@ -23,7 +23,8 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let (space, key) = (0..4_usize, 0..12_u64);
+    let space = 0..4_usize;
+    let key = 0..12_u64;
     prop_oneof![
         8 => (space.clone(), key.clone(), any::<u16>()).prop_map(|(s, k, v)| Step::Put(s, k, v)),
         3 => (space.clone(), key.clone()).prop_map(|(s, k)| Step::Remove(s, k)),

@@ -57,7 +57,8 @@ pub fn by_need(
 /// more reading verb.
 fn verb(name: &str, is_read_only: bool) -> Option<usize> {
     let last = name.rsplit('.').next().unwrap_or(name);
-    let (mut found, mut looked_at) = (None, 0);
+    let mut found = None;
+    let mut looked_at = 0;
     word_splitting::each(last, |word| {
         looked_at += 1;
         if found.is_none() && looked_at <= MAX_VERB_POSITION {

@@ -34,7 +34,8 @@ const WORD: &str = r#"['"`]?[A-Za-z0-9_./@+*~:-]{0,63}[A-Za-z0-9_/@+*~-]['"`]?"#
 /// end.
 static LIST_IN_LINE: LazyLock<Regex> = LazyLock::new(|| {
     let listed = |separator: &str| format!(r"{WORD}(?:[ ]?{separator}[ ]?{WORD})+");
-    let (commas, bars) = (listed(","), listed(r"\|"));
+    let commas = listed(",");
+    let bars = listed(r"\|");
     regex(&format!(
         r"(?:^\s*|[:=]\s*|[\[({{]\s*)(?P<list>{commas}|{bars})\s*(?:\.?$|\.\s|[\])}}])"
     ))

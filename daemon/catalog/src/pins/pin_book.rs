@@ -93,7 +93,8 @@ impl PinBook {
         on_change: OnChange,
         now: u64,
     ) -> (Vec<ToolDescription>, bool) {
-        let (first, mut pinned) = (self.state == PinBookState::Fresh, self.shrink(&listed));
+        let first = self.state == PinBookState::Fresh;
+        let mut pinned = self.shrink(&listed);
         let mut room = self.room();
         let mut judged = Vec::with_capacity(listed.len());
         for listed in listed {
@@ -251,9 +252,10 @@ fn kept(text: Option<GzipText>, room: &mut usize) -> Option<GzipText> {
 }
 
 fn key(name: &str) -> String {
-    match name.len() > MAX_PIN_NAME_BYTES {
-        true => format!("#{}", blake3::hash(name.as_bytes()).to_hex()),
-        false => name.to_owned(),
+    if name.len() > MAX_PIN_NAME_BYTES {
+        format!("#{}", blake3::hash(name.as_bytes()).to_hex())
+    } else {
+        name.to_owned()
     }
 }
 

@@ -134,9 +134,10 @@ fn parse(text: &str, owner: &PinOwner) -> io::Result<PinBook> {
     };
     let pins = stored.tools.into_iter().map(pin).collect::<Option<_>>();
     Ok(PinBook {
-        state: match stored.lost {
-            true => PinBookState::Lost,
-            false => PinBookState::Known,
+        state: if stored.lost {
+            PinBookState::Lost
+        } else {
+            PinBookState::Known
         },
         pins: pins.ok_or_else(|| damaged("it has an invalid digest or definition"))?,
     })

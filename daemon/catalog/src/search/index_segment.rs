@@ -263,21 +263,19 @@ impl SegmentBuilder {
     }
 
     fn add(&mut self, word: &str, weight: f32, is_in_name: bool) {
-        let term = match self.words.get(word) {
-            Some(term) => *term,
-            None => {
-                let stem = vocabulary::stem(word);
-                let term = match self.stems.get(&*stem) {
-                    Some(term) => *term,
-                    None => {
-                        self.postings.push(Vec::new());
-                        self.stems.insert(stem.into(), self.postings.len() - 1);
-                        self.postings.len() - 1
-                    }
-                };
-                self.words.insert(word.into(), term);
-                term
-            }
+        let term = if let Some(term) = self.words.get(word) {
+            *term
+        } else {
+            let stem = vocabulary::stem(word);
+            let term = if let Some(term) = self.stems.get(&*stem) {
+                *term
+            } else {
+                self.postings.push(Vec::new());
+                self.stems.insert(stem.into(), self.postings.len() - 1);
+                self.postings.len() - 1
+            };
+            self.words.insert(word.into(), term);
+            term
         };
         let postings = &mut self.postings[term];
         match postings.last_mut() {

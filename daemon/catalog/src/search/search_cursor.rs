@@ -43,7 +43,9 @@ impl SearchCursor {
             Err(Fault::new(FaultKind::Validation, what).hint("search again without a cursor"))
         };
         let mut parts = cursor.splitn(3, '-');
-        let (query, pool, offset) = (parts.next(), parts.next(), parts.next());
+        let query = parts.next();
+        let pool = parts.next();
+        let offset = parts.next();
         let Some(offset) = offset.and_then(|offset| offset.parse().ok()) else {
             return wrong("the cursor is invalid: use `next` of the previous page");
         };

@@ -453,12 +453,10 @@ fn exact(query: &str, segments: &[(usize, &IndexSegment)], bases: &[usize]) -> V
             for doc in segment.named(name) {
                 let tool = &segment.docs[*doc as usize];
                 let spelled = segment.tools.spelled(tool);
-                let literal = match is_path {
-                    true => {
-                        query == tool.path()
-                            || query.strip_prefix(&segment.prefix) == Some(&spelled)
-                    }
-                    false => query == tool.name || query == spelled,
+                let literal = if is_path {
+                    query == tool.path() || query.strip_prefix(&segment.prefix) == Some(&spelled)
+                } else {
+                    query == tool.name || query == spelled
                 };
                 let level = if is_path { 2.0 } else { 1.0 };
                 found.push((

@@ -174,7 +174,8 @@ async fn first(finder: &ToolSearch, pool: &[KnownServer], text: &str) -> String 
 
 #[tokio::test]
 async fn intended_tool_is_the_first_hit() {
-    let (finder, pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let pool = pool();
     let mut wrong = Vec::new();
     for (text, expected) in [
         // Names and paths, however they are written.
@@ -248,7 +249,8 @@ async fn intended_tool_is_the_first_hit() {
 
 #[tokio::test]
 async fn deprecated_tool_ranks_below_its_successor_unless_it_is_named() {
-    let (finder, pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let pool = pool();
     for text in [
         "raed_file",
         "read a text file",
@@ -268,7 +270,8 @@ async fn deprecated_tool_ranks_below_its_successor_unless_it_is_named() {
 
 #[tokio::test]
 async fn more_matching_words_rank_first() {
-    let (finder, pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let pool = pool();
     let page = finder
         .search(&pool, &query("pull request fork", 50))
         .await
@@ -284,7 +287,8 @@ async fn more_matching_words_rank_first() {
 
 #[tokio::test]
 async fn pages_cover_all_hits_without_overlap() {
-    let (finder, pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let pool = pool();
     for (text, server) in [
         ("file", None),
         ("", None),
@@ -303,7 +307,8 @@ async fn pages_cover_all_hits_without_overlap() {
             (whole.next.as_deref(), whole.total),
             (None, whole.hits.len())
         );
-        let (mut cursor, mut all) = (None, Vec::new());
+        let mut cursor = None;
+        let mut all = Vec::new();
         loop {
             let page = finder.search(&pool, &ask(4, cursor)).await.unwrap();
             assert_eq!(page.total, whole.total);
@@ -322,7 +327,8 @@ async fn pages_cover_all_hits_without_overlap() {
 
 #[tokio::test]
 async fn cursor_of_another_search_is_rejected() {
-    let (finder, mut pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let mut pool = pool();
     let next = finder.search(&pool, &query("file", 2)).await.unwrap().next;
     let with = |text: &str, cursor: Option<String>| SearchQuery {
         cursor,
@@ -365,7 +371,8 @@ async fn cursor_of_another_search_is_rejected() {
 
 #[tokio::test]
 async fn changed_server_is_reindexed_and_others_are_reused() {
-    let (finder, mut pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let mut pool = pool();
     assert_eq!(first(&finder, &pool, "weather").await, "nothing");
     let before = finder.index(&pool).await.unwrap();
     assert!(Arc::ptr_eq(&before, &finder.index(&pool).await.unwrap()));
@@ -388,7 +395,8 @@ async fn changed_server_is_reindexed_and_others_are_reused() {
 
 #[tokio::test]
 async fn odd_queries_are_answered() {
-    let (finder, pool) = (ToolSearch::default(), pool());
+    let finder = ToolSearch::default();
+    let pool = pool();
     let long = "x".repeat(MAX_QUERY_BYTES + 1);
     let fault = finder.search(&pool, &query(&long, 1)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Validation);
@@ -444,12 +452,11 @@ fn pool_of(set: &DiscoverySet) -> Vec<KnownServer> {
 
 /// The figures of the search and of plain BM25 on the first tools of the set.
 async fn figures(set: &DiscoverySet, held_out: bool) -> [RankingFigures; 2] {
-    let (finder, pool, plain) = (
-        ToolSearch::default(),
-        pool_of(set),
-        PlainBm25::new(&set.tools),
-    );
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let finder = ToolSearch::default();
+    let pool = pool_of(set);
+    let plain = PlainBm25::new(&set.tools);
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
     for asked in set
         .queries
         .iter()

@@ -57,9 +57,10 @@ pub(super) struct QueryWord {
 /// The stem of a word in lowercase, by the English Snowball stemmer. Words that are not English keep their letters.
 pub(super) fn stem(word: &str) -> Cow<'_, str> {
     static STEMMER: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
-    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        true => STEMMER.stem(word),
-        false => Cow::Borrowed(word),
+    if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        STEMMER.stem(word)
+    } else {
+        Cow::Borrowed(word)
     }
 }
 

@@ -20,9 +20,10 @@ pub(crate) fn each(text: &str, mut each: impl FnMut(&str)) {
         if begins {
             flush(&mut word, &mut each);
         }
-        match letter.is_ascii() {
-            true => word.push(letter.to_ascii_lowercase()),
-            false => word.extend(letter.to_lowercase()),
+        if letter.is_ascii() {
+            word.push(letter.to_ascii_lowercase());
+        } else {
+            word.extend(letter.to_lowercase());
         }
         last = letter;
     }

@@ -54,9 +54,10 @@ impl SupportReport {
 
     fn of(findings: &LayerFindings) -> Self {
         let support = &findings.support;
-        let notes = match support.seatbelt {
-            true => Vec::new(),
-            false => [
+        let notes = if support.seatbelt {
+            Vec::new()
+        } else {
+            [
                 findings.namespaces(),
                 findings.landlock(),
                 findings.seccomp(),
@@ -65,7 +66,7 @@ impl SupportReport {
             ]
             .into_iter()
             .flatten()
-            .collect(),
+            .collect()
         };
         Self {
             layers: support.layers(),
@@ -101,9 +102,10 @@ impl LayerFindings {
         let errno = match self.landlock {
             Ok(LANDLOCK_WITH_SCOPES..) => return None,
             Ok(version) => {
-                let effect = match self.support.bubblewrap.works() {
-                    true => "servers with network = \"any\" cannot open Unix sockets",
-                    false => "servers in a sandbox do not start without bubblewrap",
+                let effect = if self.support.bubblewrap.works() {
+                    "servers with network = \"any\" cannot open Unix sockets"
+                } else {
+                    "servers in a sandbox do not start without bubblewrap"
                 };
                 return Some(SupportNote {
                     message: format!(

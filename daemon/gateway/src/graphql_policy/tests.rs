@@ -452,13 +452,14 @@ fn route() -> impl Strategy<Value = Route> {
     );
     parts.prop_map(
         |(begins, choices, (root, field, takes_x), x, by_interface)| {
-            let (mut ty, mut steps) = (begins, Vec::new());
+            let mut ty = begins;
+            let mut steps = Vec::new();
             for choice in choices {
                 let way = *choice.get(ways(ty));
-                (ty, _) = (way.1, steps.push(way));
+                (ty, ()) = (way.1, steps.push(way));
             }
             while let Some(way) = step(ty, root) {
-                (ty, _) = (way.1, steps.push(way));
+                (ty, ()) = (way.1, steps.push(way));
             }
             // The interface has that field, too.
             let is_node = steps.len() > 1 && steps[steps.len() - 2].1 == "Node";
@@ -506,7 +507,8 @@ impl Route {
         manners: &[u8],
         named: bool,
     ) -> (String, String) {
-        let (mut text, mut fragments) = (leaf, String::new());
+        let mut text = leaf;
+        let mut fragments = String::new();
         for (place, (name, ty)) in steps.iter().enumerate().rev() {
             let manner = manners.get(place).copied().unwrap_or_default();
             text = match manner % 6 {

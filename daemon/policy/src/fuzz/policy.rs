@@ -128,7 +128,7 @@ fn rules(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     vec(rule, 1..most).prop_map(|rules| rules.concat())
 }
 
-fn question<'a>(arguments: &'a Value) -> PolicyQuestion<'a> {
+fn question(arguments: &Value) -> PolicyQuestion<'_> {
     PolicyQuestion {
         given: GivenArguments::Values(arguments),
         ..call(TOOL)

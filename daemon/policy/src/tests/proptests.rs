@@ -166,9 +166,10 @@ fn rule() -> impl Strategy<Value = String> {
             let tests = tests.into_iter().filter(|(place, _)| seen.insert(*place));
             let tests = tests.map(|(place, test)| format!("\"{place}\" = {test}"));
             let tests: Vec<String> = tests.collect();
-            let arguments = match tests.is_empty() {
-                true => String::new(),
-                false => format!("arguments = {{ {} }}\n", tests.join(", ")),
+            let arguments = if tests.is_empty() {
+                String::new()
+            } else {
+                format!("arguments = {{ {} }}\n", tests.join(", "))
             };
             let glob = toml::Value::String(glob);
             format!("[[policy]]\nmatch = {glob}\naction = {action:?}\n{agent}{arguments}")
@@ -196,10 +197,8 @@ fn action(
     arguments: &str,
 ) -> RuleAction {
     let name = tool_named(written);
-    let (path, arguments) = (
-        format!("{server}.{name}"),
-        serde_json::from_str(arguments).unwrap(),
-    );
+    let path = format!("{server}.{name}");
+    let arguments = serde_json::from_str(arguments).unwrap();
     let question = PolicyQuestion {
         spellings: &spellings(server, name, &sanitize::clean(name)),
         agent,
@@ -248,7 +247,8 @@ proptest! {
             let arguments = json!({ "n": n, "path": path, "uri": uri, "list": [n] });
             action(&policies, (server, name), agent, &arguments.to_string())
         };
-        let (plain, other) = (of(n, path, uri), of(other_n, other_path, other_uri));
+        let plain = of(n, path, uri);
+        let other = of(other_n, other_path, other_uri);
         prop_assert!(strictness(other) >= strictness(plain), "{other:?}, and {plain:?} in plain words");
     }
 

@@ -60,9 +60,10 @@ fn missing_or_misshapen_argument_is_never_allowed() {
                 given: GivenArguments::Values(&arguments),
                 ..call("fs.write")
             };
-            let expected = match met {
-                true => format!("{action} 1"),
-                false => "allow -".into(),
+            let expected = if met {
+                format!("{action} 1")
+            } else {
+                "allow -".into()
             };
             assert_eq!(
                 decided(&policies, &question),

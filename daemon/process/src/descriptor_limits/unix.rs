@@ -8,9 +8,10 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 const WANTED_DESCRIPTORS: rlim_t = 65_536;
 
 /// The directory in which the system lists the descriptors of the process that looks.
-const OPEN_DESCRIPTORS: &str = match cfg!(target_os = "macos") {
-    true => "/dev/fd",
-    false => "/proc/self/fd",
+const OPEN_DESCRIPTORS: &str = if cfg!(target_os = "macos") {
+    "/dev/fd"
+} else {
+    "/proc/self/fd"
 };
 
 /// The soft and hard limits at startup.

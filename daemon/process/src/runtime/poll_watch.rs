@@ -59,7 +59,8 @@ impl PollWatch {
     /// Registers the watch with the builder of a runtime.
     pub(super) fn on(builder: &mut Builder) -> Arc<Self> {
         let watch = Arc::new(Self::default());
-        let (parking, woken) = (Arc::clone(&watch), Arc::clone(&watch));
+        let parking = Arc::clone(&watch);
+        let woken = Arc::clone(&watch);
         builder
             // Updates the runtime's metrics of a worker after each poll.
             .event_interval(1)

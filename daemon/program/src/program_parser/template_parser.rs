@@ -23,9 +23,10 @@ impl ProgramReader {
                     .into_iter()
                     .map(|item| self.template(item, at))
                     .collect();
-                match items.iter().all(Template::is_fixed) {
-                    true => Template::Fixed(items.into_iter().filter_map(fixed).collect()),
-                    false => Template::Array(items),
+                if items.iter().all(Template::is_fixed) {
+                    Template::Fixed(items.into_iter().filter_map(fixed).collect())
+                } else {
+                    Template::Array(items)
                 }
             }
             Value::Object(members) => {
@@ -36,14 +37,12 @@ impl ProgramReader {
                         (name, member)
                     })
                     .collect();
-                match members.iter().all(|(_, member)| member.is_fixed()) {
-                    true => {
-                        let members = members.into_iter();
-                        let members =
-                            members.filter_map(|(name, member)| Some((name, fixed(member)?)));
-                        Template::Fixed(Value::Object(members.collect()))
-                    }
-                    false => Template::Object(members),
+                if members.iter().all(|(_, member)| member.is_fixed()) {
+                    let members = members.into_iter();
+                    let members = members.filter_map(|(name, member)| Some((name, fixed(member)?)));
+                    Template::Fixed(Value::Object(members.collect()))
+                } else {
+                    Template::Object(members)
                 }
             }
             plain => Template::Fixed(plain),

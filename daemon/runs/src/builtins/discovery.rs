@@ -162,7 +162,9 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
         Value::Object(shown)
     });
     let missing = missing.into_iter().map(|fault| {
-        let (path, message, hint) = (fault.path, fault.message, fault.hint);
+        let path = fault.path;
+        let message = fault.message;
+        let hint = fault.hint;
         json!({ "path": path, "message": message, "hint": hint })
     });
     let tools: Vec<Value> = tools.collect();
@@ -193,9 +195,10 @@ fn discover_result_json(
     asked: &DiscoverArguments,
 ) -> Value {
     let mut shown = tool_json(discovery, &hit.tools, &hit.tool);
-    match asked.compact {
-        true => shown.retain(|name, _| name == "path" || name == "signature"),
-        false => drop(shown.insert("score".into(), hit.score.into())),
+    if asked.compact {
+        shown.retain(|name, _| name == "path" || name == "signature");
+    } else {
+        drop(shown.insert("score".into(), hit.score.into()));
     }
     if asked.include_schemas {
         shown.insert("inputSchema".into(), hit.tool.input_schema());

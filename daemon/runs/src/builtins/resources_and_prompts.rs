@@ -78,12 +78,11 @@ async fn list(
         .gateway
         .list_offers(kind, Some(&server), None, &reach.asking)
         .await?;
-    match found.missing.into_iter().next() {
-        Some((_, fault)) => Err(fault),
-        None => {
-            let list: Vec<&Value> = found.lists.iter().flat_map(|(_, list)| &list[..]).collect();
-            store_if_too_long(json!(list).to_string(), &reach.handles).await
-        }
+    if let Some((_, fault)) = found.missing.into_iter().next() {
+        Err(fault)
+    } else {
+        let list: Vec<&Value> = found.lists.iter().flat_map(|(_, list)| &list[..]).collect();
+        store_if_too_long(json!(list).to_string(), &reach.handles).await
     }
 }
 
@@ -147,7 +146,8 @@ async fn ask(
     asking: &CallContext,
     reach: &RunContext,
 ) -> Result<Value, Fault> {
-    let (gateway, observer) = (&reach.gateway, reach.observer.as_ref());
+    let gateway = &reach.gateway;
+    let observer = reach.observer.as_ref();
     gateway
         .request_offer(server, wanted, asking, observer)
         .await

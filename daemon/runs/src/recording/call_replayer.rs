@@ -53,9 +53,10 @@ impl CallReplayer {
     }
 
     fn unrecorded_call_fault(&self, tool: &str) -> Fault {
-        let message = match self.tools.iter().any(|known| known == tool) {
-            true => format!("the recording has no further call of {tool} with these arguments"),
-            false => format!("the recording has no call of {tool}"),
+        let message = if self.tools.iter().any(|known| known == tool) {
+            format!("the recording has no further call of {tool} with these arguments")
+        } else {
+            format!("the recording has no call of {tool}")
         };
         Fault::new(FaultKind::NotFound, message).path(tool).hint(
             "nothing is sent in a replay; values that depend on time or randomness, or that were masked as \

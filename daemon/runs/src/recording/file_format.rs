@@ -111,9 +111,10 @@ impl RunRecording {
 
 impl RecordedProgram {
     pub fn language(&self) -> ProgramLanguage {
-        match self.steps {
-            true => ProgramLanguage::Json,
-            false => ProgramLanguage::TypeScript,
+        if self.steps {
+            ProgramLanguage::Json
+        } else {
+            ProgramLanguage::TypeScript
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn collect_known_secrets(upstreams: &Upstreams) -> KnownSecrets {
             Ok(ServerEndpoint::Process(process)) => found.extend(&process.hidden),
             Ok(ServerEndpoint::Remote(remote)) => found.extend(&remote.known_secrets()),
             Ok(ServerEndpoint::Source(source)) => {
-                found.extend(&mux_sources::source_secrets(source))
+                found.extend(&mux_sources::source_secrets(source));
             }
             Err(_) => {}
         }

@@ -55,10 +55,10 @@ pub(super) async fn run_preflight(
     let mut mistakes = Vec::new();
     let mut changes = Vec::with_capacity(plan.steps.len());
     for (index, step) in plan.steps.iter().enumerate() {
-        let found = match answers[step_server(step)] {
-            true => resolve_step_tool(step, reach).await,
-            // The steps of this server will report why.
-            false => Ok(None),
+        let found = if answers[step_server(step)] {
+            resolve_step_tool(step, reach).await
+        } else {
+            Ok(None)
         };
         let found = found.unwrap_or_else(|fault| {
             mistakes.push(step_fault(index, step, fault));

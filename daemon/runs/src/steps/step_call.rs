@@ -55,7 +55,8 @@ impl StepOutput {
 impl StepCall {
     /// Runs until the step has ended, or `halt` is cancelled because an earlier step failed.
     pub(super) async fn run_until_halted(self, halt: CancellationToken) -> EndedStep {
-        let (index, began) = (self.index, Instant::now());
+        let index = self.index;
+        let began = Instant::now();
         let outcome = tokio::select! {
             biased;
             () = halt.cancelled() => Err(Fault::new(
@@ -73,7 +74,9 @@ impl StepCall {
     }
 
     async fn call(self) -> Result<StepOutput, Fault> {
-        let (reach, plan, index) = (self.reach.clone(), Arc::clone(&self.plan), self.index);
+        let reach = self.reach.clone();
+        let plan = Arc::clone(&self.plan);
+        let index = self.index;
         let is_long =
             self.values.bytes() > MAX_INLINE_FILL_BYTES && !plan.steps[index].args.is_fixed();
         let args = blocking_pool::run_if(is_long, move || self.fill_arguments()).await?;
@@ -165,9 +168,10 @@ pub(super) fn missing_value_fault(
         hints.push(format!("{of} looks like this:\n{shape}"));
     }
     let fault = Fault::new(FaultKind::Runtime, message);
-    match hints.is_empty() {
-        true => fault,
-        false => fault.hint(hints.join("\n")),
+    if hints.is_empty() {
+        fault
+    } else {
+        fault.hint(hints.join("\n"))
     }
 }
 

@@ -64,10 +64,10 @@ impl StepResultView {
         match &self.what {
             StepResultContent::Value(value) => drop(members.insert("result".into(), value.clone())),
             StepResultContent::Stored(handle) => {
-                drop(members.insert("stored".into(), stored_handle_json(handle)))
+                drop(members.insert("stored".into(), stored_handle_json(handle)));
             }
             StepResultContent::Lost(preview) => {
-                drop(members.insert("preview".into(), preview.as_str().into()))
+                drop(members.insert("preview".into(), preview.as_str().into()));
             }
         }
     }
@@ -121,12 +121,13 @@ pub(super) async fn summary_document(
 ) -> Result<String, Fault> {
     let steps = Value::Array(steps).to_string();
     let inline = handles.max_inline_bytes();
-    let end = match result.len() + steps.len() <= inline {
-        true => format!("\"result\":{result}"),
-        false => match handles.inline_or_keep(result, "the result").await?.0 {
+    let end = if result.len() + steps.len() <= inline {
+        format!("\"result\":{result}")
+    } else {
+        match handles.inline_or_keep(result, "the result").await?.0 {
             InlineOrStored::Inline(result) => format!("\"result\":{result}"),
             InlineOrStored::Stored(handle) => format!("\"stored\":{}", stored_handle_json(&handle)),
-        },
+        }
     };
     Ok(format!("{{\"ok\":true,\"steps\":{steps},{end}}}"))
 }

@@ -209,7 +209,8 @@ mod tests {
     fn approvals_are_stored_and_can_be_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("projects.json");
-        let (one, two) = (Path::new("/one"), Path::new("/two"));
+        let one = Path::new("/one");
+        let two = Path::new("/two");
         let mut approvals = ProjectApprovals::open(file.clone());
         assert!(approvals.of(one).is_none() && approvals.problem().is_none());
         approvals.set(one, Some(approval("a"))).unwrap();

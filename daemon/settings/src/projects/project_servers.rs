@@ -69,26 +69,24 @@ impl Project {
             direct: Vec::new(),
             notes: Vec::new(),
         };
-        let text = match self.is_approved() {
-            true => ProjectText::Current,
-            false => ProjectText::Unapproved,
+        let text = if self.is_approved() {
+            ProjectText::Current
+        } else {
+            ProjectText::Unapproved
         };
         let list = RuleList::Project(Arc::clone(&self.root), text);
         let too_long = text == ProjectText::Unapproved && self.bytes() > MAX_UNAPPROVED_BYTES;
-        let denied = match too_long && !self.content.denied.is_empty() {
-            true => {
-                notes.push(format!(
-                    "the denials of .mux.toml in {} apply only once you have approved it: the files have over {MAX_UNAPPROVED_BYTES} bytes",
-                    self.root.display()
-                ));
-                Policy::default()
-            }
-            false => {
-                let mut problems = Vec::new();
-                let policy = Policy::new(&self.content.denied, list, home, &mut problems);
-                notes.extend(problems.into_iter().map(|problem| problem.message));
-                policy
-            }
+        let denied = if too_long && !self.content.denied.is_empty() {
+            notes.push(format!(
+                "the denials of .mux.toml in {} apply only once you have approved it: the files have over {MAX_UNAPPROVED_BYTES} bytes",
+                self.root.display()
+            ));
+            Policy::default()
+        } else {
+            let mut problems = Vec::new();
+            let policy = Policy::new(&self.content.denied, list, home, &mut problems);
+            notes.extend(problems.into_iter().map(|problem| problem.message));
+            policy
         };
         if !self.is_approved() {
             outlook.denied = Arc::new(denied);

@@ -46,7 +46,8 @@ const TWO: &str = r#"{"mcpServers": {"db": {"command": "two"}, "my-web": {"comma
 #[test]
 fn approval_covers_one_content_in_one_directory() {
     let mut ground = ProjectFixture::new();
-    let (one, two) = (ground.project("one", ONE), ground.project("two", ONE));
+    let one = ground.project("one", ONE);
+    let two = ground.project("two", ONE);
     assert!(ground.arrive(&one) && ground.arrive(&two));
     assert!(!ground.arrive(&one), "nothing new");
     let seen = ground
@@ -89,7 +90,8 @@ fn approval_covers_one_content_in_one_directory() {
 fn project_covers_only_its_own_directories() {
     let mut ground = ProjectFixture::new();
     let one = ground.project("one", ONE);
-    let (sub, beside) = (one.join("a/b"), ground.dir.path().join("beside"));
+    let sub = one.join("a/b");
+    let beside = ground.dir.path().join("beside");
     fs::create_dir_all(&sub).unwrap();
     fs::create_dir_all(&beside).unwrap();
     ground.arrive(&sub);

@@ -19,10 +19,8 @@ pub(super) fn secret_headers(
 ) -> Result<Vec<Secret>, EntryError> {
     let mut secret = Vec::new();
     for (name, written) in headers {
-        let (name, value) = (
-            name.to_ascii_lowercase(),
-            environment.expand_without_workspace(written)?,
-        );
+        let name = name.to_ascii_lowercase();
+        let value = environment.expand_without_workspace(written)?;
         let is_word = PLAIN_HEADER_WORDS.iter().any(|word| name.contains(word));
         if !environment.secrets_of_text(written).is_empty()
             || (!is_word && may_be_generated(&value))
@@ -46,13 +44,13 @@ pub(super) fn origins(
         )?;
         let bare =
             matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
-        match bare && url.username().is_empty() && url.password().is_none() {
-            true => Ok(url.origin().ascii_serialization()),
-            // The error does not repeat the rest, which may contain a secret.
-            false => Err(EntryError::Invalid(format!(
+        if bare && url.username().is_empty() && url.password().is_none() {
+            Ok(url.origin().ascii_serialization())
+        } else {
+            Err(EntryError::Invalid(format!(
                 "`origins` must have neither a path nor a user: credentials go to all of {}",
                 url.host_str().unwrap_or_default()
-            ))),
+            )))
         }
     };
     written.iter().map(origin).collect()

@@ -35,7 +35,7 @@ use mux_process::blocking_pool;
 use mux_settings::SourceDefinition;
 
 /// The limit for the request and the whole response.
-const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Longer bodies are decoded off the runtime's threads. The limit is low because bodies may be compressed.
 const LONG_BYTES: usize = 4 << 10;
@@ -88,11 +88,10 @@ impl Resolve for OwnHostResolver {
             private.store(all, Ordering::Relaxed);
             let mut found = found;
             found.retain(|address| !is(AddressClass::Never)(address));
-            match found.is_empty() {
-                true => {
-                    Err(format!("{host} {}", AddressRefusal::Class(AddressClass::Never)).into())
-                }
-                false => Ok(Box::new(found.into_iter()) as Addrs),
+            if found.is_empty() {
+                Err(format!("{host} {}", AddressRefusal::Class(AddressClass::Never)).into())
+            } else {
+                Ok(Box::new(found.into_iter()) as Addrs)
             }
         })
     }

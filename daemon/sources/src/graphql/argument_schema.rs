@@ -77,9 +77,10 @@ impl<'a> ArgumentSchemaBuilder<'a> {
     }
 
     fn member(&mut self, argument: &'a SchemaArgument) -> Value {
-        let mut schema = match argument.ty.is_deep() {
-            true => json!({}),
-            false => self.reference(&argument.ty),
+        let mut schema = if argument.ty.is_deep() {
+            json!({})
+        } else {
+            self.reference(&argument.ty)
         };
         let Some(members) = schema.as_object_mut() else {
             return schema;
@@ -217,8 +218,9 @@ pub(super) fn or_null(mut schema: Value) -> Value {
     }
     // A schema without constraints already allows null.
     let says_nothing = |schema: &Map<String, Value>| schema.keys().all(|key| key == "title");
-    match schema.as_object().is_some_and(says_nothing) {
-        true => schema,
-        false => json!({ "anyOf": [schema, { "type": "null" }] }),
+    if schema.as_object().is_some_and(says_nothing) {
+        schema
+    } else {
+        json!({ "anyOf": [schema, { "type": "null" }] })
     }
 }

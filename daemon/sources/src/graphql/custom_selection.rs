@@ -78,16 +78,19 @@ impl<'a> SelectionWriter<'a> {
 
     fn text(&mut self, ty: &'a str, text: &str) -> Result<(), String> {
         let text = text.trim();
-        let braced = match text.starts_with('{') {
-            true => text.to_owned(),
-            false => format!("{{ {text} }}"),
+        let braced = if text.starts_with('{') {
+            text.to_owned()
+        } else {
+            format!("{{ {text} }}")
         };
         let parser = Parser::new().recursion_limit(MAX_LITERAL_NESTING);
         let parsed = { parser }
             .parse_ast(braced, SELECT_ARGUMENT)
             .map_err(|found| {
                 let first = found.errors.iter().next();
-                let place = first.as_ref().and_then(|first| first.line_column_range());
+                let place = first
+                    .as_ref()
+                    .and_then(apollo_compiler::diagnostic::Diagnostic::line_column_range);
                 let why = first.map_or_else(String::new, |first| first.error.to_string());
                 match place {
                     Some(range) => format!("{}:{}: {why}", range.start.line, range.start.column),
@@ -111,7 +114,10 @@ impl<'a> SelectionWriter<'a> {
             match selection {
                 ast::Selection::Field(field) => self.field(ty, field)?,
                 ast::Selection::InlineFragment(fragment) => {
-                    let on = fragment.type_condition.as_ref().map(|name| name.as_str());
+                    let on = fragment
+                        .type_condition
+                        .as_ref()
+                        .map(apollo_compiler::Name::as_str);
                     has_no_variables(&fragment.directives)?;
                     self.push("...")?;
                     let ty = match on {
@@ -235,7 +241,8 @@ impl<'a> SelectionWriter<'a> {
         value: &Value,
         depth: usize,
     ) -> Result<(), String> {
-        let (name, ty) = (&field.name, field.ty.name());
+        let name = &field.name;
+        let ty = field.ty.name();
         self.push(name)?;
         let members = match value {
             Value::Bool(_) => {
@@ -307,7 +314,8 @@ impl<'a> SelectionWriter<'a> {
     }
 
     fn leaves(&mut self, ty: &'a str) -> Result<(), String> {
-        let (schema, room) = (self.schema, self.room);
+        let schema = self.schema;
+        let room = self.room;
         let leaves = self.leaves.entry(ty);
         let leaves = leaves.or_insert_with(|| DefaultSelection::of(schema, ty, 1, room).text());
         let leaves = format!(" {leaves}");
@@ -337,7 +345,8 @@ impl<'a> SelectionWriter<'a> {
     }
 
     fn wants_fields(&self, field: &SchemaField) -> String {
-        let (name, ty) = (&field.name, field.ty.name());
+        let name = &field.name;
+        let ty = field.ty.name();
         let leaves = self.example(ty);
         format!("`{name}` is a {ty}: select fields of it, such as {name} {leaves}")
     }
@@ -378,9 +387,10 @@ fn argument_of<'b>(field: &'b SchemaField, name: &str) -> Result<&'b SchemaArgum
 
 fn has_no_variables(directives: &ast::DirectiveList) -> Result<(), String> {
     let mut arguments = directives.iter().flat_map(|one| &one.arguments);
-    match arguments.any(|argument| has_variable(&argument.value)) {
-        true => Err(no_variables()),
-        false => Ok(()),
+    if arguments.any(|argument| has_variable(&argument.value)) {
+        Err(no_variables())
+    } else {
+        Ok(())
     }
 }
 

@@ -232,7 +232,8 @@ impl<'a> SelectionBuilder<'a> {
                     .collect();
                 let clashes = FieldClashes::of(&members);
                 for (member, fields) in members {
-                    let (parent, level) = (open.node, open.level);
+                    let parent = open.node;
+                    let level = open.level;
                     let what = SelectionItem::On(member);
                     let node = self.selection.add(parent, what, Some(member));
                     let open = OpenType {

@@ -117,13 +117,11 @@ pub(super) fn judge_function_document(
     let nothing = Map::new();
     let variables = VariableValues::new(&nothing, deadline);
     let mut walk = DocumentWalker::new(Some(schema), document, variables, judge);
-    let (scope, defaults) = (
-        SelectionScope {
-            root: None,
-            parent: walk.parent_type(ty),
-        },
-        Rc::default(),
-    );
+    let scope = SelectionScope {
+        root: None,
+        parent: walk.parent_type(ty),
+    };
+    let defaults = Rc::default();
     let own = document.operations().flat_map(|one| &one.selection_set);
     for field in own.filter_map(Selection::as_field) {
         walk.selections(&field.selection_set, scope, &defaults)?;
@@ -414,13 +412,14 @@ impl<'d> VariableValues<'d> {
     }
 
     fn check_time(&self) -> Result<(), DocumentError> {
-        match thread_cpu_time() < self.deadline {
-            true => Ok(()),
-            false => Err(DocumentError::limit(
+        if thread_cpu_time() < self.deadline {
+            Ok(())
+        } else {
+            Err(DocumentError::limit(
                 "`query` takes too long to check",
                 "max_judging_time",
                 format_args!("{MAX_JUDGING_TIME:?} of CPU time"),
-            )),
+            ))
         }
     }
 

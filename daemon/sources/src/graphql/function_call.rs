@@ -162,9 +162,10 @@ fn query(
         .collect();
     let list = |item: &dyn Fn(&super::schema_model::SchemaArgument) -> String| {
         let items: Vec<String> = given.iter().map(|argument| item(argument)).collect();
-        match items.is_empty() {
-            true => String::new(),
-            false => format!("({})", items.join(", ")),
+        if items.is_empty() {
+            String::new()
+        } else {
+            format!("({})", items.join(", "))
         }
     };
     let declared = list(&|argument| format!("${}: {}", argument.name, argument.ty));
@@ -182,7 +183,8 @@ fn query(
                 .unwrap_or_default()
         }
     };
-    let (word, name) = (operation.word(), &field.name);
+    let word = operation.word();
+    let name = &field.name;
     let blank = if selection.is_empty() { "" } else { " " };
     Ok(format!(
         "{word} {name}{declared} {{ {name}{passed}{blank}{selection} }}"
@@ -211,9 +213,10 @@ pub(super) fn any(
 
 /// A request to the endpoint. `safe` means that it may be retried.
 pub(super) fn request(body: Value, safe: bool, means: CallOptions<'_>) -> ApiRequest {
-    let security = match means.credentials.is_empty() {
-        true => Vec::new(),
-        false => vec![means.credentials.to_vec()],
+    let security = if means.credentials.is_empty() {
+        Vec::new()
+    } else {
+        vec![means.credentials.to_vec()]
     };
     ApiRequest {
         method: Method::POST,

@@ -45,10 +45,7 @@ struct ServerGeneration {
 pub(super) fn introspection_queries() -> impl Iterator<Item = String> {
     SERVER_GENERATIONS.iter().map(|age| {
         let one_of = if age.one_of { " isOneOf" } else { "" };
-        let (all, why) = match age.old_arguments {
-            true => ("(includeDeprecated: true)", " isDeprecated deprecationReason"),
-            false => ("", ""),
-        };
+        let (all, why) = if age.old_arguments { ("(includeDeprecated: true)", " isDeprecated deprecationReason") } else { ("", "") };
         let mut ty = "kind name".to_owned();
         for _ in 0..MAX_TYPE_WRAPPERS {
             ty = format!("kind name ofType {{ {ty} }}");
@@ -154,7 +151,8 @@ impl From<IntrospectedSchema> for GraphqlSchema {
         let root = |named: Option<IntrospectedName>| named.map(|named| named.name);
         let types = introspected.types.into_iter();
         let types = types.filter(|ty| !ty.name.starts_with("__") && !is_built_in(&ty.name));
-        let (mut possible, mut known) = (HashMap::new(), BTreeMap::new());
+        let mut possible = HashMap::new();
+        let mut known = BTreeMap::new();
         for mut ty in types {
             if ty.kind == "INTERFACE"
                 && let Some(types) = ty.possible_types.take()

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The limit for one introspection query.
-const INTROSPECTION_TIMEOUT: Duration = Duration::from_secs(60);
+const INTROSPECTION_TIMEOUT: Duration = Duration::from_mins(1);
 /// The remedy if an endpoint does not allow introspection.
 const SCHEMA_REMEDY: &str = "write `schema = \"schema.graphql\"` next to `graphql`: a file or a URL with SDL, or with \
                        the result of an introspection query";

@@ -91,7 +91,9 @@ impl QueryDocument {
         }
         let ast = parsed.map_err(|wrong| {
             let first = wrong.errors.iter().next();
-            let place = first.as_ref().and_then(|error| error.line_column_range());
+            let place = first
+                .as_ref()
+                .and_then(apollo_compiler::diagnostic::Diagnostic::line_column_range);
             let place = place.map(|range| {
                 let start = range.start;
                 format!(" (line {}, column {})", start.line, start.column)
@@ -138,7 +140,7 @@ impl QueryDocument {
     /// The effect of the operation with this name, or of all operations.
     pub(super) fn effect(&self, name: Option<&str>) -> DocumentEffect {
         let is_meant = |operation: &&OperationDefinition| {
-            let own = operation.name.as_ref().map(|own| own.as_str());
+            let own = operation.name.as_ref().map(apollo_compiler::Name::as_str);
             name.is_none_or(|name| own == Some(name))
         };
         let meant = self.operations().filter(is_meant);
@@ -147,9 +149,10 @@ impl QueryDocument {
             return DocumentEffect::Subscribes;
         }
         // An operation that is not in the document may do anything.
-        match !types.is_empty() && types.iter().all(|one| *one == OperationType::Query) {
-            true => DocumentEffect::Reads,
-            false => DocumentEffect::Changes,
+        if !types.is_empty() && types.iter().all(|one| *one == OperationType::Query) {
+            DocumentEffect::Reads
+        } else {
+            DocumentEffect::Changes
         }
     }
 }
@@ -163,7 +166,8 @@ struct DocumentChecker {
 impl DocumentChecker {
     /// Returns true if a field has a destructive name.
     fn document(&mut self, document: &ast::Document) -> Result<bool, DocumentError> {
-        let (mut fragments, mut operations) = (HashSet::new(), HashSet::new());
+        let mut fragments = HashSet::new();
+        let mut operations = HashSet::new();
         for definition in &document.definitions {
             match definition {
                 Definition::FragmentDefinition(fragment) => {
@@ -248,10 +252,11 @@ fn unique<'a>(
     name: &'a str,
     what: &str,
 ) -> Result<(), DocumentError> {
-    match known.insert(name) {
-        true => Ok(()),
-        false => Err(DocumentError::Invalid(format!(
+    if known.insert(name) {
+        Ok(())
+    } else {
+        Err(DocumentError::Invalid(format!(
             "`query` has two {what} named `{name}`, and is not sent: servers differ in which one they use"
-        ))),
+        )))
     }
 }

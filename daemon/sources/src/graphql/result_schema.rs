@@ -53,7 +53,7 @@ struct ResultSchemaBuilder<'a> {
     definitions: Map<String, Value>,
 }
 
-impl<'a> ResultSchemaBuilder<'a> {
+impl ResultSchemaBuilder<'_> {
     /// Adds lists and null around the schema that `inner` returns.
     fn wrapped(&mut self, ty: &TypeRef, inner: &mut impl FnMut(&mut Self) -> Value) -> Value {
         match ty {
@@ -106,9 +106,10 @@ impl<'a> ResultSchemaBuilder<'a> {
             }
         }
         if alternatives.is_empty() || !others.is_empty() {
-            let name = match others.len() <= MAX_RESULT_ENUM_VALUES && !others.is_empty() {
-                true => json!({ "type": "string", "enum": others }),
-                false => json!({ "type": "string" }),
+            let name = if others.len() <= MAX_RESULT_ENUM_VALUES && !others.is_empty() {
+                json!({ "type": "string", "enum": others })
+            } else {
+                json!({ "type": "string" })
             };
             alternatives.push(json!({
                 "type": "object",

@@ -248,7 +248,8 @@ impl SchemaArgument {
 impl TypeRef {
     /// True if it has more nested lists than [`MAX_LIST_DEPTH`].
     pub(super) fn is_deep(&self) -> bool {
-        let (mut ty, mut lists) = (self, 0);
+        let mut ty = self;
+        let mut lists = 0;
         loop {
             ty = match ty {
                 TypeRef::Named(_) => return lists > MAX_LIST_DEPTH,

@@ -90,7 +90,8 @@ fn report_mistakes(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> O
         })
         .map(|found| match found.line_column_range() {
             Some(range) => {
-                let (line, column) = (range.start.line, range.start.column);
+                let line = range.start.line;
+                let column = range.start.column;
                 format!("{place}:{line}:{column}: {}", found.error)
             }
             None => format!("{place}: {}", found.error),
@@ -129,7 +130,8 @@ fn build_model(parsed: &Parsed) -> GraphqlSchema {
 
 /// True if a type implements an interface, directly or through another interface.
 fn implements(parsed: &Parsed, ty: &str, interface: &str) -> bool {
-    let (mut open, mut seen) = (vec![ty], HashSet::new());
+    let mut open = vec![ty];
+    let mut seen = HashSet::new();
     while let Some(ty) = open.pop() {
         let its = match parsed.types.get(ty) {
             Some(ExtendedType::Object(object)) => &object.implements_interfaces,

@@ -162,9 +162,12 @@ pub(super) fn default<'a>(
 ) -> Option<DefaultSelection<'a>> {
     let ty = field.ty.name();
     let may_be_group = operation == OperationKind::Mutation && field.arguments.is_empty();
-    schema.is_composite(ty).then(|| match may_be_group {
-        true => DefaultSelection::of_group(schema, ty, depth, room),
-        false => DefaultSelection::of(schema, ty, depth, room),
+    schema.is_composite(ty).then(|| {
+        if may_be_group {
+            DefaultSelection::of_group(schema, ty, depth, room)
+        } else {
+            DefaultSelection::of(schema, ty, depth, room)
+        }
     })
 }
 

@@ -216,9 +216,10 @@ impl ApiClient {
     /// The result of a call with this response.
     pub(crate) fn result(&self, request: &ApiRequest, reply: &ApiResponse) -> Value {
         let asked = self.asked(request);
-        match reply.status.is_success() {
-            true => call_result::success(reply, &asked),
-            false => call_result::failure(reply, &asked, self.hint(request, reply).as_deref()),
+        if reply.status.is_success() {
+            call_result::success(reply, &asked)
+        } else {
+            call_result::failure(reply, &asked, self.hint(request, reply).as_deref())
         }
     }
 
@@ -253,9 +254,10 @@ impl ApiClient {
             what: mask.words(&format!(
                 "{} {}",
                 request.method,
-                match request.path.is_empty() {
-                    true => self.shown(),
-                    false => request.path.clone(),
+                if request.path.is_empty() {
+                    self.shown()
+                } else {
+                    request.path.clone()
                 }
             )),
             url: mask.words(&format!("{}{}", self.shown(), request.path)),
@@ -289,8 +291,9 @@ impl fmt::Debug for ApiClient {
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().first().map(Url::origin);
     let stays = from.as_ref() == Some(&attempt.url().origin());
-    match stays && attempt.previous().len() <= MAX_REDIRECTS {
-        true => attempt.follow(),
-        false => attempt.stop(),
+    if stays && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
     }
 }

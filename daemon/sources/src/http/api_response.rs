@@ -82,7 +82,8 @@ pub(super) enum MediaKind {
 
 impl ApiResponse {
     pub(super) async fn read(response: Response) -> Result<Self, ResponseReadError> {
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         let body = read_body(response, MAX_RESPONSE_BYTES).await;
         let body = body
             .map_err(ResponseReadError::Broken)?
@@ -102,9 +103,10 @@ impl ApiResponse {
             headers,
             body,
         };
-        match reply.is_heavy() {
-            true => Err(ResponseReadError::TooMany),
-            false => Ok(reply),
+        if reply.is_heavy() {
+            Err(ResponseReadError::TooMany)
+        } else {
+            Ok(reply)
         }
     }
 

@@ -76,9 +76,10 @@ pub(super) fn success(reply: &ApiResponse, asked: &RequestInfo<'_>) -> Value {
         MediaKind::Audio => data("audio"),
         MediaKind::Other => {
             let blob = STANDARD.encode(&reply.body);
-            let media = match media.is_empty() {
-                true => "application/octet-stream",
-                false => &media,
+            let media = if media.is_empty() {
+                "application/octet-stream"
+            } else {
+                &media
             };
             let resource = part([
                 ("uri", asked.url.as_str().into()),
@@ -94,9 +95,10 @@ pub(super) fn success(reply: &ApiResponse, asked: &RequestInfo<'_>) -> Value {
 /// The result of a JSON response. Text content is added for clients that do not read structured content, except for a
 /// scalar, which would be a string there.
 pub(super) fn json_result(text: String, value: Value, meta: Value) -> Value {
-    let content = match value.is_object() || value.is_array() {
-        true => vec![text_part(text)],
-        false => Vec::new(),
+    let content = if value.is_object() || value.is_array() {
+        vec![text_part(text)]
+    } else {
+        Vec::new()
     };
     part([
         ("content", content.into()),
@@ -113,14 +115,16 @@ pub(super) fn failure(reply: &ApiResponse, asked: &RequestInfo<'_>, hint: Option
         MediaKind::Json => asked.mask.json_words(&reply.text()),
         MediaKind::Text => asked.mask.words(&reply.text()),
     };
-    let body = match cut {
-        true => None,
-        false => serde_json::from_str::<Value>(&text).ok(),
+    let body = if cut {
+        None
+    } else {
+        serde_json::from_str::<Value>(&text).ok()
     };
     let is_page = reply.media() == "text/html";
-    let why = match reply.status.is_redirection() {
-        true => redirected(&reply.headers, asked.mask),
-        false => reason(body.as_ref(), &text, is_page),
+    let why = if reply.status.is_redirection() {
+        redirected(&reply.headers, asked.mask)
+    } else {
+        reason(body.as_ref(), &text, is_page)
     };
     let status = reply.status;
     let mut message = format!("{} answered HTTP {}", asked.what, named(status));

@@ -118,9 +118,10 @@ fn one(error: &Value) -> Option<String> {
 }
 
 fn joined(first: &str, second: &str) -> String {
-    match second.contains(first) {
-        true => second.to_owned(),
-        false => format!("{}: {second}", first.trim_end_matches(['.', ':'])),
+    if second.contains(first) {
+        second.to_owned()
+    } else {
+        format!("{}: {second}", first.trim_end_matches(['.', ':']))
     }
 }
 

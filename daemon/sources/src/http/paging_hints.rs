@@ -342,7 +342,7 @@ impl HintReader {
                 _ => hints.total_pages = hints.total_pages.or_else(|| number(value)),
             },
             PagingHint::TotalItems => {
-                hints.total_items = hints.total_items.or_else(|| number(value))
+                hints.total_items = hints.total_items.or_else(|| number(value));
             }
             PagingHint::CurrentPage => {
                 hints.current_page = hints.current_page.or_else(|| number(value));

@@ -76,9 +76,10 @@ impl CredentialSet {
         if let Some(needs) = given.next() {
             return Ok(needs);
         }
-        match security.is_empty() || security.iter().any(Vec::is_empty) {
-            true => Ok(&[]),
-            false => Err(self.missing(security)),
+        if security.is_empty() || security.iter().any(Vec::is_empty) {
+            Ok(&[])
+        } else {
+            Err(self.missing(security))
         }
     }
 
@@ -221,9 +222,10 @@ impl CredentialSet {
             .iter()
             .filter(|name| self.credentials.contains_key(*name));
         let config_keys: Vec<String> = given.map(|name| format!("auth.{name}")).collect();
-        match config_keys.is_empty() {
-            true => format!("`headers` of [sources.{}]", self.source),
-            false => format!("{} of [sources.{}]", config_keys.join(" and "), self.source),
+        if config_keys.is_empty() {
+            format!("`headers` of [sources.{}]", self.source)
+        } else {
+            format!("{} of [sources.{}]", config_keys.join(" and "), self.source)
         }
     }
 
@@ -276,9 +278,12 @@ impl CredentialSet {
     /// The name of an environment variable for an example.
     fn variable(&self, name: &str) -> String {
         let words = format!("{}_{name}", self.source);
-        let letters = words.chars().map(|c| match c.is_ascii_alphanumeric() {
-            true => c.to_ascii_uppercase(),
-            false => '_',
+        let letters = words.chars().map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
         });
         letters.collect()
     }

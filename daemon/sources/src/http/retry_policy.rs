@@ -93,7 +93,8 @@ mod tests {
             (502, None, true, 0, RetryDecision::No),
             (200, Some("1"), true, 0, RetryDecision::No),
         ] {
-            let (status, headers) = (StatusCode::from_u16(status).unwrap(), headers(said));
+            let status = StatusCode::from_u16(status).unwrap();
+            let headers = headers(said);
             let found = after((status, &headers), (safe, attempt), SECOND * 30);
             assert_eq!(found, expected, "{status} {said:?} {safe} {attempt}");
         }

@@ -81,7 +81,9 @@ impl ApiClient {
             needs,
             trace: telling.trace(),
         };
-        let (mut attempt, mut unsent, mut renewed) = (0, false, false);
+        let mut attempt = 0;
+        let mut unsent = false;
+        let mut renewed = false;
         loop {
             if let Some(rate) = &self.shared.rate {
                 let turn = rate.turn(telling).await;
@@ -229,9 +231,10 @@ impl ApiClient {
             Some((base, query)) => (base, Some(query)),
             None => (&*self.base, None),
         };
-        let joined = match request.path.is_empty() {
-            true => base.to_owned(),
-            false => format!("{}{}", base.trim_end_matches('/'), request.path),
+        let joined = if request.path.is_empty() {
+            base.to_owned()
+        } else {
+            format!("{}{}", base.trim_end_matches('/'), request.path)
         };
         let mut url = Url::parse(&joined).map_err(|_| unreadable())?;
         let at = Url::parse(base).map_err(|_| unreadable())?;
@@ -252,7 +255,8 @@ impl ApiClient {
     /// Returns the error text of a failed request that was never sent. Otherwise fails with the error for the call.
     fn failed(&self, error: reqwest::Error) -> Result<String, CallFailure> {
         let shared = &self.shared;
-        let (connecting, building) = (error.is_connect(), error.is_builder());
+        let connecting = error.is_connect();
+        let building = error.is_builder();
         if let (Some(refused), Some(url)) = (refusal_in(&error), error.url()) {
             let failure = shared.origins.refused(url, refused);
             return Err(failure);

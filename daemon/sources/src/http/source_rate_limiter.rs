@@ -14,11 +14,11 @@ use tokio::{sync::Semaphore, time::timeout};
 use super::super::call_progress::CallProgress;
 
 /// The longest time that a request waits.
-const RATE_QUEUE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+const RATE_QUEUE_TIMEOUT: Duration = Duration::from_mins(5);
 /// The number of requests that are sent in a burst after a pause.
 const MAX_BURST_REQUESTS: u32 = 100;
 /// A period up to this length has a small burst, because the next request waits only briefly.
-const MAX_SHORT_RATE_PERIOD: Duration = Duration::from_secs(60);
+const MAX_SHORT_RATE_PERIOD: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(super) struct SourceRateLimiter {
@@ -76,9 +76,10 @@ impl SourceRateLimiter {
 /// The burst is subtracted from the steady rate, or the first period would have more requests than `rate` allows.
 fn quota(settings: mux_settings::RequestRate) -> Quota {
     let count = settings.count.get();
-    let share = match settings.per <= MAX_SHORT_RATE_PERIOD {
-        true => count / 10,
-        false => count / 2,
+    let share = if settings.per <= MAX_SHORT_RATE_PERIOD {
+        count / 10
+    } else {
+        count / 2
     };
     let at_once = share.clamp(1, MAX_BURST_REQUESTS);
     let period = (settings.per / (count - at_once + 1)).max(Duration::from_nanos(1));

@@ -53,7 +53,8 @@ async fn serve<R: IntoResponse>(
     let router = Router::new().fallback({
         let log = Arc::clone(&log);
         move |asked: Asked| {
-            let (log, answer) = (Arc::clone(&log), answer.clone());
+            let log = Arc::clone(&log);
+            let answer = answer.clone();
             async move {
                 let (parts, body) = asked.into_parts();
                 let seen = RecordedRequest {
@@ -91,7 +92,7 @@ fn settings() -> SourceDefinition {
         account: None,
         scopes: None,
         rate: None,
-        refresh: Duration::from_secs(60),
+        refresh: Duration::from_mins(1),
         depth: 2,
         max_functions: 20_000,
         exclude: Vec::new(),
@@ -139,7 +140,7 @@ pub(super) fn get(path: &str) -> ApiRequest {
 }
 
 fn telling() -> CallProgress {
-    CallProgress::to_nobody(Duration::from_secs(60))
+    CallProgress::to_nobody(Duration::from_mins(1))
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -33,7 +33,7 @@ use mux_text::error_chain::{error_causes, excerpt};
 /// The limit for one token request.
 const TOKEN_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The lifetime of a token without `expires_in`.
-const DEFAULT_TOKEN_LIFETIME: Duration = Duration::from_secs(5 * 60);
+const DEFAULT_TOKEN_LIFETIME: Duration = Duration::from_mins(5);
 /// How long before its end a token counts as expired.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 const MAX_TOKEN_RESPONSE_BYTES: usize = 1 << 20;
@@ -165,17 +165,16 @@ impl TokenFetcher {
             {
                 return Ok(token.clone());
             }
-            match &held.fetching {
-                Some(fetching) => fetching.clone(),
-                None => {
-                    let this = Arc::clone(self);
-                    let task = tokio::spawn(async move { this.fetched().await });
-                    let ending = |_| Err(TokenError::Unreachable("the daemon is ending".into()));
-                    let fetching = task.map(move |done| done.unwrap_or_else(ending));
-                    let fetching = fetching.boxed().shared();
-                    held.fetching = Some(fetching.clone());
-                    fetching
-                }
+            if let Some(fetching) = &held.fetching {
+                fetching.clone()
+            } else {
+                let this = Arc::clone(self);
+                let task = tokio::spawn(async move { this.fetched().await });
+                let ending = |_| Err(TokenError::Unreachable("the daemon is ending".into()));
+                let fetching = task.map(move |done| done.unwrap_or_else(ending));
+                let fetching = fetching.boxed().shared();
+                held.fetching = Some(fetching.clone());
+                fetching
             }
         };
         fetching.await
@@ -220,7 +219,7 @@ impl TokenFetcher {
             });
         let counted = lives.saturating_sub(TOKEN_EXPIRY_MARGIN).max(lives / 2);
         self.mask.remember(granted.access_token.expose());
-        let until = Instant::now() + counted.min(Duration::from_secs(365 * 24 * 3600));
+        let until = Instant::now() + counted.min(Duration::from_hours(365 * 24));
         held.token = Some((granted.access_token.clone(), until));
         Ok(granted.access_token)
     }

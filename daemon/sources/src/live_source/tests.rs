@@ -81,7 +81,7 @@ fn making_with(
         account: None,
         scopes: None,
         rate: None,
-        refresh: Duration::from_secs(3600),
+        refresh: Duration::from_hours(1),
         depth: 2,
         max_functions: 20_000,
         exclude: Vec::new(),
@@ -103,7 +103,7 @@ fn shelf(folder: &Path) -> Arc<DescriptionCache> {
 type OpenedSource = (Arc<LiveSource>, watch::Receiver<Arc<dyn Source>>);
 
 async fn opened(making: SourceConfig, folder: &Path) -> Result<OpenedSource, String> {
-    LiveSource::open(making, shelf(folder), Duration::from_secs(60)).await
+    LiveSource::open(making, shelf(folder), Duration::from_mins(1)).await
 }
 
 fn names(source: &watch::Receiver<Arc<dyn Source>>) -> Vec<String> {
@@ -274,7 +274,7 @@ async fn stale_description_is_used_at_once_and_refreshed_in_background() {
         private: Some(false),
         text: "old".into(),
         version: HttpValidators::default(),
-        fetched: SystemTime::now() - Duration::from_secs(7200),
+        fetched: SystemTime::now() - Duration::from_hours(2),
     };
     shelf(folder.path()).keep("shop", &address, &kept);
     let making = making(DescriptionLocation::Url(address), None);

@@ -140,9 +140,10 @@ pub(super) fn camel(text: &str) -> Option<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let mut name = String::new();
     for word in words.filter(|word| !word.is_empty()) {
-        match name.is_empty() {
-            true => name.push_str(&small(word)),
-            false => name.push_str(&capital(word)),
+        if name.is_empty() {
+            name.push_str(&small(word));
+        } else {
+            name.push_str(&capital(word));
         }
     }
     if name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(
             names,
             ["a.getX", "a.getY", "a.other", "a.getByX2", "a.getByX"]
-                .map(|n| n.to_owned())
+                .map(std::borrow::ToOwned::to_owned)
                 .to_vec()
         );
         assert!(said[0].contains("`a.list`"), "{said:?}");

@@ -99,10 +99,7 @@ impl MediaChoice {
             "type": "string",
             "enum": self.media,
             "default": usual,
-            "description": match self.patch {
-                true => "The media type that the body is sent as. A list is sent as a JSON Patch.",
-                false => "The media type that the body is sent as.",
-            },
+            "description": if self.patch { "The media type that the body is sent as. A list is sent as a JSON Patch." } else { "The media type that the body is sent as." },
         });
         Some((CONTENT_TYPE_ARGUMENT.to_owned(), argument))
     }

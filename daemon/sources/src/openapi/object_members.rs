@@ -36,17 +36,16 @@ impl<'a> MemberList<'a> {
     }
 
     fn insert(&mut self, name: &'a str, member: &'a Value) {
-        match self.indices.get(name) {
-            Some(place) => self.list[*place].1 = member,
-            None => {
-                self.indices.insert(name, self.list.len());
-                self.list.push((name, member));
-            }
+        if let Some(place) = self.indices.get(name) {
+            self.list[*place].1 = member
+        } else {
+            self.indices.insert(name, self.list.len());
+            self.list.push((name, member));
         }
     }
 }
 
-impl<'a> FlatObject<'a> {
+impl FlatObject<'_> {
     pub(super) fn properties(&self) -> Map<String, Value> {
         let owned = |(name, member): (&str, &Value)| (name.to_owned(), member.clone());
         self.properties.iter().map(owned).collect()

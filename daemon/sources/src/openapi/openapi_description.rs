@@ -281,7 +281,8 @@ impl DescribedFunctions {
 }
 
 fn found(document: &OpenApiDocument) -> (Vec<FoundOperation<'_>>, Vec<SkippedOperation>) {
-    let (mut found, mut left_out) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut left_out = Vec::new();
     for (path, item) in members(document.root(), "paths") {
         let item = match document.resolve(item) {
             Ok(item) => item,
@@ -334,9 +335,10 @@ fn unknown_variables(root: &Value, entry: &ServerOverrides) -> Option<String> {
     let name = unknown.next()?;
     Some(format!(
         "`variables.{name}` is not used: {}",
-        match known.is_empty() {
-            true => "the address of the API has no variables".to_owned(),
-            false => format!("the variables are {}", known.join(", ")),
+        if known.is_empty() {
+            "the address of the API has no variables".to_owned()
+        } else {
+            format!("the variables are {}", known.join(", "))
         }
     ))
 }

@@ -18,7 +18,7 @@ use crate::weight;
 
 /// The size of the text. GitHub's description has 13 MiB, Microsoft Graph's 20.
 const MAX_OPENAPI_BYTES: usize = 64 << 20;
-/// The nesting of YAML. serde_json itself stops at 128.
+/// The nesting of YAML. `serde_json` itself stops at 128.
 const MAX_YAML_DEPTH: usize = 128;
 /// The size of a text that begins like JSON, up to which it may be YAML.
 const MAX_FLOW_YAML_BYTES: usize = 1 << 20;

@@ -239,10 +239,12 @@ impl OperationContext<'_> {
 /// Summary and description, without repetition.
 fn operation_description(operation: &Value) -> Option<String> {
     let of = |member| text(operation, member).unwrap_or_default().trim();
-    let (summary, description) = (of("summary"), of("description"));
-    let stopped = match summary.ends_with(['.', '!', '?', ':']) {
-        true => summary.to_owned(),
-        false => format!("{summary}."),
+    let summary = of("summary");
+    let description = of("description");
+    let stopped = if summary.ends_with(['.', '!', '?', ':']) {
+        summary.to_owned()
+    } else {
+        format!("{summary}.")
     };
     let said = match (summary.is_empty(), description.is_empty()) {
         (true, _) => description.to_owned(),
@@ -255,9 +257,10 @@ fn operation_description(operation: &Value) -> Option<String> {
         }
         _ => format!("{stopped}\n{description}"),
     };
-    let mark = match is_true(operation, "deprecated") {
-        true => "Deprecated. ",
-        false => "",
+    let mark = if is_true(operation, "deprecated") {
+        "Deprecated. "
+    } else {
+        ""
     };
     let said = format!("{mark}{}", cut(&said, MAX_TOOL_DESCRIPTION_CHARS));
     Some(said.trim().to_owned()).filter(|said| !said.is_empty())

@@ -182,9 +182,10 @@ fn pairs(parameter: &OperationParameter, value: &Value) -> Vec<EncodedPair> {
 }
 
 fn content(value: &Value, json: bool) -> String {
-    match json {
-        true => value.to_string(),
-        false => plain(value),
+    if json {
+        value.to_string()
+    } else {
+        plain(value)
     }
 }
 
@@ -324,9 +325,10 @@ fn bytes(name: &str, value: &Value) -> Result<Vec<u8>, ArgumentError> {
         None => text,
     };
     let letters: String = text.split_ascii_whitespace().collect();
-    let alphabet = match letters.contains(['-', '_']) {
-        true => alphabet::URL_SAFE,
-        false => alphabet::STANDARD,
+    let alphabet = if letters.contains(['-', '_']) {
+        alphabet::URL_SAFE
+    } else {
+        alphabet::STANDARD
     };
     let padding =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);

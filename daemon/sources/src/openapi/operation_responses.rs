@@ -36,7 +36,8 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
             .filter(|(status, _)| *status == "default")
             .collect();
     }
-    let (mut json, mut others) = (Vec::new(), Vec::new());
+    let mut json = Vec::new();
+    let mut others = Vec::new();
     let mut links = false;
     let mut promised = PromisedBody::default();
     for (status, response) in found {
@@ -48,9 +49,10 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
         let mut typed = false;
         for (media, content) in members(response, "content") {
             let media = media.as_str();
-            let list = match is_json(media) {
-                true => &mut json,
-                false => &mut others,
+            let list = if is_json(media) {
+                &mut json
+            } else {
+                &mut others
             };
             if list.len() < MAX_RESPONSE_MEDIA_TYPES && !list.contains(&media) {
                 list.push(media);
@@ -105,7 +107,7 @@ impl<'a> PromisedBody<'a> {
         match schema {
             Some(schema) if self.schemas.contains(&schema) => {}
             Some(schema) if self.schemas.len() < MAX_RESPONSE_MEDIA_TYPES => {
-                self.schemas.push(schema)
+                self.schemas.push(schema);
             }
             _ => self.unknown = true,
         }

@@ -318,11 +318,13 @@ impl DescribedResponse {
             return response;
         }
         let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), schema)];
-        let (mut known, mut left) = (HashSet::new(), MAX_SEARCHED_MEMBERS);
+        let mut known = HashSet::new();
+        let mut left = MAX_SEARCHED_MEMBERS;
         let mut found: Vec<(Vec<&str>, &str)> = Vec::new();
         let mut has_lists = false;
         for depth in 1..=MAX_HINT_DEPTH {
-            let (mut next, mut lists) = (Vec::new(), Vec::new());
+            let mut next = Vec::new();
+            let mut lists = Vec::new();
             for (path, schema) in level {
                 let Some(properties) = members_of(document, schema) else {
                     continue;

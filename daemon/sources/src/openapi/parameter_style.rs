@@ -237,9 +237,10 @@ pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
                 AllowedCharacters::Segments => byte == b'/',
                 AllowedCharacters::Unreserved | AllowedCharacters::Any => false,
             };
-        match stands {
-            true => written.push(char::from(byte)),
-            false => written.push_str(&format!("%{byte:02X}")),
+        if stands {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("%{byte:02X}"));
         }
     }
     written
@@ -254,10 +255,8 @@ mod tests {
     /// The table in the OpenAPI specification.
     #[test]
     fn styles_are_encoded_as_in_the_specification() {
-        let (list, object) = (
-            json!(["blue", "black", "brown"]),
-            json!({ "R": 100, "G": 200, "B": 150 }),
-        );
+        let list = json!(["blue", "black", "brown"]);
+        let object = json!({ "R": 100, "G": 200, "B": 150 });
         for (style, explode, of_list, of_object) in [
             (
                 ParameterStyle::Matrix,

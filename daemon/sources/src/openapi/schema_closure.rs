@@ -74,7 +74,8 @@ impl<'a> SchemaClosures<'a> {
         mut room: usize,
     ) -> Result<Value, UnresolvedReference> {
         let root = self.dialect.say(schema, SchemaDirection::Arguments)?;
-        let (mut described, mut untold) = (Vec::new(), Vec::new());
+        let mut described = Vec::new();
+        let mut untold = Vec::new();
         let mut known: HashSet<String> = root.needs.iter().cloned().collect();
         let mut next: VecDeque<String> = root.needs.into();
         let mut bytes = length(&root.schema);
@@ -158,9 +159,10 @@ impl<'a> SchemaClosures<'a> {
             for need in &part.said.needs {
                 if known.insert(need.clone()) {
                     // An object is useless without its parts.
-                    match bases.contains(need) {
-                        true => next.push_front((need.clone(), steps)),
-                        false => next.push_back((need.clone(), steps + 1)),
+                    if bases.contains(need) {
+                        next.push_front((need.clone(), steps));
+                    } else {
+                        next.push_back((need.clone(), steps + 1));
                     }
                 }
             }

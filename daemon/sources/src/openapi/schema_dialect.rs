@@ -308,7 +308,8 @@ impl SchemaTranslator<'_> {
         document.steps(required.len() + self.absent.len())?;
         let is_closed = is_closed(map);
         let absent: HashSet<&str> = self.absent.iter().map(String::as_str).collect();
-        let (mut names, mut known) = (Vec::new(), HashSet::new());
+        let mut names = Vec::new();
+        let mut known = HashSet::new();
         for name in required.iter().filter_map(Value::as_str) {
             let member = map.get("properties").and_then(|all| all.get(name));
             let left_out = match member {

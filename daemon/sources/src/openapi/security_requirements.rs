@@ -55,13 +55,12 @@ impl SecurityRequirements {
             usual: Vec::new(),
             notes,
         };
-        this.usual = match asks(root) {
-            true => this.alternatives(root),
-            false => {
-                let each = this.schemes.keys().map(|name| vec![name.clone()]);
-                let all: Vec<Vec<String>> = each.chain([Vec::new()]).collect();
-                if all.len() > 1 { all } else { Vec::new() }
-            }
+        this.usual = if asks(root) {
+            this.alternatives(root)
+        } else {
+            let each = this.schemes.keys().map(|name| vec![name.clone()]);
+            let all: Vec<Vec<String>> = each.chain([Vec::new()]).collect();
+            if all.len() > 1 { all } else { Vec::new() }
         };
         this
     }
@@ -118,9 +117,10 @@ impl SecurityRequirements {
             })
             .collect();
         alternatives.dedup();
-        match alternatives.iter().all(Vec::is_empty) {
-            true => Vec::new(),
-            false => alternatives,
+        if alternatives.iter().all(Vec::is_empty) {
+            Vec::new()
+        } else {
+            alternatives
         }
     }
 }

@@ -57,7 +57,8 @@ fn written(request: &ApiRequest) -> String {
         Some(RequestBody::Multipart(body)) => {
             for part in &body.parts {
                 let text = String::from_utf8_lossy(&part.bytes);
-                let (file, media) = (part.file_name.as_deref(), part.media.as_deref());
+                let file = part.file_name.as_deref();
+                let media = part.media.as_deref();
                 lines.push_str(&format!(
                     "\n\n{} {} {}\n{text}",
                     part.name,

@@ -15,8 +15,10 @@ pub(super) fn listen(shutdown: &Shutdown) {
 }
 
 fn try_listen(shutdown: &Shutdown) -> io::Result<()> {
-    let (mut c, mut pause) = (windows::ctrl_c()?, windows::ctrl_break()?);
-    let (mut close, mut logoff) = (windows::ctrl_close()?, windows::ctrl_logoff()?);
+    let mut c = windows::ctrl_c()?;
+    let mut pause = windows::ctrl_break()?;
+    let mut close = windows::ctrl_close()?;
+    let mut logoff = windows::ctrl_logoff()?;
     let mut system = windows::ctrl_shutdown()?;
     let shutdown = shutdown.clone();
     tokio::spawn(async move {

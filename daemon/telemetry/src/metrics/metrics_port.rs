@@ -136,7 +136,7 @@ impl MetricsPort {
             };
             match stream {
                 Ok(_) if visitors.len() >= MAX_CONNECTIONS => {
-                    debug!("too many connections to the metrics port")
+                    debug!("too many connections to the metrics port");
                 }
                 Ok((stream, _)) => {
                     let visit = visit(stream, self.token.clone(), Arc::clone(writer));
@@ -178,7 +178,8 @@ async fn token_of(path: &Path) -> Result<String, String> {
 /// Serves one connection, which has one request.
 async fn visit(stream: TcpStream, token: PathBuf, writer: PageWriter) {
     let service = service_fn(|request: Request<Incoming>| {
-        let (token, writer) = (token.clone(), Arc::clone(&writer));
+        let token = token.clone();
+        let writer = Arc::clone(&writer);
         async move { Ok::<_, Infallible>(answer(&request, &token, &writer).await) }
     });
     let served = http1::Builder::new()

@@ -56,7 +56,8 @@ pub(super) struct SnapshotCollector(pub(super) MetricsSnapshot);
 
 impl Collector for SnapshotCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (now, to) = (&self.0, &mut encoder);
+        let now = &self.0;
+        let to = &mut encoder;
         let build: Vec<_> = now.build.clone();
         let mut info = to.encode_descriptor(
             "muxd_build_info",

@@ -128,7 +128,8 @@ impl ServerMetrics {
             families.openings.clone(),
         );
         let of = |label: &str| ServerMeters::new(label, &families);
-        let (other, unknown) = (of(OTHER_LABEL), of(UNKNOWN_LABEL));
+        let other = of(OTHER_LABEL);
+        let unknown = of(UNKNOWN_LABEL);
         Self {
             families,
             known: Mutex::default(),
@@ -255,9 +256,10 @@ impl ServerMeters {
 
 impl ToolMeters {
     pub(super) fn called(&self, well: bool) {
-        match well {
-            true => self.well.inc(),
-            false => self.badly.inc(),
+        if well {
+            self.well.inc()
+        } else {
+            self.badly.inc()
         };
     }
 }

@@ -154,7 +154,8 @@ fn state(text: &str) -> Option<Arc<str>> {
 fn is_key(key: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let other = |byte: u8| letter(byte) || b"_-*/@".contains(&byte);
-    let (first, rest) = (key.bytes().next(), key.bytes().skip(1));
+    let first = key.bytes().next();
+    let rest = key.bytes().skip(1);
     key.len() <= 256
         && key.matches('@').count() <= 1
         && first.is_some_and(letter)
@@ -214,7 +215,7 @@ mod tests {
             zero("00f067aa0ba902b7"),
             format!("{PARENT}-"),
             format!("{PARENT}\r\nX: y"),
-            format!("{}-more", PARENT),
+            format!("{PARENT}-more"),
             format!("01{}more", &PARENT[2..]),
             PARENT.replace('-', "_"),
             PARENT.replace("4b", "+b"),

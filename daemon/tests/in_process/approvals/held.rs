@@ -25,7 +25,8 @@ fn assert_private(file: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn held_call_of_a_run_is_listed_and_sent_when_another_client_approves_it() {
     let home = asking("[limits]\nwall = \"1s\"\n");
-    let (client, other) = (Client::deaf(&home).await, Client::deaf(&home).await);
+    let client = Client::deaf(&home).await;
+    let other = Client::deaf(&home).await;
     let run = client.start_steps(&[("fix.counter", by(2))], false).await;
     let one = other.approvals_once(1).await.remove(0);
     assert_eq!(
@@ -129,7 +130,8 @@ async fn two_held_calls_of_one_run_are_answered_in_any_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn approval_ends_when_its_run_is_cancelled_or_its_client_disconnects() {
     let home = asking("");
-    let (client, other) = (Client::deaf(&home).await, Client::deaf(&home).await);
+    let client = Client::deaf(&home).await;
+    let other = Client::deaf(&home).await;
     let counter = [("fix.counter", by(1))];
     let run = client.start_steps(&counter, false).await;
     other.approvals_once(1).await;

@@ -37,7 +37,8 @@ async fn decisions(home: &Home) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn denials_by_user_and_by_rule_added_meanwhile_are_enforced_and_audited() {
     let home = asking();
-    let (client, user) = (Client::deaf(&home).await, Client::deaf(&home).await);
+    let client = Client::deaf(&home).await;
+    let user = Client::deaf(&home).await;
     let answered = async |decision: Decision, deny: bool| {
         let (read, ()) = tokio::join!(client.read(URI), async {
             let one = user.approvals_once(1).await.remove(0);

@@ -64,16 +64,15 @@ async fn questions_are_answered_by_the_calling_client() {
         assert_eq!(answer["action"], "decline", "{era}: {answer}");
         assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
         let sampled = deaf.begin("sample", json!({})).await.unwrap();
-        match era {
-            LEGACY => assert_eq!(sampled.unwrap()["error"]["code"], -1),
-            _ => {
-                let error = sampled.unwrap_err();
-                assert!(
-                    error.message.contains("no client can be asked"),
-                    "{}",
-                    error.message
-                );
-            }
+        if era == LEGACY {
+            assert_eq!(sampled.unwrap()["error"]["code"], -1)
+        } else {
+            let error = sampled.unwrap_err();
+            assert!(
+                error.message.contains("no client can be asked"),
+                "{}",
+                error.message
+            );
         }
     }
 }

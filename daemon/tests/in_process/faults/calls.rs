@@ -12,7 +12,8 @@ use crate::{
 /// A home with a fixture server `fix`, and the well-behaved server `other`.
 fn with_other(more: &str) -> Home {
     let home = Home::new();
-    let (fix, other) = (home.fixture("fix", &[]), home.fixture("other", &[]));
+    let fix = home.fixture("fix", &[]);
+    let other = home.fixture("other", &[]);
     home.write_config(&format!("{fix}{more}{other}"));
     home
 }
@@ -168,7 +169,8 @@ async fn repeated_server_deaths_cause_no_wrong_answer() {
     let home = Home::with_fixtures(&[("fix", &["--die-after-calls", "7"])]);
     let client = Client::deaf(&home).await;
     // Each answer is right or unknown, and the server got each call at most once.
-    let (mut right, mut unknown) = (0, 0);
+    let mut right = 0;
+    let mut unknown = 0;
     for n in 0..60 {
         match client.try_call("add", json!({ "a": n, "b": 1 })).await {
             Ok(sum) => {

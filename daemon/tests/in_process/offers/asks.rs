@@ -127,9 +127,10 @@ async fn question_without_an_answering_client_is_declined_at_once() {
         assert!(message.contains("no client can be asked"), "{message}");
     }
     assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
-    let (folder, uri) = match cfg!(windows) {
-        true => ("C:\\me\\my work", "file:///C:/me/my%20work"),
-        false => ("/home/me/my work", "file:///home/me/my%20work"),
+    let (folder, uri) = if cfg!(windows) {
+        ("C:\\me\\my work", "file:///C:/me/my%20work")
+    } else {
+        ("/home/me/my work", "file:///home/me/my%20work")
     };
     let here = Client::at(&home, Some(folder.into())).await;
     let root = json!({ "uri": uri, "name": "my work" });

@@ -14,7 +14,8 @@ fn root(folder: &std::path::Path) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn server_that_asks_for_roots_at_startup_has_a_process_per_workspace() {
     let home = Home::with_fixtures(&[("fix", &["--ask-roots"])]);
-    let (a, b) = (workspace(&home, "a"), workspace(&home, "b"));
+    let a = workspace(&home, "a");
+    let b = workspace(&home, "b");
     let in_a = Client::at(&home, Some(a.clone())).await;
     let in_b = Client::at(&home, Some(b.clone())).await;
     let also_in_a = Client::at(&home, Some(a.clone())).await;
@@ -63,7 +64,8 @@ async fn next_daemon_knows_that_a_server_asks_for_roots() {
 #[tokio::test(flavor = "multi_thread")]
 async fn session_that_asks_for_roots_in_a_call_is_bound_to_its_workspace() {
     let home = Home::with_fixtures(&[("fix", &["--offers"])]);
-    let (a, b) = (workspace(&home, "a"), workspace(&home, "b"));
+    let a = workspace(&home, "a");
+    let b = workspace(&home, "b");
     let in_a = Client::at(&home, Some(a.clone())).await;
     let in_b = Client::at(&home, Some(b.clone())).await;
     let shared = instance(&in_a).await;
@@ -77,7 +79,8 @@ async fn session_that_asks_for_roots_in_a_call_is_bound_to_its_workspace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn roots_of_the_entry_are_sent_whatever_the_workspace() {
     let home = Home::new();
-    let (a, fixed) = (workspace(&home, "a"), workspace(&home, "fixed"));
+    let a = workspace(&home, "a");
+    let fixed = workspace(&home, "fixed");
     let entry = home.fixture("fix", &["--ask-roots"]);
     let none = home.fixture("none", &["--offers"]);
     home.write_config(&format!(
@@ -105,7 +108,8 @@ async fn share_user_shares_a_session_across_workspaces_with_a_warning() {
         "{}share = \"user\"\n",
         home.fixture("fix", &["--offers"])
     ));
-    let (a, b) = (workspace(&home, "a"), workspace(&home, "b"));
+    let a = workspace(&home, "a");
+    let b = workspace(&home, "b");
     let in_a = Client::at(&home, Some(a.clone())).await;
     let in_b = Client::at(&home, Some(b.clone())).await;
     assert_eq!(in_a.call("fix.roots", json!({})).await, root(&a));

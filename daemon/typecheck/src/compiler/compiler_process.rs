@@ -88,9 +88,10 @@ impl CompilerProcess {
             () = write(stdin, letters) => (None, false),
         };
         // A process that has closed its output is about to exit: its exit status is the reason.
-        let status = match is_killed || cause.is_some() {
-            true => None,
-            false => timeout(EXIT_TIMEOUT, self.child.wait()).await.ok(),
+        let status = if is_killed || cause.is_some() {
+            None
+        } else {
+            timeout(EXIT_TIMEOUT, self.child.wait()).await.ok()
         };
         kill_group(self.pid);
         drop(self.child.start_kill());
@@ -104,9 +105,12 @@ impl CompilerProcess {
             Some(Ok(status)) => status.to_string(),
             _ => "it closed its output".into(),
         };
-        let cause = cause.unwrap_or_else(|| match last_words.is_empty() {
-            true => how,
-            false => format!("{how}: {last_words}"),
+        let cause = cause.unwrap_or_else(|| {
+            if last_words.is_empty() {
+                how
+            } else {
+                format!("{how}: {last_words}")
+            }
         });
         drop(self.why.set(cause));
         let mut waiting = self.waiting.lock();

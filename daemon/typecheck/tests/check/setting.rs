@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The timeout of everything that could hang.
-const HANG: Duration = Duration::from_secs(120);
+const HANG: Duration = Duration::from_mins(2);
 
 pub(super) struct Setting {
     pub(super) home: TempDir,
@@ -43,7 +43,7 @@ impl Setting {
             // Long, because other tests run concurrently.
             deadline: Duration::from_secs(20),
             memory: 1 << 30,
-            idle: Duration::from_secs(600),
+            idle: Duration::from_mins(10),
         };
         std::fs::create_dir_all(&settings.work).unwrap();
         change(&mut settings);
@@ -64,7 +64,7 @@ impl Setting {
         source: &str,
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let verdict = tokio::time::timeout(HANG, self.checker.check(types, source)).await;
-        verdict.unwrap_or_else(|_| panic!("no verdict on {:.80}", source))
+        verdict.unwrap_or_else(|_| panic!("no verdict on {source:.80}"))
     }
 
     #[track_caller]

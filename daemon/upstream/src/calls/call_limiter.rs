@@ -112,7 +112,8 @@ mod tests {
     async fn permit_goes_to_next_in_turn_and_skips_dropped_waiters() {
         let limiter = CallLimiter::new(1);
         let first = limiter.acquire_permit(&turn("a")).await;
-        let (a, b) = (turn("a"), turn("b"));
+        let a = turn("a");
+        let b = turn("b");
         let mut greedy: Vec<_> = (0..3)
             .map(|_| Box::pin(limiter.acquire_permit(&a)))
             .collect();

@@ -109,13 +109,12 @@ impl InFlight {
         caller: Option<&Arc<Caller>>,
         permit: Option<Arc<PermitSlot>>,
     ) -> InFlightRequest {
-        let (clock, meter) = (
-            Arc::<PausableClock>::default(),
-            Arc::<ProgressMeter>::default(),
-        );
+        let clock = Arc::<PausableClock>::default();
+        let meter = Arc::<ProgressMeter>::default();
         let mut state = self.state();
         state.next += 1;
-        let (number, began) = (state.next, Instant::now());
+        let number = state.next;
+        let began = Instant::now();
         if let Some(caller) = caller {
             state.note_caller(caller);
         }
@@ -357,11 +356,11 @@ mod tests {
     fn calling_client_is_the_only_connection_with_requests() {
         let all = Arc::new(InFlight::default());
         assert!(all.calling_client().is_none());
-        let (one, two, detached) = (caller(Some(1)), caller(Some(2)), caller(None));
-        let (first, again) = (
-            all.begin_request(Some(&one), None),
-            all.begin_request(Some(&one), None),
-        );
+        let one = caller(Some(1));
+        let two = caller(Some(2));
+        let detached = caller(None);
+        let first = all.begin_request(Some(&one), None);
+        let again = all.begin_request(Some(&one), None);
         let _own = all.begin_request(None, None);
         assert_eq!(all.calling_client().unwrap().finished.len(), 2);
         for other in [&two, &detached] {
@@ -378,7 +377,9 @@ mod tests {
 
     #[test]
     fn output_is_of_one_caller_until_another_has_made_a_request() {
-        let (one, two, detached) = (caller(Some(1)), caller(Some(2)), caller(None));
+        let one = caller(Some(1));
+        let two = caller(Some(2));
+        let detached = caller(None);
         let is_own = |request: &InFlightRequest| request.own_output_since().is_some();
         for other in [&two, &detached] {
             // The daemon's own requests, and others of the same connection, do not count as other callers.
@@ -452,10 +453,8 @@ mod tests {
                 ..Caller::default()
             })
         };
-        let (one, two) = (
-            caller(CallCause::Run("a-1".into())),
-            caller(CallCause::Run("a-2".into())),
-        );
+        let one = caller(CallCause::Run("a-1".into()));
+        let two = caller(CallCause::Run("a-2".into()));
         let call = caller(CallCause::Call("x".into()));
         let held =
             [&one, &call, &two, &one].map(|caller| in_flight.begin_request(Some(caller), None));

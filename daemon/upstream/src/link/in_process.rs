@@ -29,7 +29,7 @@ const MAX_QUEUED_ANSWERS: usize = 16;
 /// The last revision that starts with `initialize`.
 const SOURCE_PROTOCOL_VERSION: &str = "2025-11-25";
 /// The time limit for requests without their own limit.
-const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct InProcessTransport {
     bridge: Arc<SourceBridge>,
@@ -265,7 +265,8 @@ impl SourceBridge {
         let token = params
             .get("_meta")
             .and_then(|meta| meta.get("progressToken"));
-        let (token, answer_sender) = (token.cloned(), self.answer_sender.clone());
+        let token = token.cloned();
+        let answer_sender = self.answer_sender.clone();
         CallProgress::new(limits, move |done, total, message| {
             let Some(token) = &token else { return };
             let params = json!({

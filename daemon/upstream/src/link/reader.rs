@@ -45,7 +45,7 @@ type IncomingMessage = RxJsonRpcMessage<RoleClient>;
 
 /// Parsing a message of this length frees enough memory to return some to the system.
 const LARGE_MESSAGE_BYTES: usize = 1 << 20;
-/// The depth at which serde_json stops.
+/// The depth at which `serde_json` stops.
 const MAX_JSON_DEPTH: usize = 127;
 /// The code of an error whose code cannot be read.
 const INTERNAL_ERROR: i32 = -32603;

@@ -48,9 +48,10 @@ impl LogStamp {
             .map(|it| it.active_runs())
             .unwrap_or_default();
         runs.truncate(MAX_STAMPED_RUNS);
-        let runs = match runs.is_empty() {
-            true => NO_RUNS_PLACEHOLDER.to_owned(),
-            false => runs.join(","),
+        let runs = if runs.is_empty() {
+            NO_RUNS_PLACEHOLDER.to_owned()
+        } else {
+            runs.join(",")
         };
         let now = humantime::format_rfc3339_micros(SystemTime::now());
         // Otherwise the further lines would have no prefix.

@@ -60,7 +60,7 @@ mod tests {
     async fn expired_list_is_claimed_at_most_once_a_second() {
         let for_ever = ListExpiry::new(None);
         let short = ListExpiry::new(Some(Duration::ZERO));
-        let long = ListExpiry::new(Some(Duration::from_secs(60)));
+        let long = ListExpiry::new(Some(Duration::from_mins(1)));
         let step = |seconds: u64| tokio::time::advance(Duration::from_millis(seconds * 1000 + 1));
         assert!(!short.claim_expired());
         step(1).await;

@@ -59,7 +59,8 @@ mod tests {
 
     /// The items that are kept from a server that answers each cursor with `page`.
     fn kept(page: impl Fn(&str) -> (Vec<&'static str>, Option<&'static str>)) -> Vec<String> {
-        let (mut pages, mut kept) = (ListPages::new("name"), Vec::new());
+        let mut pages = ListPages::new("name");
+        let mut kept = Vec::new();
         let mut cursor = Some(String::new());
         while let Some(at) = cursor {
             let (items, next) = page(&at);

@@ -167,7 +167,8 @@ async fn fetch_tools_pages(
         digest: blake3::hash(b""),
     };
     let mut hasher = blake3::Hasher::new();
-    let (mut cursor, mut remaining) = (None, limits.bytes);
+    let mut cursor = None;
+    let mut remaining = limits.bytes;
     let mut pages = ListPages::new("name");
     for _ in 0..MAX_TOOL_PAGES {
         let failed = |why: &str| format!("its tools cannot be listed: {why}");

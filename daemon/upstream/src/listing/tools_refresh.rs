@@ -128,7 +128,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_wait_for_changes_announced_before_them() {
-        let (relist, pacing) = (ToolsRefresh::default(), RefreshPacing::default());
+        let relist = ToolsRefresh::default();
+        let pacing = RefreshPacing::default();
         relist
             .wait_until_current()
             .now_or_never()
@@ -160,7 +161,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn call_waits_for_no_noise_and_a_request_of_the_daemon_for_nothing() {
-        let (relist, mut pacing) = (ToolsRefresh::default(), RefreshPacing::default());
+        let relist = ToolsRefresh::default();
+        let mut pacing = RefreshPacing::default();
         for _ in 0..3 {
             pacing.begin_refresh();
             pacing.record_outcome(false);

@@ -24,7 +24,7 @@ const MIN_RESTART_BACKOFF: Duration = Duration::from_millis(250);
 const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
 /// The number of failures within [`FAILURE_WINDOW`] that opens the breaker.
 pub(super) const FAILURE_THRESHOLD: usize = 5;
-pub(super) const FAILURE_WINDOW: Duration = Duration::from_secs(60);
+pub(super) const FAILURE_WINDOW: Duration = Duration::from_mins(1);
 /// A session that lived at least this long counts as a success.
 pub(super) const STABLE_SESSION_AGE: Duration = Duration::from_secs(10);
 
@@ -180,7 +180,7 @@ fn restart_backoff(streak: u32, chance: f64) -> Duration {
 /// Uniform in `0.0..1.0`.
 fn random_fraction() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 40;
-    bits as f64 / (1 << 24) as f64
+    bits as f64 / f64::from(1 << 24)
 }
 
 #[cfg(test)]
@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn five_failures_in_a_minute_open_it_and_one_attempt_follows_the_backoff() {
-        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let mut now = Instant::now();
         for failure in 1..=FAILURE_THRESHOLD {
             assert_eq!(
                 breaker.try_enter(now),
@@ -213,7 +214,7 @@ mod tests {
             match breaker.try_enter(now) {
                 BreakerDecision::BackOff(until) => assert!(!open && until == retry_at),
                 BreakerDecision::Open { until, cause } => {
-                    assert!(open && until == retry_at && cause == "why")
+                    assert!(open && until == retry_at && cause == "why");
                 }
                 BreakerDecision::Allowed => panic!("no rest"),
             }
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn server_that_dies_after_answering_never_opens_the_breaker() {
-        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let mut now = Instant::now();
         for _ in 0..FAILURE_THRESHOLD - 1 {
             now = breaker.record_failure(now, "why").0;
         }
@@ -254,9 +256,10 @@ mod tests {
             breaker.record_opened();
             let retry_at = breaker.record_early_end(now);
             // The first sessions are replaced immediately.
-            let expected = match death <= FAILURE_THRESHOLD {
-                true => BreakerDecision::Allowed,
-                false => BreakerDecision::BackOff(retry_at),
+            let expected = if death <= FAILURE_THRESHOLD {
+                BreakerDecision::Allowed
+            } else {
+                BreakerDecision::BackOff(retry_at)
             };
             assert_eq!(breaker.try_enter(now), expected, "{death}");
             assert!(retry_at - now <= MIN_RESTART_BACKOFF);
@@ -268,7 +271,8 @@ mod tests {
 
     #[test]
     fn failures_outside_the_window_never_open_it() {
-        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let mut now = Instant::now();
         for _ in 0..50 {
             assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
             assert!(!breaker.record_failure(now, "why").1);
@@ -278,7 +282,8 @@ mod tests {
 
     #[test]
     fn slow_starts_never_open_the_breaker() {
-        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let mut now = Instant::now();
         for _ in 0..50 {
             assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
             let retry_at = breaker.record_slow_start(now, "slow");
@@ -296,7 +301,8 @@ mod tests {
 
     #[test]
     fn abandoned_attempt_allows_the_next() {
-        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let mut now = Instant::now();
         for _ in 0..FAILURE_THRESHOLD {
             now = breaker.record_failure(now, "why").0;
         }

@@ -122,10 +122,8 @@ impl Server {
                 ..ServerView::default()
             };
         };
-        let (facts, shared) = (
-            server_shared.facts(),
-            server_shared.sharing.current_sharing(),
-        );
+        let facts = server_shared.facts();
+        let shared = server_shared.sharing.current_sharing();
         let mut slots = self.all_slots();
         slots.sort_by_key(|slot| slot.scope.key());
         let views: Vec<SlotView> = slots.iter().map(|slot| slot.view()).collect();

@@ -246,7 +246,7 @@ impl Slot {
                 _ = self
                     .slot_shared
                     .subscribers
-                    .remove_subscriber(uri, connection)
+                    .remove_subscriber(uri, connection);
             }
         }
     }

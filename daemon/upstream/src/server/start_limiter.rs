@@ -58,12 +58,11 @@ impl StartLimiter {
             self.permits.add_permits(count - *current);
         } else if let Ok(fewer) = u32::try_from(*current - count) {
             // Permits in use are removed when they are returned.
-            match self.permits.try_acquire_many(fewer) {
-                Ok(free) => free.forget(),
-                Err(_) => {
-                    let surplus = Arc::clone(&self.permits).acquire_many_owned(fewer);
-                    tokio::spawn(async move { surplus.await.map(OwnedSemaphorePermit::forget) });
-                }
+            if let Ok(free) = self.permits.try_acquire_many(fewer) {
+                free.forget()
+            } else {
+                let surplus = Arc::clone(&self.permits).acquire_many_owned(fewer);
+                tokio::spawn(async move { surplus.await.map(OwnedSemaphorePermit::forget) });
             }
         }
         *current = count;
@@ -77,13 +76,12 @@ impl StartLimiter {
     ) -> T {
         self.foreground_starts.send_modify(|starts| *starts += 1);
         let counted = ForegroundStart(self);
-        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(permit) => Some(permit),
-            Err(_) => {
-                on_wait();
-                // The semaphore is never closed.
-                Arc::clone(&self.permits).acquire_owned().await.ok()
-            }
+        let permit = if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            Some(permit)
+        } else {
+            on_wait();
+            // The semaphore is never closed.
+            Arc::clone(&self.permits).acquire_owned().await.ok()
         };
         run_with_permit((permit, counted), start).await
     }
@@ -102,12 +100,11 @@ impl StartLimiter {
 /// Runs `start`, and drops the permit if it takes long.
 pub(super) async fn run_with_permit<T, P>(permit: P, start: impl Future<Output = T>) -> T {
     let mut start = std::pin::pin!(start);
-    match timeout(START_PERMIT_TIMEOUT, &mut start).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            drop(permit);
-            start.await
-        }
+    if let Ok(outcome) = timeout(START_PERMIT_TIMEOUT, &mut start).await {
+        outcome
+    } else {
+        drop(permit);
+        start.await
     }
 }
 
@@ -121,7 +118,8 @@ mod tests {
     use super::*;
 
     async fn most_at_once(starts: &StartLimiter, count: usize) -> usize {
-        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let now = AtomicUsize::new(0);
+        let most = AtomicUsize::new(0);
         let start = || async {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             sleep(Duration::from_millis(100)).await;
@@ -153,7 +151,7 @@ mod tests {
             },
             async { started.elapsed() },
         );
-        let (_, _, started) = tokio::join!(hanging(), hanging(), good);
+        let ((), (), started) = tokio::join!(hanging(), hanging(), good);
         assert_eq!(waited.into_inner(), 1);
         assert!(started <= START_PERMIT_TIMEOUT, "{started:?}");
     }

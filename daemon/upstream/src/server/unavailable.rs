@@ -88,7 +88,7 @@ pub(super) fn failed_earlier_fault(name: &str, reason: &str) -> Fault {
 
 /// A hint that tells the user how to give a server more time to start.
 fn more_time_hint(server_shared: &ServerShared, link: &ServerEndpoint) -> String {
-    const USUAL_INSTALLATION: Duration = Duration::from_secs(5 * 60);
+    const USUAL_INSTALLATION: Duration = Duration::from_mins(5);
     let longer = USUAL_INSTALLATION.max(server_shared.definition.start_timeout * 2);
     let section = match link {
         ServerEndpoint::Source(_) => "sources",
@@ -141,9 +141,10 @@ pub(super) fn breaker_open_text() -> String {
 }
 
 fn next_try(remaining: Duration) -> String {
-    match remaining.is_zero() {
-        true => "retrying now".into(),
-        false => format!("retrying in {:.1} s", remaining.as_secs_f64()),
+    if remaining.is_zero() {
+        "retrying now".into()
+    } else {
+        format!("retrying in {:.1} s", remaining.as_secs_f64())
     }
 }
 

@@ -101,9 +101,10 @@ impl ClientHandler for ClientRequestHandler {
     ) -> Result<CustomResult, ErrorData> {
         const SUPPORTED_METHODS: [&str; 3] =
             ["elicitation/create", "sampling/createMessage", "roots/list"];
-        let (code, message) = match SUPPORTED_METHODS.contains(&request.method.as_str()) {
-            true => (ErrorCode::INVALID_PARAMS, "the params are invalid"),
-            false => (ErrorCode::METHOD_NOT_FOUND, "this method is not supported"),
+        let (code, message) = if SUPPORTED_METHODS.contains(&request.method.as_str()) {
+            (ErrorCode::INVALID_PARAMS, "the params are invalid")
+        } else {
+            (ErrorCode::METHOD_NOT_FOUND, "this method is not supported")
         };
         Err(ErrorData::new(code, message, None::<Value>))
     }

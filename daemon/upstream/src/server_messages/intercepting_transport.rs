@@ -92,7 +92,7 @@ impl<T> InterceptingTransport<T> {
         match &notification.notification {
             ServerNotification::ProgressNotification(inner) => self.router.progress(&inner.params),
             ServerNotification::LoggingMessageNotification(inner) => {
-                self.router.route_log_message(&inner.params)
+                self.router.route_log_message(&inner.params);
             }
             // rmcp ends the request itself and does not answer it, unless it has already answered.
             ServerNotification::CancelledNotification(inner) => {
@@ -146,7 +146,8 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
-        let (mut answers, mut in_flight_id) = (None, None);
+        let mut answers = None;
+        let mut in_flight_id = None;
         match &item {
             JsonRpcMessage::Request(sent) => {
                 in_flight_id = sent.request.extensions().get::<InFlightId>().copied();
@@ -164,7 +165,8 @@ where
         if let Some(id) = &answers {
             self.unanswered.answered(id);
         }
-        let (unanswered, router) = (Arc::clone(&self.unanswered), Arc::clone(&self.router));
+        let unanswered = Arc::clone(&self.unanswered);
+        let router = Arc::clone(&self.router);
         let sending = self.inner.send(item);
         async move {
             if in_flight_id
@@ -188,15 +190,14 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let message = match self.held.take() {
-                Some(held) => held,
-                None => {
-                    let message = self.inner.receive().await?;
-                    self.router.last_heard.record_heard();
-                    match self.intercept_message(message) {
-                        Some(message) => message,
-                        None => continue,
-                    }
+            let message = if let Some(held) = self.held.take() {
+                held
+            } else {
+                let message = self.inner.receive().await?;
+                self.router.last_heard.record_heard();
+                match self.intercept_message(message) {
+                    Some(message) => message,
+                    None => continue,
                 }
             };
             let JsonRpcMessage::Request(request) = &message else {
@@ -205,7 +206,7 @@ where
             match self.unanswered.begin(&request.id) {
                 RequestAdmission::Yes => return Some(message),
                 RequestAdmission::Repeated => {
-                    debug!(id = %request.id, "dropping a request whose id is in use")
+                    debug!(id = %request.id, "dropping a request whose id is in use");
                 }
                 RequestAdmission::NoRoom => {
                     // Kept here, because rmcp may drop this future while it waits.

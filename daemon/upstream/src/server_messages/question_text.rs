@@ -49,7 +49,8 @@ fn sanitize_member(members: &mut Map<String, Value>, name: &str, clean: impl Fn(
 fn sanitize_message(text: &str) -> String {
     let text = sanitize::clean(text);
     let mut shown = String::with_capacity(text.len().min(MAX_SHOWN_MESSAGE_BYTES));
-    let (mut lines, mut blank) = (0, false);
+    let mut lines = 0;
+    let mut blank = false;
     for line in text.lines().map(str::trim_end) {
         if line.is_empty() {
             blank = lines > 0;
@@ -57,10 +58,10 @@ fn sanitize_message(text: &str) -> String {
         }
         let needed = line.len() + 2;
         if lines == MAX_MESSAGE_LINES || shown.len() + needed > MAX_SHOWN_MESSAGE_BYTES {
-            let room = match lines == MAX_MESSAGE_LINES {
-                true => 0,
-                false => line
-                    .floor_char_boundary(MAX_SHOWN_MESSAGE_BYTES.saturating_sub(shown.len() + 2)),
+            let room = if lines == MAX_MESSAGE_LINES {
+                0
+            } else {
+                line.floor_char_boundary(MAX_SHOWN_MESSAGE_BYTES.saturating_sub(shown.len() + 2))
             };
             if room > 0 {
                 begin_line(&mut shown, blank);

@@ -292,7 +292,8 @@ impl ServerRequests {
     ) -> Result<Value, ServerRequestError> {
         if let Some(Err(refusal)) = page_to_open(kind, &params) {
             if let Some(client) = &recipient.client {
-                let (cause, why) = (client.caller.cause.clone(), refusal.to_string());
+                let cause = client.caller.cause.clone();
+                let why = refusal.to_string();
                 client.mailbox.push_refused(&self.server, kind, cause, why);
             }
             return Err(ServerRequestError::Page(refusal));
@@ -316,7 +317,9 @@ impl ServerRequests {
         let asked_before = clocks().map(|clock| clock.paused_for_questions()).max();
         let remaining = (self.limits.total).saturating_sub(asked_before.unwrap_or_default());
         // An answer may take minutes, or never come.
-        let _paused: Vec<_> = clocks().map(|clock| clock.pause_for_question()).collect();
+        let _paused: Vec<_> = clocks()
+            .map(mux_caller::PausableClock::pause_for_question)
+            .collect();
         let release_permit = || {
             let permits = client.iter().flat_map(|client| &client.permit);
             permits.for_each(|permit| permit.release_early());
@@ -398,10 +401,7 @@ impl ServerRequests {
                 Some(ClientAnswer::Refused(why)) => Err(ServerRequestError::Refused(why)),
                 None => Err(ServerRequestError::Gone),
             },
-            () = sleep(one.min(remaining)) => Err(match one <= remaining {
-                true => ServerRequestError::Limit(one),
-                false => ServerRequestError::Total(total),
-            }),
+            () = sleep(one.min(remaining)) => Err(if one <= remaining { ServerRequestError::Limit(one) } else { ServerRequestError::Total(total) }),
         }
     }
 }

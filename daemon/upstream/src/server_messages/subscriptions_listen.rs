@@ -33,7 +33,7 @@ use crate::{
 const LISTEN_ACK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The delay before the request is repeated after it ended on its own.
 const MIN_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(1);
-const MAX_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(60);
+const MAX_LISTEN_RETRY_DELAY: Duration = Duration::from_mins(1);
 /// JSON-RPC's code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 /// MCP's code for a resource that does not exist.
@@ -134,7 +134,9 @@ struct ActiveListenRequest {
 
 impl SubscriptionListener {
     async fn run(mut self, mut commands: mpsc::UnboundedReceiver<ListenCommand>) {
-        let (mut open, mut delay, mut retry_at) = (None, MIN_LISTEN_RETRY_DELAY, None);
+        let mut open = None;
+        let mut delay = MIN_LISTEN_RETRY_DELAY;
+        let mut retry_at = None;
         if self.has_subscriptions() {
             match self.start_listen().await {
                 Ok(request) => open = Some(request),
@@ -254,8 +256,8 @@ impl SubscriptionListener {
             uris.is_some_and(|uris| uris.contains(uri))
         };
         if self.followed != before || open.is_none() {
-            match self.has_subscriptions() {
-                true => match self.start_listen().await {
+            if self.has_subscriptions() {
+                match self.start_listen().await {
                     // The previous request ends here, not earlier.
                     Ok(request) => *open = Some(request),
                     Err(refusal) => {
@@ -269,8 +271,9 @@ impl SubscriptionListener {
                         }
                         return;
                     }
-                },
-                false => *open = None,
+                }
+            } else {
+                *open = None;
             }
         }
         for (uri, done) in waiting {

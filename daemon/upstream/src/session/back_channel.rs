@@ -62,17 +62,14 @@ impl Session {
             return BackChannelRemedy::NoOther;
         }
         // The call that was just answered still counts.
-        match self.calls.len() <= 1 {
-            true => {
-                self.stop_taking_calls();
-                BackChannelRemedy::Reopened
+        if self.calls.len() <= 1 {
+            self.stop_taking_calls();
+            BackChannelRemedy::Reopened
+        } else {
+            if let Some(session) = self.me.upgrade() {
+                tokio::spawn(stop_taking_calls_when_idle(session));
             }
-            false => {
-                if let Some(session) = self.me.upgrade() {
-                    tokio::spawn(stop_taking_calls_when_idle(session));
-                }
-                BackChannelRemedy::WhenIdle
-            }
+            BackChannelRemedy::WhenIdle
         }
     }
 

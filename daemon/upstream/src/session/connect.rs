@@ -252,9 +252,10 @@ impl<'a> SessionConnector<'a> {
         let remote = !matches!(definition.link, ServerEndpoint::Process(_));
         let knowledge = match known {
             Some(ProtocolEra::Modern) => {
-                let longest = match remote {
-                    true => REMOTE_PROBE_TIMEOUT,
-                    false => REMEMBERED_PROBE_TIMEOUT,
+                let longest = if remote {
+                    REMOTE_PROBE_TIMEOUT
+                } else {
+                    REMEMBERED_PROBE_TIMEOUT
                 };
                 let within = longest.min(definition.start_timeout / 2);
                 EraKnowledge::Remembered { within, remote }
@@ -369,7 +370,8 @@ impl<'a> SessionConnector<'a> {
             repairs,
             stray_output,
         } = link;
-        let (pid, transport) = (endpoint.pid(), link_transport.name());
+        let pid = endpoint.pid();
+        let transport = link_transport.name();
         let router = NotificationRouter::new(name, in_flight, log, slot_shared);
         let server_requests = Arc::new(ServerRequests::new(
             name,

@@ -500,7 +500,8 @@ mod tests {
     #[test]
     fn newest_version_of_the_legacy_era_is_found_in_any_refusal() {
         let offered = ProtocolVersion::LATEST_WITH_INITIALIZE;
-        let (older, oldest) = (ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2024_11_05);
+        let older = ProtocolVersion::V_2025_06_18;
+        let oldest = ProtocolVersion::V_2024_11_05;
         for (message, data, found) in [
             (
                 "unsupported",

@@ -51,7 +51,8 @@ impl IncomingSessions {
     }
 
     pub(crate) fn add_arrived(&self, handed: HandedSession) {
-        let (key, id) = (handed.state.place.clone(), handed.state.id);
+        let key = handed.state.place.clone();
+        let id = handed.state.id;
         let before = self.sessions().insert(key.clone(), Some(handed));
         self.0.changed.notify_waiters();
         if let Some(before) = before.flatten() {

@@ -140,14 +140,11 @@ impl Session {
             let input = InputRequests::deserialize(&result)
                 .map_err(|_| malformed_question(&result["inputRequests"]))?;
             answers = InputAnswers {
-                responses: match input.input_requests {
-                    Some(questions) => {
-                        Some(self.answer_questions(questions, budget, options).await?)
-                    }
-                    None => {
-                        sleep(EMPTY_ROUND_DELAY * (round as u32 + 1)).await;
-                        None
-                    }
+                responses: if let Some(questions) = input.input_requests {
+                    Some(self.answer_questions(questions, budget, options).await?)
+                } else {
+                    sleep(EMPTY_ROUND_DELAY * (round as u32 + 1)).await;
+                    None
                 },
                 state: input.request_state,
             };

@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn server_is_slow_relative_to_its_mean_and_recovers() {
-        let (pace, usual) = (LatencyBaseline::default(), Duration::from_millis(200));
+        let pace = LatencyBaseline::default();
+        let usual = Duration::from_millis(200);
         let calls =
             |tool, took, count| (0..count).for_each(|_| pace.record_call_duration(tool, took));
         calls("quick", usual, 20);

@@ -19,7 +19,7 @@ use tracing::warn;
 use super::{Session, request::RequestOptions};
 
 /// The silence after which an idle session is pinged.
-const IDLE_PING_INTERVAL: Duration = Duration::from_secs(120);
+const IDLE_PING_INTERVAL: Duration = Duration::from_mins(2);
 /// The silence after which a session with a call in flight is pinged.
 const BUSY_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a ping may take.
@@ -95,7 +95,8 @@ pub(crate) async fn watch_liveness(session: Arc<Session>, call_timeout: Duration
         ping_missed: false,
     };
     loop {
-        let (now, last) = (Instant::now(), session.router.last_heard.time());
+        let now = Instant::now();
+        let last = session.router.last_heard.time();
         let calls = session.router.in_flight.has_calls();
         let step = silence.next_step(now, last, calls, call_timeout);
         session
@@ -139,9 +140,10 @@ async fn ping_session(session: &Session) -> bool {
         .protocol
         .as_deref()
         .is_none_or(|version| version < "2026-07-28");
-    let ping: ClientRequest = match has_ping {
-        true => PingRequest::default().into(),
-        false => DiscoverRequest::default().into(),
+    let ping: ClientRequest = if has_ping {
+        PingRequest::default().into()
+    } else {
+        DiscoverRequest::default().into()
     };
     let heard_before = session.router.last_heard.time();
     // An error may be the end of the session, which is handled elsewhere.
@@ -157,7 +159,7 @@ async fn ping_session(session: &Session) -> bool {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(300);
+    const PATIENCE: Duration = Duration::from_mins(5);
 
     fn silence(now: Instant) -> SilenceTracker {
         SilenceTracker {
@@ -170,7 +172,9 @@ mod tests {
     /// The lifetime of a server that stays silent, and the number of pings to it.
     fn lifetime(calls: impl Fn(Duration) -> bool) -> (Duration, u32) {
         let started = Instant::now();
-        let (mut silence, mut now, mut pings) = (silence(started), started, 0);
+        let mut silence = silence(started);
+        let mut now = started;
+        let mut pings = 0;
         loop {
             let busy = calls(now - started);
             match silence.next_step(now, started, busy, PATIENCE) {
@@ -200,7 +204,7 @@ mod tests {
         let (lived, pings) = lifetime(|_| true);
         assert_eq!((lived, pings), (PATIENCE + PING_TIMEOUT * 2, 3));
         // The call ends after a minute, and from then on the session is idle.
-        let (lived, _) = lifetime(|at| at < Duration::from_secs(60));
+        let (lived, _) = lifetime(|at| at < Duration::from_mins(1));
         assert!(
             lived >= IDLE_PING_INTERVAL
                 && lived <= IDLE_PING_INTERVAL + BUSY_PING_INTERVAL + PING_TIMEOUT * 2,

@@ -148,10 +148,7 @@ impl Session {
             () = in_flight.clock.wait_until_elapsed(started, options.whole) => {
                 // Both limits of a short call may pass at the same moment: without any progress, the call counts as
                 // silent. The total may be the time that earlier rounds have left.
-                return Err(match in_flight.meter.last_activity().is_none() && options.within >= options.whole {
-                    true => CallError::TimedOut(options.within),
-                    false => CallError::TooLong(options.whole),
-                });
+                return Err(if in_flight.meter.last_activity().is_none() && options.within >= options.whole { CallError::TimedOut(options.within) } else { CallError::TooLong(options.whole) });
             }
             never = &mut forwarding => match never {},
         };

@@ -130,8 +130,11 @@ impl Session {
         if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
             return Ok((Arc::default(), None));
         }
-        let (started, mut ttl) = (Instant::now(), None);
-        let (mut items, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
+        let started = Instant::now();
+        let mut ttl = None;
+        let mut items = Vec::new();
+        let mut cursor = None;
+        let mut room = MAX_LIST_BYTES;
         let mut pages = ListPages::new(kind.item_key());
         for _ in 0..MAX_LIST_PAGES {
             let remaining = RequestOptions {
@@ -150,13 +153,11 @@ impl Session {
             ttl = shorter_ttl(ttl, page.ttl);
             cursor = pages.add_page(&mut page.items, page.next.take());
             let name = kind.name();
-            room = match json_length::of(&page.items, room) {
-                Some(length) => room - length,
-                None => {
-                    let message =
-                        format!("its list of {name} is longer than {MAX_LIST_BYTES} bytes");
-                    return Err(CallError::TooMuch(message));
-                }
+            room = if let Some(length) = json_length::of(&page.items, room) {
+                room - length
+            } else {
+                let message = format!("its list of {name} is longer than {MAX_LIST_BYTES} bytes");
+                return Err(CallError::TooMuch(message));
             };
             items.extend(page.items);
             let count = items.len();
@@ -211,9 +212,10 @@ impl Session {
             ContentRequest::Prompt { .. } => result["messages"].is_array(),
             ContentRequest::Completion(_) => result["completion"]["values"].is_array(),
         };
-        match has {
-            true => Ok(raw_message::strip_modern_fields(result)),
-            false => Err(unexpected_answer(wanted.method())),
+        if has {
+            Ok(raw_message::strip_modern_fields(result))
+        } else {
+            Err(unexpected_answer(wanted.method()))
         }
     }
 

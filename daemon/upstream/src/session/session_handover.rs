@@ -77,9 +77,10 @@ pub struct HandedSession {
 
 impl HandoverState {
     pub(crate) fn era(&self) -> ProtocolEra {
-        match self.modern {
-            true => ProtocolEra::Modern,
-            false => ProtocolEra::Legacy,
+        if self.modern {
+            ProtocolEra::Modern
+        } else {
+            ProtocolEra::Legacy
         }
     }
 }

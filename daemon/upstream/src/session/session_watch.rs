@@ -176,7 +176,8 @@ impl SessionWatch {
                     .catalog_entry
                     .build_tool_set(listed.tools, instructions)
                     .await;
-                let (key, tools) = (set.key, set.len());
+                let key = set.key;
+                let tools = set.len();
                 let before = session.tools.swap(Arc::new(set));
                 self.catalog_entry.publish_tools();
                 // A server may announce a change with every request.

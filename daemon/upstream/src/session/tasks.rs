@@ -135,7 +135,9 @@ impl Session {
         let mut task = parse_task(created)?;
         let id = task.task_id.clone();
         let guard = CancelTaskOnDrop::new(self, &id);
-        let (mut last_message, mut answered, mut message_count) = (None, BTreeSet::new(), 0);
+        let mut last_message = None;
+        let mut answered = BTreeSet::new();
+        let mut message_count = 0;
         let outcome = loop {
             if task.status_message.is_some() && task.status_message != last_message {
                 last_message = task.status_message.take();

@@ -61,21 +61,21 @@ impl Session {
         let budget = RoundBudget::of(options);
         let needs_task = self.era == ProtocolEra::Legacy && tool.needs_task;
         let tool = tool.server_name();
-        match needs_task {
-            true => Box::pin(self.call_as_task(tool, arguments, &budget, options)).await,
-            false => {
-                let request = |answers: InputAnswers| {
-                    let mut params = CallToolRequestParams::new(tool.to_owned());
-                    params.arguments = Some(arguments.clone());
-                    params.input_responses = answers.responses;
-                    params.request_state = answers.state;
-                    CallToolRequest::new(params).into()
-                };
-                let result = self.request_in_rounds(request, &budget, options).await?;
-                match self.era == ProtocolEra::Modern && result["resultType"] == "task" {
-                    true => Box::pin(self.follow_task(&result, &budget, options)).await,
-                    false => Ok(result),
-                }
+        if needs_task {
+            Box::pin(self.call_as_task(tool, arguments, &budget, options)).await
+        } else {
+            let request = |answers: InputAnswers| {
+                let mut params = CallToolRequestParams::new(tool.to_owned());
+                params.arguments = Some(arguments.clone());
+                params.input_responses = answers.responses;
+                params.request_state = answers.state;
+                CallToolRequest::new(params).into()
+            };
+            let result = self.request_in_rounds(request, &budget, options).await?;
+            if self.era == ProtocolEra::Modern && result["resultType"] == "task" {
+                Box::pin(self.follow_task(&result, &budget, options)).await
+            } else {
+                Ok(result)
             }
         }
     }

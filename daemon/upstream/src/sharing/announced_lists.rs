@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn list_counts_as_changed_only_if_clients_know_a_different_one() {
         let announced = AnnouncedListDigests::default();
-        let (one, two) = ([json!({ "uri": "a" })], [json!({ "uri": "b" })]);
+        let one = [json!({ "uri": "a" })];
+        let two = [json!({ "uri": "b" })];
         let differs =
             |list: Option<&[Value]>| announced.record_and_compare(ListKind::Resources, list);
         assert!(!differs(None));

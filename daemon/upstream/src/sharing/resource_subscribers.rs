@@ -66,9 +66,10 @@ impl ResourceSubscribers {
             mailbox: Arc::clone(mailbox),
             workspace: workspace.map(Path::to_owned),
         });
-        match first {
-            true => SubscriberAdded::First,
-            false => SubscriberAdded::Another,
+        if first {
+            SubscriberAdded::First
+        } else {
+            SubscriberAdded::Another
         }
     }
 
@@ -194,14 +195,10 @@ mod tests {
 
     #[test]
     fn first_and_last_subscriber_are_reported() {
-        let (news, all) = (
-            ListChangeNotifier::default(),
-            ResourceSubscribers::default(),
-        );
-        let (one, two) = (
-            Mailbox::new(1, Arc::default(), &news),
-            Mailbox::new(2, Arc::default(), &news),
-        );
+        let news = ListChangeNotifier::default();
+        let all = ResourceSubscribers::default();
+        let one = Mailbox::new(1, Arc::default(), &news);
+        let two = Mailbox::new(2, Arc::default(), &news);
         assert_eq!(all.add_subscriber("a", &one, None), SubscriberAdded::First);
         assert_eq!(
             all.add_subscriber("a", &one, None),
@@ -220,16 +217,13 @@ mod tests {
 
     #[test]
     fn subscribers_of_other_workspaces_are_split_off() {
-        let (news, all, there) = (
-            ListChangeNotifier::default(),
-            ResourceSubscribers::default(),
-            ResourceSubscribers::default(),
-        );
-        let (here, other) = (Path::new("/here"), Path::new("/there"));
-        let (one, two) = (
-            Mailbox::new(1, Arc::default(), &news),
-            Mailbox::new(2, Arc::default(), &news),
-        );
+        let news = ListChangeNotifier::default();
+        let all = ResourceSubscribers::default();
+        let there = ResourceSubscribers::default();
+        let here = Path::new("/here");
+        let other = Path::new("/there");
+        let one = Mailbox::new(1, Arc::default(), &news);
+        let two = Mailbox::new(2, Arc::default(), &news);
         for (uri, mailbox, workspace) in [
             ("a", &one, Some(here)),
             ("a", &two, Some(other)),
@@ -250,10 +244,8 @@ mod tests {
 
     #[test]
     fn followed_resources_per_connection_are_limited() {
-        let (all, one) = (
-            ResourceSubscribers::default(),
-            Mailbox::new(1, Arc::default(), &ListChangeNotifier::default()),
-        );
+        let all = ResourceSubscribers::default();
+        let one = Mailbox::new(1, Arc::default(), &ListChangeNotifier::default());
         for n in 0..MAX_FOLLOWED_RESOURCES {
             assert_eq!(
                 all.add_subscriber(&n.to_string(), &one, None),

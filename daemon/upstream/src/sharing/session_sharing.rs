@@ -290,7 +290,8 @@ mod tests {
 
     #[tokio::test]
     async fn caller_without_the_configured_key_gets_the_next_one() {
-        let (here, run) = (Some("/w".into()), Some("r-1".to_owned()));
+        let here = Some("/w".into());
+        let run = Some("r-1".to_owned());
         let somebody = CallerIdentity {
             is_user: false,
             workspace: here,
@@ -306,7 +307,8 @@ mod tests {
             workspace: None,
             ..somebody.clone()
         };
-        let (client, in_run) = (SessionKey::Client(7), SessionKey::Run("r-1".into()));
+        let client = SessionKey::Client(7);
+        let in_run = SessionKey::Run("r-1".into());
         let workspace = SessionKey::Workspace("/w".into());
         for (share, keys) in [
             (

@@ -125,12 +125,11 @@ fn open_object(
         }
         let place = opened.entry("allOf").or_insert_with(|| json!([]));
         let place = place.as_array_mut()?;
-        match place.get_mut(index) {
-            Some(place) => *place = part,
-            None => {
-                place.push(part);
-                opened.shift_remove("$ref");
-            }
+        if let Some(place) = place.get_mut(index) {
+            *place = part
+        } else {
+            place.push(part);
+            opened.shift_remove("$ref");
         }
         is_changed = true;
     }

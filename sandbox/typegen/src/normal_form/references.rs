@@ -138,17 +138,16 @@ impl<'a> SchemaDocument<'a> {
     fn static_target(&self, reference: &str, pointer: &str) -> Result<String, Deviation> {
         let identifiers = self.identifiers();
         let (resource, base) = identifiers.resource_of(pointer);
-        let (url, fragment) = match reference.strip_prefix('#') {
-            Some(fragment) => (base.clone(), fragment.to_owned()),
-            None => {
-                let foreign = || Deviation::ForeignReference {
-                    reference: reference.to_owned(),
-                };
-                let mut url = base.join(reference).map_err(|_| foreign())?;
-                let fragment = url.fragment().unwrap_or_default().to_owned();
-                url.set_fragment(None);
-                (url, fragment)
-            }
+        let (url, fragment) = if let Some(fragment) = reference.strip_prefix('#') {
+            (base.clone(), fragment.to_owned())
+        } else {
+            let foreign = || Deviation::ForeignReference {
+                reference: reference.to_owned(),
+            };
+            let mut url = base.join(reference).map_err(|_| foreign())?;
+            let fragment = url.fragment().unwrap_or_default().to_owned();
+            url.set_fragment(None);
+            (url, fragment)
         };
         let resource = if reference.starts_with('#') {
             resource

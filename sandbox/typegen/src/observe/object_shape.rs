@@ -197,19 +197,16 @@ fn merge_fields(
         }
     }
     for (name, mut theirs) in theirs {
-        match fields.get_mut(&name) {
-            Some(mine) => {
-                changed |= theirs.optional && !mine.optional;
-                mine.optional |= theirs.optional;
-                mine.first |= theirs.first;
-                changed |= mine.seen.merge(&theirs.seen);
-                changed |= mine.node.merge(theirs.node);
-            }
-            None => {
-                theirs.optional = true;
-                fields.insert(name, theirs);
-                changed = true;
-            }
+        if let Some(mine) = fields.get_mut(&name) {
+            changed |= theirs.optional && !mine.optional;
+            mine.optional |= theirs.optional;
+            mine.first |= theirs.first;
+            changed |= mine.seen.merge(&theirs.seen);
+            changed |= mine.node.merge(theirs.node);
+        } else {
+            theirs.optional = true;
+            fields.insert(name, theirs);
+            changed = true;
         }
     }
     changed

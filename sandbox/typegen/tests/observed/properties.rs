@@ -89,8 +89,10 @@ fn order_of_results_does_not_matter() {
             prop_assert_eq!(text(&forth), text(&shape_of(&turned)));
             // Two halves that are learned separately and merged in either direction.
             let (left, right) = results.split_at(at);
-            let (left, right) = (shape_of(left), shape_of(right));
-            let (mut one, mut other) = (left.clone(), right.clone());
+            let left = shape_of(left);
+            let right = shape_of(right);
+            let mut one = left.clone();
+            let mut other = right.clone();
             one.merge(&right);
             other.merge(&left);
             prop_assert_eq!(&one, &forth);

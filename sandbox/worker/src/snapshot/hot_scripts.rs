@@ -34,9 +34,10 @@ impl ExtCodeCache for HotScripts {
         _code: &ModuleSourceCode,
         _esm: bool,
     ) -> SourceCodeCacheInfo {
-        set_flag(match HOT_SCRIPTS.contains(&specifier.as_str()) {
-            true => "--no-lazy",
-            false => "--lazy",
+        set_flag(if HOT_SCRIPTS.contains(&specifier.as_str()) {
+            "--no-lazy"
+        } else {
+            "--lazy"
         });
         SourceCodeCacheInfo {
             hash: 0,

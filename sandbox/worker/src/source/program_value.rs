@@ -105,7 +105,8 @@ pub(super) fn return_value(script: String) -> ValueScript {
             call,
             awaits_call,
         }) => {
-            let (begin, end) = (offset(begin), offset(end));
+            let begin = offset(begin);
+            let end = offset(end);
             let mut script = script;
             if let Some(operator) = operator.map(offset) {
                 script.replace_range(operator..begin, &" ".repeat(begin - operator));

@@ -58,7 +58,9 @@ pub(super) fn parse_script(script: &str) -> Option<Script> {
 /// Sets the line and column of each fault, in one pass over the source.
 fn set_positions(script: &str, mut found: Vec<(BytePos, Fault)>) -> Vec<Fault> {
     found.sort_by_key(|(position, _)| *position);
-    let (mut offset, mut line, mut column) = (0, 1, 1);
+    let mut offset = 0;
+    let mut line = 1;
+    let mut column = 1;
     found
         .into_iter()
         .map(|(position, mut fault)| {

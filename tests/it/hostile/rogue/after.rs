@@ -218,7 +218,8 @@ async fn long_fault_is_truncated() {
 #[tokio::test]
 async fn check_returns_a_limited_number_of_faults() {
     let rogues = Rogues::named("honest");
-    let (turn, limits) = (pool::turn("test", 1), ProgramLimits::default());
+    let turn = pool::turn("test", 1);
+    let limits = ProgramLimits::default();
     let check = rogues.pool.check("blames".into(), &turn, &limits);
     let checked = tokio::time::timeout(HANG, check).await.unwrap().unwrap();
     for faults in [&checked.errors, &checked.warnings] {
@@ -232,7 +233,8 @@ async fn check_returns_a_limited_number_of_faults() {
 #[tokio::test]
 async fn check_with_endless_faults_breaks_the_protocol() {
     let rogues = Rogues::named("honest");
-    let (turn, limits) = (pool::turn("test", 1), ProgramLimits::default());
+    let turn = pool::turn("test", 1);
+    let limits = ProgramLimits::default();
     let before = peak();
     let check = rogues
         .pool

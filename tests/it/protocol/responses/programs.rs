@@ -20,7 +20,8 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
 }
 
 fn events() -> EventPage {
-    let (step, tool) = (|| "a".to_owned(), || "fix.add".to_owned());
+    let step = || "a".to_owned();
+    let tool = || "fix.add".to_owned();
     let ended = |error| EventKind::StepEnded {
         step: step(),
         tool: tool(),

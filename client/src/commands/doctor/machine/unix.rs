@@ -16,7 +16,8 @@ const MIN_OPEN_FILES: u64 = 256;
 /// The disk of a directory and its free bytes, or `None` if the file system does not count its
 /// blocks.
 pub(super) fn disk_space(dir: &Path) -> Option<(u64, u64)> {
-    let (found, disk) = (dir.metadata().ok()?, statvfs(dir).ok()?);
+    let found = dir.metadata().ok()?;
+    let disk = statvfs(dir).ok()?;
     // The width of block counts differs between systems.
     let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
     let left = u64::try_from(left).unwrap_or(u64::MAX);

@@ -65,15 +65,15 @@ fn damaged_file_is_moved_aside_and_stays_damaged() {
         ("empty", &|path| fs::write(path, "").unwrap()),
         ("rubbish", &|path| fs::write(path, b"\0\xff\n\n").unwrap()),
         ("later", &|path| {
-            fs::write(path, "mux-pins 2 0\n{}").unwrap()
+            fs::write(path, "mux-pins 2 0\n{}").unwrap();
         }),
         ("foreign", &|path| {
-            fs::write(path, encode(&other, &book())).unwrap()
+            fs::write(path, encode(&other, &book())).unwrap();
         }),
         // Windows has no such mode, and lets no user create links.
         #[cfg(unix)]
         ("open", &|path| {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap()
+            fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
         }),
         #[cfg(unix)]
         ("link", &|path| {

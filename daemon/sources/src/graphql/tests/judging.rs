@@ -41,7 +41,8 @@ fn reached(
             ControlFlow::Break(())
         }
     };
-    let (given, deadline) = (variables.as_object(), equivalent_fields::judging_deadline());
+    let given = variables.as_object();
+    let deadline = equivalent_fields::judging_deadline();
     let reach = equivalent_fields::judge_document(schema, &document, given, deadline, &mut judge);
     match wrong {
         Some(error) => Err(error),

@@ -130,7 +130,8 @@ async fn cancelled_call_closes_its_connection() {
     let (tell, mut received) = mpsc::unbounded_channel();
     let (came, mut comes) = mpsc::unbounded_channel();
     let router = Router::new().fallback(move || {
-        let (guard, came) = (DropSignal(tell.clone()), came.clone());
+        let guard = DropSignal(tell.clone());
+        let came = came.clone();
         async move {
             let _guard = guard;
             came.send(()).unwrap();
@@ -153,7 +154,7 @@ async fn clock_is_paused_while_a_call_waits_for_the_rate() {
     let mut source = settings();
     source.rate = Some(RequestRate {
         count: NonZeroU32::new(2).unwrap(),
-        per: Duration::from_secs(3600),
+        per: Duration::from_hours(1),
     });
     let api = api_with(&base, &source, &[]);
     api.call(&get("/"), &telling()).await.unwrap();
@@ -161,8 +162,8 @@ async fn clock_is_paused_while_a_call_waits_for_the_rate() {
     let terms = CallLimits {
         clock: Arc::clone(&clock),
         begun: Instant::now(),
-        within: Duration::from_secs(60),
-        whole: Duration::from_secs(60),
+        within: Duration::from_mins(1),
+        whole: Duration::from_mins(1),
         trace: None,
     };
     let (tell, mut received) = mpsc::unbounded_channel();

@@ -252,8 +252,8 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
     let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
-        within: Duration::from_secs(60),
-        whole: Duration::from_secs(60),
+        within: Duration::from_mins(1),
+        whole: Duration::from_mins(1),
         trace: None,
     };
     let heard = Arc::clone(&reported);

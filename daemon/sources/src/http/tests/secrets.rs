@@ -121,7 +121,8 @@ async fn login_is_masked_however_it_was_given() {
             "text" => drop(source.credentials.insert("basic".into(), text(PAIR))),
             "pair" => {
                 let (username, password) = PAIR.split_once(':').unwrap();
-                let (username, password) = (username.to_owned(), password.into());
+                let username = username.to_owned();
+                let password = password.into();
                 let login = SourceCredential::Basic { username, password };
                 drop(source.credentials.insert("basic".into(), login));
             }

@@ -157,7 +157,7 @@ async fn entry_state_survives_new_descriptions() {
     source.credentials = BTreeMap::from([("oauth".into(), credential)]);
     source.rate = Some(mux_settings::RequestRate {
         count: std::num::NonZeroU32::new(6).unwrap(),
-        per: Duration::from_secs(3600),
+        per: Duration::from_hours(1),
     });
     let lasting = EntryState::new(&source);
     let read = || {
@@ -189,8 +189,8 @@ async fn entry_state_survives_new_descriptions() {
     let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
-        within: Duration::from_secs(60),
-        whole: Duration::from_secs(60),
+        within: Duration::from_mins(1),
+        whole: Duration::from_mins(1),
         trace: None,
     };
     let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());

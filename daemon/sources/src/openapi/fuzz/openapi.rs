@@ -248,7 +248,7 @@ fn api() -> ApiClient {
         account: None,
         scopes: None,
         rate: None,
-        refresh: Duration::from_secs(60),
+        refresh: Duration::from_mins(1),
         depth: 2,
         max_functions: 20_000,
         exclude: Vec::new(),
@@ -433,7 +433,7 @@ fn fuzz_requests_stay_at_their_host_and_path_whatever_the_arguments_are() {
                         ))
                     })?,
                     Err(error @ ArgumentError::Empty(_)) => {
-                        prop_assert!(operation.path.contains('{'), "{error}")
+                        prop_assert!(operation.path.contains('{'), "{error}");
                     }
                     Err(error) => prop_assert!(!error.to_string().is_empty()),
                 }

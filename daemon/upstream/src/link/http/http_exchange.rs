@@ -214,7 +214,8 @@ impl HttpExchange {
         if !challenge.header.is_empty() || !request.headers.contains_key(SESSION_ID_HEADER) {
             return None;
         }
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
         let text = String::from_utf8_lossy(&body);
         names_lost_session(&text).then(|| self.status_link_error(status, &headers, &text))
@@ -315,9 +316,10 @@ impl HttpExchange {
         body: &str,
     ) -> LinkError {
         let quoted = excerpt(body);
-        let quoted = match quoted.is_empty() {
-            true => String::new(),
-            false => format!("; it says: {quoted}"),
+        let quoted = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("; it says: {quoted}")
         };
         let fix = match status.as_u16() {
             300..400 => return self.redirect_link_error(status, headers),
@@ -342,12 +344,13 @@ impl HttpExchange {
             self.0.shown
         );
         let text = self.mask_secrets(&text);
-        match status.is_server_error() {
-            true => LinkError::Lost(text),
-            false => LinkError::Declined {
+        if status.is_server_error() {
+            LinkError::Lost(text)
+        } else {
+            LinkError::Declined {
                 status: status.as_u16(),
                 text,
-            },
+            }
         }
     }
 
@@ -399,12 +402,13 @@ fn check_socket_owner(socket: &Path) -> Result<(), String> {
     if !found.file_type().is_socket() {
         return Err(format!("{shown} is not a socket"));
     }
-    match found.uid() == nix::unistd::geteuid().as_raw() {
-        true => Ok(()),
-        false => Err(format!(
+    if found.uid() == nix::unistd::geteuid().as_raw() {
+        Ok(())
+    } else {
+        Err(format!(
             "the socket {shown} belongs to another user (uid {}), and is refused",
             found.uid()
-        )),
+        ))
     }
 }
 

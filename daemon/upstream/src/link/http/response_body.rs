@@ -186,7 +186,8 @@ pub(super) async fn read_event(
     if !holds_messages || data.trim().is_empty() {
         return ReadText::default();
     }
-    let (reader, answered) = (reader.clone(), answered.cloned());
+    let reader = reader.clone();
+    let answered = answered.cloned();
     let is_long = data.len() > MIN_OFFLOAD_BYTES;
     let read = move || reader.read(data.as_bytes(), answered.as_ref());
     blocking_pool::run_if(is_long, read).await

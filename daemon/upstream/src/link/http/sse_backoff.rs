@@ -46,7 +46,13 @@ mod tests {
 
     #[test]
     fn its_own_delay_does_not_make_a_stream_stable() {
-        let opened_ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
+        let opened_ago = |seconds| {
+            Some(
+                Instant::now()
+                    .checked_sub(Duration::from_secs(seconds))
+                    .unwrap(),
+            )
+        };
         let mut backoff = SseBackoff {
             opened: opened_ago(31),
             short_streams: 5,

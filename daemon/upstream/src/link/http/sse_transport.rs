@@ -83,7 +83,8 @@ impl Transport<RoleClient> for SseTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
         self.exchange.reader().note_sent(&item);
-        let (exchange, mut endpoint) = (self.exchange.clone(), self.endpoint.clone());
+        let exchange = self.exchange.clone();
+        let mut endpoint = self.endpoint.clone();
         async move {
             let endpoint = match endpoint.wait_for(Option::is_some).await.as_deref() {
                 Ok(Some(Ok(endpoint))) => Arc::clone(endpoint),
@@ -222,7 +223,8 @@ impl SseListener {
             body: None,
         };
         let response = self.exchange.send(request).await?;
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         if !status.is_success() {
             let body = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
             let body = String::from_utf8_lossy(&body);

@@ -248,14 +248,15 @@ impl StreamableHttpClient for HttpExchange {
             body: None,
         };
         // Whatever the answer, the session has ended on our side.
-        match timeout(DELETE_SESSION_TIMEOUT, self.send_without_refresh(request)).await {
-            Ok(answer) => drop(answer?),
-            Err(_) => {
-                let text = format!(
-                    "it did not confirm the end of the session within {DELETE_SESSION_TIMEOUT:?}"
-                );
-                return Err(LinkError::Lost(text).into());
-            }
+        if let Ok(answer) =
+            timeout(DELETE_SESSION_TIMEOUT, self.send_without_refresh(request)).await
+        {
+            drop(answer?)
+        } else {
+            let text = format!(
+                "it did not confirm the end of the session within {DELETE_SESSION_TIMEOUT:?}"
+            );
+            return Err(LinkError::Lost(text).into());
         }
         Ok(())
     }
@@ -415,7 +416,8 @@ impl HttpExchange {
         session: Option<&str>,
         response: reqwest::Response,
     ) -> Result<StreamableHttpPostResponse, LinkError> {
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
         let json_error = self.reader().read_error_body(&body);
         let unknown_method = json_error

@@ -252,7 +252,8 @@ impl ProcessLauncher {
         plan: impl FnOnce(ServerCommand<'_>) -> Result<T, ConfineError> + Send + 'static,
     ) -> Result<T, OpenError> {
         let program = find_program(&spec).await?;
-        let (this, identity) = (self.clone(), identity_of(log));
+        let this = self.clone();
+        let identity = identity_of(log);
         let planned = spawn_blocking(move || {
             plan(ServerCommand {
                 identity: &identity,
@@ -278,7 +279,8 @@ impl ProcessLauncher {
         sandbox: &ServerSandbox,
         log: &Path,
     ) -> Result<(SpawnSpec, RunningSandbox), OpenError> {
-        let (cwd, tag) = (spec.cwd.clone(), spec.tag.clone());
+        let cwd = spec.cwd.clone();
+        let tag = spec.tag.clone();
         let hosts = match &sandbox.network {
             SandboxNetwork::Hosts(hosts) => hosts.clone(),
             SandboxNetwork::None | SandboxNetwork::Any => Vec::new(),
@@ -344,7 +346,9 @@ impl ProcessLauncher {
         log: &Path,
         folder: PathBuf,
     ) -> Result<SpawnSpec, OpenError> {
-        let (cwd, tag, limits) = (spec.cwd.clone(), spec.tag.clone(), spec.limits);
+        let cwd = spec.cwd.clone();
+        let tag = spec.tag.clone();
+        let limits = spec.limits;
         let place = folder.clone();
         let plan = move |command: ServerCommand<'_>| observe(command, &place);
         let command = self.planned(spec, log, plan).await?;
@@ -413,9 +417,10 @@ impl ProcessLauncher {
         let mut bubblewrap = Bubblewrap::NotInstalled;
         if let Some(trial) = trial {
             let program = trial.program.clone();
-            bubblewrap = match bubblewrap_works(self.tried(trial).await)? {
-                true => Bubblewrap::Works(program),
-                false => Bubblewrap::Forbidden,
+            bubblewrap = if bubblewrap_works(self.tried(trial).await)? {
+                Bubblewrap::Works(program)
+            } else {
+                Bubblewrap::Forbidden
             };
         }
         if let Some(found) = &scopes {

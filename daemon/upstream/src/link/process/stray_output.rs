@@ -85,7 +85,7 @@ mod tests {
         assert!(silence.as_mut().now_or_never().is_none());
         for _ in 0..5 {
             output.record_line();
-            tokio::time::advance(MAX_SILENCE - Duration::from_secs(1)).await;
+            tokio::time::advance(MAX_SILENCE.checked_sub(Duration::from_secs(1)).unwrap()).await;
             assert!(silence.as_mut().now_or_never().is_none());
         }
         tokio::time::advance(Duration::from_secs(2)).await;

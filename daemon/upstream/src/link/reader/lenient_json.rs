@@ -1,7 +1,7 @@
 //! Parses JSON in the variants that other implementations write.
 //!
 //! JavaScript writes half of a surrogate pair, Python writes `NaN`, some libraries begin with a byte order mark, and C
-//! servers send text that is not UTF-8. JavaScript's or Python's parser reads each of these. serde_json reads none.
+//! servers send text that is not UTF-8. JavaScript's or Python's parser reads each of these. `serde_json` reads none.
 //!
 //! Invariant: valid JSON is parsed once and never changed.
 
@@ -50,7 +50,7 @@ pub(super) fn parse(
     serde_json::from_str(&repaired).map_err(|_| error)
 }
 
-/// Copies JSON text token by token and replaces parts that serde_json refuses.
+/// Copies JSON text token by token and replaces parts that `serde_json` refuses.
 struct TextRepairer<'a> {
     rest: &'a str,
     out: String,

@@ -137,7 +137,8 @@ impl Repairs {
         if made.counts.contains_key(&repair) {
             return;
         }
-        let (name, explanation) = (repair.name(), repair.explanation());
+        let name = repair.name();
+        let explanation = repair.explanation();
         debug!(name, position, "message repaired");
         if let Some((log, stamp)) = &self.log {
             let text = format!("[muxd] repaired ({name}): {explanation}, first in {position}");

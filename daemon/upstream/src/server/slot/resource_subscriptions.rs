@@ -102,7 +102,8 @@ impl ResourceSubscriptions {
             return Err(CallError::NotSent);
         }
         // Added before the request, because an immediate update must not be lost.
-        let (all, workspace) = (&self.slot_shared.subscribers, caller.workspace.as_deref());
+        let all = &self.slot_shared.subscribers;
+        let workspace = caller.workspace.as_deref();
         if all.add_subscriber(uri, mailbox, workspace) == SubscriberAdded::TooMany {
             let message = "this client follows too many resources of this server";
             return Err(CallError::TooMuch(message.into()));

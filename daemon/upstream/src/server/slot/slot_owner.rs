@@ -149,7 +149,8 @@ impl SlotOwner {
             SlotPhase::Open(session, since) => {
                 self.scope.set_opener(workspace);
                 // The session has just ended and its process may still be exiting: one process at a time.
-                let (session, since) = (Arc::clone(session), *since);
+                let session = Arc::clone(session);
+                let since = *since;
                 self.phase = SlotPhase::Reopening(vec![waiter], session, since);
             }
             // The breaker decides whether callers wait.
@@ -165,7 +166,8 @@ impl SlotOwner {
         match &mut self.phase {
             SlotPhase::Open(session, since) => {
                 session.close("it was restarted");
-                let (session, since) = (Arc::clone(session), *since);
+                let session = Arc::clone(session);
+                let since = *since;
                 self.phase = SlotPhase::Reopening(vec![waiter], session, since);
             }
             SlotPhase::BackingOff(waiters, _) => {
@@ -206,9 +208,10 @@ impl SlotOwner {
         self.background_reason = None;
         // If another slot makes the breaker's one attempt, its end is unknown.
         let until = until.max(Instant::now() + Duration::from_millis(100));
-        self.phase = match self.should_be_open() {
-            true => SlotPhase::BackingOff(Vec::new(), until),
-            false => SlotPhase::Closed,
+        self.phase = if self.should_be_open() {
+            SlotPhase::BackingOff(Vec::new(), until)
+        } else {
+            SlotPhase::Closed
         };
     }
 
@@ -234,11 +237,10 @@ impl SlotOwner {
             };
         });
         let event_sender = self.event_sender.clone();
-        let (server_shared, definition) = (
-            Arc::clone(&self.server_shared),
-            Arc::clone(&self.definition),
-        );
-        let (slot_shared, status) = (Arc::clone(&self.slot_shared), Arc::clone(&self.status));
+        let server_shared = Arc::clone(&self.server_shared);
+        let definition = Arc::clone(&self.definition);
+        let slot_shared = Arc::clone(&self.slot_shared);
+        let status = Arc::clone(&self.status);
         let open = async move {
             let outcome = start_queue::start_session(
                 &server_shared,
@@ -322,7 +324,8 @@ impl SlotOwner {
             self.subscription_commands
                 .send(SubscriptionCommand::Opened(Arc::clone(session))),
         );
-        let (slot_shared, opened) = (Arc::clone(&self.slot_shared), Arc::clone(session));
+        let slot_shared = Arc::clone(&self.slot_shared);
+        let opened = Arc::clone(session);
         let within = self.definition.call_timeout;
         tokio::spawn(
             async move { opened.compare_with_announced(&slot_shared, within).await }
@@ -331,10 +334,12 @@ impl SlotOwner {
         if self.pinged {
             tokio::spawn(watch_liveness(Arc::clone(session), within).in_current_span());
         }
-        let (event_sender, watched) = (self.event_sender.clone(), Arc::clone(session));
+        let event_sender = self.event_sender.clone();
+        let watched = Arc::clone(session);
         tokio::spawn(async move {
             let reason = watched.wait_stopped().await;
-            let (closed_by_daemon, session) = (watched.is_closing(), watched);
+            let closed_by_daemon = watched.is_closing();
+            let session = watched;
             // If the task has ended, there is nothing to report.
             drop(event_sender.send(SlotEvent::Ended(SessionEnd {
                 session,
@@ -368,9 +373,10 @@ impl SlotOwner {
         }
         self.update_status(|status| {
             *status = SlotStatus {
-                state: match open {
-                    true => UpstreamState::BackingOff,
-                    false => UpstreamState::Failed,
+                state: if open {
+                    UpstreamState::BackingOff
+                } else {
+                    UpstreamState::Failed
                 },
                 reason: Some(problem.to_owned()),
                 quotes_calls,

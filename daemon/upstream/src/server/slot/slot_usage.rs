@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 
 /// How long after a call the slot counts as in use.
-const IN_USE_PERIOD: Duration = Duration::from_secs(5 * 60);
+const IN_USE_PERIOD: Duration = Duration::from_mins(5);
 
 /// The time of the slot's last use, and its present users.
 #[derive(Debug)]

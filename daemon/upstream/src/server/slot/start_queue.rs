@@ -53,14 +53,14 @@ pub(super) async fn start_session(
         None => None,
     };
     if let Some(handed) = handed {
-        if process_fingerprint(definition).as_ref() != Some(&handed.state.started_as) {
-            info!("stopping a session of the previous muxd: its definition has changed");
-            handed.stop_process();
-        } else {
+        if process_fingerprint(definition).as_ref() == Some(&handed.state.started_as) {
             match Box::pin(Session::resume_handed_session(inputs, handed)).await {
                 Ok(session) => return Ok(session),
                 Err(error) => warn!(%error, "cannot resume a session of the previous muxd"),
             }
+        } else {
+            info!("stopping a session of the previous muxd: its definition has changed");
+            handed.stop_process();
         }
     }
     let opening = Box::pin(Session::open(inputs));

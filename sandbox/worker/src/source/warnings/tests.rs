@@ -18,7 +18,8 @@ fn warned(source: &str) -> String {
     assert_eq!(checked.faults, [], "{source}");
     let mut text = String::new();
     for warning in checked.warnings {
-        let (line, column) = (warning.line.unwrap(), warning.column.unwrap());
+        let line = warning.line.unwrap();
+        let column = warning.column.unwrap();
         writeln!(text, "{line}:{column} {}", warning.message).unwrap();
         assert!(warning.hint.is_some(), "{warning:?}");
     }

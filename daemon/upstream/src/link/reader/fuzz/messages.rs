@@ -224,7 +224,8 @@ fn fuzz_repaired_result_fits_and_needs_no_further_repair() {
             let Some(shape) = result_shape(method) else {
                 return Ok(());
             };
-            let (repairs, mut again) = (Repairs::default(), repaired.clone());
+            let repairs = Repairs::default();
+            let mut again = repaired.clone();
             let is_usable = repair_value(&mut again, shape, Position::in_message(method), &repairs);
             if is_usable {
                 is_usable_result(method, &answer.result)?;

@@ -39,25 +39,25 @@ impl SlotOwner {
             }
         };
         self.server_shared.session_over(&session);
-        let (now, lived) = (Instant::now(), since.elapsed() >= STABLE_SESSION_AGE);
-        let until = match end.closed_by_daemon || lived || session.has_answered() {
-            true => {
-                self.update_status(|status| {
-                    *status = SlotStatus {
-                        reason: Some(end.reason.clone()),
-                        ..SlotStatus::default()
-                    };
-                });
-                match (end.closed_by_daemon, lived) {
-                    (_, true) => {
-                        self.breaker.reset();
-                        now
-                    }
-                    (true, false) => now,
-                    (false, false) => self.breaker.record_early_end(now),
+        let now = Instant::now();
+        let lived = since.elapsed() >= STABLE_SESSION_AGE;
+        let until = if end.closed_by_daemon || lived || session.has_answered() {
+            self.update_status(|status| {
+                *status = SlotStatus {
+                    reason: Some(end.reason.clone()),
+                    ..SlotStatus::default()
+                };
+            });
+            match (end.closed_by_daemon, lived) {
+                (_, true) => {
+                    self.breaker.reset();
+                    now
                 }
+                (true, false) => now,
+                (false, false) => self.breaker.record_early_end(now),
             }
-            false => self.record_start_failure(&end.reason, None),
+        } else {
+            self.record_start_failure(&end.reason, None)
         };
         // After the status, because no reader may find a status of a session that is gone.
         self.open.store(None);

@@ -11,7 +11,7 @@ use crate::sharing::SessionKey;
 
 /// A session of a workspace, a client or a run is closed after this time without use, unless its entry sets another
 /// time.
-const DEFAULT_IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_IDLE_CLOSE_TIMEOUT: Duration = Duration::from_mins(30);
 
 impl SlotOwner {
     /// The time of the next timer.
