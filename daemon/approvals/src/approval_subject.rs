@@ -34,6 +34,8 @@ pub struct ApprovalSubject {
     pub rule: String,
     pub reason: Option<String>,
     pub origin: Arc<ClientOrigin>,
+    /// Set if the caller wants the raw result.
+    pub is_raw: bool,
     /// Set for a read of a resource or a prompt instead of a tool call.
     pub is_offer: bool,
     /// Set for a request from the server to the client instead of a call. No program can repeat such a request, so it
@@ -79,6 +81,7 @@ impl ApprovalSubject {
             rule,
             reason,
             origin,
+            is_raw: false,
             is_offer: false,
             is_server_request: false,
         }
@@ -92,26 +95,6 @@ impl ApprovalSubject {
     pub fn of_offer(mut self) -> Self {
         self.is_offer = true;
         self
-    }
-
-    /// A program that makes this call again, with the arguments as its input.
-    pub(super) fn program(&self, raw: bool) -> String {
-        if self.is_offer
-            && let Some((server, method)) = self.path.split_once('.')
-        {
-            let server = Value::from(server);
-            return match method {
-                "prompts/get" => format!(
-                    "return await mux.prompts[{server}].get(mux.input.name, mux.input.arguments)"
-                ),
-                _ => format!("return await mux.resources[{server}].read(mux.input.uri)"),
-            };
-        }
-        let way = if raw { "mux.call.raw" } else { "mux.call" };
-        format!(
-            "return await {way}({}, mux.input)",
-            Value::from(self.path.as_str())
-        )
     }
 
     /// True if an answer to one of them answers the other.
@@ -177,12 +160,19 @@ pub enum ApprovalOwner {
 }
 
 impl ApprovalOwner {
-    /// The stem of the owner's file names.
-    pub(super) fn stem(&self) -> String {
+    /// The owner's name in the history.
+    pub fn stem(&self) -> String {
         match self {
             Self::Run(run) => run.clone(),
             Self::Call(number) => format!("call-{number}"),
         }
+    }
+
+    pub(super) fn of_stem(stem: &str) -> Self {
+        let number = stem
+            .strip_prefix("call-")
+            .and_then(|number| number.parse().ok());
+        number.map_or_else(|| Self::Run(stem.to_owned()), Self::Call)
     }
 
     pub fn run(&self) -> Option<&str> {

@@ -21,12 +21,12 @@ use super::{
         GrantSession,
     },
     pending_approvals::{CapacityExceeded, EnterOutcome},
-    resumable_run::ResumableRun,
 };
 use mux_caller::{
     ApprovalOutcome, ApprovalRequest, Caller, ClientAnswer, ClientNotice, ClientOrigin,
     ClientQuestion, Mailbox, PendingQuestion, QuestionKind,
 };
+use mux_journal::{RunJournal, history::HeldOwner};
 use mux_settings::ApprovalTerms;
 
 /// The caller of a call that needs approval.
@@ -34,9 +34,9 @@ use mux_settings::ApprovalTerms;
 pub struct ApprovalRequester<'a> {
     pub caller: &'a Arc<Caller>,
     /// The run that makes the call, if any.
-    pub resumable: Option<&'a Arc<ResumableRun>>,
-    /// The call's position in the log of its run.
-    pub place: Option<usize>,
+    pub run: Option<&'a Arc<RunJournal>>,
+    /// The call's index in the journal of its run.
+    pub call: Option<usize>,
     /// For a call outside runs: set if it wants the raw result.
     pub raw: bool,
 }
@@ -64,11 +64,13 @@ impl Approvals {
         }
         let path = subject.path.clone();
         let this = Arc::clone(self);
-        let raw = asker.raw;
         let caller = Arc::clone(asker.caller);
-        let resumable = asker.resumable.cloned();
-        let entered =
-            spawn_blocking(move || this.enter(subject, session, (&caller, resumable, raw)));
+        let run = asker.run.cloned();
+        let subject = ApprovalSubject {
+            is_raw: asker.raw,
+            ..subject
+        };
+        let entered = spawn_blocking(move || this.enter(subject, session, &caller, run));
         let entered = entered
             .await
             .unwrap_or_else(|lost| Err(io::Error::other(lost)));
@@ -77,7 +79,7 @@ impl Approvals {
                 format!("{path} must be approved, but the request could not be recorded: {error}");
             Fault::new(FaultKind::Unavailable, message).path(&path)
         })?;
-        self.remove_files(gone).await;
+        self.remove_saved(gone).await;
         match entered {
             AskOutcome::Answered(verdict, owner) => {
                 let known = self.record_used_answer(&asker, &owner).await;
@@ -98,19 +100,17 @@ impl Approvals {
         self: &Arc<Self>,
         subject: ApprovalSubject,
         session: Option<GrantSession>,
-        (caller, resumable, raw): (&Caller, Option<Arc<ResumableRun>>, bool),
+        caller: &Caller,
+        run: Option<Arc<RunJournal>>,
     ) -> io::Result<(AskOutcome, Vec<ApprovalSnapshot>)> {
         // Usually avoids disk I/O under the lock of `book`.
         self.numbers.ensure_reserved()?;
         let terms = self.terms();
-        let owner = resumable.as_ref().map(|resumable| resumable.owner.clone());
+        let owner = run.as_ref().map(|run| ApprovalOwner::Run(run.id.clone()));
         let keep = self.configured_terms().map(|terms| terms.keep);
         let mut book = self.book();
         let gone = book.expire(keep);
-        if resumable
-            .as_ref()
-            .is_some_and(|resumable| resumable.has_ended())
-        {
+        if run.as_ref().is_some_and(|run| run.is_closed()) {
             return Ok((AskOutcome::Over, gone));
         }
         // A closed mailbox is visible here before `connection_ended` removes the session.
@@ -125,11 +125,10 @@ impl Approvals {
             EnterOutcome::Answered(verdict, owner) => AskOutcome::Answered(verdict, owner),
             EnterOutcome::Full(full) => AskOutcome::Full(full),
             EnterOutcome::Held(view, answer) => {
-                let of_call = || ResumableRun::of_call(view.number, &view.subject, raw);
                 // From here on the waiting future may be dropped.
                 let held = HeldCall {
                     approvals: Arc::clone(self),
-                    resumable: resumable.unwrap_or_else(of_call),
+                    run,
                     view,
                     waits: true,
                 };
@@ -146,15 +145,16 @@ impl Approvals {
         asker: ApprovalRequester<'_>,
         tell: &(dyn Fn(ApprovalEvent<'_>) + Send + Sync),
     ) -> Result<(), Fault> {
-        let _standing = asker.caller.clock.pause();
+        let _paused = asker.caller.clock.pause();
         let terms = self.terms();
         let view = held.view.clone();
-        let resumable = Arc::clone(&held.resumable);
-        resumable.set_asked(asker.place, true);
+        if let Some(run) = &held.run {
+            run.set_asked(asker.call, true);
+        }
         // A server's request ends with the call that it serves, so it cannot be resumed.
         let keeps = !view.subject.is_server_request;
         if keeps {
-            self.write_durably(&resumable).await;
+            held.save().await;
         }
         self.notify_changed();
         let request = view.subject.request(view.id(), terms.wait);
@@ -177,13 +177,15 @@ impl Approvals {
         };
         let outcome = match verdict {
             Some(verdict) => {
-                resumable.set_asked(asker.place, false);
-                let known = !keeps || self.write_durably(&resumable).await;
+                if let Some(run) = &held.run {
+                    run.set_asked(asker.call, false);
+                }
+                let known = !keeps || held.save().await;
                 verdict_result(verdict, known, &view.subject.path)
             }
             None if !keeps => Err(unanswered_fault(&view, terms.wait)),
             None => {
-                self.write_durably(&resumable).await;
+                held.save().await;
                 Err(pending_fault(&view, terms.wait))
             }
         };
@@ -261,8 +263,8 @@ impl Approvals {
         asker: &ApprovalRequester<'_>,
         owner: &ApprovalOwner,
     ) -> bool {
-        match asker.resumable {
-            Some(resumable) => self.write_durably(resumable).await,
+        match asker.run {
+            Some(run) => self.save_run(run, true).await,
             None => self.amend_owner(owner).await,
         }
     }
@@ -322,9 +324,34 @@ enum AskOutcome {
 /// call becomes pending until the end of the run decides.
 struct HeldCall {
     approvals: Arc<Approvals>,
-    resumable: Arc<ResumableRun>,
+    /// `None` for a call outside runs.
+    run: Option<Arc<RunJournal>>,
     view: ApprovalSnapshot,
     waits: bool,
+}
+
+impl HeldCall {
+    /// Saves the approvals of the call's owner durably. Returns false on failure.
+    async fn save(&self) -> bool {
+        save_owner_of(&self.approvals, self.run.as_ref(), &self.view).await
+    }
+}
+
+async fn save_owner_of(
+    approvals: &Arc<Approvals>,
+    run: Option<&Arc<RunJournal>>,
+    view: &ApprovalSnapshot,
+) -> bool {
+    if let Some(run) = run {
+        return approvals.save_run(run, true).await;
+    }
+    let held = HeldOwner {
+        name: view.owner.stem(),
+        run: None,
+        origin: Arc::clone(&view.subject.origin),
+        replaces: None,
+    };
+    approvals.save_owner(held, true).await
 }
 
 impl Drop for HeldCall {
@@ -333,7 +360,7 @@ impl Drop for HeldCall {
             return;
         }
         let number = self.view.number;
-        let is_call = self.resumable.owner.run().is_none();
+        let is_call = self.run.is_none();
         {
             let mut book = self.approvals.book();
             match is_call {
@@ -354,10 +381,10 @@ impl Drop for HeldCall {
             return;
         }
         let approvals = Arc::clone(&self.approvals);
-        let resumable = Arc::clone(&self.resumable);
+        let view = self.view.clone();
         // Without a runtime the process is exiting.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { approvals.write_durably(&resumable).await });
+            runtime.spawn(async move { save_owner_of(&approvals, None, &view).await });
         }
     }
 }

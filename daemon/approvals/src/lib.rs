@@ -1,25 +1,24 @@
 //! Calls that a user must approve. Such calls are held, shown to the clients that may answer, decided once, and saved
 //! with their runs if no answer comes.
 //!
-//! This crate depends on callers, audit, settings, programs and the sandbox's limits. The crate does not depend on
-//! policy, sessions or tools: the gateway passes calls to it.
+//! This crate depends on callers, audit, settings, and journals, whose history keeps what waits. The crate does not
+//! depend on policy, sessions, tools or programs: the gateway passes calls to it.
 //!
 //! - `approval_subject`: the subject of a request for approval and the cover of an answer. `approval_numbers`: the
-//!   numbers of approvals. `call_fingerprint`: recognizes a call when its program runs again.
+//!   numbers of approvals.
 //! - `pending_approvals`: all waiting approvals and session grants. `hold` holds a call until it is answered, and
 //!   `decide` applies an answer. `approval_form`: the question for the client that makes the call. `desktop_notifier`:
 //!   the desktop notification. `grants`: lasting grants. `answered` looks up grants and audits each answer.
-//! - `resumable_run`: a run while it can be resumed. `call_log`: its calls. `owner_files` is the only writer of an
-//!   owner's files, `approval_record` (approvals) and `call_journal` (calls). `retention` saves and expires them,
-//!   `resume` runs the program again.
+//! - `retention` saves and expires waiting calls with their runs, `approval_record` is what is stored of an approval,
+//!   `resume` moves approvals to the run that resumes theirs, and `old_files` reads what builds before the history
+//!   stored.
 //!
 //! The clocks of a held call are stopped, and it occupies no slot. The first answer decides, and an agent has no way to
 //! answer. An answer covers one tool definition of one server entry under one rule. If any of these changes, the user
 //! is asked again.
 //!
-//! A run's `ResumableRun` logs its calls and its reads of resources and prompts in memory. While one of its calls
-//! waits, `owner_files` appends each call to a journal that is synced before the call is sent. `resume` runs the
-//! program again: calls that had ended are answered from the log, and calls that were in flight are `unknown_outcome`.
+//! While one of a run's calls waits, each call of the run is saved before it is sent. A resumed program runs again: calls
+//! that had ended are answered from the journal, and calls that were in flight are `unknown_outcome`.
 //!
 //! Invariants:
 //!
@@ -33,23 +32,18 @@ mod approval_form;
 mod approval_numbers;
 mod approval_record;
 mod approval_subject;
-pub mod call_fingerprint;
-mod call_journal;
-mod call_log;
 mod decide;
 mod desktop_notifier;
-#[cfg(test)]
-mod fuzz;
 mod grants;
 mod hold;
-mod owner_files;
+mod old_files;
 mod pending_approvals;
-mod resumable_run;
 mod resume;
 mod retention;
 
 use std::{
-    path::{Path, PathBuf},
+    collections::HashSet,
+    path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
@@ -62,24 +56,22 @@ use tracing::warn;
 
 pub use self::approval_subject::visible_prefix;
 use self::{
-    approval_numbers::ApprovalNumbers, approval_record::RestoredApprovals,
-    approval_subject::ApprovalId, desktop_notifier::DesktopNotifier, grants::Grants,
-    owner_files::OwnerFilesTable, pending_approvals::PendingApprovals,
+    approval_numbers::ApprovalNumbers, approval_subject::ApprovalId,
+    desktop_notifier::DesktopNotifier, grants::Grants, pending_approvals::PendingApprovals,
 };
 pub use self::{
     approval_subject::{
         AnswerStatus, ApprovalCover, ApprovalOwner, ApprovalSnapshot, ApprovalSubject,
         ApprovalVerdict, GrantSession, UserAnswer, UserDecision,
     },
-    call_log::BegunCall,
     decide::DecisionOutcome,
     grants::Grant,
     hold::{ApprovalEvent, ApprovalRequester},
-    resumable_run::{FormerRun, ProgramStart, ResumableRun},
-    resume::{ResumeTarget, ResumedRun},
+    resume::ResumeTarget,
 };
 use mux_audit::AuditLog;
 use mux_caller::RunAccess;
+use mux_journal::History;
 use mux_settings::ApprovalTerms;
 
 /// Files of the approvals, and whether to notify the desktop.
@@ -87,7 +79,7 @@ use mux_settings::ApprovalTerms;
 pub struct ApprovalPaths {
     /// The file of lasting grants.
     pub grants: PathBuf,
-    /// The folder of waiting calls and runs.
+    /// The folder of the approvals' numbers, and of the waiting calls of earlier builds.
     pub records: PathBuf,
     /// Set if the user may have a desktop session that can show notifications.
     pub desktop: bool,
@@ -98,8 +90,10 @@ pub struct Approvals {
     book: Mutex<PendingApprovals>,
     grants: Mutex<Grants>,
     numbers: ApprovalNumbers,
-    /// The writers of the files of waiting runs and calls.
-    sheets: OwnerFilesTable,
+    /// Where waiting calls are saved.
+    history: History,
+    /// Runs that are about to save the approvals of the run that they resume.
+    adopting: Mutex<HashSet<ApprovalOwner>>,
     /// `None` before the configuration was read.
     terms: Mutex<Option<ApprovalTerms>>,
     desktop: DesktopNotifier,
@@ -117,24 +111,27 @@ pub struct Approvals {
 impl Approvals {
     /// Restores the approvals that the previous daemon process saved if this daemon is `alone`, which means that no
     /// predecessor still writes them. Expired approvals are removed once the configuration says how long they are kept.
-    pub fn open(paths: ApprovalPaths, alone: bool) -> Arc<Self> {
-        let mut left = RestoredApprovals::default();
+    pub fn open(paths: ApprovalPaths, alone: bool, history: History) -> Arc<Self> {
+        let mut problems = Vec::new();
+        let mut saved = Vec::new();
         if alone {
-            left = Self::read_left(&paths.records, alone);
+            problems = old_files::import(&paths.records, &history);
+            saved = read_saved(&history, &mut problems);
         }
         let mut book = PendingApprovals::default();
-        let known = left.views.iter().map(|view| view.number).max().unwrap_or(0);
-        left.views.into_iter().for_each(|view| book.restore(view));
+        let known = saved.iter().map(|view| view.number).max().unwrap_or(0);
+        saved.into_iter().for_each(|view| book.restore(view));
         Arc::new(Self {
             book: Mutex::new(book),
             grants: Mutex::new(Grants::open(paths.grants)),
             numbers: ApprovalNumbers::open(paths.records.join("numbers"), known),
-            sheets: OwnerFilesTable::new(paths.records),
+            history,
+            adopting: Mutex::default(),
             terms: Mutex::default(),
             desktop: DesktopNotifier::default(),
             has_desktop: paths.desktop,
             audit: OnceLock::new(),
-            problems: Mutex::new(left.problems),
+            problems: Mutex::new(problems),
             edition: watch::Sender::new(1),
             closing: CancellationToken::new(),
         })
@@ -179,32 +176,24 @@ impl Approvals {
     }
 
     /// Restores the approvals that the predecessor saved, except those of the runs in `others`, which continue there.
-    /// Useless files stay until the next start, because this daemon also writes to the folder.
     pub async fn read_left_by_predecessor(self: &Arc<Self>, others: Vec<String>) {
         let this = Arc::clone(self);
         let read = spawn_blocking(move || {
-            let left = Self::read_left(this.sheets.folder(), false);
+            let mut problems = Vec::new();
+            let saved = read_saved(&this.history, &mut problems);
             let is_theirs = |run: &str| others.iter().any(|other| other == run);
             let mut book = this.book();
-            for view in left.views {
+            for view in saved {
                 if !view.owner.run().is_some_and(is_theirs) && book.find(view.number).is_none() {
                     book.restore(view);
                 }
             }
             drop(book);
-            *this.problems.lock() = left.problems;
+            *this.problems.lock() = problems;
         });
-        // After a failure the next start reads the folder again.
+        // After a failure the next start reads them again.
         drop(read.await);
         self.notify_changed();
-    }
-
-    fn read_left(records: &Path, alone: bool) -> RestoredApprovals {
-        let left = approval_record::restore_all(records, alone);
-        for problem in &left.problems {
-            warn!(problem, "cannot restore an approval");
-        }
-        left
     }
 
     /// All approvals, oldest first.
@@ -291,6 +280,22 @@ impl Approvals {
     fn grants(&self) -> MutexGuard<'_, Grants> {
         self.grants.lock()
     }
+}
+
+/// All saved approvals, however old, because the configuration may not be read yet.
+fn read_saved(history: &History, problems: &mut Vec<String>) -> Vec<ApprovalSnapshot> {
+    let held = history.read_held().unwrap_or_else(|error| {
+        problems.push(format!("waiting approvals cannot be read: {error}"));
+        Vec::new()
+    });
+    let held = held.into_iter();
+    let saved = held
+        .flat_map(|held| approval_record::restore_approvals(held, problems))
+        .collect();
+    for problem in problems {
+        warn!(problem, "cannot restore an approval");
+    }
+    saved
 }
 
 fn unknown_approval_fault(id: &str) -> Fault {

@@ -12,7 +12,7 @@ use mux_caller::{
     CallCause, Caller, ClientAnswer, ClientNotice, ClientOrigin, ListChangeNotifier, Mailbox,
     QuestionKind, RunAccess,
 };
-use mux_program::ProgramLanguage;
+use mux_journal::{BegunCall, History, JournalOptions, LoggedCall, Program, RunJournal};
 
 const ALL: RunAccess = RunAccess::Everyone;
 
@@ -26,7 +26,8 @@ fn open_beside(home: &TempDir, alone: bool) -> Arc<Approvals> {
         records: home.path().join("approvals"),
         desktop: false,
     };
-    Approvals::open(paths, alone)
+    let history = History::open(Some(home.path().join("history.db")), alone);
+    Approvals::open(paths, alone, history)
 }
 
 fn subject(n: u32) -> ApprovalSubject {
@@ -54,28 +55,43 @@ async fn ask(
     approvals: &Arc<Approvals>,
     n: u32,
     caller: &Arc<Caller>,
-    resumable: Option<&Arc<ResumableRun>>,
+    run: Option<&Arc<RunJournal>>,
 ) -> Result<(), FaultKind> {
     let asker = ApprovalRequester {
         caller,
-        resumable,
-        place: None,
+        run,
+        call: None,
         raw: false,
     };
     let asked = approvals.ask(subject(n), asker, &|_| ());
     asked.await.map_err(|fault| fault.kind)
 }
 
-fn resumable(run: &str, past: Option<FormerRun>) -> Arc<ResumableRun> {
-    let began = ProgramStart {
+/// A run, which resumes a run with these calls.
+fn run(id: &str, resumes: Option<(&str, Vec<LoggedCall>)>) -> Arc<RunJournal> {
+    let program = Program {
         source: "return 1".into(),
         name: Some("report.ts".into()),
-        language: ProgramLanguage::TypeScript,
         input: "null".into(),
         wall: Duration::from_secs(30),
         origin: Arc::new(ClientOrigin::new("test", None, None)),
+        ..Program::default()
     };
-    ResumableRun::new(run, began, 1 << 20, past)
+    let (resumes, past) = resumes.unzip();
+    let options = JournalOptions {
+        max_call_bytes: 1 << 20,
+        resumes: resumes.map(str::to_owned),
+        past: past.unwrap_or_default(),
+        ..JournalOptions::default()
+    };
+    RunJournal::new(id.into(), program, options)
+}
+
+/// The program and the calls that are saved for a resumed run.
+async fn saved(approvals: &Arc<Approvals>, owner: &str) -> (Option<Program>, Vec<LoggedCall>) {
+    let held = approvals.history.read_held_run(owner.into()).await.unwrap();
+    let (program, calls) = held.expect("it is saved");
+    (program, calls.expect("its calls fit"))
 }
 
 /// Waits until `count` approvals are listed.
@@ -111,12 +127,10 @@ async fn written(approvals: &Arc<Approvals>, home: &TempDir) {
     }
 }
 
+/// The number of runs and calls that are saved.
 fn records(home: &TempDir) -> usize {
-    let entries = std::fs::read_dir(home.path().join("approvals"));
-    let files = entries.into_iter().flatten().flatten();
-    files
-        .filter(|file| file.path().extension().is_some_and(|end| end == "json"))
-        .count()
+    let history = History::open(Some(home.path().join("history.db")), false);
+    history.read_held().unwrap().len()
 }
 
 #[tokio::test(start_paused = true)]
@@ -317,18 +331,17 @@ async fn answer_does_not_release_calls_that_were_not_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
+async fn ended_run_stays_saved_only_if_pending_and_can_be_resumed_once() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let caller = caller(None);
     for is_pending in [false, true] {
-        let run = resumable("r-1", None);
-        let BegunCall::New(place) =
-            run.begin_logged_call(&CallTarget::Own { name: "x".into() }, &"{}".into())
-        else {
+        let run = run("r-1", None);
+        let target = CallTarget::Own { name: "x".into() };
+        let BegunCall::New(index) = run.begin_call(&target, &"{}".into()) else {
             panic!("it is new");
         };
-        run.end_logged_call(place, &Ok("1".into()));
+        run.end_call(index, &Ok("1".into()));
         tokio::select! {
             _ = ask(&approvals, 1, &caller, Some(&run)) => panic!("nobody answers"),
             () = written(&approvals, &home) => {}
@@ -340,24 +353,19 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
     // The run is resumed after a restart, under another name.
     let approvals = open(&home);
     let live = |_: &str| false;
-    let ResumeTarget::Anew(resumed) = approvals.find_resumable("1", &ALL, live).await.unwrap()
-    else {
+    let ResumeTarget::Again(view) = approvals.find_resumable("1", &ALL, live).await.unwrap() else {
         panic!("it is kept");
     };
+    let (program, calls) = saved(&approvals, "r-1").await;
     assert_eq!(
-        (
-            resumed.past.ended_call_count(),
-            resumed.began.source.as_ref()
-        ),
+        (calls.len(), program.unwrap().source.as_ref()),
         (1, "return 1")
     );
-    approvals.adopt(&resumed, "r-2").unwrap();
-    assert_eq!(
-        approvals.adopt(&resumed, "r-3").unwrap_err().kind,
-        FaultKind::Busy
-    );
-    let again = resumable("r-2", Some(resumed.past));
-    approvals.take_over_record(&again, "r-1").await.unwrap();
+    approvals.adopt(&view.owner, "r-2").unwrap();
+    let late = approvals.adopt(&view.owner, "r-3");
+    assert_eq!(late.unwrap_err().kind, FaultKind::Busy);
+    let again = run("r-2", Some(("r-1", calls)));
+    approvals.take_over(&again).await.unwrap();
     assert_eq!(records(&home), 1);
     let name = approvals.list().await[0].id();
     approvals
@@ -383,7 +391,7 @@ async fn held_calls_are_limited_in_total_and_per_run() {
         ..ApprovalTerms::default()
     });
     let caller = caller(None);
-    let run = resumable("r-1", None);
+    let run = run("r-1", None);
     let refused = async {
         until(&approvals, 1).await;
         assert_eq!(
@@ -511,7 +519,7 @@ async fn pending_call_is_found_by_its_client_with_its_token_across_restarts() {
             match missing {
                 Err(fault) => assert_eq!(fault.kind, FaultKind::NotFound, "{id}"),
                 Ok(ResumeTarget::As(run)) => assert_eq!(run, id),
-                Ok(ResumeTarget::Anew(_)) => panic!("{id} was found"),
+                Ok(ResumeTarget::Again(_)) => panic!("{id} was found"),
             }
             let missing = approvals.decide(id, access, UserDecision::Once).await;
             assert_eq!(missing.unwrap_err().kind, FaultKind::NotFound, "{id}");
@@ -527,5 +535,5 @@ async fn pending_call_is_found_by_its_client_with_its_token_across_restarts() {
         .find_resumable(&whole, &own, |_| false)
         .await
         .unwrap();
-    assert!(matches!(found, ResumeTarget::Anew(_)));
+    assert!(matches!(found, ResumeTarget::Again(_)));
 }

@@ -30,6 +30,7 @@ mod run_access;
 
 use std::{sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::{
@@ -108,7 +109,7 @@ pub enum ClientNotice {
 }
 
 /// A call that waits for approval, as shown to clients that may approve it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ApprovalRequest {
     /// `A7`
     pub approval: String,
@@ -128,7 +129,7 @@ pub struct ApprovalRequest {
 }
 
 /// How the wait for an approval ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum ApprovalOutcome {
     Approved,
     Denied,
@@ -151,7 +152,7 @@ impl Default for CallCause {
 }
 
 /// The progress of a call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ProgressUpdate {
     pub progress: f64,
     pub total: Option<f64>,

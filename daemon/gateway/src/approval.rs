@@ -152,8 +152,8 @@ impl Gateway {
     ) -> Result<(), Fault> {
         let asker = ApprovalRequester {
             caller: &asking.caller,
-            resumable: asking.resumable.as_ref(),
-            place: asking.place,
+            run: asking.run.as_ref(),
+            call: asking.call,
             raw,
         };
         let tell = |word: ApprovalEvent<'_>| observer.approval_changed(word);

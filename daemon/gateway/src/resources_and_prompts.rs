@@ -24,10 +24,10 @@ use super::{
     result_secrets::search_answer,
     spans,
 };
-use mux_approvals::ResumableRun;
 use mux_audit::CallAuditGuard;
 use mux_caller::{Caller, Mailbox, ProgressUpdate};
 use mux_catalog::Scope;
+use mux_journal::RunJournal;
 use mux_text::json_weight;
 use mux_upstream::{
     CallError, CallerIdentity, ContentRequest, HeldSession, ListKind, RequestOptions, Server,
@@ -51,10 +51,10 @@ pub struct CallContext {
     pub scope: Arc<Scope>,
     /// The recipient of questions and notifications meanwhile.
     pub caller: Arc<Caller>,
-    /// The resumable record of the run that makes the request.
-    pub resumable: Option<Arc<ResumableRun>>,
-    /// The index of the call in its run.
-    pub place: Option<usize>,
+    /// The run that makes the request.
+    pub run: Option<Arc<RunJournal>>,
+    /// The index of the call in the run's journal.
+    pub call: Option<usize>,
     /// Set if the default asks even if no user can answer at this moment. A run that began where its user could be
     /// asked gains no freedom once detached, and a resumed run had a call that waited.
     pub asks: bool,

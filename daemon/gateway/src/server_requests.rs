@@ -75,8 +75,8 @@ impl Gateway {
             },
             scope: self.scope_of(&caller.origin),
             caller,
-            resumable: None,
-            place: None,
+            run: None,
+            call: None,
             asks: false,
         };
         let wanted = PermissionRequest {

@@ -31,6 +31,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{Fault, FaultKind};
+use serde::{Deserialize, Serialize};
 use tokio::{
     sync::{Semaphore, watch},
     time::{Instant, MissedTickBehavior, interval, timeout},
@@ -55,14 +56,14 @@ const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_mins(10);
 /// The maximum size of a value in a message. A frame is 16 MiB, and JSON may grow when it is escaped again.
 const MAX_INLINE_BYTES: usize = 12 << 20;
 /// A value as JSON, or the handle of a stored value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum InlineOrStored {
     Inline(String),
     Stored(ValueHandle),
 }
 
 /// The handle of a stored value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ValueHandle {
     pub name: String,
     /// The length of its JSON.

@@ -25,28 +25,33 @@ const BUILTIN_NAMES: &[&str] = &[
     "search",
 ];
 
+/// True if a function's answer is a server's, so that a resumed run must not ask for it again.
+pub(super) fn asks_servers(name: &str) -> bool {
+    ["resources.read", "prompts.get"].contains(&name)
+}
+
 /// Returns the result as JSON. `arguments` is the JSON object that the guest side of the bridge built.
 pub(super) async fn call_builtin(
     name: &str,
     arguments: &str,
-    reach: &RunContext,
+    context: &RunContext,
 ) -> Result<String, Fault> {
     let path = || format!("mux.{name}");
     json_depth::check(arguments, "the argument").map_err(|fault| fault.path(path()))?;
     // Faults of these functions have the path of their server.
-    if let Some(answer) = resources_and_prompts::call(name, arguments, reach).await {
+    if let Some(answer) = resources_and_prompts::call(name, arguments, context).await {
         return answer.map_err(|fault| match fault.path {
             Some(_) => fault,
             None => fault.path(path()),
         });
     }
     let answer = match name {
-        "read" => read_value::read(arguments, &reach.handles).await,
-        "search" => discovery::search_tools(arguments, reach).await,
-        "describe" => discovery::describe_tools(arguments, reach).await,
-        "discover" => discovery::discover_tools(arguments, reach).await,
-        "catalog.namespaces" => discovery::list_namespaces(arguments, reach),
-        "catalog.tools" => discovery::list_catalog_tools(arguments, reach).await,
+        "read" => read_value::read(arguments, &context.handles).await,
+        "search" => discovery::search_tools(arguments, context).await,
+        "describe" => discovery::describe_tools(arguments, context).await,
+        "discover" => discovery::discover_tools(arguments, context).await,
+        "catalog.namespaces" => discovery::list_namespaces(arguments, context),
+        "catalog.tools" => discovery::list_catalog_tools(arguments, context).await,
         _ => return Err(unknown_builtin_fault(name)),
     };
     answer.map_err(|fault| fault.path(path()))

@@ -12,18 +12,19 @@ use mux_wire::{ConsoleLevel, Fault};
 use tokio::sync::watch;
 use tracing::Instrument;
 
-use super::{Run, RunEvent, content_block};
+use super::content_block;
 use mux_handles::{InlineOrStored, StoredValues};
+use mux_journal::{RunEvent, RunJournal};
 
 pub(super) struct EventWriter {
-    run: Arc<Run>,
+    run: Arc<RunJournal>,
     handles: StoredValues,
-    line: Mutex<EventBacklog>,
+    backlog: Mutex<EventBacklog>,
     /// True while a content block is being stored.
     storing: watch::Sender<bool>,
 }
 
-/// The state that `EventWriter::line` guards.
+/// The state that `EventWriter::backlog` guards.
 #[derive(Default)]
 struct EventBacklog {
     storing: bool,
@@ -37,37 +38,37 @@ enum BacklogEntry {
 }
 
 impl EventWriter {
-    pub(super) fn new(run: Arc<Run>, handles: StoredValues) -> Arc<Self> {
+    pub(super) fn new(run: Arc<RunJournal>, handles: StoredValues) -> Arc<Self> {
         Arc::new(Self {
             run,
             handles,
-            line: Mutex::default(),
+            backlog: Mutex::default(),
             storing: watch::Sender::new(false),
         })
     }
 
-    pub(super) fn run(&self) -> &Run {
+    pub(super) fn run(&self) -> &Arc<RunJournal> {
         &self.run
     }
 
     pub(super) fn push(&self, what: RunEvent) {
-        self.push_or_queue(&mut self.line(), what);
+        self.push_or_queue(&mut self.backlog(), what);
     }
 
     /// Checks and writes a content block. Stores it first if it is long.
     pub(super) fn push_content_block(self: &Arc<Self>, text: String) {
-        let mut line = self.line();
-        if line.storing {
-            line.waiting.push_back(BacklogEntry::Part(text));
+        let mut backlog = self.backlog();
+        if backlog.storing {
+            backlog.waiting.push_back(BacklogEntry::Part(text));
         } else if text.len() <= self.handles.max_inline_bytes() {
             let what = match content_block::check_content_block(&text) {
                 Ok(()) => RunEvent::Emitted(InlineOrStored::Inline(text)),
                 Err(fault) => dropped_block_warning(&fault),
             };
-            self.push_or_queue(&mut line, what);
+            self.push_or_queue(&mut backlog, what);
         } else {
-            line.storing = true;
-            drop(line);
+            backlog.storing = true;
+            drop(backlog);
             self.storing.send_replace(true);
             let storing = BlockStoreTask(Arc::clone(self));
             tokio::spawn(async move { storing.store(text).await }.in_current_span());
@@ -81,16 +82,16 @@ impl EventWriter {
         drop(storing.wait_for(|storing| !storing).await);
     }
 
-    fn push_or_queue(&self, line: &mut EventBacklog, what: RunEvent) {
-        if line.storing {
-            line.waiting.push_back(BacklogEntry::Event(what));
+    fn push_or_queue(&self, backlog: &mut EventBacklog, what: RunEvent) {
+        if backlog.storing {
+            backlog.waiting.push_back(BacklogEntry::Event(what));
         } else {
-            self.run.events.push(what);
+            self.run.push(what);
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, EventBacklog> {
-        self.line.lock()
+    fn backlog(&self) -> MutexGuard<'_, EventBacklog> {
+        self.backlog.lock()
     }
 }
 
@@ -103,11 +104,11 @@ impl BlockStoreTask {
             match content_block::store_content_block(text, &self.0.handles).await {
                 Ok((held, word)) => {
                     if let Some(word) = word {
-                        self.0.run.events.push(console_warning(&word));
+                        self.0.run.push(console_warning(&word));
                     }
-                    self.0.run.events.push(RunEvent::Emitted(held));
+                    self.0.run.push(RunEvent::Emitted(held));
                 }
-                Err(fault) => self.0.run.events.push(dropped_block_warning(&fault)),
+                Err(fault) => self.0.run.push(dropped_block_warning(&fault)),
             }
             match self.advance() {
                 Some(next) => text = next,
@@ -118,14 +119,14 @@ impl BlockStoreTask {
 
     /// Writes queued events up to the next content block, and returns that block. `None` if the queue is empty.
     fn advance(&self) -> Option<String> {
-        let mut line = self.0.line();
-        while let Some(entry) = line.waiting.pop_front() {
+        let mut backlog = self.0.backlog();
+        while let Some(entry) = backlog.waiting.pop_front() {
             match entry {
-                BacklogEntry::Event(what) => self.0.run.events.push(what),
+                BacklogEntry::Event(what) => self.0.run.push(what),
                 BacklogEntry::Part(text) => return Some(text),
             }
         }
-        line.storing = false;
+        backlog.storing = false;
         None
     }
 }
@@ -136,7 +137,6 @@ impl Drop for BlockStoreTask {
         while self.advance().is_some() {
             self.0
                 .run
-                .events
                 .push(console_warning("an emitted part was lost in the daemon"));
         }
         self.0.storing.send_replace(false);
@@ -159,6 +159,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use mux_journal::{JournalOptions, Program};
     use mux_settings::StoredValueLimits;
 
     fn recorder(folder: &std::path::Path) -> Arc<EventWriter> {
@@ -166,9 +167,9 @@ mod tests {
             inline: 1000,
             ..StoredValueLimits::default()
         };
-        let run = Run::new("a-1".into(), String::new(), Arc::default(), None);
+        let run = RunJournal::new("a-1".into(), Program::default(), JournalOptions::default());
         EventWriter::new(
-            Arc::new(run),
+            run,
             StoredValues::open(folder.to_owned(), folder.join("key"), terms),
         )
     }
@@ -180,11 +181,7 @@ mod tests {
     /// The events in short: texts of console lines and lengths of parts.
     async fn texts(recorder: &EventWriter) -> Vec<String> {
         recorder.wait_until_written().await;
-        let events = recorder
-            .run
-            .events
-            .read_after(0, Duration::ZERO, usize::MAX)
-            .await;
+        let events = recorder.run.read_after(0, Duration::ZERO, usize::MAX).await;
         let short = |what| match what {
             RunEvent::Console { text, .. } => text,
             RunEvent::Emitted(InlineOrStored::Inline(text)) => format!("inline {}", text.len()),

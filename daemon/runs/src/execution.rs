@@ -12,11 +12,9 @@ use tracing::info;
 use super::{
     Runs, content_block,
     event_writer::{EventWriter, console_warning},
-    events::RunEvent,
     outcome_guard::{OutcomeGuard, with_warning},
     program_check::HintScope,
-    recording_mode::RecordingMode,
-    run::Run,
+    recording,
     run_context::RunContext,
     steps,
     tool_host::RunToolHost,
@@ -24,83 +22,87 @@ use super::{
 use crate::program_check::{CheckFindings, ProgramChecker, ToolViewer};
 use mux_gateway::CallContext;
 use mux_handles::InlineOrStored;
+use mux_journal::{RunEvent, RunJournal};
 use mux_program::StepPlan;
 use mux_telemetry::trace::SpanKind;
 
-/// Options of one execution.
-pub(super) struct ExecutionOptions {
+/// A run that is about to be executed.
+pub(super) struct Execution {
+    pub(super) run: Arc<RunJournal>,
+    pub(super) request: RunRequest,
+    /// The parsed program, if it is a step program.
+    pub(super) plan: Option<Result<StepPlan, Fault>>,
+    pub(super) call_context: CallContext,
     /// The agent whose check mode applies. The outer `None` skips the type check.
     pub(super) checked_for: Option<Option<String>>,
-    /// The run that this run resumes, and the number of its calls that had ended.
-    pub(super) again: Option<(String, usize)>,
-    /// Set if the run is recorded, or replayed from a recording.
-    pub(super) recording_mode: Option<RecordingMode>,
+    /// The number of calls that the resumed run had completed, if this run resumes one.
+    pub(super) resumed_calls: Option<usize>,
+    pub(super) is_recorded: bool,
+    /// Set if a recording answers all calls.
+    pub(super) is_replay: bool,
 }
 
 impl Runs {
     /// Executes the run to its end. Returns the kind of its fault, if it failed.
-    pub(super) async fn execute_run(
-        self: Arc<Self>,
-        run: Arc<Run>,
-        (request, plan): (RunRequest, Option<Result<StepPlan, Fault>>),
-        asking: CallContext,
-        ExecutionOptions {
+    pub(super) async fn execute_run(self: Arc<Self>, execution: Execution) -> Option<FaultKind> {
+        let Execution {
+            run,
+            request,
+            plan,
+            call_context,
             checked_for,
-            again,
-            recording_mode,
-        }: ExecutionOptions,
-    ) -> Option<FaultKind> {
+            resumed_calls,
+            is_recorded,
+            is_replay,
+        } = execution;
         info!("run accepted");
         let handles = self.handles.for_origin(run.origin());
-        let recorder = EventWriter::new(Arc::clone(&run), handles.clone());
+        let writer = EventWriter::new(Arc::clone(&run), handles.clone());
         let finish = OutcomeGuard {
             runs: &self,
             run: &run,
-            recorder: &recorder,
+            writer: &writer,
             outcome: None,
         };
         let gateway = Arc::clone(&self.gateway);
         let approvals = self.gateway.approvals();
-        let resumable = asking.resumable.clone();
-        let is_again = again.is_some();
-        if let (Some((former, calls)), Some(resumable)) = (again, &resumable) {
-            if let Err(fault) = approvals.take_over_record(resumable, &former).await {
+        if let (Some(former), Some(calls)) = (run.resumes.clone(), resumed_calls) {
+            if let Err(fault) = approvals.take_over(&run).await {
                 let kind = fault.kind;
                 finish.set_outcome(Err(fault));
                 return Some(kind);
             }
-            let run = former;
-            recorder.push(RunEvent::Resumed { run, calls });
+            writer.push(RunEvent::Resumed { run: former, calls });
         }
-        let recording_mode = recording_mode.map(Arc::new);
-        let reach = RunContext::new(
-            gateway,
-            handles.clone(),
-            asking,
-            Arc::clone(&recorder),
-            recording_mode.clone(),
-        );
+        let mut context =
+            RunContext::new(gateway, handles.clone(), call_context, Arc::clone(&writer));
+        context.logs_builtins = is_recorded || is_replay;
+        context.is_replay = is_replay;
+        let names = is_recorded.then(|| request.names.clone());
         let checks = checked_for.map(|agent| (&self.inspector, agent));
         let outcome = match plan {
             Some(plan) => match plan {
-                Ok(plan) => steps::run_steps(plan, request, (reach, checks), &run.cancel).await,
+                Ok(plan) => {
+                    steps::run_steps(plan, request, context, checks, &run.cancellation).await
+                }
                 Err(fault) => Err(fault),
             },
             None => {
-                self.run_in_isolate(request, (reach, checks), &run.cancel)
+                self.run_in_isolate(request, context, checks, &run.cancellation)
                     .await
             }
         };
-        let upstreams = self.gateway.upstreams();
-        let recording = recording_mode
-            .and_then(|recording_mode| recording_mode.finish_recording(&outcome, upstreams));
+        let recording = names.map(|names| {
+            let secrets = recording::collect_known_secrets(self.gateway.upstreams());
+            recording::recording_of(&run, names, &outcome, secrets)
+        });
         let outcome = match outcome {
             Ok(text) => content_block::store_result(text, &handles).await,
             Err(fault) => Err(fault),
         };
         let outcome = outcome.map(|(held, word)| {
             if let Some(word) = word {
-                recorder.push(console_warning(&word));
+                writer.push(console_warning(&word));
             }
             held
         });
@@ -109,24 +111,22 @@ impl Runs {
             Ok(InlineOrStored::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
             Err(fault) => info!(kind = %fault.kind, bytes = fault.message.len(), "run failed"),
         }
-        recorder.wait_until_written().await;
+        writer.wait_until_written().await;
         if let Some(recording) = recording {
             let kept = match recording {
                 Ok(text) => handles.keep(text, "the recording").await,
                 Err(fault) => Err(fault),
             };
-            recorder.push(match kept {
+            writer.push(match kept {
                 Ok(handle) => RunEvent::Recorded(handle),
                 Err(fault) => console_warning(&fault.message),
             });
         }
         let failed = outcome.as_ref().err().map(|fault| fault.kind);
-        if let Some(resumable) = &resumable {
-            let keeps = failed.is_some_and(|kind| {
-                keeps_pending_approvals(kind, is_again, resumable.has_new_calls())
-            });
-            approvals.end_run(resumable, keeps).await;
-        }
+        let is_again = resumed_calls.is_some();
+        let keeps =
+            failed.is_some_and(|kind| keeps_pending_approvals(kind, is_again, run.has_new_calls()));
+        approvals.end_run(&run, keeps).await;
         finish.set_outcome(outcome);
         failed
     }
@@ -135,18 +135,19 @@ impl Runs {
     async fn run_in_isolate(
         &self,
         request: RunRequest,
-        (reach, checks): (RunContext, Option<(&ProgramChecker, Option<String>)>),
+        context: RunContext,
+        checks: Option<(&ProgramChecker, Option<String>)>,
         cancel: &CancellationToken,
     ) -> Result<String, Fault> {
         let mut warnings = Vec::new();
         if let Some((inspector, agent)) = checks {
             let whom = ToolViewer {
-                scope: &reach.asking.scope,
-                whose: &reach.whose,
-                reader: &reach.reader(&reach.asking.scope),
+                scope: &context.call_context.scope,
+                identity: &context.identity,
+                reader: &context.reader(&context.call_context.scope),
             };
-            let span = reach
-                .asking
+            let span = context
+                .call_context
                 .caller
                 .trace
                 .begin_span(SpanKind::Internal, || "check".into());
@@ -167,13 +168,13 @@ impl Runs {
             }
             warnings.clone_from(&found.warnings);
             if found.unchecked.is_some() || !found.warnings.is_empty() {
-                reach.observer.writer().push(RunEvent::Checked {
+                context.observer.writer().push(RunEvent::Checked {
                     warnings: found.warnings,
                     unchecked: found.unchecked,
                 });
             }
         }
-        let host = Arc::new(RunToolHost::new(reach));
+        let host = Arc::new(RunToolHost::new(context));
         let outcome = self.pool.run(request, host, cancel).await;
         outcome.map_err(|fault| with_warning(fault, &warnings))
     }

@@ -3,18 +3,18 @@
 //! Depends on the gateway, the catalog, the sandbox, handles, approvals, the type checker, programs and callers, and on
 //! no wire type of a client. `mux-daemon` calls it.
 //!
-//! - `registry` has the runs, `run` is a single run, and `events` its event log. `event_writer` writes events in order,
-//!   and `title` derives the run's title.
-//! - `execution` executes a run, and `outcome_guard` writes its last event. `program_check` checks a program
-//!   beforehand: syntax in a worker, types with `mux-typecheck` (`diagnostic_report`).
-//! - `tool_host` implements the sandbox's `ToolHost` for a run, `run_context` is the context of its calls, `tool_call`
-//!   makes one. `builtins` are the functions that the daemon itself answers: `read_value`, `discovery` and
+//! A run's journal (`mux-journal`) has its events, its calls and its state. Here are the executions:
+//!
+//! - `execution` executes a run, `event_writer` writes its events in order, and `outcome_guard` the last one. `title`
+//!   derives the run's title. `program_check` checks a program beforehand: syntax in a worker, types with
+//!   `mux-typecheck` (`diagnostic_report`). `resume` finds the program and the calls of a run to resume.
+//! - `tool_host` implements the sandbox's `ToolHost` for a run, `run_context` is the context of its calls and makes
+//!   them. `builtins` are the functions that the daemon itself answers: `read_value`, `discovery` and
 //!   `resources_and_prompts`. `content_block` validates what a worker sends.
 //! - `tool_discovery` finds tools, for programs and clients.
 //! - `steps` runs a step program: `preflight` checks it, `step_schedule` decides which step is next, `step_call` runs
-//!   one, `step_values` keeps the values that later steps need, and `step_event` and `step_summary` report.
-//! - `recording` records and replays runs: `call_recorder`, `call_replayer`, `file_format`; `mask_secrets` masks
-//!   `known_secrets` and published token formats. `recording_mode` applies it to one run's calls.
+//!   one, `step_values` keeps the values that later steps need, and `step_summary` reports.
+//! - `recording` exports a journal as a file, and reads it again: `file_format`, `known_secrets`.
 //!
 //! A step program is parsed completely, or rejected with all its errors. Each step runs as soon as its predecessors
 //! have ended. Steps whose tools change something keep their order. If the type check is not available, the run
@@ -32,18 +32,14 @@
 mod builtins;
 mod content_block;
 mod event_writer;
-mod events;
 mod execution;
 mod outcome_guard;
 pub mod program_check;
 pub mod recording;
-mod recording_mode;
-mod registry;
-mod run;
+mod resume;
 mod run_context;
 mod steps;
 mod title;
-mod tool_call;
 pub mod tool_discovery;
 mod tool_host;
 
@@ -64,24 +60,22 @@ use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tracing::{Instrument, info_span};
 
-pub use self::{
-    events::{EventLog, RunEvent, SequencedEvent},
-    registry::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, RunTotals, find_run},
-    run::{CallCounts, Run, RunSnapshot, RunStatus},
-    steps::{ProgramLanguage, StepEvent, StepProgress},
-};
-use self::{execution::ExecutionOptions, recording_mode::RecordingMode, registry::RunRegistry};
+use self::execution::Execution;
+pub use self::resume::{ResumeTarget, ResumedRun};
 use crate::{
     program_check::{CheckFindings, ProgramChecker, ToolViewer},
-    recording::{CallRecorder, CallReplayer, RecordedProgram, RunRecording, raw_json},
+    recording::{MAX_RECORDING_BYTES, RunRecording},
 };
-use mux_approvals::{ProgramStart, ResumableRun, ResumedRun};
-use mux_caller::{
-    CallCause, Caller, ClientOrigin, Mailbox, QuestionKind, RunAccess, activity::ActivityGuard,
-};
+use mux_approvals::ApprovalOwner;
+use mux_caller::{CallCause, Caller, Mailbox, QuestionKind, RunAccess, activity::ActivityGuard};
 use mux_catalog::Scope;
 use mux_gateway::{CallContext, Gateway};
 use mux_handles::StoredValues;
+use mux_journal::{
+    History, JournalOptions, LoggedCall, PastMode, Program, RunJournal, RunRegistry, RunTotals,
+    count_ended_calls,
+};
+use mux_program::{ProgramLanguage, StepPlan};
 use mux_settings::RunLimits;
 use mux_telemetry::trace::{SpanKind, TraceContext};
 use mux_text::random_name::random_name;
@@ -91,16 +85,12 @@ const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A run that a client requests.
 pub struct RunSpec {
-    pub source: String,
-    /// The client's name for the program.
-    pub name: Option<String>,
-    pub language: ProgramLanguage,
-    /// `mux.input` as JSON.
-    pub input: String,
+    /// The title is derived from the rest, and the time limit is `wall`.
+    pub program: Program,
+    /// `None` for the configured limit.
     pub wall: Option<Duration>,
     /// The queue key: runs of the same owner may reuse a worker process.
     pub turn: QueueKey,
-    pub origin: Arc<ClientOrigin>,
     /// The tools that the run can see, from start to end.
     pub scope: Arc<Scope>,
     /// The mailbox of the connection that answers questions for the run. Detached runs ask no questions.
@@ -114,9 +104,15 @@ pub struct RunSpec {
     /// A recording that answers all calls. Nothing is sent.
     pub replay: Option<RunRecording>,
     /// The run that this run resumes.
-    pub resumed: Option<ResumedRun>,
+    pub resumed: Option<ResumedCalls>,
     /// Set if the run does not end with its connection. Keeps the daemon alive meanwhile.
     pub detached: Option<ActivityGuard>,
+}
+
+/// What a run takes over from the run that it resumes.
+pub struct ResumedCalls {
+    pub owner: ApprovalOwner,
+    pub calls: Vec<LoggedCall>,
 }
 
 /// The interval between two checks of a run without new events.
@@ -134,6 +130,7 @@ pub struct Runs {
     pool: Pool,
     handles: StoredValues,
     limits: Mutex<RunLimits>,
+    history: History,
     next: AtomicU64,
     registry: Mutex<RunRegistry>,
     /// Runs, and calls outside runs.
@@ -151,14 +148,18 @@ impl Runs {
         pool: Pool,
         handles: StoredValues,
         limits: ProgramLimits,
+        history: History,
     ) -> Arc<Self> {
+        let upstreams = Arc::clone(gateway.upstreams());
+        history.set_secrets(move || recording::collect_known_secrets(&upstreams));
         Arc::new(Self {
             gateway,
             inspector,
             pool,
             handles,
             limits: Mutex::new(limits.into()),
-            next: AtomicU64::new(1),
+            next: AtomicU64::new(history.last_number() + 1),
+            history,
             registry: Mutex::default(),
             work: TaskTracker::new(),
             calls: TaskTracker::new(),
@@ -178,139 +179,134 @@ impl Runs {
         *self.limits.lock() = limits;
     }
 
+    /// The history of runs.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
     /// Accepts a program and starts it in the background.
-    pub fn start(self: &Arc<Self>, program: RunSpec) -> Result<Arc<Run>, Fault> {
-        let mut limits = self.limits(program.origin.agent.as_deref());
-        if let Some(wall) = program.wall {
-            let (least, most) = ProgramLimits::WALL_TIME_RANGE;
-            if !(least..=most).contains(&wall) {
-                return Err(Fault::new(
-                    FaultKind::Limit,
-                    format!("a timeout of {wall:?} is not between {least:?} and {most:?}"),
-                )
-                .hint("for longer work, split it into several runs"));
-            }
-            limits.wall = wall;
+    pub fn start(self: &Arc<Self>, spec: RunSpec) -> Result<Arc<RunJournal>, Fault> {
+        let mut program = spec.program;
+        let origin = Arc::clone(&program.origin);
+        let mut limits = self.limits(origin.agent.as_deref());
+        if let Some(wall) = spec.wall {
+            limits.wall = checked_wall(wall)?;
         }
-        let agent = program.check.then(|| program.origin.agent.clone());
         let plan = match program.language {
             ProgramLanguage::TypeScript => None,
             ProgramLanguage::Json => Some(steps::parse_steps(&program.source, &limits)),
         };
-        let steps_title = plan.as_ref().map(|plan| match plan {
-            Ok(plan) => plan.title(),
-            Err(_) => "invalid step program".into(),
-        });
-        let name = program.name.as_deref().and_then(title::program_name);
-        let title = name.clone().unwrap_or_else(|| {
-            title::program_title(steps_title.as_deref().unwrap_or(&program.source))
-        });
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let names = match &program.replay {
+        program.name = program
+            .name
+            .and_then(|name| title::program_name(&name))
+            .map(Into::into);
+        program.title = title_of(&program, plan.as_ref());
+        program.wall = limits.wall;
+        let names = match &spec.replay {
             Some(recording) => recording.program.names.clone(),
-            None => self.global_names_json(&program.scope),
+            None => self.global_names_json(&spec.scope),
         };
-        let recording_mode = match program.replay {
-            Some(recording) => Some(RecordingMode::Replay(CallReplayer::new(recording.calls))),
-            None => program.record.then(|| {
-                let script = RecordedProgram {
-                    source: program.source.clone(),
-                    steps: program.language == ProgramLanguage::Json,
-                    input: raw_json(&program.input),
-                    timeout_ms: program
-                        .wall
-                        .map(|wall| u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)),
-                    agent: program.origin.agent.clone(),
-                    names: names.clone(),
-                };
-                RecordingMode::Record(CallRecorder::default(), script)
-            }),
-        };
-        // A drain does not wait for readers of a detached run.
-        let unheard = program.detached.is_none().then(|| self.unheard.token());
-        let origin = Arc::clone(&program.origin);
-        let began = ProgramStart {
-            source: program.source.as_str().into(),
-            name: name.map(Into::into),
-            language: program.language,
-            input: program.input.as_str().into(),
-            wall: limits.wall,
-            origin: Arc::clone(&origin),
-        };
-        let approvals = self.gateway.approvals();
-        let run = Arc::new(Run::new(
-            // One run's id does not reveal another's.
-            format!("{}-{number}", random_name()),
-            title,
-            program.origin,
-            unheard,
-        ));
-        let admitted = {
-            let mut registry = self.registry();
-            let admitted = self.admit_to(&registry)?;
-            if let Some(resumed) = &program.resumed {
-                approvals.adopt(resumed, &run.id)?;
-            }
-            registry.insert(&run);
-            self.gateway.upstreams().metrics().runs.started();
-            admitted
-        };
-        let past = program.resumed.map(|resumed| resumed.past);
-        let again = past
-            .as_ref()
-            .map(|past| (past.run().to_owned(), past.ended_call_count()));
-        let resumable = ResumableRun::new(&run.id, began, approvals.terms().log, past);
         let request = RunRequest {
-            source: program.source,
-            input: program.input,
+            source: program.source.as_ref().to_owned(),
+            input: program.input.as_ref().to_owned(),
             names,
             limits,
-            turn: program.turn,
+            turn: spec.turn,
         };
+        let is_detached = spec.detached.is_some();
+        let resumed_calls = spec
+            .resumed
+            .as_ref()
+            .map(|resumed| count_ended_calls(&resumed.calls));
+        let is_replay = spec.replay.is_some();
+        let max_call_bytes = if spec.record {
+            MAX_RECORDING_BYTES
+        } else {
+            self.gateway.approvals().terms().log
+        };
+        let mut options = JournalOptions {
+            // A drain does not wait for readers of a detached run.
+            unread_end: (!is_detached).then(|| self.unheard.token()),
+            max_call_bytes,
+            ..JournalOptions::default()
+        };
+        let owner = spec.resumed.map(|resumed| {
+            options.resumes = Some(resumed.owner.stem());
+            options.past = resumed.calls;
+            resumed.owner
+        });
+        if let Some(recording) = spec.replay {
+            options.past = recording.into_calls();
+            options.past_mode = PastMode::Replay;
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        // One run's id does not reveal another's.
+        let id = format!("{}-{number}", random_name());
+        let run = RunJournal::new(id, program, options);
+        let admitted = self.register(&run, owner.as_ref())?;
+        run.write_to(self.history.feed());
         let can_approve = |mailbox: &Arc<Mailbox>| mailbox.can_answer(QuestionKind::Approval);
         // Neither the author of the program nor the client that resumes it chooses whether approvals are asked.
-        let asks = again.is_some() || program.mailbox.as_ref().is_some_and(can_approve);
+        let asks = owner.is_some() || spec.mailbox.as_ref().is_some_and(can_approve);
         let tracer = self.gateway.tracer();
-        let mut traced = tracer.begin_trace(program.trace, SpanKind::Server, || "run".into());
+        let mut traced = tracer.begin_trace(spec.trace, SpanKind::Server, || "run".into());
         traced.set("mux.run.id", || Some(run.id.clone()));
         traced.set("mux.client", || Some(origin.client.clone()));
         traced.set("gen_ai.agent.name", || origin.agent.clone());
         let caller = Arc::new(Caller {
-            mailbox: program.mailbox.filter(|_| !run.is_detached()),
+            mailbox: spec.mailbox.filter(|_| !is_detached),
             cause: CallCause::Run(run.id.clone()),
             workspace: origin.workspace.clone(),
-            origin,
+            origin: Arc::clone(&origin),
             clock: Arc::default(),
             tool: None,
             trace: traced.trace().clone(),
             meta: None,
         });
-        let options = ExecutionOptions {
-            checked_for: agent,
-            again,
-            recording_mode,
+        let execution = Execution {
+            run: Arc::clone(&run),
+            plan,
+            call_context: CallContext {
+                turn: request.turn.clone(),
+                scope: spec.scope,
+                caller,
+                run: Some(Arc::clone(&run)),
+                call: None,
+                asks,
+            },
+            request,
+            checked_for: spec.check.then(|| origin.agent.clone()),
+            resumed_calls,
+            is_recorded: spec.record,
+            is_replay,
         };
         // A root span: the run outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
         let this = Arc::clone(self);
-        let asked = Arc::clone(&run);
+        let detached = spec.detached;
         let task = async move {
-            let asking = CallContext {
-                turn: request.turn.clone(),
-                scope: program.scope,
-                caller,
-                resumable: Some(resumable),
-                place: None,
-                asks,
-            };
-            let kind = this
-                .execute_run(asked, (request, plan), asking, options)
-                .await;
+            let kind = this.execute_run(execution).await;
             traced.end_with(|| kind.map(|kind| kind.to_string()));
-            drop((admitted, program.detached));
+            drop((admitted, detached));
         };
         tokio::spawn(task.instrument(span));
         Ok(run)
+    }
+
+    /// Registers a run that begins. It takes over the approvals of the run that it resumes.
+    fn register(
+        &self,
+        run: &Arc<RunJournal>,
+        resumed: Option<&ApprovalOwner>,
+    ) -> Result<TaskTrackerToken, Fault> {
+        let mut registry = self.registry();
+        let admitted = self.admit_to(&registry)?;
+        if let Some(owner) = resumed {
+            self.gateway.approvals().adopt(owner, &run.id)?;
+        }
+        registry.insert(run);
+        self.gateway.upstreams().metrics().runs.started();
+        Ok(admitted)
     }
 
     /// Admits a call outside runs. A drain waits until the guard is dropped.
@@ -324,7 +320,7 @@ impl Runs {
 
     /// Refuses new runs and calls from now on.
     pub fn stop_admission(&self) {
-        self.registry().draining = true;
+        self.registry().is_draining = true;
     }
 
     /// Stops admission, and waits until no call outside runs is in flight.
@@ -336,7 +332,7 @@ impl Runs {
 
     /// Requires the registry's lock, because nothing may be admitted after a drain began.
     fn admit_to(&self, registry: &RunRegistry) -> Result<TaskTrackerToken, Fault> {
-        if registry.draining {
+        if registry.is_draining {
             let mut fault =
                 Fault::new(FaultKind::Unavailable, "the daemon is ending").hint("try again");
             // Tells the client that it may ask the next daemon.
@@ -362,7 +358,7 @@ impl Runs {
     }
 
     /// Finds a run by its id, or, if `access` is the user's, by the number at the end of the id.
-    pub fn find(&self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
+    pub fn find(&self, id: &str, access: &RunAccess) -> Result<Arc<RunJournal>, Fault> {
         self.registry().find(id, access)
     }
 
@@ -377,14 +373,12 @@ impl Runs {
             return;
         };
         while !run.has_ended() {
-            run.events
-                .read_after(run.events.last_seq(), RUN_POLL_INTERVAL, 1)
-                .await;
+            run.read_after(run.last_seq(), RUN_POLL_INTERVAL, 1).await;
         }
     }
 
     /// All active and kept runs, latest first.
-    pub fn list(&self) -> Vec<Arc<Run>> {
+    pub fn list(&self) -> Vec<Arc<RunJournal>> {
         let mut runs = self.registry().all();
         runs.sort_by_key(|run| std::cmp::Reverse(run.number()));
         runs
@@ -448,5 +442,26 @@ impl Runs {
 
     fn registry(&self) -> MutexGuard<'_, RunRegistry> {
         self.registry.lock()
+    }
+}
+
+/// The time limit that a client asks for, if it is allowed.
+fn checked_wall(wall: Duration) -> Result<Duration, Fault> {
+    let (least, most) = ProgramLimits::WALL_TIME_RANGE;
+    if (least..=most).contains(&wall) {
+        return Ok(wall);
+    }
+    let message = format!("a timeout of {wall:?} is not between {least:?} and {most:?}");
+    Err(Fault::new(FaultKind::Limit, message).hint("for longer work, split it into several runs"))
+}
+
+fn title_of(program: &Program, plan: Option<&Result<StepPlan, Fault>>) -> String {
+    if let Some(name) = &program.name {
+        return name.as_ref().to_owned();
+    }
+    match plan {
+        Some(Ok(plan)) => title::program_title(&plan.title()),
+        Some(Err(_)) => "invalid step program".into(),
+        None => title::program_title(&program.source),
     }
 }

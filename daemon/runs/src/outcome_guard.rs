@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use mux_wire::{Fault, FaultKind};
 
-use super::{Run, RunEvent, Runs, event_writer::EventWriter};
+use super::{Runs, event_writer::EventWriter};
 use mux_handles::InlineOrStored;
+use mux_journal::{RunEvent, RunJournal};
 
 /// Adds the type checker's warning about the failing line, if there is one, as a hint.
 pub(super) fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
@@ -29,8 +30,8 @@ pub(super) fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
 /// Writes the last event of a run on drop, even if the task that runs it is lost.
 pub(super) struct OutcomeGuard<'a> {
     pub(super) runs: &'a Runs,
-    pub(super) run: &'a Arc<Run>,
-    pub(super) recorder: &'a EventWriter,
+    pub(super) run: &'a Arc<RunJournal>,
+    pub(super) writer: &'a EventWriter,
     pub(super) outcome: Option<Result<InlineOrStored, Fault>>,
 }
 
@@ -50,11 +51,10 @@ impl Drop for OutcomeGuard<'_> {
         });
         self.runs.gateway.upstreams().end_run(&self.run.id);
         self.runs.registry().count_ended(outcome.is_ok());
-        self.run.set_ended(outcome.as_ref().err());
         let kind = outcome.as_ref().err().map(|fault| fault.kind);
         let metrics = self.runs.gateway.upstreams().metrics();
         metrics.runs.ended(kind, self.run.snapshot().took);
-        self.recorder.push(RunEvent::Ended(outcome));
+        self.writer.push(RunEvent::Ended(outcome));
         self.runs.registry().keep_ended(self.run);
     }
 }

@@ -31,7 +31,7 @@ const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml turns i
 #[derive(Clone, Copy)]
 pub struct ToolViewer<'a> {
     pub scope: &'a Scope,
-    pub whose: &'a CallerIdentity,
+    pub identity: &'a CallerIdentity,
     /// The caller's view of others' activity.
     pub reader: &'a CatalogReader,
 }
@@ -151,10 +151,12 @@ impl ProgramChecker {
         hints: HintScope,
         viewer: ToolViewer<'_>,
     ) -> CompilerFindings {
-        let ToolViewer { scope, whose, .. } = viewer;
+        let ToolViewer {
+            scope, identity, ..
+        } = viewer;
         let mut found = self.run_compiler(source, viewer).await;
         // Without a type checker there is no need to list tools.
-        if found.is_ok() && self.list_unlisted_servers(source, scope, whose).await {
+        if found.is_ok() && self.list_unlisted_servers(source, scope, identity).await {
             found = self.run_compiler(source, viewer).await;
         }
         match found {
@@ -206,7 +208,7 @@ impl ProgramChecker {
         &self,
         source: &str,
         scope: &Scope,
-        whose: &CallerIdentity,
+        identity: &CallerIdentity,
     ) -> bool {
         let named = |server: &Arc<Server>| {
             let name = server.name();
@@ -223,7 +225,7 @@ impl ProgramChecker {
         let asked = unknown.iter().map(|server| async {
             // Tools of an unreachable server stay unknown. A call reports why.
             matches!(
-                timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(whose)).await,
+                timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(identity)).await,
                 Ok(Ok(_))
             )
         });

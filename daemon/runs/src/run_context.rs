@@ -1,6 +1,7 @@
-//! The context of one run's calls: the gateway, stored values, and the observer of calls.
+//! The context of one run's calls, and the one way in which a program makes them.
 //!
-//! Invariant: everything that happens to a call becomes one event of its run, in order.
+//! Invariant: a call that had ended in a resumed or recorded run is answered from the journal and not repeated. Everything
+//! that happens to a call becomes one event of its run, in order.
 
 use std::{
     sync::{
@@ -10,93 +11,199 @@ use std::{
     time::Duration,
 };
 
+use futures::{
+    FutureExt,
+    future::{BoxFuture, pending, ready},
+};
 use mux_sandbox::limits::MAX_ANSWER_BYTES;
-use mux_wire::{ConsoleLevel, Fault, FaultKind};
+use mux_wire::{CallTarget, ConsoleLevel, Fault, FaultKind};
 use serde_json::json;
+use tracing::Instrument;
 
-use super::{RunEvent, event_writer::EventWriter, recording_mode::RecordingMode};
+use super::{builtins, event_writer::EventWriter};
 use mux_approvals::ApprovalEvent;
 use mux_caller::ProgressUpdate;
-use mux_gateway::{CallContext, CallObserver, Gateway};
+use mux_gateway::{CallArguments, CallContext, CallObserver, Gateway, ToolCall};
 use mux_handles::StoredValues;
+use mux_journal::{BegunCall, RunEvent, RunJournal};
 use mux_upstream::CallerIdentity;
+
+/// The maximum number of progress events of one run, over all its calls. Further events are dropped.
+const MAX_PROGRESS_EVENTS: u32 = 5_000;
 
 #[derive(Clone)]
 pub(super) struct RunContext {
     pub(super) gateway: Arc<Gateway>,
     pub(super) handles: StoredValues,
-    pub(super) asking: CallContext,
+    pub(super) call_context: CallContext,
+    pub(super) run: Arc<RunJournal>,
     /// The identity whose sessions the run uses.
-    pub(super) whose: CallerIdentity,
-    pub(super) observer: Arc<RunCallObserver>,
-    /// Set if the run is recorded, or replayed from a recording.
-    pub(super) recording_mode: Option<Arc<RecordingMode>>,
+    pub(super) identity: CallerIdentity,
+    pub(super) observer: RunCallObserver,
+    /// Set if calls of built-in functions are in the journal, too: a recording needs them.
+    pub(super) logs_builtins: bool,
+    /// Set if a recording answers all calls.
+    pub(super) is_replay: bool,
 }
 
 impl RunContext {
     pub(super) fn new(
         gateway: Arc<Gateway>,
         handles: StoredValues,
-        asking: CallContext,
-        recorder: Arc<EventWriter>,
-        recording_mode: Option<Arc<RecordingMode>>,
+        call_context: CallContext,
+        writer: Arc<EventWriter>,
     ) -> Self {
         Self {
-            recording_mode,
             gateway,
             handles,
-            whose: CallerIdentity::of(&asking.caller),
-            asking,
-            observer: Arc::new(RunCallObserver::new(recorder)),
+            run: Arc::clone(writer.run()),
+            identity: CallerIdentity::of(&call_context.caller),
+            call_context,
+            observer: RunCallObserver::new(writer),
+            logs_builtins: false,
+            is_replay: false,
         }
+    }
+
+    /// Makes a call of the program, in either language, unless the past answers it. `arguments` are JSON. Calls are
+    /// logged in the order of calls to this function, and before they are sent.
+    pub(super) fn call(
+        &self,
+        target: CallTarget,
+        arguments: Arc<str>,
+    ) -> BoxFuture<'static, Result<String, Fault>> {
+        let mut context = self.clone();
+        let is_logged = match &target {
+            CallTarget::Own { name } => self.logs_builtins || builtins::asks_servers(name),
+            CallTarget::Named { .. } | CallTarget::Path { .. } => true,
+        };
+        if !is_logged {
+            return context
+                .make_call(target, arguments)
+                .in_current_span()
+                .boxed();
+        }
+        let index = match self.run.begin_call(&target, &arguments) {
+            BegunCall::Known(outcome, took) => {
+                let outcome = outcome.map(|text| text.as_ref().to_owned());
+                if self.is_replay {
+                    self.observer.observe_replayed(&target, took, &outcome);
+                }
+                return ready(outcome).boxed();
+            }
+            BegunCall::Never => {
+                self.observer.observe_unended(&target);
+                return pending().boxed();
+            }
+            BegunCall::New(index) => index,
+        };
+        context.call_context.call = index;
+        context.observer.call = index;
+        async move {
+            let approvals = Arc::clone(context.gateway.approvals());
+            let run = Arc::clone(&context.run);
+            approvals.save_begun_call(&run).await?;
+            let outcome = context.make_call(target, arguments).await;
+            run.end_call(index, &outcome);
+            approvals.save_ended_call(&run).await;
+            outcome
+        }
+        .in_current_span()
+        .boxed()
+    }
+
+    async fn make_call(self, target: CallTarget, arguments: Arc<str>) -> Result<String, Fault> {
+        if let CallTarget::Own { name } = &target {
+            return builtins::call_builtin(name, &arguments, &self).await;
+        }
+        let call = ToolCall {
+            target,
+            arguments: CallArguments::Json(arguments),
+            declared_only: false,
+            within: None,
+            asking: self.call_context,
+        };
+        let value = self.gateway.call(call, &self.observer).await?;
+        store_if_too_long(value, &self.handles).await
     }
 }
 
 /// Turns notifications of the gateway into events of the run.
+#[derive(Clone)]
 pub(super) struct RunCallObserver {
-    recorder: Arc<EventWriter>,
-    next_call: AtomicU32,
-    /// Progress notifications so far.
+    writer: Arc<EventWriter>,
+    counts: Arc<EventCounts>,
+    /// The index, in the journal, of the call that is observed.
+    call: Option<usize>,
+}
+
+#[derive(Default)]
+struct EventCounts {
+    calls: AtomicU32,
+    /// Progress notifications.
     progress: AtomicU32,
 }
 
-/// The maximum number of progress events of one run, over all its calls. Further events are dropped.
-const MAX_PROGRESS_EVENTS: u32 = 5_000;
-
 impl RunCallObserver {
-    pub(super) fn new(recorder: Arc<EventWriter>) -> Self {
+    pub(super) fn new(writer: Arc<EventWriter>) -> Self {
         Self {
-            recorder,
-            next_call: AtomicU32::new(1),
-            progress: AtomicU32::new(0),
+            writer,
+            counts: Arc::default(),
+            call: None,
         }
     }
 
     pub(super) fn writer(&self) -> &Arc<EventWriter> {
-        &self.recorder
+        &self.writer
+    }
+
+    fn observe_replayed(
+        &self,
+        target: &CallTarget,
+        took: Duration,
+        outcome: &Result<String, Fault>,
+    ) {
+        if let Some(path) = tool_path(target) {
+            let call = self.call_started(&path);
+            self.call_ended(call, &path, took, outcome.as_ref().map(String::len));
+        }
+    }
+
+    /// As recorded, the call does not end before its run does.
+    fn observe_unended(&self, target: &CallTarget) {
+        if let Some(path) = tool_path(target) {
+            self.call_started(&path);
+        }
+    }
+}
+
+/// The path of the tool. `None` for a function of `mux`.
+fn tool_path(target: &CallTarget) -> Option<String> {
+    match target {
+        CallTarget::Own { .. } => None,
+        CallTarget::Named { server, tool } => Some(format!("{server}.{tool}")),
+        CallTarget::Path { path, .. } => Some(path.clone()),
     }
 }
 
 impl CallObserver for RunCallObserver {
     fn server_starting(&self, server: &str) {
-        self.recorder.push(RunEvent::ServerStarting {
+        self.writer.push(RunEvent::ServerStarting {
             server: server.to_owned(),
         });
     }
 
     fn server_ready(&self, server: &str, took: Duration) {
-        self.recorder.push(RunEvent::ServerReady {
+        self.writer.push(RunEvent::ServerReady {
             server: server.to_owned(),
             took,
         });
     }
 
     fn call_started(&self, path: &str) -> u32 {
-        let call = self.next_call.fetch_add(1, Ordering::Relaxed);
-        self.recorder
-            .run()
-            .update_call_counts(|calls| calls.started += 1);
-        self.recorder.push(RunEvent::CallStarted {
+        let call = self.counts.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        self.writer.run().number_call(self.call, call);
+        self.writer.push(RunEvent::CallStarted {
             call,
             path: path.to_owned(),
         });
@@ -104,8 +211,8 @@ impl CallObserver for RunCallObserver {
     }
 
     fn call_progress(&self, call: u32, path: &str, progress: ProgressUpdate) {
-        if self.progress.fetch_add(1, Ordering::Relaxed) < MAX_PROGRESS_EVENTS {
-            self.recorder.push(RunEvent::CallProgress {
+        if self.counts.progress.fetch_add(1, Ordering::Relaxed) < MAX_PROGRESS_EVENTS {
+            self.writer.push(RunEvent::CallProgress {
                 call,
                 path: path.to_owned(),
                 progress,
@@ -113,10 +220,8 @@ impl CallObserver for RunCallObserver {
         }
     }
 
-    fn approval_changed(&self, word: ApprovalEvent<'_>) {
-        let waits = matches!(word, ApprovalEvent::Asked(_));
-        self.recorder.run().count_waiting_approval(waits);
-        self.recorder.push(match word {
+    fn approval_changed(&self, event: ApprovalEvent<'_>) {
+        self.writer.push(match event {
             ApprovalEvent::Asked(request) => RunEvent::ApprovalAsked(request.clone()),
             ApprovalEvent::Over(request, ending) => RunEvent::ApprovalOver {
                 approval: request.approval.clone(),
@@ -127,23 +232,19 @@ impl CallObserver for RunCallObserver {
     }
 
     fn call_warned(&self, path: &str, warning: &str) {
-        self.recorder.push(RunEvent::Console {
+        self.writer.push(RunEvent::Console {
             level: ConsoleLevel::Warn,
             text: format!("[mux] {path} {warning}"),
         });
     }
 
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>) {
-        self.recorder.run().update_call_counts(|calls| {
-            calls.ended += 1;
-            calls.failed += u32::from(outcome.is_err());
-        });
         // The program has the details. Here they would be stored and sent a second time.
         let outcome = outcome.map_err(|fault| Fault {
             details: None,
             ..fault.clone()
         });
-        self.recorder.push(RunEvent::CallEnded {
+        self.writer.push(RunEvent::CallEnded {
             call,
             path: path.to_owned(),
             took,

@@ -8,7 +8,6 @@
 
 mod preflight;
 mod step_call;
-mod step_event;
 mod step_schedule;
 mod step_summary;
 mod step_values;
@@ -23,16 +22,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info};
 
 pub(super) use self::preflight::known_changes;
-pub use self::step_event::{StepEvent, StepProgress};
 use self::{
     step_call::StepCall,
     step_schedule::StepSchedule,
     step_values::{KeptStepValues, TemplateInputs},
 };
-use super::{RunEvent, run_context::RunContext};
+use super::run_context::RunContext;
 use crate::program_check::ProgramChecker;
+use mux_journal::RunEvent;
 use mux_process::blocking_pool;
-pub use mux_program::ProgramLanguage;
 use mux_program::{FillError, StepOrder, StepPlan};
 use mux_telemetry::trace::SpanKind;
 
@@ -46,13 +44,14 @@ pub(super) fn parse_steps(source: &str, limits: &ProgramLimits) -> Result<StepPl
 pub(super) async fn run_steps(
     plan: StepPlan,
     request: RunRequest,
-    (reach, checks): (RunContext, Option<(&ProgramChecker, Option<String>)>),
+    context: RunContext,
+    checks: Option<(&ProgramChecker, Option<String>)>,
     cancel: &CancellationToken,
 ) -> Result<String, Fault> {
     let stopped = || Fault::new(FaultKind::Cancelled, "the run was cancelled");
-    let trace = &reach.asking.caller.trace;
+    let trace = &context.call_context.caller.trace;
     let span = trace.begin_span(SpanKind::Internal, || "check".into());
-    let before = preflight::run_preflight(&plan, &reach, checks);
+    let before = preflight::run_preflight(&plan, &context, checks);
     let ahead = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(stopped()),
@@ -60,30 +59,29 @@ pub(super) async fn run_steps(
     };
     span.end_with(|| ahead.as_ref().err().map(|fault| fault.kind.to_string()));
     let ahead = ahead?;
-    let recorder = Arc::clone(reach.observer.writer());
-    recorder.run().set_running();
-    recorder.push(RunEvent::Started);
+    let writer = Arc::clone(context.observer.writer());
+    writer.push(RunEvent::Started);
     let order = StepOrder::of(&plan, &ahead.changes);
     let plan = Arc::new(plan);
-    let mut course = StepSchedule::new(Arc::clone(&plan), order);
+    let mut schedule = StepSchedule::new(Arc::clone(&plan), order);
     let mut kept = KeptStepValues::new(&plan, request.input);
     let mut running = FuturesUnordered::new();
-    let caller = Arc::clone(&reach.asking.caller);
+    let caller = Arc::clone(&context.call_context.caller);
     let over = caller
         .clock
         .wait_until_elapsed(Instant::now(), request.limits.wall);
     tokio::pin!(over);
     let early = loop {
         while running.len() < request.limits.calls_at_once
-            && let Some((index, halt)) = course.next_ready()
+            && let Some((index, halt)) = schedule.next_ready()
         {
-            recorder.push(course.started_event(index));
+            writer.push(schedule.started_event(index));
             let one = StepCall {
                 plan: Arc::clone(&plan),
                 index,
                 values: kept.inputs_of(&plan.steps[index].args),
                 most: request.limits.argument as usize,
-                reach: reach.clone(),
+                context: context.clone(),
             };
             running.push(one.run_until_halted(halt).in_current_span());
         }
@@ -91,7 +89,7 @@ pub(super) async fn run_steps(
             biased;
             () = cancel.cancelled() => break Some(stopped()),
             () = &mut over => {
-                break Some(limits::timeout_fault(request.limits.wall, &course.describe_running()));
+                break Some(limits::timeout_fault(request.limits.wall, &schedule.describe_running()));
             }
             ended = running.next() => match ended {
                 None => break None,
@@ -100,10 +98,10 @@ pub(super) async fn run_steps(
                     if let Ok(value) = &mut ended.outcome {
                         ended.outcome = kept.keep_output(index, value.clone());
                     }
-                    recorder.push(course.ended_event(&ended));
-                    for (skipped, happening) in course.finish_step(ended) {
+                    writer.push(schedule.ended_event(&ended));
+                    for (skipped, event) in schedule.finish_step(ended) {
                         kept.release(&plan.steps[skipped].args);
-                        recorder.push(happening);
+                        writer.push(event);
                     }
                     kept.release(&plan.steps[index].args);
                 }
@@ -112,13 +110,13 @@ pub(super) async fn run_steps(
     };
     // Cancels the calls in flight.
     drop(running);
-    let failure = early.or_else(|| course.failure());
-    for happening in course.cancel_remaining(failure.as_ref()) {
-        recorder.push(happening);
+    let failure = early.or_else(|| schedule.failure());
+    for event in schedule.cancel_remaining(failure.as_ref()) {
+        writer.push(event);
     }
     info!(steps = plan.steps.len(), "steps ended");
     if let Some(fault) = failure {
-        return Err(course.with_step_details(fault));
+        return Err(schedule.with_step_details(fault));
     }
     let result = match &plan.returns {
         Some(returns) => {
@@ -126,13 +124,13 @@ pub(super) async fn run_steps(
             let plan = Arc::clone(&plan);
             let most = request.limits.result as usize;
             let made = blocking_pool::run(move || fill_result(&plan, &values, most)).await;
-            made.map_err(|fault| course.with_step_details(fault))?
+            made.map_err(|fault| schedule.with_step_details(fault))?
         }
         None => kept
             .last_result()
             .map_or_else(|| "null".into(), str::to_owned),
     };
-    step_summary::summary_document(course.summary(), result, &reach.handles).await
+    step_summary::summary_document(schedule.summary(), result, &context.handles).await
 }
 
 /// The value of `return`, with all references expanded.

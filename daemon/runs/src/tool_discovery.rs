@@ -50,7 +50,7 @@ pub struct ToolDiscovery<'a> {
     pub upstreams: &'a Upstreams,
     pub scope: &'a Scope,
     /// The identity whose sessions are opened.
-    pub whose: &'a CallerIdentity,
+    pub identity: &'a CallerIdentity,
     /// The caller's view of others' activity.
     pub reader: &'a CatalogReader,
 }
@@ -243,7 +243,7 @@ impl ToolDiscovery<'_> {
         let tools = if let Some(tools) = server.tools() {
             tools
         } else {
-            let held = server.session(self.whose).await;
+            let held = server.session(self.identity).await;
             held.map_err(|fault| fault.path(path))?.session.tools()
         };
         let tools = self.scope.offered(&tools);
@@ -277,9 +277,9 @@ impl ToolDiscovery<'_> {
         if !wait.is_zero() {
             let unknown = self.unlisted_servers();
             join_all(
-                unknown
-                    .iter()
-                    .map(|server| timeout(server.list_patience(wait), server.session(self.whose))),
+                unknown.iter().map(|server| {
+                    timeout(server.list_patience(wait), server.session(self.identity))
+                }),
             )
             .await;
         }
@@ -345,11 +345,11 @@ pub async fn keep_index_built(gateway: &Gateway) {
     loop {
         let scope = gateway.scope(None, &WorkspaceContext::default());
         let scope = &scope;
-        let whose = &CallerIdentity::default();
+        let identity = &CallerIdentity::default();
         let discovery = ToolDiscovery {
             upstreams,
             scope,
-            whose,
+            identity,
             reader: &CatalogReader::user(),
         };
         discovery.build_index().await;

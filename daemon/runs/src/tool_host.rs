@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 use futures::{FutureExt, future::BoxFuture};
 use mux_sandbox::ToolHost;
 use mux_wire::{CallTarget, ConsoleLevel, Fault};
-use tracing::Instrument;
 
-use super::{RunEvent, builtins, run_context::RunContext};
+use super::run_context::RunContext;
+use mux_journal::RunEvent;
 
 pub(super) struct RunToolHost {
-    reach: RunContext,
+    context: RunContext,
     /// The time when the program began to wait for a worker.
     asked: Instant,
 }
 
 impl RunToolHost {
-    pub(super) fn new(reach: RunContext) -> Self {
+    pub(super) fn new(context: RunContext) -> Self {
         Self {
-            reach,
+            context,
             asked: Instant::now(),
         }
     }
@@ -26,11 +26,9 @@ impl RunToolHost {
 
 impl ToolHost for RunToolHost {
     fn run_started(&self) {
-        let metrics = self.reach.gateway.upstreams().metrics();
+        let metrics = self.context.gateway.upstreams().metrics();
         metrics.runs.waited(self.asked.elapsed());
-        let recorder = self.reach.observer.writer();
-        recorder.run().set_running();
-        recorder.push(RunEvent::Started);
+        self.context.observer.writer().push(RunEvent::Started);
     }
 
     fn call(
@@ -38,26 +36,8 @@ impl ToolHost for RunToolHost {
         target: CallTarget,
         arguments: String,
     ) -> BoxFuture<'static, Result<String, Fault>> {
-        let reach = self.reach.clone();
-        let for_agent = reach.asking.caller.origin.for_agent;
-        let call = match target {
-            CallTarget::Own { .. } => {
-                let asked = reach.clone();
-                reach.record_or_replay(target, arguments.into(), |target, arguments| {
-                    async move {
-                        match target {
-                            CallTarget::Own { name } => {
-                                builtins::call_builtin(&name, &arguments, &asked).await
-                            }
-                            target => asked.call(target, arguments).await,
-                        }
-                    }
-                    .in_current_span()
-                    .boxed()
-                })
-            }
-            target => reach.call(target, arguments.into()),
-        };
+        let for_agent = self.context.call_context.caller.origin.for_agent;
+        let call = self.context.call(target, arguments.into());
         // The program may print everything that it reads.
         if for_agent {
             call.map(|outcome| outcome.map_err(Fault::for_agents))
@@ -69,14 +49,14 @@ impl ToolHost for RunToolHost {
 
     fn console(&self, level: ConsoleLevel, text: String) {
         let line = RunEvent::Console { level, text };
-        self.reach.observer.writer().push(line);
+        self.context.observer.writer().push(line);
     }
 
     fn emit(&self, part: String) {
-        self.reach.observer.writer().push_content_block(part);
+        self.context.observer.writer().push_content_block(part);
     }
 
     fn paused_for(&self) -> Duration {
-        self.reach.asking.caller.clock.paused_for()
+        self.context.call_context.caller.clock.paused_for()
     }
 }

@@ -53,6 +53,8 @@ pub struct DaemonSetup {
     /// The file with the addresses at which each source was first called.
     pub addresses: PathBuf,
     pub approvals: ApprovalPaths,
+    /// The database of past runs and of calls that wait for approval.
+    pub history: PathBuf,
     /// The file with the token that readers of the metrics port must present.
     pub metrics_token: PathBuf,
     pub checker: CheckSettings,
@@ -115,6 +117,7 @@ impl DaemonSetup {
                 records: dirs.state.join("approvals"),
                 desktop: false,
             },
+            history: dirs.state.join("history.db"),
             checker: CheckSettings {
                 compiler: None,
                 managed: dirs.typescript(),

@@ -25,7 +25,7 @@ use tracing::{debug, info};
 
 use super::retire_request::hello;
 use mux_caller::RunAccess;
-use mux_runs::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, find_run};
+use mux_journal::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, find_run};
 
 /// How long the predecessor may take to answer a request.
 const PREDECESSOR_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
 use crate::daemon::Daemon;
 use mux_approvals::{
-    AnswerStatus, ApprovalSnapshot, ApprovalVerdict, Approvals, Grant, ResumeTarget, UserAnswer,
-    UserDecision, visible_prefix,
+    AnswerStatus, ApprovalSnapshot, ApprovalVerdict, Approvals, Grant, UserAnswer, UserDecision,
+    visible_prefix,
 };
 use mux_caller::{ApprovalOutcome, ApprovalRequest, RunAccess};
-use mux_runs::RunSpec;
+use mux_runs::{ResumeTarget, ResumedRun, RunSpec};
 use mux_settings::projects::WorkspaceContext;
 use mux_text::json_depth;
 
@@ -120,14 +120,9 @@ pub(super) async fn resume(
     connection: &ConnectionState,
     request: wire::ResumeRequest,
 ) -> wire::Result<wire::Resumed> {
-    let approvals = daemon.gateway.approvals();
     let access = connection.access();
-    let lives = |run: &str| {
-        let run = daemon.runs.find(run, &access);
-        run.is_ok_and(|run| !run.has_ended())
-    };
-    let found = approvals.find_resumable(&request.id, &access, lives);
-    let resumed = match found.await.map_err(convert::error)? {
+    let found = daemon.runs.find_resumable(&request.id, &access).await;
+    let resumed = match found.map_err(convert::error)? {
         ResumeTarget::As(run) => {
             let run = match daemon.runs.find(&run, &access) {
                 Ok(run) => run.id.clone(),
@@ -146,10 +141,11 @@ pub(super) async fn resume(
                 replayed: false,
             });
         }
-        ResumeTarget::Anew(resumed) => *resumed,
+        ResumeTarget::Again(resumed) => *resumed,
     };
-    let origin = Arc::clone(&resumed.began.origin);
-    let place = match &origin.workspace {
+    let ResumedRun { program, calls } = resumed;
+    let origin = Arc::clone(&program.origin);
+    let workspace = match &origin.workspace {
         Some(workspace) => {
             daemon.arrived(workspace).await;
             daemon.projects_in_force().await;
@@ -157,15 +153,12 @@ pub(super) async fn resume(
         }
         None => WorkspaceContext::default(),
     };
-    let program = RunSpec {
+    let spec = RunSpec {
         trace: None,
-        source: resumed.began.source.as_ref().to_owned(),
-        name: resumed.began.name.as_deref().map(str::to_owned),
-        language: resumed.began.language,
-        input: resumed.began.input.as_ref().to_owned(),
-        wall: Some(resumed.began.wall),
+        wall: Some(program.wall),
+        program,
         turn: connection.turn_for(&origin),
-        scope: daemon.gateway.scope(origin.agent.as_deref(), &place),
+        scope: daemon.gateway.scope(origin.agent.as_deref(), &workspace),
         mailbox: access
             .may_answer(&origin)
             .then(|| Arc::clone(connection.mailbox())),
@@ -173,16 +166,15 @@ pub(super) async fn resume(
         check: false,
         record: false,
         replay: None,
-        resumed: Some(resumed),
+        resumed: Some(calls),
         detached: request.detach.then(|| daemon.activity.admit_detached_run()),
-        origin: Arc::clone(&origin),
     };
-    let run = daemon.runs.start(program);
+    let run = daemon.runs.start(spec);
     if let Some(workspace) = &origin.workspace {
         daemon.left(workspace);
     }
     let run = run.map_err(convert::error)?;
-    connection.owns(&run);
+    connection.adopt_run(&run);
     Ok(wire::Resumed {
         run: run.id.clone(),
         replayed: true,

@@ -27,7 +27,7 @@ type ServerToolSets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
 /// still started, because its list may have changed.
 async fn list_tool_sets(
     servers: Vec<Arc<Server>>,
-    whose: &CallerIdentity,
+    identity: &CallerIdentity,
     wait: Option<Duration>,
 ) -> ServerToolSets {
     join_all(servers.into_iter().map(|server| async move {
@@ -35,17 +35,20 @@ async fn list_tool_sets(
             Some(tools) => {
                 if !server.is_open() {
                     let server = Arc::clone(&server);
-                    let whose = whose.clone();
-                    tokio::spawn(async move { drop(server.session(&whose).await) });
+                    let identity = identity.clone();
+                    tokio::spawn(async move { drop(server.session(&identity).await) });
                 }
                 Ok(tools)
             }
             None => match wait {
-                None => server.session(whose).await.map(|held| held.session.tools()),
+                None => server
+                    .session(identity)
+                    .await
+                    .map(|held| held.session.tools()),
                 Some(wait) => {
                     let failure = server.start_failure();
                     if let Ok(held) =
-                        timeout(server.list_patience(wait), server.session(whose)).await
+                        timeout(server.list_patience(wait), server.session(identity)).await
                     {
                         held.map(|held| held.session.tools())
                     } else {
@@ -87,7 +90,7 @@ pub(super) async fn tools(
 ) -> Result<wire::ToolList, Fault> {
     let ToolViewer {
         scope,
-        whose,
+        identity,
         reader,
     } = viewer;
     let servers = match &request.server {
@@ -113,7 +116,7 @@ pub(super) async fn tools(
         whole: !request.direct,
     };
     let mut budget = AnswerBudget::new();
-    let sets = list_tool_sets(servers, whose, wait).await;
+    let sets = list_tool_sets(servers, identity, wait).await;
     let imitated = imitations(&upstreams.known_visible(scope));
     for (server, tools) in sets {
         // A server that refuses to list its tools may still have instructions.
@@ -263,14 +266,14 @@ pub(super) async fn types(
 ) -> Result<String, Fault> {
     let ToolViewer {
         scope,
-        whose,
+        identity,
         reader,
     } = viewer;
     let catalog = upstreams.catalog();
     if request.paths.is_empty() {
         let servers = upstreams.visible_servers(scope);
         let known =
-            scope.visible_servers(known_servers(list_tool_sets(servers, whose, None).await));
+            scope.visible_servers(known_servers(list_tool_sets(servers, identity, None).await));
         let types = catalog
             .declare_types(&known, TypeTextAudience::Reader, reader)
             .await;
@@ -286,7 +289,7 @@ pub(super) async fn types(
             .iter()
             .map(|name| upstreams.find_visible(name, scope))
             .collect::<Result<_, _>>()?;
-        let sets = list_tool_sets(servers, whose, None).await;
+        let sets = list_tool_sets(servers, identity, None).await;
         // The client asked for these servers only, so an unreachable server is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
@@ -307,7 +310,7 @@ pub(super) async fn types(
         let path = read_tool_path(&path, is_visible);
         let (server, name) = path.split_once('.').unwrap_or((&path, ""));
         let server = upstreams.find_visible(server, scope)?;
-        let (_, set) = list_tool_sets(vec![Arc::clone(&server)], whose, None)
+        let (_, set) = list_tool_sets(vec![Arc::clone(&server)], identity, None)
             .await
             .remove(0);
         for tool in mux_gateway::find_tools_or_group(&scope.offered(&set?), server.name(), name)? {

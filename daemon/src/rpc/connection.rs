@@ -23,7 +23,7 @@ use mux_caller::{
     CallCause, Caller, ClientNotice, ClientOrigin, Mailbox, RunAccess, activity::ActivityGuard,
 };
 use mux_catalog::{CatalogReader, Scope};
-use mux_runs::Run;
+use mux_journal::RunJournal;
 use mux_settings::projects::WorkspaceContext;
 use mux_telemetry::trace::TraceScope;
 use mux_upstream::{CallerIdentity, Server};
@@ -57,7 +57,7 @@ pub(super) struct ConnectionState {
     /// Cancelled with the first request after `hello`.
     asked: CancellationToken,
     /// Runs that end with this connection.
-    runs: Mutex<Vec<Weak<Run>>>,
+    runs: Mutex<Vec<Weak<RunJournal>>>,
     /// Logins that end with this connection, unless they have an outcome.
     logins: Mutex<Vec<Weak<LoginAttempt>>>,
     /// Permits for calls outside runs.
@@ -296,12 +296,12 @@ impl ConnectionState {
     }
 
     /// The identity under which servers are called outside runs.
-    pub(super) fn whose(&self) -> CallerIdentity {
+    pub(super) fn identity(&self) -> CallerIdentity {
         CallerIdentity::of(&self.caller(None))
     }
 
     /// Makes the run end with this connection, unless it is detached.
-    pub(super) fn owns(&self, run: &Arc<Run>) {
+    pub(super) fn adopt_run(&self, run: &Arc<RunJournal>) {
         if !run.is_detached() {
             let mut runs = self.runs();
             // Runs that were dropped ended long ago.
@@ -319,7 +319,7 @@ impl ConnectionState {
     }
 
     /// Notes that the client has read the end of a run that it owns, for which shutdown then need not wait.
-    pub(super) fn mark_end_read(&self, run: &Arc<Run>) {
+    pub(super) fn mark_end_read(&self, run: &Arc<RunJournal>) {
         self.runs().retain(|own| {
             let ended = std::ptr::eq(own.as_ptr(), Arc::as_ptr(run));
             if ended {
@@ -329,7 +329,7 @@ impl ConnectionState {
         });
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<Weak<Run>>> {
+    fn runs(&self) -> MutexGuard<'_, Vec<Weak<RunJournal>>> {
         self.runs.lock()
     }
 }

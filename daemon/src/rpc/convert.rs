@@ -18,7 +18,8 @@ use mux_caller::RunAccess;
 use mux_catalog::ServerWarningCode;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
-use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
+use mux_journal::{RunEvent, RunSnapshot, RunStatus, SequencedEvent};
+use mux_runs::program_check::CheckFindings;
 use mux_settings::{ConfigChanges, SandboxSetting, ServerDefinition, ServerEndpoint};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
@@ -213,15 +214,15 @@ pub(super) fn read_page(page: ValuePage) -> wire::ReadPage {
     }
 }
 
-pub(super) fn run(run: mux_runs::RunSnapshot) -> wire::RunInfo {
+pub(super) fn run(run: RunSnapshot) -> wire::RunInfo {
     let accepted = run.accepted.duration_since(UNIX_EPOCH).unwrap_or_default();
     wire::RunInfo {
         run: run.id,
         state: match run.state {
-            mux_runs::RunStatus::Waiting => wire::RunState::Waiting,
-            mux_runs::RunStatus::Running => wire::RunState::Running,
-            mux_runs::RunStatus::Succeeded => wire::RunState::Succeeded,
-            mux_runs::RunStatus::Failed => wire::RunState::Failed,
+            RunStatus::Waiting => wire::RunState::Waiting,
+            RunStatus::Running => wire::RunState::Running,
+            RunStatus::Succeeded => wire::RunState::Succeeded,
+            RunStatus::Failed => wire::RunState::Failed,
         },
         client: run.origin.client.clone(),
         agent: run.origin.agent.clone(),

@@ -21,12 +21,12 @@ pub(super) async fn search(
     request: wire::SearchRequest,
 ) -> Result<wire::SearchPage, Fault> {
     let scope = connection.scope();
-    let whose = connection.whose();
+    let identity = connection.identity();
     let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
-        whose: &whose,
+        identity: &identity,
         reader: &reader,
     };
     let wire::SearchRequest {
@@ -66,12 +66,12 @@ pub(super) async fn describe(
     request: wire::DescribeRequest,
 ) -> Result<wire::Descriptions, Fault> {
     let scope = connection.scope();
-    let whose = connection.whose();
+    let identity = connection.identity();
     let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
-        whose: &whose,
+        identity: &identity,
         reader: &reader,
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
@@ -124,12 +124,12 @@ pub(super) async fn inventory(
     request: wire::InventoryRequest,
 ) -> Result<wire::Inventory, Fault> {
     let scope = connection.scope();
-    let whose = connection.whose();
+    let identity = connection.identity();
     let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
-        whose: &whose,
+        identity: &identity,
         reader: &reader,
     };
     discovery

@@ -32,15 +32,15 @@ pub(super) async fn begin_login(
         login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let opening: SessionOpener = Box::new({
         let server = Arc::clone(&server);
-        let whose = connection.whose();
+        let identity = connection.identity();
         let others = servers_of_sign_in(daemon, &server);
         let audit = Arc::clone(daemon.gateway.audit());
         let origin = connection.origin();
         move || {
             Box::pin(async move {
                 audit.record_admin_event(AdminEvent::Login, server.name(), &origin);
-                let opened = server.restart(&whose).await;
-                restart_open(&others, &whose).await;
+                let opened = server.restart(&identity).await;
+                restart_open(&others, &identity).await;
                 let tools = || server.tools().map_or(0, |tools| tools.len());
                 opened.map(|()| tools())
             })
@@ -105,10 +105,10 @@ pub(super) async fn logout(
     }
     if ended.was_signed_in && server.is_open() {
         // The session continues without a login, or fails with `auth_required`.
-        drop(server.restart(&connection.whose()).await);
+        drop(server.restart(&connection.identity()).await);
     }
     if ended.was_signed_in {
-        restart_open(&others, &connection.whose()).await;
+        restart_open(&others, &connection.identity()).await;
     }
     Ok(wire::LoggedOut {
         server: server.name().to_owned(),
@@ -133,10 +133,10 @@ fn servers_of_sign_in(daemon: &Daemon, server: &Arc<Server>) -> Vec<Arc<Server>>
 }
 
 /// Reopens the sessions of these servers, for another user or without one.
-async fn restart_open(servers: &[Arc<Server>], whose: &CallerIdentity) {
+async fn restart_open(servers: &[Arc<Server>], identity: &CallerIdentity) {
     for server in servers.iter().filter(|server| server.is_open()) {
         // The next call reports why the session cannot be opened.
-        drop(server.restart(whose).await);
+        drop(server.restart(identity).await);
     }
 }
 
@@ -162,7 +162,7 @@ fn auth(daemon: &Daemon) -> &Auth {
 /// The definition of a remote server, for the workspace of the requesting client.
 fn login_remote(server: &Server, connection: &ConnectionState) -> Result<RemoteServer, AuthError> {
     let definition = server.definition().as_ref();
-    let link = definition.map(|known| match connection.whose().workspace {
+    let link = definition.map(|known| match connection.identity().workspace {
         Some(workspace) => known.in_workspace(&workspace).link,
         None => known.link.clone(),
     });

@@ -23,7 +23,7 @@ pub(super) async fn list(
     let server = upstreams.find_visible(&request.server, &connection.sight())?;
     let tools = match server.tools() {
         Some(tools) if !request.current => tools,
-        _ => listed_tools(&server, &connection.whose()).await?,
+        _ => listed_tools(&server, &connection.identity()).await?,
     };
     let key = server.pin_key()?;
     let pinned = upstreams.pins().of(&key, &tools);
@@ -58,7 +58,7 @@ pub(super) async fn accept(
         }
     });
     let seen = seen.collect::<Result<Vec<_>, _>>()?;
-    let session = server.session(&connection.whose()).await?.session;
+    let session = server.session(&connection.identity()).await?.session;
     let tools = session.current_tools().await;
     let accepted = upstreams
         .pins()
@@ -79,8 +79,13 @@ pub(super) async fn accept(
     Ok(wire::AcceptedPins { tools: seen.len() })
 }
 
-async fn listed_tools(server: &Server, whose: &CallerIdentity) -> Result<Arc<ToolSet>, Fault> {
-    Ok(server.session(whose).await?.session.current_tools().await)
+async fn listed_tools(server: &Server, identity: &CallerIdentity) -> Result<Arc<ToolSet>, Fault> {
+    Ok(server
+        .session(identity)
+        .await?
+        .session
+        .current_tools()
+        .await)
 }
 
 fn accept_fault(server: &str, error: &AcceptError) -> Fault {

@@ -5,7 +5,7 @@ use mux_wire::ConsoleLevel;
 
 use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
-use mux_runs::{RunEvent, SequencedEvent, StepEvent, StepProgress};
+use mux_journal::{RunEvent, SequencedEvent, StepEvent, StepProgress};
 
 /// The feature of clients that are sent the events of steps.
 const PROGRAM_FEATURE: &str = "program";
@@ -36,10 +36,15 @@ pub(super) fn readable(event: SequencedEvent, connection: &ConnectionState) -> S
 }
 
 fn as_console(what: RunEvent) -> RunEvent {
-    let RunEvent::Step(StepEvent { step, tool, news }) = what else {
+    let RunEvent::Step(StepEvent {
+        step,
+        tool,
+        progress,
+    }) = what
+    else {
         return what;
     };
-    let (level, words) = match news {
+    let (level, words) = match progress {
         StepProgress::Started { .. } => (ConsoleLevel::Info, "begins".to_owned()),
         StepProgress::Ended {
             outcome: Ok(bytes), ..
@@ -55,8 +60,12 @@ fn as_console(what: RunEvent) -> RunEvent {
 }
 
 pub(super) fn step(event: StepEvent) -> wire::EventKind {
-    let StepEvent { step, tool, news } = event;
-    match news {
+    let StepEvent {
+        step,
+        tool,
+        progress,
+    } = event;
+    match progress {
         StepProgress::Started { description } => wire::EventKind::StepStarted {
             step,
             tool,
@@ -84,7 +93,7 @@ mod tests {
         let took = Duration::ZERO;
         let outcome = Ok(3);
         let reason = "`b` failed".to_owned();
-        for (news, line) in [
+        for (progress, line) in [
             (
                 StepProgress::Started { description: None },
                 "step a (s.t) begins",
@@ -100,9 +109,11 @@ mod tests {
         ] {
             let step = "a".to_owned();
             let tool = "s.t".to_owned();
-            let RunEvent::Console { text, .. } =
-                as_console(RunEvent::Step(StepEvent { step, tool, news }))
-            else {
+            let RunEvent::Console { text, .. } = as_console(RunEvent::Step(StepEvent {
+                step,
+                tool,
+                progress,
+            })) else {
                 panic!("no line: {line}");
             };
             assert_eq!(text, line);

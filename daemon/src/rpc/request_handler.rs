@@ -142,7 +142,7 @@ impl wire::Mux for RequestHandler {
         let scope = self.0.scope();
         let viewer = ToolViewer {
             scope: &scope,
-            whose: &self.0.whose(),
+            identity: &self.0.identity(),
             reader: &self.0.reader(&scope),
         };
         let tools = catalog::tools(upstreams, viewer, request).await;
@@ -154,7 +154,7 @@ impl wire::Mux for RequestHandler {
         let scope = self.0.scope();
         let viewer = ToolViewer {
             scope: &scope,
-            whose: &self.0.whose(),
+            identity: &self.0.identity(),
             reader: &self.0.reader(&scope),
         };
         let types = catalog::types(upstreams, viewer, request).await;
@@ -168,8 +168,8 @@ impl wire::Mux for RequestHandler {
     async fn restart_server(self, _: Context, name: String) -> wire::Result<wire::ServerInfo> {
         let daemon = self.configured().await?;
         let server = self.0.find_server(&name)?;
-        let whose = self.0.whose();
-        server.restart(&whose).await.map_err(convert::error)?;
+        let identity = self.0.identity();
+        server.restart(&identity).await.map_err(convert::error)?;
         let audit = daemon.gateway.audit();
         audit.record_admin_event(AdminEvent::ServerRestarted, server.name(), &self.0.origin());
         let upstreams = daemon.gateway.upstreams();

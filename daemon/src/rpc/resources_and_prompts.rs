@@ -185,8 +185,8 @@ pub(super) fn asking(connection: &ConnectionState, token: Option<String>) -> Cal
         turn: connection.turn(),
         scope: connection.scope(),
         caller: connection.caller(token),
-        resumable: None,
-        place: None,
+        run: None,
+        call: None,
         asks: false,
     }
 }

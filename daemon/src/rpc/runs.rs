@@ -3,18 +3,20 @@
 //! Invariant: an answer fits into a frame, however long the clients' names are. Only clients with access to a run find
 //! it ([`RunAccess`]).
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use mux_proto as wire;
 
 use super::{MAX_LONG_POLL, connection::ConnectionState, convert, program_steps};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
-use mux_process::blocking_pool;
-use mux_runs::{
-    ProgramLanguage, Run, RunEvent, RunSpec, Runs, program_check::ToolViewer,
-    recording::RunRecording,
+use mux_journal::{
+    History, Program, RunEvent, RunJournal,
+    history::{HistoryError, RunFilter},
 };
+use mux_process::blocking_pool;
+use mux_program::ProgramLanguage;
+use mux_runs::{RunSpec, Runs, program_check::ToolViewer, recording::RunRecording};
 use mux_telemetry::trace::TraceContext;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
@@ -58,18 +60,21 @@ pub(super) async fn start(
     let check = move || json_depth::check(&input, "the input").map(|()| input);
     let checked = blocking_pool::run_if(is_long, check).await;
     let input = checked.map_err(convert::error)?;
-    let program = RunSpec {
-        language,
-        source,
-        name: request.name,
-        input,
+    let spec = RunSpec {
+        program: Program {
+            source: source.into(),
+            language,
+            name: request.name.map(Into::into),
+            input: input.into(),
+            origin: connection.origin(),
+            ..Program::default()
+        },
         wall: timeout_ms.map(Duration::from_millis),
         record: request.record,
         // A replayed program is not checked: the types at that time are not known.
         check: !request.no_check && recording.is_none(),
         replay: recording,
         turn: connection.turn(),
-        origin: connection.origin(),
         scope: connection.scope(),
         mailbox: Some(Arc::clone(connection.mailbox())),
         trace: request
@@ -78,8 +83,8 @@ pub(super) async fn start(
         resumed: None,
         detached: request.detach.then(|| daemon.activity.admit_detached_run()),
     };
-    let run = daemon.runs.start(program).map_err(convert::error)?;
-    connection.owns(&run);
+    let run = daemon.runs.start(spec).map_err(convert::error)?;
+    connection.adopt_run(&run);
     let run = run.id.clone();
     Ok(wire::RunStarted { run })
 }
@@ -97,14 +102,22 @@ pub(super) async fn events(
                 .former
                 .events(&request, &access, MAX_LONG_POLL, EVENT_PAGE_BYTES)
                 .await;
-            return page.ok_or_else(|| convert::error(unknown));
+            if let Some(page) = page {
+                return Ok(page);
+            }
+            let id = request.run;
+            let after = request.after;
+            let past = read_history(daemon, move |history| {
+                history.events(&id, &access, after, EVENT_PAGE_BYTES)
+            });
+            let events = past.await.ok_or_else(|| convert::error(unknown))?;
+            return Ok(wire::EventPage {
+                events: events.into_iter().map(convert::event).collect(),
+            });
         }
     };
     let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
-    let events = run
-        .events
-        .read_after(request.after, wait, EVENT_PAGE_BYTES)
-        .await;
+    let events = run.read_after(request.after, wait, EVENT_PAGE_BYTES).await;
     if matches!(
         events.last().map(|event| &event.what),
         Some(RunEvent::Ended(_))
@@ -138,8 +151,14 @@ pub(super) async fn info(
     match daemon.runs.find(run, access) {
         Ok(run) => Ok(convert::run(run.snapshot())),
         Err(unknown) => {
-            let info = daemon.former.info(run, access).await;
-            info.ok_or_else(|| convert::error(unknown))
+            if let Some(info) = daemon.former.info(run, access).await {
+                return Ok(info);
+            }
+            let id = run.to_owned();
+            let access = access.clone();
+            let past = read_history(daemon, move |history| history.find(&id, &access)).await;
+            past.map(convert::run)
+                .ok_or_else(|| convert::error(unknown))
         }
     }
 }
@@ -155,7 +174,7 @@ pub(super) async fn check(
     let scope = connection.scope();
     let viewer = ToolViewer {
         scope: &scope,
-        whose: &connection.whose(),
+        identity: &connection.identity(),
         reader: &connection.reader(&scope),
     };
     let found = runs.check(request.source, agent, viewer, &turn);
@@ -170,19 +189,32 @@ pub(super) async fn list(
     access: &RunAccess,
     request: &wire::RunsRequest,
 ) -> wire::RunList {
-    let own = daemon.runs.list().into_iter();
-    let own = own.filter(|run: &Arc<Run>| {
+    let is_shown = |run: &Arc<RunJournal>| {
         access.allows(run.origin()) && !(request.running && run.has_ended())
-    });
+    };
+    let own = daemon.runs.list().into_iter().filter(is_shown);
     let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.snapshot())).collect();
     // The predecessor's runs were accepted before this daemon's own.
     all.extend(daemon.former.list(request.running, access).await);
-    let total = all.len();
+    let limit = request.limit.unwrap_or(DEFAULT_LISTED_RUNS);
+    let mut total = all.len();
+    if !request.running {
+        let filter = RunFilter {
+            access: access.clone(),
+            // Those that are listed already may be the first.
+            limit: limit.saturating_add(total),
+        };
+        daemon.runs.history().flush().await;
+        let past = read_history(daemon, move |history| history.list(&filter).map(Some)).await;
+        if let Some((past, kept)) = past {
+            total = total.max(kept);
+            let known: BTreeSet<String> = all.iter().map(|info| info.run.clone()).collect();
+            let past = past.into_iter().filter(|run| !known.contains(&run.id));
+            all.extend(past.map(convert::run));
+        }
+    }
     let mut room = MAX_RUN_LIST_BYTES;
-    let shown = all
-        .into_iter()
-        .take(request.limit.unwrap_or(DEFAULT_LISTED_RUNS));
-    let shown = shown.take_while(|info| {
+    let shown = all.into_iter().take(limit).take_while(|info| {
         let length = serde_json::to_vec(info).map_or(0, |text| text.len());
         let fits = length <= room;
         room = room.saturating_sub(length);
@@ -192,4 +224,19 @@ pub(super) async fn list(
         runs: shown.collect(),
         total,
     }
+}
+
+/// Reads from the history on another thread. `None` if there is nothing, or if the history cannot be read.
+async fn read_history<T: Send + 'static>(
+    daemon: &Daemon,
+    read: impl FnOnce(&History) -> Result<Option<T>, HistoryError> + Send + 'static,
+) -> Option<T> {
+    let history = daemon.runs.history().clone();
+    blocking_pool::run(move || {
+        read(&history).unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read the history");
+            None
+        })
+    })
+    .await
 }

@@ -96,7 +96,7 @@ pub(super) async fn suggest(
     );
     // The tools are listed with the start, and the caller's session is among the observed ones.
     server
-        .restart(&connection.whose())
+        .restart(&connection.identity())
         .await
         .map_err(convert::error)?;
     let time = Duration::from_millis(request.observe_ms).min(MAX_OBSERVATION);

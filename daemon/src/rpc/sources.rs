@@ -35,7 +35,7 @@ pub(super) async fn refresh(
         return Err(convert::error(fault.hint(hint)));
     }
     let held = server
-        .session(&connection.whose())
+        .session(&connection.identity())
         .await
         .map_err(convert::error)?;
     match upstreams.sources().refresh(name).await {

@@ -20,6 +20,7 @@ use mux_config::environment::Environment;
 use mux_gateway::Gateway;
 use mux_handles::StoredValues;
 use mux_http::http_client;
+use mux_journal::History;
 use mux_runs::{Runs, program_check::ProgramChecker};
 use mux_settings::{LimitSettings, StoredValueLimits};
 use mux_sources::Sources;
@@ -101,7 +102,8 @@ impl DaemonParts {
         };
         let upstreams = Arc::new(Upstreams::new(context));
         let audit = AuditLog::open(setup.audit);
-        let approvals = Approvals::open(setup.approvals, is_alone);
+        let history = History::open(Some(setup.history), is_alone);
+        let approvals = Approvals::open(setup.approvals, is_alone, history.clone());
         let tracer = Tracer::new(setup.telemetry);
         let gateway = Gateway::new(
             Arc::clone(&upstreams),
@@ -126,6 +128,7 @@ impl DaemonParts {
             pool.clone(),
             handles.clone(),
             ProgramLimits::default(),
+            history,
         );
         let activity = Activity::new(None);
         let daemon = Daemon::new(

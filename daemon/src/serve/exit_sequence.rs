@@ -35,6 +35,7 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
         () = runs.drain(RUN_DRAIN_TIMEOUT) => {}
         () = shutdown.requested_now() => runs.drain(Duration::ZERO).await,
     }
+    drop(timeout(LAST_FLUSH_TIMEOUT, runs.history().flush()).await);
 }
 
 /// Resolves at the idle timeout, once no run continues in the predecessor.

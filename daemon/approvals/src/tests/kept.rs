@@ -1,6 +1,4 @@
-//! The files of waiting runs: concurrent writers, restarts of the daemon, and failing writes.
-
-use std::path::Path;
+//! Waiting runs on disk: concurrent writers, restarts of the daemon, and failing writes.
 
 use super::*;
 
@@ -12,22 +10,18 @@ fn target(tool: &str) -> CallTarget {
 }
 
 /// Begins a call of this run and records it, as the `runs` crate does.
-async fn call(
-    approvals: &Arc<Approvals>,
-    run: &Arc<ResumableRun>,
-    arguments: &str,
-) -> Option<usize> {
-    let BegunCall::New(place) = run.begin_logged_call(&target("t"), &arguments.into()) else {
+async fn call(approvals: &Arc<Approvals>, run: &Arc<RunJournal>, arguments: &str) -> Option<usize> {
+    let BegunCall::New(index) = run.begin_call(&target("t"), &arguments.into()) else {
         panic!("{arguments} is new");
     };
-    approvals.record_begun_call(run).await.unwrap();
-    place
+    approvals.save_begun_call(run).await.unwrap();
+    index
 }
 
-async fn made(approvals: &Arc<Approvals>, run: &Arc<ResumableRun>, arguments: &str, result: &str) {
-    let place = call(approvals, run, arguments).await;
-    run.end_logged_call(place, &Ok(result.into()));
-    approvals.record_ended_call(run).await;
+async fn made(approvals: &Arc<Approvals>, run: &Arc<RunJournal>, arguments: &str, result: &str) {
+    let index = call(approvals, run, arguments).await;
+    run.end_call(index, &Ok(result.into()));
+    approvals.save_ended_call(run).await;
 }
 
 fn soon(approvals: &Approvals) {
@@ -37,20 +31,18 @@ fn soon(approvals: &Approvals) {
     });
 }
 
-/// The run to resume.
-async fn resumed(approvals: &Arc<Approvals>, id: &str) -> Box<ResumedRun> {
+/// The owner to resume.
+async fn resumed(approvals: &Arc<Approvals>, id: &str) -> ApprovalOwner {
     match approvals.find_resumable(id, &ALL, |_| false).await.unwrap() {
-        ResumeTarget::Anew(resumed) => resumed,
+        ResumeTarget::Again(view) => view.owner,
         ResumeTarget::As(run) => panic!("nothing is kept of {run}"),
     }
 }
 
-fn file(home: &TempDir, name: &str) -> std::path::PathBuf {
-    home.path().join("approvals").join(name)
-}
-
-fn length(path: &Path) -> u64 {
-    std::fs::metadata(path).unwrap().len()
+/// Executes SQL in the database, as nothing else does.
+fn execute(home: &TempDir, sql: &str) {
+    let database = rusqlite::Connection::open(home.path().join("history.db")).unwrap();
+    database.execute_batch(sql).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -58,7 +50,7 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let run = resumable("r-1", None);
+    let run = run("r-1", None);
     let caller = caller(None);
     for n in 1..=20 {
         let pending = ask(&approvals, n, &caller, Some(&run)).await;
@@ -92,12 +84,13 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
         views.len() == 20 && views.iter().all(approved),
         "{views:#?}"
     );
-    let resumed = resumed(&approvals, "r-1").await;
-    assert_eq!(resumed.past.ended_call_count(), 40);
-    let again = resumable("r-2", Some(resumed.past));
+    assert_eq!(resumed(&approvals, "r-1").await.run(), Some("r-1"));
+    let (_, calls) = saved(&approvals, "r-1").await;
+    assert_eq!(mux_journal::count_ended_calls(&calls), 40);
+    let again = super::run("r-2", Some(("r-1", calls)));
     for n in 0..41 {
-        let begun = again.begin_logged_call(&target("t"), &format!("{{\"n\":{n}}}").into());
-        let BegunCall::Known(outcome) = begun else {
+        let begun = again.begin_call(&target("t"), &format!("{{\"n\":{n}}}").into());
+        let BegunCall::Known(outcome, _) = begun else {
             panic!("{n} would be sent a second time");
         };
         let lost = outcome.err().map(|fault| fault.kind);
@@ -106,39 +99,20 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
 }
 
 #[tokio::test]
-async fn recording_a_call_writes_only_its_own_bytes() {
+async fn run_over_its_call_limit_cannot_be_resumed() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let run = resumable("r-1", None);
+    let run = run("r-1", None);
     let caller = caller(None);
-    made(&approvals, &run, "{}", &"x".repeat(500_000)).await;
-    assert_eq!(
-        ask(&approvals, 1, &caller, Some(&run)).await,
-        Err(FaultKind::Pending)
-    );
-    let journal = file(&home, "r-1.calls");
-    let record = file(&home, "r-1.json");
-    let before = length(&journal);
-    let stands = std::fs::metadata(&record).unwrap();
-    assert!(before > 500_000 && stands.len() < 2_000);
-    for n in 0..100 {
-        made(&approvals, &run, &format!("{{\"n\":{n}}}"), "1").await;
-    }
-    assert!(length(&journal) - before < 100 * 300);
-    // The record was not rewritten: calls are only in the journal.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        assert_eq!(std::fs::metadata(&record).unwrap().ino(), stands.ino());
-    }
-    // Over the log limit: nothing more is written.
+    made(&approvals, &run, "{}", "1").await;
+    let pending = ask(&approvals, 1, &caller, Some(&run)).await;
+    assert_eq!(pending, Err(FaultKind::Pending));
     made(&approvals, &run, "[]", &"x".repeat(2 << 20)).await;
-    let full = length(&journal);
-    made(&approvals, &run, "[1]", &"x".repeat(2 << 20)).await;
-    assert!(full < before + 100_000 && length(&journal) == full);
-    let refused = approvals.find_resumable("r-1", &ALL, |_| false).await;
-    assert_eq!(refused.unwrap_err().kind, FaultKind::Limit);
+    made(&approvals, &run, "[1]", "1").await;
+    let held = approvals.history.read_held_run("r-1".into()).await.unwrap();
+    let (program, calls) = held.unwrap();
+    assert!(program.is_some() && calls.is_none());
 }
 
 #[tokio::test]
@@ -158,14 +132,11 @@ async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
         .await
         .unwrap();
     // Make them two days old.
-    for n in 1..=5 {
-        let path = file(&home, &format!("call-{n}.json"));
-        let mut record: Value =
-            serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        let since = record["approvals"][0]["since_ms"].as_u64().unwrap();
-        record["approvals"][0]["since_ms"] = (since - 2 * 24 * 3_600_000).into();
-        std::fs::write(&path, record.to_string()).unwrap();
-    }
+    execute(
+        &home,
+        "UPDATE held_approvals SET subject = \
+         json_set(subject, '$.since_ms', json_extract(subject, '$.since_ms') - 172800000)",
+    );
     let approvals = open(&home);
     // The configuration was not read yet.
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
@@ -189,7 +160,6 @@ async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
         Err(FaultKind::Pending)
     );
     assert_eq!((approvals.list().await.len(), records(&home)), (1, 1));
-    assert!(!file(&home, "call-3.calls").exists());
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,7 +182,6 @@ async fn expired_approvals_are_removed_without_a_request() {
     while records(&home) > 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    assert!(!file(&home, "call-1.calls").exists());
 }
 
 #[tokio::test]
@@ -220,7 +189,7 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let run = resumable("r-1", None);
+    let run = run("r-1", None);
     let caller = caller(None);
     made(&approvals, &run, "{}", "1").await;
     assert_eq!(
@@ -228,8 +197,6 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
         Err(FaultKind::Pending)
     );
     approvals.end_run(&run, true).await;
-    // The journal cannot be created.
-    std::fs::create_dir(file(&home, "r-2.calls")).unwrap();
     let first = resumed(&approvals, "A1").await;
     approvals.adopt(&first, "r-2").unwrap();
     let said = approvals
@@ -237,10 +204,15 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
         .await
         .unwrap();
     assert_eq!(said.warning, None);
-    let second = resumable("r-2", Some(first.past));
-    let refused = approvals.take_over_record(&second, "r-1").await;
+    let (_, calls) = saved(&approvals, "r-1").await;
+    execute(
+        &home,
+        "CREATE TRIGGER refuse BEFORE INSERT ON held_owners WHEN NEW.owner = 'r-2' \
+         BEGIN SELECT RAISE(FAIL, 'no'); END",
+    );
+    let second = super::run("r-2", Some(("r-1", calls.clone())));
+    let refused = approvals.take_over(&second).await;
     assert_eq!(refused.unwrap_err().kind, FaultKind::Unavailable);
-    assert!(!file(&home, "r-2.json").exists());
     // The answer given meanwhile is kept, in this process and the next.
     for approvals in [Arc::clone(&approvals), open(&home)] {
         let view = approvals.find("A1", &ALL).await.unwrap();
@@ -249,14 +221,20 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
             AnswerStatus::Answered(ApprovalVerdict::Approved)
         );
         assert_eq!(view.owner.run(), Some("r-1"));
-        let again = resumed(&approvals, "r-1").await;
-        assert_eq!(again.past.ended_call_count(), 1);
+        assert_eq!(saved(&approvals, "r-1").await.1.len(), 1);
     }
     let third = resumed(&approvals, "A1").await;
     approvals.adopt(&third, "r-3").unwrap();
-    let third = resumable("r-3", Some(third.past));
-    approvals.take_over_record(&third, "r-1").await.unwrap();
-    assert!(!file(&home, "r-1.json").exists() && !file(&home, "r-1.calls").exists());
+    let third = super::run("r-3", Some(("r-1", calls)));
+    approvals.take_over(&third).await.unwrap();
+    assert!(
+        approvals
+            .history
+            .read_held_run("r-1".into())
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(ask(&approvals, 1, &caller, Some(&third)).await, Ok(()));
 }
 
@@ -265,14 +243,17 @@ async fn answer_that_cannot_be_saved_has_a_warning() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let run = resumable("r-1", None);
+    let run = run("r-1", None);
     let caller = caller(None);
     for (n, of) in [(1, None), (2, Some(&run))] {
         let pending = ask(&approvals, n, &caller, of).await;
         assert_eq!(pending, Err(FaultKind::Pending));
     }
     approvals.end_run(&run, true).await;
-    std::fs::remove_file(file(&home, "call-1.json")).unwrap();
+    execute(
+        &home,
+        "PRAGMA foreign_keys = ON; DELETE FROM held_owners WHERE owner = 'call-1'",
+    );
     let decided = approvals
         .decide("A1", &ALL, UserDecision::Once)
         .await
@@ -291,7 +272,7 @@ async fn answer_that_cannot_be_saved_has_a_warning() {
 async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
-    let run = resumable("r-1", None);
+    let run = run("r-1", None);
     let holders = Arc::strong_count(&approvals);
     let mut cut = Vec::new();
     for n in 0..300 {

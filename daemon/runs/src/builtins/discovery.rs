@@ -70,29 +70,29 @@ struct ToolsArguments {
 impl RunContext {
     /// The run agent's view of others' activity.
     pub(crate) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
-        self.gateway.reader(&self.asking.caller.origin, scope)
+        self.gateway.reader(&self.call_context.caller.origin, scope)
     }
 
     fn discovery<'a>(&'a self, scope: &'a Scope, reader: &'a CatalogReader) -> ToolDiscovery<'a> {
         ToolDiscovery {
             upstreams: self.gateway.upstreams(),
             scope,
-            whose: &self.whose,
+            identity: &self.identity,
             reader,
         }
     }
 }
 
-pub(super) async fn search_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+pub(super) async fn search_tools(arguments: &str, context: &RunContext) -> Result<String, Fault> {
     let SearchArguments {
         query,
         server,
         limit,
         cursor,
     } = parse_arguments("search", arguments, SEARCH_USAGE)?;
-    let scope = reach.gateway.scope_now(&reach.asking);
-    let reader = reach.reader(&scope);
-    let discovery = reach.discovery(&scope, &reader);
+    let scope = context.gateway.scope_now(&context.call_context);
+    let reader = context.reader(&scope);
+    let discovery = context.discovery(&scope, &reader);
     let page = discovery.search(query, server.as_deref(), limit, cursor);
     let page = page.await?;
     let mut answer = search_page_json(&discovery, &page);
@@ -128,15 +128,15 @@ fn tool_json(discovery: &ToolDiscovery<'_>, tools: &ToolSet, tool: &Tool) -> Map
     shown
 }
 
-pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+pub(super) async fn describe_tools(arguments: &str, context: &RunContext) -> Result<String, Fault> {
     let DescribeArguments { paths } = parse_arguments("describe", arguments, DESCRIBE_USAGE)?;
     if paths.is_empty() {
         let message = "mux.describe needs the path of a tool";
         return Err(Fault::new(FaultKind::Validation, message).hint(DESCRIBE_USAGE));
     }
-    let scope = reach.gateway.scope_now(&reach.asking);
-    let reader = reach.reader(&scope);
-    let discovery = reach.discovery(&scope, &reader);
+    let scope = context.gateway.scope_now(&context.call_context);
+    let reader = context.reader(&scope);
+    let discovery = context.discovery(&scope, &reader);
     let (described, missing) = discovery.describe(&paths).await?;
     let servers = discovery.instructions(Some(&paths)).into_iter();
     let servers = servers.map(|(name, text)| json!({ "name": name, "instructions": &*text }));
@@ -172,11 +172,11 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
     Ok(json!({ "tools": tools, "servers": servers, "missing": missing }).to_string())
 }
 
-pub(super) async fn discover_tools(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+pub(super) async fn discover_tools(arguments: &str, context: &RunContext) -> Result<String, Fault> {
     let asked: DiscoverArguments = parse_arguments("discover", arguments, DISCOVER_USAGE)?;
-    let scope = reach.gateway.scope_now(&reach.asking);
-    let reader = reach.reader(&scope);
-    let discovery = reach.discovery(&scope, &reader);
+    let scope = context.gateway.scope_now(&context.call_context);
+    let reader = context.reader(&scope);
+    let discovery = context.discovery(&scope, &reader);
     let page = discovery.search(asked.query.clone(), None, asked.limit, None);
     let page = page.await?;
     let results: Vec<Value> = page
@@ -209,12 +209,12 @@ fn discover_result_json(
     Value::Object(shown)
 }
 
-pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
+pub(super) fn list_namespaces(arguments: &str, context: &RunContext) -> Result<String, Fault> {
     let NamespacesArguments {} =
         parse_arguments("catalog.namespaces", arguments, NAMESPACES_USAGE)?;
-    let scope = reach.gateway.scope_now(&reach.asking);
-    let reader = reach.reader(&scope);
-    let namespaces = reach
+    let scope = context.gateway.scope_now(&context.call_context);
+    let reader = context.reader(&scope);
+    let namespaces = context
         .discovery(&scope, &reader)
         .namespaces()
         .into_iter()
@@ -229,7 +229,7 @@ pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<Str
 /// Without a query, lists all tools, sorted by path.
 pub(super) async fn list_catalog_tools(
     arguments: &str,
-    reach: &RunContext,
+    context: &RunContext,
 ) -> Result<String, Fault> {
     let ToolsArguments {
         namespace,
@@ -237,9 +237,9 @@ pub(super) async fn list_catalog_tools(
         limit,
         cursor,
     } = parse_arguments("catalog.tools", arguments, TOOLS_USAGE)?;
-    let scope = reach.gateway.scope_now(&reach.asking);
-    let reader = reach.reader(&scope);
-    let discovery = reach.discovery(&scope, &reader);
+    let scope = context.gateway.scope_now(&context.call_context);
+    let reader = context.reader(&scope);
+    let discovery = context.discovery(&scope, &reader);
     let query = query.unwrap_or_default();
     let page = discovery.search(query, namespace.as_deref(), limit, cursor);
     let answer = search_page_json(&discovery, &page.await?);

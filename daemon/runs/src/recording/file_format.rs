@@ -2,19 +2,20 @@
 //!
 //! Invariant: a file of another version is rejected, never partially read.
 
+use std::{sync::Arc, time::Duration};
+
 use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use mux_approvals::call_fingerprint::call_key;
+use mux_journal::{CallState, LoggedCall, Program};
 use mux_program::ProgramLanguage;
-use mux_text::digest::DigestKey;
 
 /// The current format version, and the only one so far.
 const RECORDING_VERSION: u32 = 1;
 /// The maximum size of a recording. A recording comes back from the client in one message, whose frame is at most 16
 /// MiB.
-pub(super) const MAX_RECORDING_BYTES: usize = 12 << 20;
+pub(crate) const MAX_RECORDING_BYTES: usize = 12 << 20;
 
 /// A recorded run.
 #[derive(Debug, Deserialize, Serialize)]
@@ -87,6 +88,14 @@ impl RunRecording {
         }
     }
 
+    /// The calls as a journal has them, which answer the calls of a replay.
+    pub(crate) fn into_calls(self) -> Vec<LoggedCall> {
+        self.calls
+            .into_iter()
+            .map(RecordedCall::into_logged_call)
+            .collect()
+    }
+
     pub fn parse(text: &str) -> Result<Self, Fault> {
         #[derive(Deserialize)]
         struct VersionHeader {
@@ -119,14 +128,55 @@ impl RecordedProgram {
     }
 }
 
+impl RecordedProgram {
+    pub(super) fn of(program: &Program, names: String) -> Self {
+        Self {
+            source: program.source.as_ref().to_owned(),
+            steps: program.language == ProgramLanguage::Json,
+            input: raw_json(&program.input),
+            timeout_ms: Some(u64::try_from(program.wall.as_millis()).unwrap_or(u64::MAX)),
+            agent: program.origin.agent.clone(),
+            names,
+        }
+    }
+}
+
 impl RecordedCall {
-    pub(super) fn key(&self) -> DigestKey {
-        call_key(&self.tool, self.raw, self.arguments.get())
+    pub(super) fn of(call: &LoggedCall) -> Self {
+        Self {
+            tool: call.tool.as_ref().to_owned(),
+            raw: call.raw,
+            arguments: raw_json(&call.arguments),
+            at_ms: call.at.as_secs_f64() * 1e3,
+            ms: call.took.as_secs_f64() * 1e3,
+            outcome: match &call.state {
+                CallState::Ended(Ok(text)) => RecordedOutcome::Result(raw_json(text)),
+                CallState::Ended(Err(fault)) => RecordedOutcome::Error(Fault::clone(fault)),
+                CallState::Open | CallState::Asked => RecordedOutcome::Open,
+            },
+        }
+    }
+
+    fn into_logged_call(self) -> LoggedCall {
+        let duration = |ms: f64| Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
+        LoggedCall {
+            tool: self.tool.into(),
+            raw: self.raw,
+            arguments: self.arguments.get().into(),
+            number: None,
+            at: duration(self.at_ms),
+            took: duration(self.ms),
+            state: match self.outcome {
+                RecordedOutcome::Result(text) => CallState::Ended(Ok(text.get().into())),
+                RecordedOutcome::Error(fault) => CallState::Ended(Err(Arc::new(fault))),
+                RecordedOutcome::Open => CallState::Open,
+            },
+        }
     }
 }
 
 impl RecordedOutcome {
-    pub fn of(outcome: &Result<String, Fault>) -> Self {
+    pub(super) fn of(outcome: &Result<String, Fault>) -> Self {
         match outcome {
             Ok(text) => Self::Result(raw_json(text)),
             Err(fault) => Self::Error(fault.clone()),

@@ -14,11 +14,11 @@ use mux_wire::{Fault, FaultKind};
 use tokio::time::timeout;
 
 use crate::{
-    RunEvent,
     program_check::{HintScope, ProgramChecker, ToolViewer},
     run_context::RunContext,
 };
 use mux_catalog::{Scope, Tool};
+use mux_journal::RunEvent;
 use mux_program::{PlanStep, StepOrder, StepPlan};
 use mux_upstream::Upstreams;
 
@@ -33,10 +33,10 @@ pub(super) struct PreflightReport {
 
 pub(super) async fn run_preflight(
     plan: &StepPlan,
-    reach: &RunContext,
+    context: &RunContext,
     checks: Option<(&ProgramChecker, Option<String>)>,
 ) -> Result<PreflightReport, Fault> {
-    if reach.is_replay() {
+    if context.is_replay {
         // A replay contacts no server, and the order of its calls does not matter.
         let changes = vec![false; plan.steps.len()];
         return Ok(PreflightReport { changes });
@@ -48,7 +48,7 @@ pub(super) async fn run_preflight(
         .iter()
         .filter(|step| seen.insert(step_server(step)));
     let met = first_of_each.map(|step| async {
-        let tool = timeout(STEP_LIST_TOOLS_TIMEOUT, resolve_step_tool(step, reach)).await;
+        let tool = timeout(STEP_LIST_TOOLS_TIMEOUT, resolve_step_tool(step, context)).await;
         (step_server(step), matches!(tool, Ok(Ok(Some(_)) | Err(_))))
     });
     let answers: HashMap<&str, bool> = join_all(met).await.into_iter().collect();
@@ -56,7 +56,7 @@ pub(super) async fn run_preflight(
     let mut changes = Vec::with_capacity(plan.steps.len());
     for (index, step) in plan.steps.iter().enumerate() {
         let found = if answers[step_server(step)] {
-            resolve_step_tool(step, reach).await
+            resolve_step_tool(step, context).await
         } else {
             Ok(None)
         };
@@ -80,14 +80,14 @@ pub(super) async fn run_preflight(
         return Err(fault);
     }
     if let Some((inspector, agent)) = checks {
-        let warnings = type_warnings(plan, &changes, reach, (inspector, agent.as_deref())).await;
+        let warnings = type_warnings(plan, &changes, context, (inspector, agent.as_deref())).await;
         if !warnings.is_empty() {
             let unchecked = None;
             let checked = RunEvent::Checked {
                 warnings,
                 unchecked,
             };
-            reach.observer.writer().push(checked);
+            context.observer.writer().push(checked);
         }
     }
     Ok(PreflightReport { changes })
@@ -114,12 +114,12 @@ fn is_mutating(tool: &Tool) -> bool {
 
 async fn resolve_step_tool(
     step: &PlanStep,
-    reach: &RunContext,
+    context: &RunContext,
 ) -> Result<Option<Arc<Tool>>, Fault> {
-    let observer = reach.observer.as_ref();
-    reach
+    let observer = &context.observer;
+    context
         .gateway
-        .find_current_tool(&step.tool, &reach.asking, observer)
+        .find_current_tool(&step.tool, &context.call_context, observer)
         .await
 }
 
@@ -142,16 +142,16 @@ fn step_fault(index: usize, step: &PlanStep, fault: Fault) -> Fault {
 async fn type_warnings(
     plan: &StepPlan,
     changes: &[bool],
-    reach: &RunContext,
+    context: &RunContext,
     (inspector, agent): (&ProgramChecker, Option<&str>),
 ) -> Vec<Fault> {
     let explained = mux_program::explain_as_typescript(plan, &StepOrder::of(plan, changes));
     let viewer = ToolViewer {
-        scope: &reach.asking.scope,
-        whose: &reach.whose,
-        reader: &reach.reader(&reach.asking.scope),
+        scope: &context.call_context.scope,
+        identity: &context.identity,
+        reader: &context.reader(&context.call_context.scope),
     };
-    let turn = &reach.asking.turn;
+    let turn = &context.call_context.turn;
     // Other hints describe the tool of a step, while its error concerns the result of another.
     let hints = HintScope::Spelling;
     let found = inspector

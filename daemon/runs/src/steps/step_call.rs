@@ -29,7 +29,7 @@ pub(super) struct StepCall {
     pub(super) values: TemplateInputs,
     /// The maximum size of the arguments, in bytes.
     pub(super) most: usize,
-    pub(super) reach: RunContext,
+    pub(super) context: RunContext,
 }
 
 /// The values of a step to which later steps can refer, as JSON.
@@ -74,7 +74,7 @@ impl StepCall {
     }
 
     async fn call(self) -> Result<StepOutput, Fault> {
-        let reach = self.reach.clone();
+        let context = self.context.clone();
         let plan = Arc::clone(&self.plan);
         let index = self.index;
         let is_long =
@@ -85,8 +85,8 @@ impl StepCall {
             path: plan.steps[index].tool.clone(),
             raw: false,
         };
-        let result = reach.call(target, Arc::clone(&args)).await?;
-        let shown = Arc::new(StepResultView::of(&result, &reach.handles).await);
+        let result = context.call(target, Arc::clone(&args)).await?;
+        let shown = Arc::new(StepResultView::of(&result, &context.handles).await);
         Ok(StepOutput {
             args,
             result: result.into(),

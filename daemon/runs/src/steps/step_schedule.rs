@@ -11,12 +11,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    StepProgress,
     step_call::EndedStep,
     step_summary::{self, StepResultView},
 };
-use crate::RunEvent;
-use mux_program::{OnError, StepOrder, StepPlan};
+use mux_journal::{RunEvent, StepEvent, StepProgress};
+use mux_program::{OnError, PlanStep, StepOrder, StepPlan, short_text};
 
 pub(super) enum StepState {
     Waiting,
@@ -56,7 +55,7 @@ pub(super) struct StepSchedule {
     /// For each step, the number of predecessors that have not ended.
     waits: Vec<usize>,
     ready: BTreeSet<usize>,
-    standings: Vec<StepState>,
+    states: Vec<StepState>,
     /// The first step that aborts the program.
     stop: Option<usize>,
 }
@@ -68,7 +67,7 @@ impl StepSchedule {
         Self {
             ready: (0..count).filter(|index| waits[*index] == 0).collect(),
             followers: order.followers(),
-            standings: (0..count).map(|_| StepState::Waiting).collect(),
+            states: (0..count).map(|_| StepState::Waiting).collect(),
             plan,
             order,
             waits,
@@ -84,7 +83,7 @@ impl StepSchedule {
         }
         self.ready.remove(&index);
         let halt = CancellationToken::new();
-        self.standings[index] = StepState::Running {
+        self.states[index] = StepState::Running {
             halt: halt.clone(),
             began: Instant::now(),
         };
@@ -93,12 +92,13 @@ impl StepSchedule {
 
     pub(super) fn started_event(&self, index: usize) -> RunEvent {
         let step = &self.plan.steps[index];
-        StepProgress::step_started(step).into_run_event(step)
+        let description = step.description.as_deref().map(short_text);
+        step_event(step, StepProgress::Started { description })
     }
 
     pub(super) fn ended_event(&self, ended: &EndedStep) -> RunEvent {
         let outcome = ended.outcome.as_ref().map(|given| given.result.len());
-        StepProgress::step_ended(ended.took, outcome).into_run_event(&self.plan.steps[ended.index])
+        step_ended(&self.plan.steps[ended.index], ended.took, outcome)
     }
 
     /// Records the end of a step. Returns the steps that are skipped as a consequence.
@@ -108,7 +108,7 @@ impl StepSchedule {
             took,
             outcome,
         } = ended;
-        self.standings[index] = match outcome {
+        self.states[index] = match outcome {
             Ok(given) => StepState::Ok {
                 took,
                 shown: given.shown,
@@ -147,7 +147,7 @@ impl StepSchedule {
 
     fn stop_at(&mut self, index: usize) {
         self.stop = Some(index);
-        for later in &self.standings[index + 1..] {
+        for later in &self.states[index + 1..] {
             if let StepState::Running { halt, .. } = later {
                 halt.cancel();
             }
@@ -159,7 +159,7 @@ impl StepSchedule {
         let needs = &self.order.needs[index];
         needs.iter().find_map(|need| {
             let id = &self.plan.steps[*need].id;
-            match &self.standings[*need] {
+            match &self.states[*need] {
                 StepState::Failed { .. } => Some(format!("`{id}`, to which it refers, failed")),
                 StepState::Skipped { .. } => {
                     Some(format!("`{id}`, to which it refers, was skipped"))
@@ -171,12 +171,12 @@ impl StepSchedule {
 
     fn skip_step(&mut self, index: usize, reason: String) -> RunEvent {
         let step = &self.plan.steps[index];
-        let news = StepProgress::Skipped {
+        let progress = StepProgress::Skipped {
             reason: reason.clone(),
         };
-        let happening = news.into_run_event(step);
-        self.standings[index] = StepState::Skipped { reason };
-        happening
+        let event = step_event(step, progress);
+        self.states[index] = StepState::Skipped { reason };
+        event
     }
 
     pub(super) fn describe_running(&self) -> Vec<String> {
@@ -189,14 +189,13 @@ impl StepSchedule {
     }
 
     fn running(&self) -> Vec<usize> {
-        let is_running =
-            |index: &usize| matches!(self.standings[*index], StepState::Running { .. });
-        (0..self.standings.len()).filter(is_running).collect()
+        let is_running = |index: &usize| matches!(self.states[*index], StepState::Running { .. });
+        (0..self.states.len()).filter(is_running).collect()
     }
 
     /// The fault of the step that aborted the program.
     pub(super) fn failure(&self) -> Option<Fault> {
-        let StepState::Failed { fault, .. } = &self.standings[self.stop?] else {
+        let StepState::Failed { fault, .. } = &self.states[self.stop?] else {
             return None;
         };
         Some(Fault {
@@ -210,17 +209,17 @@ impl StepSchedule {
 
     /// Skips all waiting steps and marks all running ones as failed.
     pub(super) fn cancel_remaining(&mut self, why: Option<&Fault>) -> Vec<RunEvent> {
-        let mut happened = Vec::new();
-        for index in 0..self.standings.len() {
+        let mut events = Vec::new();
+        for index in 0..self.states.len() {
             let step = &self.plan.steps[index];
-            match &self.standings[index] {
+            match &self.states[index] {
                 StepState::Running { began, .. } => {
                     let kind = why.map_or(FaultKind::Cancelled, |fault| fault.kind);
                     let message = "the step was cancelled while running, because the program ended";
                     let fault = Fault::new(kind, message).path(&step.tool);
                     let took = began.elapsed();
-                    happened.push(StepProgress::step_ended(took, Err(&fault)).into_run_event(step));
-                    self.standings[index] = StepState::Failed { took, fault };
+                    events.push(step_ended(step, took, Err(&fault)));
+                    self.states[index] = StepState::Failed { took, fault };
                 }
                 StepState::Waiting => {
                     let reason = match self.stop {
@@ -229,17 +228,17 @@ impl StepSchedule {
                         }
                         None => "the program ended before it began".into(),
                     };
-                    happened.push(self.skip_step(index, reason));
+                    events.push(self.skip_step(index, reason));
                 }
                 _ => {}
             }
         }
-        happened
+        events
     }
 
     /// Every step with its outcome, in program order.
     pub(super) fn summary(&self) -> Vec<Value> {
-        let steps = self.plan.steps.iter().zip(&self.standings);
+        let steps = self.plan.steps.iter().zip(&self.states);
         let summaries = steps.map(|(step, standing)| {
             let mut members = Map::new();
             members.insert("id".into(), step.id.as_str().into());
@@ -274,4 +273,20 @@ impl StepSchedule {
         fault.details = Some(json!(details).to_string());
         fault
     }
+}
+fn step_event(step: &PlanStep, progress: StepProgress) -> RunEvent {
+    RunEvent::Step(StepEvent {
+        step: step.id.clone(),
+        tool: step.tool.clone(),
+        progress,
+    })
+}
+
+/// The event of a step's end. The fault's details are only in the summary.
+fn step_ended(step: &PlanStep, took: Duration, outcome: Result<usize, &Fault>) -> RunEvent {
+    let outcome = outcome.map_err(|fault| Fault {
+        details: None,
+        ..fault.clone()
+    });
+    step_event(step, StepProgress::Ended { took, outcome })
 }

@@ -11,9 +11,8 @@ use mux_wire::{CallTarget, Fault, FaultKind};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::Value;
 
-use super::super::{
-    CallRecorder, CallReplayer, RecordedProgram, RunRecording, file_format::raw_json,
-};
+use super::super::{MAX_RECORDING_BYTES, RunRecording, recording_of};
+use mux_journal::{BegunCall, JournalOptions, PastMode, Program, RunJournal};
 
 const WORDS: &[&str] = &[
     "muxd_recording",
@@ -84,25 +83,39 @@ fn target(tool: &str) -> CallTarget {
 }
 
 fn recorded(calls: &[Call]) -> String {
-    let recorder = CallRecorder::default();
+    let options = JournalOptions {
+        max_call_bytes: MAX_RECORDING_BYTES,
+        ..JournalOptions::default()
+    };
+    let program = Program {
+        source: "return 1".into(),
+        input: "null".into(),
+        ..Program::default()
+    };
+    let run = RunJournal::new("a-1".into(), program, options);
     for call in calls {
-        let place = recorder.begin_call(&target(call.tool), &call.arguments.to_string());
+        let arguments = call.arguments.to_string();
+        let BegunCall::New(index) = run.begin_call(&target(call.tool), &arguments.into()) else {
+            panic!("each call is new");
+        };
         if let Some(outcome) = &call.outcome {
             let outcome = match outcome {
                 Ok(value) => Ok(value.to_string()),
                 Err(text) => Err(Fault::new(FaultKind::Tool, text.as_str())),
             };
-            recorder.end_call(place, &outcome);
+            run.end_call(index, &outcome);
         }
     }
-    let program = RecordedProgram {
-        source: "return 1".into(),
-        input: raw_json("null"),
-        names: "{}".into(),
-        ..RecordedProgram::default()
+    recording_of(&run, "{}".into(), &Ok("1".into()), KnownSecrets::new()).unwrap()
+}
+
+fn replay_of(recording: RunRecording) -> std::sync::Arc<RunJournal> {
+    let options = JournalOptions {
+        past: recording.into_calls(),
+        past_mode: PastMode::Replay,
+        ..JournalOptions::default()
     };
-    let text = recorder.into_recording_text(program, &Ok("1".into()), KnownSecrets::new());
-    text.unwrap()
+    RunJournal::new("a-2".into(), Program::default(), options)
 }
 
 #[test]
@@ -116,13 +129,16 @@ fn fuzz_recorded_calls_are_replayed_and_a_damaged_recording_is_refused_whole() {
         let text = recorded(&calls);
         let recording = RunRecording::parse(&text).map_err(|fault| broken(fault.message))?;
         prop_assert_eq!(recording.calls.len(), calls.len());
-        let replayer = CallReplayer::new(recording.calls);
+        let replay = replay_of(recording);
         for call in &calls {
-            let replayed = replayer.replay_call(&target(call.tool), &call.arguments.to_string());
+            let arguments = call.arguments.to_string();
+            let replayed = replay.begin_call(&target(call.tool), &arguments.into());
             match (replayed, &call.outcome) {
-                (None, None) => {}
-                (Some((Ok(text), _)), Some(Ok(value))) => prop_assert_eq!(text, value.to_string()),
-                (Some((Err(_), _)), Some(Err(_))) => {}
+                (BegunCall::Never, None) => {}
+                (BegunCall::Known(Ok(text), _), Some(Ok(value))) => {
+                    prop_assert_eq!(text.as_ref(), value.to_string());
+                }
+                (BegunCall::Known(Err(_), _), Some(Err(_))) => {}
                 (replayed, outcome) => {
                     return Err(broken(format!("{replayed:?} in place of {outcome:?}")));
                 }
@@ -136,9 +152,10 @@ fn fuzz_recorded_calls_are_replayed_and_a_damaged_recording_is_refused_whole() {
         let bytes = damaged(value.to_string(), &damages);
         match RunRecording::parse(&String::from_utf8_lossy(&bytes)) {
             Ok(recording) => {
-                let replayer = CallReplayer::new(recording.calls);
+                let replay = replay_of(recording);
                 for call in &calls {
-                    drop(replayer.replay_call(&target(call.tool), &call.arguments.to_string()));
+                    let arguments = call.arguments.to_string();
+                    drop(replay.begin_call(&target(call.tool), &arguments.into()));
                 }
             }
             Err(fault) => prop_assert_eq!(fault.kind, FaultKind::Validation, "{}", fault.message),

@@ -7,38 +7,44 @@ fn named(tool: &str) -> CallTarget {
     }
 }
 
+const NOW: Duration = Duration::ZERO;
+
+fn resumed(max_bytes: usize, past: Vec<LoggedCall>) -> CallLog {
+    CallLog::new(max_bytes, past, PastMode::Resume)
+}
+
 fn all(log: &CallLog) -> Vec<LoggedCall> {
-    log.entries.iter().flatten().cloned().collect()
+    log.kept_calls().cloned().collect()
 }
 
 fn made(log: &mut CallLog, tool: &str, arguments: &str, result: Option<&str>) -> usize {
-    let BegunCall::New(Some(place)) = log.begin(&named(tool), &arguments.into()) else {
+    let BegunCall::New(Some(index)) = log.begin(&named(tool), &arguments.into(), NOW) else {
         panic!("{tool} is new");
     };
     if let Some(result) = result {
-        log.end(place, &Ok(result.to_owned()));
+        log.end(index, &Ok(result.to_owned()), NOW);
     }
-    place
+    index
 }
 
 fn known(begun: BegunCall) -> Result<String, FaultKind> {
     match begun {
-        BegunCall::Known(outcome) => outcome
+        BegunCall::Known(outcome, _) => outcome
             .map(|text| text.to_string())
             .map_err(|fault| fault.kind),
-        BegunCall::New(_) => panic!("it is known"),
+        other => panic!("it is known: {other:?}"),
     }
 }
 
 #[test]
 fn calls_are_matched_by_arguments_and_occurrence_in_any_order() {
-    let mut log = CallLog::new(1 << 20, Vec::new());
+    let mut log = resumed(1 << 20, Vec::new());
     made(&mut log, "a", r#"{"x":1,"y":2}"#, Some("1"));
     made(&mut log, "a", r#"{"y":2,"x":1}"#, Some("2"));
     made(&mut log, "b", "{}", Some("3"));
-    let mut again = CallLog::new(1 << 20, all(&log));
+    let mut again = resumed(1 << 20, all(&log));
     assert_eq!(
-        known(again.begin(&named("b"), &"{}".into())),
+        known(again.begin(&named("b"), &"{}".into(), NOW)),
         Ok("3".into())
     );
     let one = CallTarget::Named {
@@ -46,11 +52,11 @@ fn calls_are_matched_by_arguments_and_occurrence_in_any_order() {
         tool: "a".into(),
     };
     assert_eq!(
-        known(again.begin(&one, &r#"{"y":2, "x":1.0}"#.into())),
+        known(again.begin(&one, &r#"{"y":2, "x":1.0}"#.into(), NOW)),
         Ok("1".into())
     );
     assert_eq!(
-        known(again.begin(&named("a"), &r#"{"x":1,"y":2}"#.into())),
+        known(again.begin(&named("a"), &r#"{"x":1,"y":2}"#.into(), NOW)),
         Ok("2".into())
     );
     // Further equal calls and different calls are made.
@@ -61,107 +67,108 @@ fn calls_are_matched_by_arguments_and_occurrence_in_any_order() {
         raw: true,
     };
     assert!(matches!(
-        again.begin(&raw, &"{}".into()),
+        again.begin(&raw, &"{}".into(), NOW),
         BegunCall::New(Some(_))
     ));
 }
 
 #[test]
 fn in_flight_call_is_unknown_and_waiting_call_is_asked_again() {
-    let mut log = CallLog::new(1 << 20, Vec::new());
+    let mut log = resumed(1 << 20, Vec::new());
     made(&mut log, "lost", "{}", None);
     let asked = made(&mut log, "asked", "{}", None);
     log.set_asked(asked, true);
     // A `pending` error does not end the call.
-    log.end(asked, &Err(Fault::new(FaultKind::Pending, "wait")));
+    log.end(asked, &Err(Fault::new(FaultKind::Pending, "wait")), NOW);
     let denied = made(&mut log, "denied", "{}", None);
     log.set_asked(denied, true);
     log.set_asked(denied, false);
-    log.end(denied, &Err(Fault::new(FaultKind::Denied, "no")));
-    let mut again = CallLog::new(1 << 20, all(&log));
+    log.end(denied, &Err(Fault::new(FaultKind::Denied, "no")), NOW);
+    let mut again = resumed(1 << 20, all(&log));
     assert_eq!(count_ended_calls(&all(&again)), 1);
-    let lost = again.begin(&named("lost"), &"{}".into());
+    let lost = again.begin(&named("lost"), &"{}".into(), NOW);
     assert_eq!(known(lost), Err(FaultKind::UnknownOutcome));
     assert_eq!(
-        known(again.begin(&named("denied"), &"{}".into())),
+        known(again.begin(&named("denied"), &"{}".into(), NOW)),
         Err(FaultKind::Denied)
     );
     assert_eq!(made(&mut again, "asked", "{}", Some("done")), asked);
     // A third run makes none of these calls again.
-    let mut third = CallLog::new(1 << 20, all(&again));
+    let mut third = resumed(1 << 20, all(&again));
     assert_eq!(
-        known(third.begin(&named("asked"), &"{}".into())),
+        known(third.begin(&named("asked"), &"{}".into(), NOW)),
         Ok("done".into())
     );
     assert_eq!(
-        known(third.begin(&named("lost"), &"{}".into())),
+        known(third.begin(&named("lost"), &"{}".into(), NOW)),
         Err(FaultKind::UnknownOutcome)
     );
 }
 
 #[test]
 fn calls_that_were_not_repeated_stay_known() {
-    let mut log = CallLog::new(1 << 20, Vec::new());
+    let mut log = resumed(1 << 20, Vec::new());
     made(&mut log, "a", "{}", Some("1"));
-    let again = CallLog::new(1 << 20, all(&log));
-    let mut third = CallLog::new(1 << 20, all(&again));
+    let again = resumed(1 << 20, all(&log));
+    let mut third = resumed(1 << 20, all(&again));
     assert_eq!(
-        known(third.begin(&named("a"), &"{}".into())),
+        known(third.begin(&named("a"), &"{}".into(), NOW)),
         Ok("1".into())
     );
 }
 
 #[test]
 fn log_over_its_limit_keeps_no_calls() {
-    let mut log = CallLog::new(1_000, Vec::new());
+    let mut log = resumed(1_000, Vec::new());
     made(&mut log, "a", "{}", Some("1"));
-    let place = made(&mut log, "b", "{}", None);
-    log.end(place, &Ok("x".repeat(2_000)));
-    assert!(log.full && log.entries.iter().all(Option::is_none));
+    let index = made(&mut log, "b", "{}", None);
+    log.end(index, &Ok("x".repeat(2_000)), NOW);
+    assert!(log.full && log.kept_calls().count() == 0);
     assert!(matches!(
-        log.begin(&named("c"), &"{}".into()),
+        log.begin(&named("c"), &"{}".into(), NOW),
         BegunCall::New(None)
     ));
-    log.end(0, &Ok("late".into()));
-    assert!(matches!(log.all_lines()[..], [JournalLine::Full]) && log.unwritten_lines().is_empty());
+    log.end(0, &Ok("late".into()), NOW);
+    assert!(log.take_held_changes().full && !log.take_held_changes().full);
 }
 
 #[test]
 fn log_that_exceeds_its_limit_during_replay_still_answers_earlier_calls() {
-    let mut log = CallLog::new(1_000, Vec::new());
+    let mut log = resumed(1_000, Vec::new());
     for n in 0..3 {
         made(&mut log, "a", &format!("{{\"n\":{n}}}"), Some("done"));
     }
     made(&mut log, "lost", "{}", None);
-    let mut again = CallLog::new(1_000, all(&log));
-    let first = again.begin(&named("a"), &r#"{"n":0}"#.into());
+    let mut again = resumed(1_000, all(&log));
+    let first = again.begin(&named("a"), &r#"{"n":0}"#.into(), NOW);
     assert_eq!(known(first), Ok("done".into()));
     // The run makes a call that it did not make before, which exceeds the limit.
-    let place = made(&mut again, "new", "{}", None);
-    again.end(place, &Ok("x".repeat(2_000)));
+    let index = made(&mut again, "new", "{}", None);
+    again.end(index, &Ok("x".repeat(2_000)), NOW);
     assert!(again.full);
     for n in 1..3 {
-        let call = again.begin(&named("a"), &format!("{{\"n\":{n}}}").into());
+        let call = again.begin(&named("a"), &format!("{{\"n\":{n}}}").into(), NOW);
         assert_eq!(known(call), Ok("done".into()), "{n}");
     }
-    let lost = again.begin(&named("lost"), &"{}".into());
+    let lost = again.begin(&named("lost"), &"{}".into(), NOW);
     assert_eq!(known(lost), Err(FaultKind::UnknownOutcome));
     // A replayed call is made again only if the program repeats it.
-    let more = again.begin(&named("a"), &r#"{"n":0}"#.into());
+    let more = again.begin(&named("a"), &r#"{"n":0}"#.into(), NOW);
     assert!(matches!(more, BegunCall::New(None)));
     // A third run can no longer be answered from this log, and the journal says so.
-    assert!(matches!(again.all_lines()[..], [JournalLine::Full]));
+    let changes = again.take_held_changes();
+    assert!(changes.full && changes.calls.is_empty());
 }
 
 #[test]
 fn replay_adds_no_bytes_and_initial_calls_always_fit() {
-    let mut log = CallLog::new(1 << 20, Vec::new());
+    let mut log = resumed(1 << 20, Vec::new());
     made(&mut log, "a", "{}", Some(&"x".repeat(2_000)));
     made(&mut log, "b", "{}", None);
     // The limit was lowered meanwhile.
-    let mut again = CallLog::new(1_000, all(&log));
+    let mut again = resumed(1_000, all(&log));
     let before = again.bytes;
-    assert!(known(again.begin(&named("a"), &"{}".into())).is_ok());
+    assert!(known(again.begin(&named("a"), &"{}".into(), NOW)).is_ok());
     assert!(!again.full && again.bytes == before);
     assert_eq!(all(&again).len(), 2);
 }

@@ -34,6 +34,12 @@ pub fn call_key(tool: &str, raw: bool, arguments: &str) -> DigestKey {
 #[derive(Debug)]
 pub struct PastCalls<T>(HashMap<DigestKey, VecDeque<T>>);
 
+impl<T> Default for PastCalls<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
 impl<T> FromIterator<(DigestKey, T)> for PastCalls<T> {
     fn from_iter<I: IntoIterator<Item = (DigestKey, T)>>(calls: I) -> Self {
         let mut by_key: HashMap<_, VecDeque<T>> = HashMap::new();

@@ -12,7 +12,7 @@ use std::{
 use mux_wire::{Fault, FaultKind};
 use tokio::time::Instant;
 
-use super::Run;
+use crate::run_journal::RunJournal;
 use mux_caller::{RunAccess, one_line};
 use mux_text::did_you_mean::nearest_few;
 
@@ -31,46 +31,51 @@ pub struct RunTotals {
 }
 
 #[derive(Default)]
-pub(super) struct RunRegistry {
-    runs: BTreeMap<String, Arc<Run>>,
+pub struct RunRegistry {
+    runs: BTreeMap<String, Arc<RunJournal>>,
     /// Ended runs in the order of their ends.
     ended: VecDeque<EndedRun>,
     ended_bytes: usize,
     counts: RunTotals,
-    pub(super) draining: bool,
+    /// Set once no further run may begin.
+    pub is_draining: bool,
 }
 
 struct EndedRun {
-    run: Arc<Run>,
+    run: Arc<RunJournal>,
     at: Instant,
     /// The size of the run's events.
     bytes: usize,
 }
 
 impl RunRegistry {
-    pub(super) fn insert(&mut self, run: &Arc<Run>) {
+    /// Adds a run that begins.
+    pub fn insert(&mut self, run: &Arc<RunJournal>) {
         self.forget_old();
         self.runs.insert(run.id.clone(), Arc::clone(run));
         self.counts.running += 1;
     }
 
-    pub(super) fn counts(&self) -> RunTotals {
+    /// Counts of runs so far.
+    pub fn counts(&self) -> RunTotals {
         self.counts
     }
 
-    pub(super) fn all(&mut self) -> Vec<Arc<Run>> {
+    /// All runs that are kept.
+    pub fn all(&mut self) -> Vec<Arc<RunJournal>> {
         self.forget_old();
         self.runs.values().cloned().collect()
     }
 
-    pub(super) fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
+    /// Finds a run that `access` allows.
+    pub fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<RunJournal>, Fault> {
         self.forget_old();
         let found = find_run(&self.runs, id, access, |run| access.allows(run.origin()));
         found.ok_or_else(|| self.run_not_found(id, access))
     }
 
     /// The fault for an unknown id. Suggests only runs that `access` allows.
-    pub(super) fn run_not_found(&self, id: &str, access: &RunAccess) -> Fault {
+    pub fn run_not_found(&self, id: &str, access: &RunAccess) -> Fault {
         let shown = one_line(id);
         let reached = self.runs.values().filter(|run| access.allows(run.origin()));
         let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
@@ -89,7 +94,7 @@ impl RunRegistry {
     }
 
     /// Called before the last event is written, because a client that has read that event must see the new counts.
-    pub(super) fn count_ended(&mut self, succeeded: bool) {
+    pub fn count_ended(&mut self, succeeded: bool) {
         self.counts.running -= 1;
         if succeeded {
             self.counts.succeeded += 1;
@@ -99,8 +104,8 @@ impl RunRegistry {
     }
 
     /// Keeps an ended run. If there are too many, drops the oldest runs whose end was read.
-    pub(super) fn keep_ended(&mut self, run: &Arc<Run>) {
-        let bytes = run.events.bytes();
+    pub fn keep_ended(&mut self, run: &Arc<RunJournal>) {
+        let bytes = run.bytes();
         self.ended_bytes += bytes;
         self.ended.push_back(EndedRun {
             run: Arc::clone(run),
@@ -108,9 +113,9 @@ impl RunRegistry {
             bytes,
         });
         while (self.ended.len() > MAX_KEPT_RUNS || self.ended_bytes > MAX_KEPT_EVENT_BYTES)
-            && let Some(place) = self.ended.iter().position(|ended| ended.run.is_end_read())
+            && let Some(index) = self.ended.iter().position(|ended| ended.run.is_end_read())
         {
-            self.forget(place);
+            self.forget(index);
         }
         self.forget_old();
     }
@@ -126,8 +131,8 @@ impl RunRegistry {
         }
     }
 
-    fn forget(&mut self, place: usize) {
-        if let Some(ended) = self.ended.remove(place) {
+    fn forget(&mut self, index: usize) {
+        if let Some(ended) = self.ended.remove(index) {
             self.ended_bytes -= ended.bytes;
             self.runs.remove(&ended.run.id);
         }
@@ -157,19 +162,33 @@ pub fn find_run<R>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{JournalOptions, Program, RunEvent};
     use mux_caller::ClientOrigin;
+    use mux_handles::InlineOrStored;
 
     const ALL: RunAccess = RunAccess::Everyone;
 
-    fn ended(registry: &mut RunRegistry, id: &str) -> Arc<Run> {
+    fn run_of(id: &str, origin: Arc<ClientOrigin>) -> Arc<RunJournal> {
+        let program = Program {
+            origin,
+            ..Program::default()
+        };
+        RunJournal::new(id.into(), program, JournalOptions::default())
+    }
+
+    fn ended(registry: &mut RunRegistry, id: &str) -> Arc<RunJournal> {
         ended_of(registry, id, Arc::default())
     }
 
-    fn ended_of(registry: &mut RunRegistry, id: &str, origin: Arc<ClientOrigin>) -> Arc<Run> {
-        let run = Arc::new(Run::new(id.into(), "return 1".into(), origin, None));
+    fn ended_of(
+        registry: &mut RunRegistry,
+        id: &str,
+        origin: Arc<ClientOrigin>,
+    ) -> Arc<RunJournal> {
+        let run = run_of(id, origin);
         registry.insert(&run);
-        run.set_ended(None);
         registry.count_ended(true);
+        run.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
         registry.keep_ended(&run);
         run
     }
@@ -200,7 +219,7 @@ mod tests {
         }
         assert_eq!(registry.all().len(), MAX_KEPT_RUNS);
         assert!(registry.find("a-9", &ALL).is_err() && registry.find("a-10", &ALL).is_ok());
-        let running = Arc::new(Run::new("a-0".into(), String::new(), Arc::default(), None));
+        let running = run_of("a-0", Arc::default());
         registry.insert(&running);
         tokio::time::advance(RUN_RETENTION).await;
         assert_eq!(registry.all().len(), 1);

@@ -1,3 +1,0 @@
-//! Random input for the readers of files on disk.
-
-mod journals;

@@ -1,0 +1,25 @@
+//! A program as a journal keeps it: the text, its input, and who started it.
+//!
+//! The other two shapes of a program are the message of a client (`mux_proto`) and the frame to a worker
+//! (`mux_wire`).
+
+use std::{sync::Arc, time::Duration};
+
+use mux_caller::ClientOrigin;
+use mux_program::ProgramLanguage;
+
+/// A program with everything that is needed to run it again.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub source: Arc<str>,
+    pub language: ProgramLanguage,
+    /// The client's name for the program.
+    pub name: Option<Arc<str>>,
+    /// The first line that lists of runs show.
+    pub title: String,
+    /// `mux.input` as JSON.
+    pub input: Arc<str>,
+    /// The time limit.
+    pub wall: Duration,
+    pub origin: Arc<ClientOrigin>,
+}
