@@ -32,8 +32,6 @@ pub use self::{
     event::{RunEvent, SequencedEvent, StepEvent, StepProgress},
     history::{History, HistoryLimits},
     program::Program,
-    registry::{
-        MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, RunRegistry, RunTotals, find_run,
-    },
+    registry::{RunRegistry, RunTotals},
     run_journal::{CallCounts, JournalOptions, RunJournal, RunSnapshot, RunStatus},
 };

@@ -17,10 +17,10 @@ use mux_caller::{RunAccess, one_line};
 use mux_text::did_you_mean::nearest_few;
 
 /// The maximum number of ended runs that are kept, and of bytes of their events.
-pub const MAX_KEPT_RUNS: usize = 200;
-pub const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
+const MAX_KEPT_RUNS: usize = 200;
+const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
 /// How long a run is kept after its end.
-pub const RUN_RETENTION: Duration = Duration::from_hours(1);
+const RUN_RETENTION: Duration = Duration::from_hours(1);
 
 /// Counts of runs since the daemon started.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +70,7 @@ impl RunRegistry {
     /// Finds a run that `access` allows.
     pub fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<RunJournal>, Fault> {
         self.forget_old();
-        let found = find_run(&self.runs, id, access, |run| access.allows(run.origin()));
+        let found = find_run(&self.runs, id, access);
         found.ok_or_else(|| self.run_not_found(id, access))
     }
 
@@ -79,17 +79,13 @@ impl RunRegistry {
         let shown = one_line(id);
         let reached = self.runs.values().filter(|run| access.allows(run.origin()));
         let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
-        let kept = humantime::format_duration(RUN_RETENTION);
-        let kept = format!(
-            "at most {MAX_KEPT_RUNS}, for {kept} after their end, and not across a restart"
-        );
         let near = match &near[..] {
             [] => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
         };
         Fault::new(FaultKind::NotFound, format!("there is no run `{shown}`")).hints(
-            format!("{near}`mux runs` lists the runs that are kept: {kept}; `mux audit` lists earlier calls"),
-            format!("{near}Ended runs are kept: {kept}"),
+            format!("{near}`mux runs` lists the runs that are kept ([history] in config.toml); `mux audit` lists calls"),
+            format!("{near}ended runs are kept as long as the user's configuration says"),
         )
     }
 
@@ -140,21 +136,21 @@ impl RunRegistry {
 }
 
 /// Finds a run by its id. The user may also name the run by its number, the part after the last dash.
-pub fn find_run<R>(
-    runs: &BTreeMap<String, Arc<R>>,
+fn find_run(
+    runs: &BTreeMap<String, Arc<RunJournal>>,
     id: &str,
     access: &RunAccess,
-    is_allowed: impl Fn(&R) -> bool,
-) -> Option<Arc<R>> {
-    if let Some(run) = runs.get(id).filter(|run| is_allowed(run)) {
+) -> Option<Arc<RunJournal>> {
+    let is_allowed = |run: &&Arc<RunJournal>| access.allows(run.origin());
+    if let Some(run) = runs.get(id).filter(is_allowed) {
         return Some(Arc::clone(run));
     }
-    let mut meant = runs.iter().filter(|(known, _)| {
-        let last = known.rsplit_once('-').map(|(_, last)| last);
+    let mut named = runs.values().filter(|run| {
+        let last = run.id.rsplit_once('-').map(|(_, last)| last);
         access.is_user() && !id.is_empty() && last == Some(id)
     });
-    match (meant.next(), meant.next()) {
-        (Some((_, run)), None) => Some(Arc::clone(run)),
+    match (named.next(), named.next()) {
+        (Some(run), None) => Some(Arc::clone(run)),
         _ => None,
     }
 }

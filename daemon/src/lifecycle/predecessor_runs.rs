@@ -1,17 +1,17 @@
 //! The runs that continue in the daemon from which this daemon has taken over.
 //!
-//! Clients read such a run from a copy of its events, which is kept like this daemon's own runs. Requests to stop a
-//! run, or that daemon, are forwarded.
+//! Requests that concern such a run are forwarded. Once a run has ended, the history has it: the predecessor writes it
+//! there, as this daemon does with its own runs.
 //!
-//! Invariant: events and results come from the daemon in which the run executes. If that daemon dies, the run's last
-//! event says so. The same clients find the run as if it ran here.
+//! Invariant: a run is forwarded from before this daemon serves until the history has its end. If the predecessor dies,
+//! the history says that the run's outcome is unknown. The same clients find the run as if it ran here.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use mux_proto::{
-    Error, Event, EventKind, EventPage, EventsRequest, Kind, MuxClient, Outcome, RunInfo, RunState,
-    RunsRequest, StopRequest, transport,
+    Error, EventKind, EventPage, EventsRequest, Kind, MuxClient, RunInfo, RunState, RunsRequest,
+    StopRequest, transport,
     version::{CONTRACT, FEATURES},
 };
 use parking_lot::{Mutex, MutexGuard};
@@ -19,13 +19,12 @@ use tarpc::client::{Config, RpcError};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 use tracing::{debug, info};
 
 use super::retire_request::hello;
 use mux_caller::RunAccess;
-use mux_journal::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, find_run};
 
 /// How long the predecessor may take to answer a request.
 const PREDECESSOR_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +34,9 @@ const PREDECESSOR_RELOAD_TIMEOUT: Duration = Duration::from_secs(20);
 const EVENT_POLL_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long requests that concern runs wait for the predecessor's list of runs.
 const RUNS_ARRIVAL_TIMEOUT: Duration = Duration::from_secs(3);
-/// The maximum number of running runs that are copied.
+/// The time between two requests for the events of a run.
+const EVENT_PAUSE: Duration = Duration::from_millis(200);
+/// The maximum number of runs that are followed.
 const MAX_RUNNING_RUNS: usize = 10_000;
 
 /// The runs of the predecessor. Empty in a daemon without one.
@@ -44,21 +45,10 @@ pub struct PredecessorRuns {
     /// True until the predecessor has listed its runs. Requests wait a moment for the list.
     expected: watch::Sender<bool>,
     client: Mutex<Option<MuxClient>>,
-    runs: Mutex<BTreeMap<String, Arc<FollowedRun>>>,
-}
-
-/// A run of the predecessor.
-#[derive(Debug)]
-struct FollowedRun {
-    copy: watch::Sender<RunCopy>,
-}
-
-#[derive(Clone, Debug)]
-struct RunCopy {
-    info: RunInfo,
-    events: Vec<Event>,
-    bytes: usize,
-    ended: Option<Instant>,
+    /// The runs that have not ended, as they were when they were listed.
+    runs: Mutex<BTreeMap<String, RunInfo>>,
+    /// The number of runs that have not ended.
+    left: watch::Sender<usize>,
 }
 
 impl PredecessorRuns {
@@ -74,14 +64,9 @@ impl PredecessorRuns {
 
     async fn arrived(&self) {
         let mut expected = self.expected.subscribe();
-        // The sender lives as long as `self`.
-        drop(
-            timeout(
-                RUNS_ARRIVAL_TIMEOUT,
-                expected.wait_for(|expected| !expected),
-            )
-            .await,
-        );
+        let listed = expected.wait_for(|is_expected| !is_expected);
+        // The sender lives as long as `self`. After the timeout, the request goes on without the list.
+        drop(timeout(RUNS_ARRIVAL_TIMEOUT, listed).await);
     }
 
     /// Follows the predecessor's runs over a connection to it, until the last of them has ended.
@@ -102,196 +87,98 @@ impl PredecessorRuns {
             debug!("cannot read the runs of the predecessor");
             return;
         }
-        let mut all = BTreeMap::new();
-        // Running runs first, however many have ended since they began.
-        for (running, limit) in [(true, MAX_RUNNING_RUNS), (false, MAX_KEPT_RUNS)] {
-            let limit = Some(limit);
-            let request = RunsRequest { running, limit };
-            let listed = client
-                .runs(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request)
-                .await;
-            let Ok(Ok(listed)) = listed else {
-                return;
-            };
-            all.extend(listed.runs.into_iter().map(|info| (info.run.clone(), info)));
-        }
+        let Ok(running) = list_running(&client).await else {
+            return;
+        };
         *self.client() = Some(client.clone());
-        for info in all.values() {
-            self.runs()
-                .insert(info.run.clone(), Arc::new(FollowedRun::new(info.clone())));
-        }
+        let runs: Vec<String> = running.iter().map(|info| info.run.clone()).collect();
+        self.left.send_replace(runs.len());
+        let running = running.into_iter().map(|info| (info.run.clone(), info));
+        self.runs().extend(running);
         self.come();
-        let mut following: FuturesUnordered<_> = all
-            .into_values()
-            .map(|info| self.copy(&client, info))
-            .collect();
-        while following.next().await.is_some() {}
+        let ends = runs.into_iter().map(|run| self.follow_run(&client, run));
+        let mut ends: FuturesUnordered<_> = ends.collect();
+        while ends.next().await.is_some() {}
         info!("the runs of the predecessor have ended");
         *self.client() = None;
     }
 
-    async fn copy(&self, client: &MuxClient, info: RunInfo) {
-        let run = info.run;
-        let Some(followed) = self.runs().get(&run).cloned() else {
-            return;
-        };
-        let mut after = 0;
-        loop {
-            let request = EventsRequest {
-                run: run.clone(),
-                after,
-                wait_ms: EVENT_POLL_TIMEOUT
-                    .as_millis()
-                    .try_into()
-                    .unwrap_or(u64::MAX),
-            };
-            let page = client.events(
-                transport::within(EVENT_POLL_TIMEOUT + PREDECESSOR_REQUEST_TIMEOUT),
-                request,
-            );
-            let page = match page.await {
-                Ok(Ok(page)) => page,
-                // The predecessor is busy, and the run continues.
-                Err(RpcError::DeadlineExceeded | RpcError::Server(_)) => continue,
-                Ok(Err(error)) if error.kind != Kind::NotFound => {
-                    sleep(PREDECESSOR_REQUEST_TIMEOUT).await;
-                    continue;
-                }
-                Ok(Err(_)) | Err(_) => {
-                    followed.lose();
-                    break;
-                }
-            };
-            after = page.events.last().map_or(after, |event| event.seq);
-            let is_over = page.events.last().is_some_and(is_last);
-            let info = if is_over {
-                client
-                    .run_info(transport::within(PREDECESSOR_REQUEST_TIMEOUT), run.clone())
-                    .await
-            } else {
-                Ok(Err(Error::new(
-                    Kind::NotFound,
-                    "it is asked for at the end",
-                )))
-            };
-            followed.add(page.events, info.ok().and_then(Result::ok));
-            if is_over {
-                break;
-            }
-        }
-        self.forget();
+    /// Forwards requests for a run until its end is in the history.
+    async fn follow_run(&self, client: &MuxClient, run: String) {
+        while !has_ended(client, &run).await {}
+        // Before it answers, the predecessor writes the history. If it has died, nothing more is written.
+        drop(list_running(client).await);
+        self.runs().remove(&run);
+        self.left.send_modify(|left| *left -= 1);
     }
 
     /// Resolves when all followed runs have ended.
     pub async fn settled(&self) {
         self.arrived().await;
-        let all: Vec<_> = self.runs().values().cloned().collect();
-        for followed in all {
-            let mut copy = followed.copy.subscribe();
-            // The sender lives in `followed`.
-            drop(copy.wait_for(|copy| copy.ended.is_some()).await);
-        }
+        let mut left = self.left.subscribe();
+        // The sender lives as long as `self`.
+        drop(left.wait_for(|left| *left == 0).await);
     }
 
     pub fn is_settled(&self) -> bool {
-        let runs = self.runs();
-        let mut all = runs.values();
-        !*self.expected.borrow() && all.all(|followed| followed.copy.borrow().ended.is_some())
+        !*self.expected.borrow() && *self.left.borrow() == 0
     }
 
-    /// All known runs that `access` permits, latest first.
-    pub async fn list(&self, running: bool, access: &RunAccess) -> Vec<RunInfo> {
+    /// The runs that have not ended and that `access` permits, latest first.
+    pub async fn list(&self, access: &RunAccess) -> Vec<RunInfo> {
         self.arrived().await;
-        self.forget();
+        let mut known = self.runs().clone();
         let client = self.client().clone();
-        let mut now = BTreeMap::new();
-        if let Some(client) = client {
-            let request = RunsRequest {
-                running: true,
-                limit: Some(MAX_RUNNING_RUNS),
-            };
+        if let Some(client) = client.filter(|_| !known.is_empty()) {
             // The runs' present state or, without an answer, the last known state.
-            let answer = client.runs(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request);
-            if let Ok(Ok(Ok(list))) = timeout(PREDECESSOR_REQUEST_TIMEOUT, answer).await {
-                let runs = list.runs.into_iter();
-                now = runs.map(|info| (info.run.clone(), info)).collect();
+            for info in list_running(&client).await.unwrap_or_default() {
+                if let Some(known) = known.get_mut(&info.run) {
+                    *known = info;
+                }
             }
         }
-        let all: Vec<_> = self.runs().values().cloned().collect();
-        let infos = all
-            .iter()
-            .map(|followed| followed.copy.borrow().info.clone());
-        let mut infos: Vec<_> = infos
-            .map(|info| now.remove(&info.run).unwrap_or(info))
-            .filter(|info| !(running && has_ended(info)) && allows(access, info))
-            .collect();
+        let mut infos: Vec<RunInfo> = known.into_values().collect();
+        infos.retain(|info| allows(access, info));
         infos.sort_by_key(|info| std::cmp::Reverse(info.accepted_ms));
         infos
     }
 
-    /// `None` if the predecessor has no such run.
+    /// `None` if no such run continues in the predecessor.
     pub async fn info(&self, run: &str, access: &RunAccess) -> Option<RunInfo> {
-        self.arrived().await;
-        let followed = self.find(run, access)?;
-        let info = followed.copy.borrow().info.clone();
-        if has_ended(&info) {
-            return Some(info);
-        }
-        let client = self.client().clone()?;
+        let (client, known) = self.find(run, access).await?;
         let now = client.run_info(
             transport::within(PREDECESSOR_REQUEST_TIMEOUT),
-            info.run.clone(),
+            known.run.clone(),
         );
-        Some(now.await.ok().and_then(Result::ok).unwrap_or(info))
+        Some(now.await.ok().and_then(Result::ok).unwrap_or(known))
     }
 
-    /// A page of about `page` bytes of a run's events; `None` if the predecessor has no such run.
-    pub async fn events(
-        &self,
-        request: &EventsRequest,
-        access: &RunAccess,
-        poll: Duration,
-        page: usize,
-    ) -> Option<EventPage> {
-        self.arrived().await;
-        let followed = self.find(&request.run, access)?;
-        let mut copy = followed.copy.subscribe();
-        let is_news = |copy: &RunCopy| {
-            let last = copy.events.last();
-            last.is_some_and(|event| event.seq > request.after || is_last(event))
+    /// A page of a run's events; `None` if no such run continues in the predecessor.
+    pub async fn events(&self, request: &EventsRequest, access: &RunAccess) -> Option<EventPage> {
+        let (client, known) = self.find(&request.run, access).await?;
+        let request = EventsRequest {
+            run: known.run,
+            ..request.clone()
         };
-        let wait = Duration::from_millis(request.wait_ms).min(poll);
-        // At a timeout the page is empty.
-        drop(timeout(wait, copy.wait_for(is_news)).await);
-        let copy = followed.copy.borrow();
-        let events = copy.events.iter().filter(|event| event.seq > request.after);
-        let mut room = page;
-        let events = events.take_while(|event| {
-            let fits = room > 0;
-            room = room.saturating_sub(length(event));
-            fits
-        });
-        Some(EventPage {
-            events: events.cloned().collect(),
-        })
+        let wait = Duration::from_millis(request.wait_ms) + PREDECESSOR_REQUEST_TIMEOUT;
+        client
+            .events(transport::within(wait), request)
+            .await
+            .ok()?
+            .ok()
     }
 
-    /// Cancels a run. Returns false if the predecessor has no such run.
+    /// Cancels a run. Returns false if no such run continues in the predecessor.
     pub async fn cancel(&self, run: &str, access: &RunAccess) -> bool {
-        self.arrived().await;
-        let Some(followed) = self.find(run, access) else {
+        let Some((client, known)) = self.find(run, access).await else {
             return false;
         };
-        let run = followed.copy.borrow().info.run.clone();
-        let client = self.client().clone();
-        if let Some(client) = client {
-            // If the predecessor has exited, the run has ended as well.
-            drop(
-                client
-                    .cancel_run(transport::within(PREDECESSOR_REQUEST_TIMEOUT), run)
-                    .await,
-            );
-        }
+        // If the predecessor has exited, the run has ended as well.
+        drop(
+            client
+                .cancel_run(transport::within(PREDECESSOR_REQUEST_TIMEOUT), known.run)
+                .await,
+        );
         true
     }
 
@@ -333,35 +220,80 @@ impl PredecessorRuns {
         }
     }
 
-    fn find(&self, run: &str, access: &RunAccess) -> Option<Arc<FollowedRun>> {
-        self.forget();
-        let is_allowed = |run: &FollowedRun| allows(access, &run.copy.borrow().info);
-        find_run(&self.runs(), run, access, is_allowed)
-    }
-
-    /// Drops copies past their retention, and the oldest ones beyond the limit.
-    fn forget(&self) {
-        let mut runs = self.runs();
-        let ended = |followed: &FollowedRun| followed.copy.borrow().ended;
-        runs.retain(|_, followed| ended(followed).is_none_or(|at| at.elapsed() < RUN_RETENTION));
-        loop {
-            let bytes: usize = runs.values().map(|run| run.copy.borrow().bytes).sum();
-            let oldest = runs.iter().filter_map(|(id, run)| Some((ended(run)?, id)));
-            let oldest = oldest.min().map(|(_, id)| id.clone());
-            match oldest {
-                Some(oldest) if bytes > MAX_KEPT_EVENT_BYTES => drop(runs.remove(&oldest)),
-                _ => return,
-            }
-        }
+    /// The followed run with this id, or, for the user, with this number at the end of its id.
+    async fn find(&self, run: &str, access: &RunAccess) -> Option<(MuxClient, RunInfo)> {
+        self.arrived().await;
+        let client = self.client().clone()?;
+        let runs = self.runs();
+        let number = |info: &&RunInfo| {
+            let last = info.run.rsplit_once('-').map(|(_, last)| last);
+            access.is_user() && last == Some(run)
+        };
+        let found = runs.get(run).or_else(|| runs.values().find(number));
+        let found = found.filter(|info| allows(access, info));
+        found.map(|info| (client, info.clone()))
     }
 
     fn client(&self) -> MutexGuard<'_, Option<MuxClient>> {
         self.client.lock()
     }
 
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Arc<FollowedRun>>> {
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, RunInfo>> {
         self.runs.lock()
     }
+}
+
+/// The runs of the predecessor that have not ended.
+async fn list_running(client: &MuxClient) -> Result<Vec<RunInfo>, Error> {
+    let request = RunsRequest {
+        running: true,
+        limit: Some(MAX_RUNNING_RUNS),
+    };
+    let listed = client
+        .runs(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request)
+        .await;
+    let lost = |error: RpcError| Error::new(Kind::Unavailable, error.to_string());
+    Ok(listed.map_err(lost)??.runs)
+}
+
+/// Waits a while for the end of a run. True if the run has ended, or if the predecessor has.
+async fn has_ended(client: &MuxClient, run: &str) -> bool {
+    let info = client.run_info(
+        transport::within(PREDECESSOR_REQUEST_TIMEOUT),
+        run.to_owned(),
+    );
+    let after = match info.await {
+        Ok(Ok(info)) if matches!(info.state, RunState::Succeeded | RunState::Failed) => {
+            return true;
+        }
+        Ok(Ok(info)) => info.events,
+        Ok(Err(error)) => return error.kind == Kind::NotFound,
+        Err(error) => return is_connection_lost(&error),
+    };
+    let request = EventsRequest {
+        run: run.to_owned(),
+        after,
+        wait_ms: u64::try_from(EVENT_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+    };
+    let patience = EVENT_POLL_TIMEOUT + PREDECESSOR_REQUEST_TIMEOUT;
+    match client.events(transport::within(patience), request).await {
+        Ok(Ok(page)) => {
+            let last = page.events.last().map(|event| &event.event);
+            if matches!(last, Some(EventKind::Ended { .. })) {
+                return true;
+            }
+            // Output that comes in quick succession needs no request each.
+            sleep(EVENT_PAUSE).await;
+            false
+        }
+        Ok(Err(error)) => error.kind == Kind::NotFound,
+        Err(error) => is_connection_lost(&error),
+    }
+}
+
+/// False if the predecessor is only busy.
+fn is_connection_lost(error: &RpcError) -> bool {
+    !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }
 
 fn old_rules(why: &str) -> String {
@@ -371,69 +303,6 @@ fn old_rules(why: &str) -> String {
     )
 }
 
-impl FollowedRun {
-    fn new(info: RunInfo) -> Self {
-        let (copy, _) = watch::channel(RunCopy {
-            info,
-            events: Vec::new(),
-            bytes: 0,
-            ended: None,
-        });
-        Self { copy }
-    }
-
-    fn add(&self, events: Vec<Event>, info: Option<RunInfo>) {
-        let bytes: usize = events.iter().map(length).sum();
-        self.copy.send_modify(|copy| {
-            if events.last().is_some_and(is_last) {
-                copy.ended = Some(Instant::now());
-            }
-            copy.bytes += bytes;
-            copy.events.extend(events);
-            if let Some(info) = info {
-                copy.info = info;
-            }
-        });
-    }
-
-    /// Ends the copy with an error, because the outcome can no longer be known.
-    fn lose(&self) {
-        let message = "the muxd that executed this run exited before it reported the outcome";
-        let error = Error::new(Kind::UnknownOutcome, message).hint("see `mux logs`");
-        self.copy.send_modify(|copy| {
-            copy.ended = Some(Instant::now());
-            if has_ended(&copy.info) && copy.events.last().is_some_and(is_last) {
-                return;
-            }
-            copy.info.state = RunState::Failed;
-            copy.info.error = Some(error.clone());
-            let (seq, at_ms) = copy
-                .events
-                .last()
-                .map_or((0, 0), |event| (event.seq, event.at_ms));
-            let outcome = Outcome::Error(error);
-            copy.info.events = seq + 1;
-            copy.events.push(Event {
-                seq: seq + 1,
-                at_ms,
-                event: EventKind::Ended { outcome },
-            });
-        });
-    }
-}
-
 fn allows(access: &RunAccess, info: &RunInfo) -> bool {
     access.allows_names(&info.client, info.agent.as_deref())
-}
-
-fn length(event: &Event) -> usize {
-    serde_json::to_vec(event).map_or(0, |text| text.len())
-}
-
-fn is_last(event: &Event) -> bool {
-    matches!(event.event, EventKind::Ended { .. })
-}
-
-fn has_ended(info: &RunInfo) -> bool {
-    matches!(info.state, RunState::Succeeded | RunState::Failed)
 }

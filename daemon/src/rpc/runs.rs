@@ -98,11 +98,7 @@ pub(super) async fn events(
     let run = match daemon.runs.find(&request.run, &access) {
         Ok(run) => run,
         Err(unknown) => {
-            let page = daemon
-                .former
-                .events(&request, &access, MAX_LONG_POLL, EVENT_PAGE_BYTES)
-                .await;
-            if let Some(page) = page {
+            if let Some(page) = daemon.former.events(&request, &access).await {
                 return Ok(page);
             }
             let id = request.run;
@@ -194,23 +190,24 @@ pub(super) async fn list(
     };
     let own = daemon.runs.list().into_iter().filter(is_shown);
     let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.snapshot())).collect();
-    // The predecessor's runs were accepted before this daemon's own.
-    all.extend(daemon.former.list(request.running, access).await);
+    // Runs that continue in the predecessor were accepted before this daemon's own.
+    all.extend(daemon.former.list(access).await);
     let limit = request.limit.unwrap_or(DEFAULT_LISTED_RUNS);
     let mut total = all.len();
+    // A successor also has its list written before it reads the history.
+    daemon.runs.history().flush().await;
     if !request.running {
         let filter = RunFilter {
             access: access.clone(),
             // Those that are listed already may be the first.
             limit: limit.saturating_add(total),
         };
-        daemon.runs.history().flush().await;
         let past = read_history(daemon, move |history| history.list(&filter).map(Some)).await;
         if let Some((past, kept)) = past {
             total = total.max(kept);
             let known: BTreeSet<String> = all.iter().map(|info| info.run.clone()).collect();
             let past = past.into_iter().filter(|run| !known.contains(&run.id));
-            all.extend(past.map(convert::run));
+            all.extend(past.map(past_run));
         }
     }
     let mut room = MAX_RUN_LIST_BYTES;
@@ -224,6 +221,12 @@ pub(super) async fn list(
         runs: shown.collect(),
         total,
     }
+}
+
+/// A run that only the history knows. Its daemon has died if it has no end.
+fn past_run(mut run: RunSnapshot) -> wire::RunInfo {
+    run.end_if_lost();
+    convert::run(run)
 }
 
 /// Reads from the history on another thread. `None` if there is nothing, or if the history cannot be read.

@@ -255,8 +255,18 @@ fn snapshot_of(row: &Row<'_>) -> rusqlite::Result<RunSnapshot> {
     })
 }
 
+impl RunSnapshot {
+    /// Marks a run as failed if it has no end, because its daemon has died.
+    pub fn end_if_lost(&mut self) {
+        if matches!(self.state, RunStatus::Waiting | RunStatus::Running) {
+            self.state = RunStatus::Failed;
+            self.error = Some(lost_run_fault());
+        }
+    }
+}
+
 /// The error of a run whose end is not known.
-pub(crate) fn lost_run_fault() -> Fault {
+fn lost_run_fault() -> Fault {
     Fault::new(
         FaultKind::UnknownOutcome,
         "the muxd that executed this run exited before it reported the outcome",
