@@ -138,7 +138,7 @@ fn move_record(path: &Path, stem: &str, record: OldRecord, history: &History) ->
     }
     let owner = record.run.unwrap_or_else(|| stem.to_owned());
     history
-        .import_held(owner, origin, program, calls, approvals)
+        .import_held(owner, program, calls, approvals)
         .map_err(io::Error::other)
 }
 
@@ -146,11 +146,11 @@ fn move_record(path: &Path, stem: &str, record: OldRecord, history: &History) ->
 fn read_journal(
     path: &Path,
     origin: &Arc<ClientOrigin>,
-) -> io::Result<(Option<Program>, Option<Vec<LoggedCall>>)> {
+) -> io::Result<(Program, Option<Vec<LoggedCall>>)> {
     let Some(file) = atomic_file::open(path, MAX_JOURNAL_BYTES)? else {
-        return Ok((None, Some(Vec::new())));
+        return Err(io::Error::other("its calls are missing"));
     };
-    let mut program = None;
+    let mut program = Program::default();
     let mut calls = Some(Vec::new());
     for line in BufReader::new(file).lines() {
         // A line without its end was not written completely. What it records has not happened.
@@ -159,7 +159,7 @@ fn read_journal(
         };
         match (line, calls.as_mut()) {
             (OldLine::Program(first), _) if first.version == FILE_VERSION => {
-                program = Some(Program {
+                program = Program {
                     language: if first.steps {
                         ProgramLanguage::Json
                     } else {
@@ -171,7 +171,7 @@ fn read_journal(
                     input: first.input,
                     wall: Duration::from_millis(first.wall_ms),
                     origin: Arc::clone(origin),
-                });
+                };
             }
             (OldLine::Full, _) => calls = None,
             (OldLine::Call { call }, Some(calls)) => calls.push(call),

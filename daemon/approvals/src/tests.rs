@@ -88,7 +88,7 @@ fn run(id: &str, resumes: Option<(&str, Vec<LoggedCall>)>) -> Arc<RunJournal> {
 }
 
 /// The program and the calls that are saved for a resumed run.
-async fn saved(approvals: &Arc<Approvals>, owner: &str) -> (Option<Program>, Vec<LoggedCall>) {
+async fn saved(approvals: &Arc<Approvals>, owner: &str) -> (Program, Vec<LoggedCall>) {
     let held = approvals.history.read_held_run(owner.into()).await.unwrap();
     let (program, calls) = held.expect("it is saved");
     (program, calls.expect("its calls fit"))
@@ -357,10 +357,7 @@ async fn ended_run_stays_saved_only_if_pending_and_can_be_resumed_once() {
         panic!("it is kept");
     };
     let (program, calls) = saved(&approvals, "r-1").await;
-    assert_eq!(
-        (calls.len(), program.unwrap().source.as_ref()),
-        (1, "return 1")
-    );
+    assert_eq!((calls.len(), program.source.as_ref()), (1, "return 1"));
     approvals.adopt(&view.owner, "r-2").unwrap();
     let late = approvals.adopt(&view.owner, "r-3");
     assert_eq!(late.unwrap_err().kind, FaultKind::Busy);

@@ -2,19 +2,23 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// The maximum length of a name, in characters.
 const MAX_NAME_CHARS: usize = 80;
 const MAX_WORKSPACE_PATH_BYTES: usize = 4096;
 
 /// The client of a connection. All but the process is self-reported: rules on it separate cooperating clients and are
 /// not a security boundary.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ClientOrigin {
     pub client: String,
     pub agent: Option<String>,
     pub workspace: Option<PathBuf>,
-    /// The process, if the system reports it.
+    /// The process, if the system reports it. Not stored: it may be another one later.
+    #[serde(skip)]
     pub pid: Option<u32>,
+    #[serde(skip)]
     pub uid: Option<u32>,
     /// True if an agent reads the errors. An agent has tools but no command line.
     pub for_agent: bool,

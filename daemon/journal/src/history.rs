@@ -34,7 +34,7 @@ use tokio::task::spawn_blocking;
 
 pub use self::{
     held_runs::{HeldApproval, HeldOwner, HeldRun},
-    reader::{PastCall, PastProgram, RunFilter, RunRecord},
+    reader::{PastCall, RunFilter, RunRecord},
 };
 use self::{schema::OpenError, writer::Store};
 use crate::run_journal::RunJournal;

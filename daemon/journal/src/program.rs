@@ -7,9 +7,10 @@ use std::{sync::Arc, time::Duration};
 
 use mux_caller::ClientOrigin;
 use mux_program::ProgramLanguage;
+use serde::{Deserialize, Serialize};
 
 /// A program with everything that is needed to run it again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Program {
     pub source: Arc<str>,
     pub language: ProgramLanguage,

@@ -18,6 +18,7 @@ use std::{
 use mux_caller::ClientOrigin;
 use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -88,7 +89,7 @@ struct RunProgress {
     ended: Option<Instant>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub enum RunStatus {
     /// Queued for a worker.
     #[default]
@@ -99,7 +100,7 @@ pub enum RunStatus {
 }
 
 /// Counts of tool calls so far.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CallCounts {
     pub started: u32,
     /// Calls that have ended, successfully or not.
@@ -108,7 +109,7 @@ pub struct CallCounts {
 }
 
 /// The state of a run at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunSnapshot {
     pub id: String,
     pub origin: Arc<ClientOrigin>,

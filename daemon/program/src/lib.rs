@@ -33,6 +33,8 @@ mod fuzz;
 pub use self::program_mistake::{combine_faults, short_text};
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::{
     explain::{ExplainedProgram, explain_as_typescript},
     json_path::{MissingValue, value_at_path},
@@ -43,7 +45,8 @@ pub use self::{
 };
 
 /// The language of a program.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProgramLanguage {
     /// TypeScript or JavaScript.
     #[default]

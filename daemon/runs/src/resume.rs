@@ -55,7 +55,11 @@ impl Runs {
                 .hint("run the program again, with fewer or smaller calls")
         })?;
         Ok(ResumeTarget::Again(Box::new(ResumedRun {
-            program: program.unwrap_or_else(|| program_of_call(&view.subject)),
+            program: if program.source.is_empty() {
+                program_of_call(&view.subject)
+            } else {
+                program
+            },
             calls: ResumedCalls {
                 owner: view.owner,
                 calls,

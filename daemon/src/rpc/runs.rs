@@ -11,7 +11,7 @@ use super::{MAX_LONG_POLL, connection::ConnectionState, convert, program_steps};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_journal::{
-    History, Program, RunEvent, RunJournal,
+    History, Program, RunEvent, RunJournal, RunSnapshot,
     history::{HistoryError, RunFilter},
 };
 use mux_process::blocking_pool;

@@ -3,15 +3,14 @@
 //! Invariant: a row is written durably before its caller continues, and one transaction replaces the rows of the resumed
 //! run. The rows are unmasked, and are deleted with the last approval of their owner.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use mux_caller::ClientOrigin;
-use mux_program::ProgramLanguage;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use serde::{Deserialize, Serialize};
 
 use super::{
     History, HistoryError,
+    reader::json_column,
     writer::{Store, to_i64},
 };
 use crate::{call_log::LoggedCall, program::Program, run_journal::RunJournal};
@@ -20,7 +19,7 @@ use crate::{call_log::LoggedCall, program::Program, run_journal::RunJournal};
 #[derive(Clone)]
 pub struct HeldOwner {
     pub name: String,
-    /// The run. `None` for a single call.
+    /// `None` for a single call.
     pub run: Option<Arc<RunJournal>>,
     pub origin: Arc<ClientOrigin>,
     /// The owner whose rows these rows replace.
@@ -41,23 +40,6 @@ pub struct HeldRun {
     pub owner: String,
     pub origin: Arc<ClientOrigin>,
     pub approvals: Vec<HeldApproval>,
-}
-
-#[derive(Deserialize, Serialize)]
-struct StoredOrigin {
-    client: String,
-    agent: Option<String>,
-    workspace: Option<PathBuf>,
-}
-
-#[derive(Deserialize, Serialize)]
-struct StoredProgram {
-    source: Arc<str>,
-    name: Option<Arc<str>>,
-    is_step_program: bool,
-    title: String,
-    input: Arc<str>,
-    wall_ms: u64,
 }
 
 impl History {
@@ -123,11 +105,11 @@ impl History {
     }
 
     /// The program of a held run, and its calls. The calls are `None` if they exceeded the limit of the run. The program
-    /// is `None` for a single call.
+    /// of a single call has no source.
     pub async fn read_held_run(
         &self,
         owner: String,
-    ) -> Result<Option<(Option<Program>, Option<Vec<LoggedCall>>)>, HistoryError> {
+    ) -> Result<Option<(Program, Option<Vec<LoggedCall>>)>, HistoryError> {
         self.write(move |store| read_run(store.connection()?, &owner))
             .await
     }
@@ -136,20 +118,13 @@ impl History {
     pub fn import_held(
         &self,
         owner: String,
-        origin: Arc<ClientOrigin>,
-        program: Option<Program>,
+        program: Program,
         calls: Option<Vec<LoggedCall>>,
         approvals: Vec<HeldApproval>,
     ) -> Result<(), HistoryError> {
         self.write_blocking(move |store| {
             store.transact(true, |transaction| {
-                insert_owner(
-                    transaction,
-                    &owner,
-                    &origin,
-                    program.as_ref(),
-                    calls.is_none(),
-                )?;
+                insert_owner(transaction, &owner, &program, calls.is_none())?;
                 for (place, call) in calls.iter().flatten().enumerate() {
                     save_call(transaction, &owner, place, call)?;
                 }
@@ -204,7 +179,11 @@ fn save(
             run.set_held(true);
             save_calls(transaction, owner, run)?;
         } else if !has_owner(transaction, &owner.name)? {
-            insert_owner(transaction, &owner.name, &owner.origin, None, false)?;
+            let program = Program {
+                origin: Arc::clone(&owner.origin),
+                ..Program::default()
+            };
+            insert_owner(transaction, &owner.name, &program, false)?;
         }
         save_approvals(transaction, &owner.name, approvals)?;
     }
@@ -223,13 +202,7 @@ fn save_calls(
     let (has_rows, changes) = run.take_held_changes();
     if !has_rows {
         delete_owner(transaction, &owner.name)?;
-        insert_owner(
-            transaction,
-            &owner.name,
-            &owner.origin,
-            Some(&run.program),
-            false,
-        )?;
+        insert_owner(transaction, &owner.name, &run.program, false)?;
     }
     if changes.full {
         transaction.execute("DELETE FROM held_calls WHERE owner = ?1", [&owner.name])?;
@@ -247,29 +220,14 @@ fn save_calls(
 fn insert_owner(
     transaction: &Transaction<'_>,
     owner: &str,
-    origin: &ClientOrigin,
-    program: Option<&Program>,
+    program: &Program,
     is_full: bool,
 ) -> Result<(), HistoryError> {
-    let origin = serde_json::to_string(&StoredOrigin {
-        client: origin.client.clone(),
-        agent: origin.agent.clone(),
-        workspace: origin.workspace.clone(),
-    })?;
-    let program = program.map(|program| {
-        serde_json::to_string(&StoredProgram {
-            source: Arc::clone(&program.source),
-            name: program.name.clone(),
-            is_step_program: program.language == ProgramLanguage::Json,
-            title: program.title.clone(),
-            input: Arc::clone(&program.input),
-            wall_ms: u64::try_from(program.wall.as_millis()).unwrap_or(u64::MAX),
-        })
-    });
-    let program = program.transpose()?;
     transaction
-        .prepare_cached("INSERT OR REPLACE INTO held_owners(owner, origin, program, is_full) VALUES(?1, ?2, ?3, ?4)")?
-        .execute(params![owner, origin, program, is_full])?;
+        .prepare_cached(
+            "INSERT OR REPLACE INTO held_owners(owner, program, is_full) VALUES(?1, ?2, ?3)",
+        )?
+        .execute(params![owner, serde_json::to_string(program)?, is_full])?;
     Ok(())
 }
 
@@ -330,87 +288,45 @@ fn delete_owner(transaction: &Transaction<'_>, owner: &str) -> Result<(), Histor
 }
 
 fn read_all(connection: &Connection) -> Result<Vec<HeldRun>, HistoryError> {
-    let mut held = BTreeMap::new();
+    let mut held: BTreeMap<String, HeldRun> = BTreeMap::new();
     let mut statement = connection.prepare_cached(
-        "SELECT owner, origin, number, subject, answer FROM held_approvals JOIN held_owners USING(owner) ORDER BY number",
+        "SELECT owner, program, number, subject, answer FROM held_approvals JOIN held_owners USING(owner) \
+         ORDER BY number",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let owner: String = row.get(0)?;
-        let origin: StoredOrigin = serde_json::from_str(&row.get::<_, String>(1)?)?;
+        let owner: String = row.get("owner")?;
+        let program: Program = json_column(row, "program")?;
         let run = held.entry(owner.clone()).or_insert_with(|| HeldRun {
             owner,
-            origin: Arc::new(ClientOrigin {
-                client: origin.client,
-                agent: origin.agent,
-                workspace: origin.workspace,
-                ..ClientOrigin::default()
-            }),
+            origin: program.origin,
             approvals: Vec::new(),
         });
         run.approvals.push(HeldApproval {
-            number: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
-            subject: row.get(3)?,
-            answer: row.get(4)?,
+            number: u64::try_from(row.get::<_, i64>("number")?).unwrap_or(0),
+            subject: row.get("subject")?,
+            answer: row.get("answer")?,
         });
     }
     Ok(held.into_values().collect())
 }
 
-type HeldProgram = (Option<Program>, Option<Vec<LoggedCall>>);
-
-fn read_run(connection: &Connection, owner: &str) -> Result<Option<HeldProgram>, HistoryError> {
-    let row = connection
-        .prepare_cached("SELECT origin, program, is_full FROM held_owners WHERE owner = ?1")?
+fn read_run(
+    connection: &Connection,
+    owner: &str,
+) -> Result<Option<(Program, Option<Vec<LoggedCall>>)>, HistoryError> {
+    let found = connection
+        .prepare_cached("SELECT program, is_full FROM held_owners WHERE owner = ?1")?
         .query_row([owner], |row| {
-            Ok((
-                row.get::<_, String>(0)?,
-                row.get::<_, Option<String>>(1)?,
-                row.get::<_, bool>(2)?,
-            ))
+            Ok((json_column(row, "program")?, row.get::<_, bool>("is_full")?))
         })
         .optional()?;
-    let Some((origin, program, is_full)) = row else {
+    let Some((program, is_full)) = found else {
         return Ok(None);
     };
-    let origin: StoredOrigin = serde_json::from_str(&origin)?;
-    let program = match program {
-        Some(program) => Some(program_of(serde_json::from_str(&program)?, origin)),
-        None => None,
-    };
-    if is_full {
-        return Ok(Some((program, None)));
-    }
-    let mut calls = Vec::new();
-    let mut statement =
-        connection.prepare_cached("SELECT call FROM held_calls WHERE owner = ?1 ORDER BY place")?;
-    let mut rows = statement.query([owner])?;
-    while let Some(row) = rows.next()? {
-        calls.push(serde_json::from_str(
-            row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?,
-        )?);
-    }
-    Ok(Some((program, Some(calls))))
-}
-
-fn program_of(program: StoredProgram, origin: StoredOrigin) -> Program {
-    Program {
-        source: program.source,
-        language: if program.is_step_program {
-            ProgramLanguage::Json
-        } else {
-            ProgramLanguage::TypeScript
-        },
-        name: program.name,
-        title: program.title,
-        input: program.input,
-        wall: Duration::from_millis(program.wall_ms),
-        // The client process may be another now.
-        origin: Arc::new(ClientOrigin {
-            client: origin.client,
-            agent: origin.agent,
-            workspace: origin.workspace,
-            ..ClientOrigin::default()
-        }),
-    }
+    let calls = connection
+        .prepare_cached("SELECT call FROM held_calls WHERE owner = ?1 ORDER BY place")?
+        .query_map([owner], |row| json_column(row, "call"))?
+        .collect::<Result<_, _>>()?;
+    Ok(Some((program, (!is_full).then_some(calls))))
 }

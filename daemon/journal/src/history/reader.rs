@@ -2,17 +2,12 @@
 //!
 //! Invariant: a run is read only by clients that may access it. A row that cannot be read costs that row.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use mux_caller::{ClientOrigin, RunAccess};
-use mux_program::ProgramLanguage;
+use mux_caller::RunAccess;
 use mux_wire::{Fault, FaultKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::de::DeserializeOwned;
 
 use super::{
     History, HistoryError, schema,
@@ -21,12 +16,9 @@ use super::{
 };
 use crate::{
     event::{RunEvent, SequencedEvent},
-    run_journal::{CallCounts, RunSnapshot, RunStatus, page_of},
+    program::Program,
+    run_journal::{RunSnapshot, RunStatus, page_of},
 };
-
-/// The columns that [`snapshot_of`] reads.
-const SNAPSHOT_COLUMNS: &str = "run, accepted_ms, client, agent, workspace, title, detached, state, took_us, calls, \
-                                calls_ended, calls_failed, events, error";
 
 /// Which runs a client wants to list.
 #[derive(Clone, Debug)]
@@ -39,19 +31,10 @@ pub struct RunFilter {
 #[derive(Clone, Debug)]
 pub struct RunRecord {
     pub snapshot: RunSnapshot,
-    pub program: PastProgram,
+    pub program: Program,
     pub calls: Vec<PastCall>,
     /// Set if further calls were not kept, because the run's calls exceeded their limit.
     pub is_incomplete: bool,
-}
-
-#[derive(Clone, Debug)]
-pub struct PastProgram {
-    pub source: String,
-    pub language: ProgramLanguage,
-    pub name: Option<String>,
-    pub input: String,
-    pub wall: Duration,
 }
 
 /// A call of a past run, masked.
@@ -79,7 +62,7 @@ impl History {
                 .prepare_cached(&format!("SELECT count(*) FROM runs WHERE {is_own}"))?
                 .query_row(params![client, agent], |row| row.get(0))?;
             let query = format!(
-                "SELECT {SNAPSHOT_COLUMNS} FROM runs WHERE {is_own} ORDER BY accepted_ms DESC, number DESC LIMIT ?3"
+                "SELECT snapshot, has_ended FROM runs WHERE {is_own} ORDER BY accepted_ms DESC, number DESC LIMIT ?3"
             );
             let limit = to_i64(filter.limit as u64);
             let mut statement = connection.prepare_cached(&query)?;
@@ -195,20 +178,16 @@ fn find(
     access: &RunAccess,
 ) -> rusqlite::Result<Option<(i64, RunSnapshot)>> {
     let read = |row: &Row<'_>| Ok((row.get("id")?, snapshot_of(row)?));
-    let by_id = format!("SELECT {SNAPSHOT_COLUMNS}, id FROM runs WHERE run = ?1");
-    let mut found = connection
-        .prepare_cached(&by_id)?
-        .query_row([id], read)
-        .optional()?;
+    let mut by_id =
+        connection.prepare_cached("SELECT id, snapshot, has_ended FROM runs WHERE run = ?1")?;
+    let mut found = by_id.query_row([id], read).optional()?;
     if found.is_none()
         && access.is_user()
         && let Ok(number) = id.parse::<i64>()
     {
-        let by_number = format!(
-            "SELECT {SNAPSHOT_COLUMNS}, id FROM runs WHERE number = ?1 ORDER BY accepted_ms DESC LIMIT 1"
-        );
+        let latest = "SELECT id, snapshot, has_ended FROM runs WHERE number = ?1 ORDER BY accepted_ms DESC LIMIT 1";
         found = connection
-            .prepare_cached(&by_number)?
+            .prepare_cached(latest)?
             .query_row([number], read)
             .optional()?;
     }
@@ -216,42 +195,18 @@ fn find(
 }
 
 fn snapshot_of(row: &Row<'_>) -> rusqlite::Result<RunSnapshot> {
-    let accepted = UNIX_EPOCH + Duration::from_millis(unsigned(row.get("accepted_ms")?));
-    let origin = ClientOrigin {
-        client: row.get("client")?,
-        agent: row.get("agent")?,
-        workspace: row
-            .get::<_, Option<String>>("workspace")?
-            .map(PathBuf::from),
-        ..ClientOrigin::default()
-    };
-    let state: String = row.get("state")?;
-    let error: Option<String> = row.get("error")?;
-    let error = error.and_then(|error| serde_json::from_str(&error).ok());
-    let (state, error) = match state.as_str() {
-        "waiting" => (RunStatus::Waiting, error),
-        "running" => (RunStatus::Running, error),
-        "succeeded" => (RunStatus::Succeeded, error),
-        "lost" => (RunStatus::Failed, Some(lost_run_fault())),
-        _ => (RunStatus::Failed, error),
-    };
-    let count = |name: &str| row.get::<_, u32>(name);
-    Ok(RunSnapshot {
-        id: row.get("run")?,
-        origin: Arc::new(origin),
-        detached: row.get("detached")?,
-        title: row.get("title")?,
-        accepted,
-        state,
-        calls: CallCounts {
-            started: count("calls")?,
-            ended: count("calls_ended")?,
-            failed: count("calls_failed")?,
-        },
-        approvals: 0,
-        took: Duration::from_micros(unsigned(row.get("took_us")?)),
-        error,
-        events: unsigned(row.get("events")?),
+    let mut snapshot: RunSnapshot = json_column(row, "snapshot")?;
+    if row.get("has_ended")? {
+        snapshot.end_if_lost();
+    }
+    Ok(snapshot)
+}
+
+pub(super) fn json_column<T: DeserializeOwned>(row: &Row<'_>, name: &str) -> rusqlite::Result<T> {
+    let index = row.as_ref().column_index(name)?;
+    let text = row.get_ref(index)?.as_str()?;
+    serde_json::from_str(text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, error.into())
     })
 }
 
@@ -283,25 +238,14 @@ fn lost_end(snapshot: &RunSnapshot) -> SequencedEvent {
     }
 }
 
-fn program_of(connection: &Connection, run: i64) -> rusqlite::Result<PastProgram> {
-    connection
-        .prepare_cached(
-            "SELECT is_step_program, name, wall_ms, (SELECT text FROM texts WHERE digest = source), \
-             (SELECT text FROM texts WHERE digest = input) FROM runs WHERE id = ?1",
-        )?
-        .query_row([run], |row| {
-            Ok(PastProgram {
-                language: if row.get(0)? {
-                    ProgramLanguage::Json
-                } else {
-                    ProgramLanguage::TypeScript
-                },
-                name: row.get(1)?,
-                wall: Duration::from_millis(unsigned(row.get(2)?)),
-                source: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
-                input: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
-            })
-        })
+fn program_of(connection: &Connection, run: i64) -> rusqlite::Result<Program> {
+    let mut program: Program = connection
+        .prepare_cached("SELECT program FROM runs WHERE id = ?1")?
+        .query_row([run], |row| json_column(row, "program"))?;
+    for text in [&mut program.source, &mut program.input] {
+        *text = shared_text(connection, text)?.unwrap_or_default().into();
+    }
+    Ok(program)
 }
 
 /// Reads the rows of a run that have events after `after`, in order.
@@ -344,14 +288,15 @@ fn read_text(connection: &Connection, text: StoredText) -> rusqlite::Result<Resu
     Ok(match text {
         StoredText::Text(text) => Ok(text.as_ref().to_owned()),
         StoredText::Withheld(bytes) => Err(bytes),
-        StoredText::Shared(digest) => {
-            let text = connection
-                .prepare_cached("SELECT text FROM texts WHERE digest = ?1")?
-                .query_row([digest], |row| row.get(0))
-                .optional()?;
-            text.ok_or(0)
-        }
+        StoredText::Shared(digest) => shared_text(connection, &digest)?.ok_or(0),
     })
+}
+
+fn shared_text(connection: &Connection, digest: &str) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT text FROM texts WHERE digest = ?1")?
+        .query_row([digest], |row| row.get(0))
+        .optional()
 }
 
 fn unsigned(number: i64) -> u64 {

@@ -17,15 +17,13 @@ const SCHEMA_VERSION: i64 = 1;
 /// How long a write waits for another daemon's.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Texts over [`MIN_SHARED_TEXT_BYTES`](super::stored_entry::MIN_SHARED_TEXT_BYTES) are in `texts`, once. The `held_`
+/// `snapshot` and `program` are JSON. A program's `source` and `input` are digests there. Texts over [`MIN_SHARED_TEXT_BYTES`](super::stored_entry::MIN_SHARED_TEXT_BYTES) are in `texts`, once. The `held_`
 /// tables have what a resumed run needs, unmasked.
 const TABLES: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, daemon TEXT NOT NULL,
-    accepted_ms INTEGER NOT NULL, client TEXT NOT NULL, agent TEXT, workspace TEXT, title TEXT NOT NULL,
-    detached INTEGER NOT NULL, state TEXT NOT NULL, took_us INTEGER NOT NULL, calls INTEGER NOT NULL,
-    calls_ended INTEGER NOT NULL, calls_failed INTEGER NOT NULL, events INTEGER NOT NULL, error TEXT,
-    is_step_program INTEGER NOT NULL, name TEXT, wall_ms INTEGER NOT NULL, source TEXT NOT NULL, input TEXT NOT NULL
+    accepted_ms INTEGER NOT NULL, client TEXT NOT NULL, agent TEXT, has_ended INTEGER NOT NULL,
+    snapshot TEXT NOT NULL, program TEXT NOT NULL
 ) STRICT;
 CREATE INDEX runs_by_time ON runs(accepted_ms);
 CREATE INDEX runs_by_number ON runs(number);
@@ -40,7 +38,7 @@ CREATE TABLE run_texts(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_texts_by_digest ON run_texts(digest);
 CREATE TABLE held_owners(
-    owner TEXT PRIMARY KEY, origin TEXT NOT NULL, program TEXT, is_full INTEGER NOT NULL
+    owner TEXT PRIMARY KEY, program TEXT NOT NULL, is_full INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE held_calls(
     owner TEXT NOT NULL REFERENCES held_owners ON DELETE CASCADE, place INTEGER NOT NULL, call TEXT NOT NULL,

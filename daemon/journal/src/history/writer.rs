@@ -24,7 +24,6 @@ use crate::{
     program::Program,
     run_journal::{RunJournal, RunSnapshot, RunStatus, UnwrittenPart, run_number},
 };
-use mux_program::ProgramLanguage;
 
 /// How long the history rests after a write failed.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
@@ -283,7 +282,7 @@ impl RunWriter<'_> {
                     return StoredText::Text(Arc::clone(text));
                 }
                 let text = masking::masked(&masker, text);
-                let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
+                let digest = digest_of(&text);
                 shared.push((digest.clone(), text));
                 StoredText::Shared(digest)
             });
@@ -311,80 +310,47 @@ impl RunWriter<'_> {
         snapshot: &RunSnapshot,
         is_bare: bool,
     ) -> Result<i64, HistoryError> {
-        let update = "UPDATE runs SET state = ?2, took_us = ?3, calls = ?4, calls_ended = ?5, calls_failed = ?6, \
-                      events = ?7, error = ?8 WHERE run = ?1 RETURNING id";
-        let state = state_name(snapshot.state);
-        let took = i64::try_from(snapshot.took.as_micros()).unwrap_or(i64::MAX);
-        let calls = snapshot.calls;
-        let error = snapshot
-            .error
-            .as_ref()
-            .map(serde_json::to_string)
-            .transpose()?
-            .map(|error| masker.json(&error));
+        let has_ended = matches!(snapshot.state, RunStatus::Succeeded | RunStatus::Failed);
+        let shown = masker.json(&serde_json::to_string(snapshot)?);
+        let update = "UPDATE runs SET has_ended = ?2, snapshot = ?3 WHERE run = ?1 RETURNING id";
         let known: Option<i64> = self
             .transaction
             .prepare_cached(update)?
-            .query_row(
-                params![
-                    snapshot.id,
-                    state,
-                    took,
-                    calls.started,
-                    calls.ended,
-                    calls.failed,
-                    to_i64(snapshot.events),
-                    error
-                ],
-                |row| row.get(0),
-            )
+            .query_row(params![snapshot.id, has_ended, shown], |row| row.get(0))
             .optional()?;
         if let Some(id) = known {
             return Ok(id);
         }
         let source = masker.text(&program.source);
-        let source_digest = blake3::hash(source.as_bytes()).to_hex().to_string();
         let input = if is_bare {
             "null".to_owned()
         } else {
             masking::masked(masker, &program.input)
         };
-        let input_digest = blake3::hash(input.as_bytes()).to_hex().to_string();
-        let insert = "INSERT INTO runs(run, number, daemon, accepted_ms, client, agent, workspace, title, detached, \
-                      state, took_us, calls, calls_ended, calls_failed, events, error, is_step_program, name, \
-                      wall_ms, source, input) \
-                      VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, \
-                      ?20, ?21) RETURNING id";
-        let origin = &snapshot.origin;
-        let workspace = origin.workspace.as_ref();
+        let stored = Program {
+            source: digest_of(&source).into(),
+            input: digest_of(&input).into(),
+            title: masker.text(&program.title),
+            ..program.clone()
+        };
+        let insert = "INSERT INTO runs(run, number, daemon, accepted_ms, client, agent, has_ended, snapshot, program) \
+                      VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id";
         let id = self.transaction.prepare_cached(insert)?.query_row(
             params![
                 snapshot.id,
                 to_i64(run_number(&snapshot.id)),
                 self.daemon,
                 epoch_ms(snapshot.accepted),
-                origin.client,
-                origin.agent,
-                workspace.map(|path| path.to_string_lossy()),
-                masker.text(&snapshot.title),
-                snapshot.detached,
-                state,
-                took,
-                calls.started,
-                calls.ended,
-                calls.failed,
-                to_i64(snapshot.events),
-                error,
-                program.language == ProgramLanguage::Json,
-                program.name,
-                i64::try_from(program.wall.as_millis()).unwrap_or(i64::MAX),
-                source_digest,
-                input_digest,
+                snapshot.origin.client,
+                snapshot.origin.agent,
+                has_ended,
+                shown,
+                serde_json::to_string(&stored)?,
             ],
             |row| row.get(0),
         )?;
-        self.write_text(id, &source_digest, &source)?;
-        self.write_text(id, &input_digest, &input)?;
+        self.write_text(id, &stored.source, &source)?;
+        self.write_text(id, &stored.input, &input)?;
         Ok(id)
     }
 
@@ -401,11 +367,12 @@ impl RunWriter<'_> {
 
 /// Ends the runs whose daemon died.
 fn end_lost_runs(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.execute(
-        "UPDATE runs SET state = 'lost' WHERE state IN ('waiting', 'running')",
-        [],
-    )?;
+    connection.execute("UPDATE runs SET has_ended = 1 WHERE has_ended = 0", [])?;
     Ok(())
+}
+
+fn digest_of(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// Removes the runs before `cutoff_ms`, then the oldest runs while the database has more than `max_bytes`.
@@ -424,7 +391,7 @@ fn remove_runs(
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let removed = transaction.execute(
             "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE accepted_ms < ?1 \
-             AND state NOT IN ('waiting', 'running') ORDER BY accepted_ms LIMIT ?2)",
+             AND has_ended ORDER BY accepted_ms LIMIT ?2)",
             params![before, REMOVED_RUNS_PER_STEP],
         )?;
         if removed > 0 {
@@ -452,15 +419,6 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let pages = number("page_count")? - number("freelist_count")?;
     Ok(u64::try_from(pages * number("page_size")?).unwrap_or(0))
-}
-
-pub(super) fn state_name(state: RunStatus) -> &'static str {
-    match state {
-        RunStatus::Waiting => "waiting",
-        RunStatus::Running => "running",
-        RunStatus::Succeeded => "succeeded",
-        RunStatus::Failed => "failed",
-    }
 }
 
 pub(super) fn epoch_ms(time: SystemTime) -> i64 {
