@@ -1,53 +1,47 @@
 //! `[agents.NAME]`, as the user wrote it.
 
-use super::schema::{AGENT_KEYS, LIMITS_KEYS, RuleTable, globs, text};
+use std::collections::BTreeMap;
+
+use super::schema::{AGENT_KEYS, LIMITS_KEYS, RuleTable, globs};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 
-use super::{ConfigProblem, LimitsEntry, PolicyEntry, deserialize_entry, unknown_key_message};
+use super::{
+    AgentProfile, CheckMode, ConfigProblem, LimitsEntry, PolicyEntry,
+    sections::{deserialize_section, replace_wrong_values},
+    unknown_key_message,
+};
 
 /// `[agents.NAME]`: settings of one agent that replace the general ones.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(default, deny_unknown_fields)]
 pub struct AgentEntry {
-    /// As `[check] mode`, for this agent's programs.
-    pub check: Option<String>,
-    /// Globs of paths that this agent never sees.
-    pub exclude: Vec<String>,
-    /// Globs of tool paths. They replace every server's `tools.direct`.
-    pub direct: Option<Vec<String>>,
-    /// Limits that replace those of `[limits]`.
-    pub limits: LimitsEntry,
-    /// The rules that replace `[[policy]]`.
-    pub policy: Option<Vec<PolicyEntry>>,
-    /// The profile by which output is adapted to this agent.
-    pub profile: Option<String>,
-}
-
-/// `[agents.NAME]` as a table.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub(super) struct AgentTable {
     /// As `check.mode`.
-    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "x-default" = "`check.mode`"))]
-    check: Option<String>,
+    #[schemars(extend("x-default" = "`check.mode`"))]
+    pub check: Option<CheckMode>,
     /// Paths that this agent does not see.
     #[schemars(schema_with = "globs")]
-    exclude: Vec<String>,
+    pub exclude: Vec<String>,
     /// Paths that this agent gets as ordinary MCP tools.
     #[schemars(schema_with = "globs", extend("x-default" = "every server's `tools.direct`"))]
-    direct: Option<Vec<String>>,
+    pub direct: Option<Vec<String>>,
+    // Once read, these are the limits of `[limits]` with those of the agent.
     /// `wall`, `cpu`, `calls`, `calls_at_once`, `argument`, `console`, `source`, `emitted`, `timers`. The other limits
     /// are the same for all agents.
     #[schemars(extend("x-default" = "`[limits]`"))]
-    limits: LimitsEntry,
+    pub limits: Option<LimitsEntry>,
     /// Replaces all `[[policy]]` rules. A project's denials still apply.
+    #[serde(deserialize_with = "rules")]
     #[schemars(with = "Vec<RuleTable>", extend("x-type" = "list of rules", "x-default" = "`[[policy]]`"))]
-    policy: Option<Value>,
+    pub policy: Option<Vec<PolicyEntry>>,
     /// How `mux mcp` adapts its texts to this agent, instead of by the agent's program name.
-    #[schemars(schema_with = "text", extend("enum" = ["careful", "whole", "claude-code", "codex", "gemini-cli", "opencode", "copilot-cli", "qwen-code"], "x-default" = "by the program's name"))]
-    profile: Option<String>,
+    #[schemars(extend("x-default" = "by the program's name"))]
+    pub profile: Option<AgentProfile>,
+}
+
+fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PolicyEntry>>, D::Error> {
+    Value::deserialize(deserializer).map(|rules| Some(PolicyEntry::read_rules(rules)))
 }
 
 /// The limits of each run. All agents share the others.
@@ -64,51 +58,67 @@ const AGENT_LIMIT_KEYS: [&str; 9] = [
 ];
 
 impl AgentEntry {
-    /// Reads an entry. Adds a message to `problems` for each key that is ignored.
-    pub(super) fn read(
+    /// Reads all entries. Adds a message to `problems` for each key that is ignored. `general_limits` is `[limits]`.
+    pub(super) fn read_all(
+        entries: Option<Value>,
+        general_limits: &Value,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> Result<BTreeMap<String, Self>, String> {
+        let entries = match entries {
+            Some(Value::Table(entries)) => entries,
+            Some(_) => return Err("`agents` must be tables: [agents.NAME]".into()),
+            None => Table::new(),
+        };
+        let entries = entries.into_iter();
+        entries
+            .map(|(name, value)| {
+                let agent = Self::read(&name, value, general_limits, problems)?;
+                Ok((name, agent))
+            })
+            .collect()
+    }
+
+    fn read(
         name: &str,
         value: Value,
+        general_limits: &Value,
         problems: &mut Vec<ConfigProblem>,
     ) -> Result<Self, String> {
         let what = format!("[agents.{name}]");
         let Value::Table(mut table) = value else {
             return Err(format!("{what} must be a table"));
         };
-        let policy = table.remove("policy").map(PolicyEntry::read_rules);
-        let unknown: Vec<String> = unknown_keys(&table, &AGENT_KEYS);
-        for key in unknown {
+        for key in unknown_keys(&table, &AGENT_KEYS) {
             table.remove(&key);
             let message = unknown_key_message(&key, &AGENT_KEYS);
             let message = format!("{what} {message} is ignored");
             problems.push(ConfigProblem::at(&["agents", name, &key], message));
         }
         if let Some(Value::Table(limits)) = table.get_mut("limits") {
-            for key in unknown_keys(limits, &AGENT_LIMIT_KEYS) {
-                limits.remove(&key);
-                let message = if LIMITS_KEYS.contains(&key) {
-                    format!(
-                        "{what} limits.{key} is ignored: it is the same for all agents, see [limits]"
-                    )
-                } else {
-                    format!(
-                        "{what} limits: {} is ignored",
-                        unknown_key_message(&key, &AGENT_LIMIT_KEYS.map(str::to_owned))
-                    )
-                };
-                let keys = ["agents", name, "limits", &key];
-                problems.push(ConfigProblem::at(&keys, message));
+            remove_unusable_limits(limits, name, problems);
+            for (key, value) in general_limits.as_table().into_iter().flatten() {
+                limits.entry(key).or_insert_with(|| value.clone());
             }
         }
-        let written: AgentTable = deserialize_entry(Value::Table(table), &what)?;
-        Ok(Self {
-            check: written.check,
-            exclude: written.exclude,
-            direct: written.direct,
-            limits: written.limits,
-            policy,
-            profile: written.profile,
-        })
+        replace_wrong_values::<Self>(&mut table, &["agents", name], problems);
+        deserialize_section(Value::Table(table), &what)
     }
+}
+
+fn remove_unusable_limits(limits: &mut Table, agent: &str, problems: &mut Vec<ConfigProblem>) {
+    let what = format!("[agents.{agent}] limits");
+    for key in unknown_keys(limits, &AGENT_LIMIT_KEYS) {
+        limits.remove(&key);
+        let message = if LIMITS_KEYS.contains(&key) {
+            format!("{what}.{key} is ignored: it is the same for all agents, see [limits]")
+        } else {
+            let known = AGENT_LIMIT_KEYS.map(str::to_owned);
+            format!("{what}: {} is ignored", unknown_key_message(&key, &known))
+        };
+        let keys = ["agents", agent, "limits", &key];
+        problems.push(ConfigProblem::at(&keys, message));
+    }
+    replace_wrong_values::<LimitsEntry>(limits, &["agents", agent, "limits"], problems);
 }
 
 fn unknown_keys(table: &Table, known: &[impl AsRef<str>]) -> Vec<String> {
@@ -119,7 +129,24 @@ fn unknown_keys(table: &Table, known: &[impl AsRef<str>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Config;
+    use std::time::Duration;
+
+    use super::super::{AgentProfile, Config};
+
+    #[test]
+    fn unknown_profile_is_reported_at_its_line_and_ignored() {
+        let text =
+            "[agents.a]\nprofile = \"claude-code\"\n[agents.b]\nprofile = \"claud\"\n[agents.c]\n";
+        let config = Config::parse(text, "c").unwrap();
+        let profile = |name: &str| config.agents[name].profile;
+        assert_eq!(profile("a"), Some(AgentProfile::ClaudeCode));
+        assert_eq!(profile("b"), None);
+        assert_eq!(config.problems.len(), 1, "{:?}", config.problems);
+        let message = &config.problems[0].message;
+        let expected = "[agents.b] profile = \"claud\" is none of careful, whole, claude-code";
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(config.lines.at(&["agents", "b", "profile"]), Some(4));
+    }
 
     #[test]
     fn unknown_and_shared_keys_of_an_agent_are_reported_and_ignored() {
@@ -137,7 +164,8 @@ mod tests {
         ] {
             assert!(problems.contains(part), "{part}: {problems}");
         }
-        assert_eq!(config.agents["a"].limits.wall.as_deref(), Some("5s"));
+        let limits = config.agents["a"].limits.as_ref().unwrap();
+        assert_eq!(limits.wall.0, Duration::from_secs(5));
         assert!(Config::parse("[agents.a]\nexclude = \"x\"\n", "c").is_err());
     }
 }

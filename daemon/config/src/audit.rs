@@ -1,10 +1,8 @@
 //! `[audit]`, as the user wrote it.
 
-use super::schema::{duration, size};
+use super::values::{Bytes, Seconds};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use super::SizeEntry;
 
 /// `[audit]`
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
@@ -14,9 +12,7 @@ pub struct AuditEntry {
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
     /// Age at which a file is deleted.
-    #[schemars(schema_with = "duration", extend("default" = "90d", "x-range" = "at least 1h"))]
-    pub keep: Option<String>,
+    pub keep: Seconds<3_600, { u64::MAX }, { 90 * 24 * 60 * 60 }>,
     /// All files together. The oldest are deleted first.
-    #[schemars(schema_with = "size", extend("default" = "64MiB", "x-range" = "1MiB to 1TiB"))]
-    pub size: Option<SizeEntry>,
+    pub size: Bytes<{ 1 << 20 }, { 1 << 40 }, { 64 << 20 }>,
 }

@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml::Value;
-
-use super::{Config, OauthEntry, ServerEntry, SourceEntry};
+use super::{Config, ServerEntry, SourceEntry, SwitchOrTable};
 use crate::environment::{commands_in, secrets_in};
 
 impl Config {
@@ -85,21 +83,21 @@ impl ServerEntry {
 
     fn texts(&self) -> impl Iterator<Item = &str> {
         let fields = [&self.command, &self.cwd, &self.socket].into_iter();
-        let sandbox = self.sandbox.as_ref().and_then(Value::as_table);
-        let paths = sandbox.into_iter().flat_map(|table| {
-            let lists = ["read", "write"].into_iter();
-            lists.filter_map(|key| table.get(key)?.as_array()).flatten()
-        });
+        let sandbox = match &self.sandbox {
+            Some(SwitchOrTable::Table(sandbox)) => Some(sandbox),
+            Some(SwitchOrTable::Switch(_)) | None => None,
+        };
+        let paths = sandbox
+            .into_iter()
+            .flat_map(|sandbox| sandbox.read.iter().chain(&sandbox.write));
         let fields = fields.flatten().map(String::as_str);
-        fields
-            .chain(paths.filter_map(Value::as_str))
-            .chain(self.values())
+        fields.chain(paths.map(String::as_str)).chain(self.values())
     }
 
     /// The values that may contain `${cmd:…}` and `${keyring:…}`.
     fn values(&self) -> impl Iterator<Item = &str> {
         let client = match &self.oauth {
-            Some(OauthEntry::Own(own)) => [&own.client_id, &own.client_secret],
+            Some(SwitchOrTable::Table(own)) => [&own.client_id, &own.client_secret],
             _ => [&None, &None],
         };
         let texts = self.args.iter().chain(self.env.values());

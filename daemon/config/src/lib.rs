@@ -1,23 +1,26 @@
-//! The configuration file as the user wrote it.
+//! The configuration file, read into types that state what each key allows and its default.
 //!
 //! This crate depends on `mux-secrets`, `mux-text`, and the keeper, which runs commands. This crate does not depend on
-//! servers, sessions or settings. `mux-settings` turns the entries into checked values.
+//! servers, sessions or settings. `mux-settings` expands references and resolves what depends on several values.
 //!
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `results`, `sandbox`, `sources` and
-//!   `telemetry` are the sections as written, `tool_overrides` the overrides of tools. The top level and servers are
-//!   here. `line_index`: the lines of keys in the file. `expanded_texts`: the values that are expanded, and their
-//!   references. `written_config`: all values as written. `parse_errors`: messages about errors in a file.
-//!   `config_problem`: one error with its key. `entry_error`: why an entry cannot be used. `schema`: the JSON Schema of
-//!   the file, made from these types. `account_name`: the syntax of account names.
+//!   `telemetry` are the sections, `tool_overrides` the overrides of tools. The top level and servers are here.
+//!   `values` are durations, sizes and numbers with their ranges and defaults, `choices` words of a fixed list,
+//!   `word_or_list` values of one of two types, `sandbox_network` hosts. `sections` reads a section without its wrong
+//!   values. `units` writes durations and sizes. `line_index`: the lines of keys in the file. `expanded_texts`: the
+//!   values that are expanded, and their references. `written_config`: all values as written. `parse_errors`: messages
+//!   about errors in a file. `config_problem`: one error with its key. `entry_error`: why an entry cannot be used.
+//!   `schema`: the JSON Schema of the file, made from these types. `account_name`: the syntax of account names.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
 //!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
 //!
 //! Invariants:
 //!
-//! - An invalid entry disables only that entry. Only a file that is not TOML, or whose top level is invalid, is
-//!   rejected as a whole.
-//! - No message repeats a value of the file: it may be part of a secret.
+//! - A value in which references are expanded is a string here. Every other value is checked when it is read.
+//! - An invalid entry disables only that entry. In a section, a value that its key does not allow costs only that value,
+//!   but an unknown key or a value of another TOML type rejects the whole file.
+//! - No message repeats a value that may be part of a secret. `parse_errors::wrong_value` is for keys that never have one.
 //! - A server gets a short list of variables and the variables that its entry declares. All other variables that a
 //!   login shell exports are only used for `${VAR}` and `${cmd:…}`.
 
@@ -25,6 +28,7 @@ mod account_name;
 mod agents;
 mod approvals;
 mod audit;
+mod choices;
 mod config_problem;
 mod entry_error;
 pub mod environment;
@@ -37,20 +41,27 @@ mod pins;
 mod policy;
 mod results;
 mod sandbox;
+mod sandbox_network;
 pub mod schema;
+mod sections;
 mod sources;
 mod telemetry;
 mod tool_overrides;
+pub mod units;
+mod values;
+mod word_or_list;
 mod written_config;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use self::account_name::account_pattern;
-use self::schema::{
-    SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs, roots, text,
-};
+use self::account_name::{account_name, account_pattern};
+use self::choices::{or_auto, or_auto_schema};
+use self::parse_errors::wrong_value;
+use self::schema::{TOP_LEVEL_KEYS, globs, roots, text};
+use self::sections::{checked_section, deserialize_section, read_section, remove_wrong_values};
+use self::word_or_list::WordOrList;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use toml::{Table, Value, de::DeTable};
 
 pub use self::approvals::ApprovalsEntry;
@@ -58,21 +69,31 @@ pub use self::{
     account_name::{MAX_ACCOUNT_CHARS, is_account_name},
     agents::AgentEntry,
     audit::AuditEntry,
+    choices::{
+        AgentProfile, CheckMode, ClientAuthentication, KeyringUse, OnChange, ProtocolEra,
+        RemoteTransport, ResultCheck, RetryPolicy, SandboxMode, SecretSearch, ShareMode, StartMode,
+    },
     config_problem::ConfigProblem,
     entry_error::EntryError,
-    limits::{LimitsEntry, SizeEntry},
+    limits::LimitsEntry,
     line_index::LineIndex,
     metrics::MetricsEntry,
     pins::PinsEntry,
     policy::{AnnotationsEntry, PolicyEntry},
     results::ResultsEntry,
-    sandbox::{NetworkEntry, SandboxChoice, SandboxDefaultsEntry, SandboxEntry},
-    sources::{CredentialEntry, SourceEntry},
+    sandbox::{ProcessCount, SandboxDefaultsEntry, SandboxEntry},
+    sandbox_network::{HostPattern, SandboxNetwork},
+    sources::{CredentialEntry, RequestRate, SourceEntry},
     telemetry::TelemetryEntry,
     tool_overrides::ToolOverrideEntry,
+    values::{Bytes, Count, OrNever, Ranged, Seconds},
+    word_or_list::SwitchOrTable,
     written_config::WrittenConfig,
 };
 use mux_text::did_you_mean::nearest;
+
+/// The default of `start_timeout`.
+pub const DEFAULT_START_TIMEOUT_SECS: u64 = 60;
 
 /// Everything in the file, entry by entry.
 #[derive(Clone, Debug, Default)]
@@ -141,8 +162,7 @@ fn position_prefix(position: Option<(usize, usize)>) -> String {
 
 /// `[servers.NAME]`
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ServerEntry {
     /// The program, found in your login shell's `PATH`.
     #[schemars(extend("x-default" = "required"))]
@@ -155,8 +175,8 @@ pub struct ServerEntry {
     #[schemars(extend("x-default" = "your home"))]
     pub cwd: Option<String>,
     /// The files, hosts and memory that the server may use. `false` gives the server all of your rights.
-    #[schemars(schema_with = "self::sandbox::sandbox", extend("x-type" = "bool or table", "x-default" = "by `sandbox.mode`"))]
-    pub sandbox: Option<Value>,
+    #[schemars(extend("x-type" = "bool or table", "x-default" = "by `sandbox.mode`"))]
+    pub sandbox: Option<SwitchOrTable<SandboxEntry>>,
     /// `http://` or `https://` and a host.
     #[schemars(extend("x-default" = "required"))]
     pub url: Option<String>,
@@ -164,8 +184,8 @@ pub struct ServerEntry {
     pub headers: BTreeMap<String, String>,
     /// Which callers share a session: all clients, clients in the same directory, one connection, or one run. `user`
     /// cannot be combined with `${workspace}`.
-    #[schemars(schema_with = "text", extend("enum" = ["user", "workspace", "client", "run"], "x-default" = "detected"))]
-    pub share: Option<String>,
+    #[schemars(extend("x-default" = "detected"))]
+    pub share: Option<ShareMode>,
     /// The answer to `roots/list`. For the filesystem server with directories in `args`, the default is `"none"`.
     #[schemars(schema_with = "roots", extend("default" = "workspace"))]
     pub roots: Option<RootsEntry>,
@@ -178,71 +198,76 @@ pub struct ServerEntry {
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
     /// Time from process start to the tool list.
-    #[schemars(schema_with = "duration", extend("default" = "60s"))]
-    pub start_timeout: Option<String>,
+    pub start_timeout: Seconds<0, { u64::MAX }, DEFAULT_START_TIMEOUT_SECS>,
     /// Time a call may be silent. A progress notification resets the clock.
-    #[schemars(schema_with = "duration", extend("default" = "5m"))]
-    pub call_timeout: Option<String>,
+    pub call_timeout: Seconds<0, { u64::MAX }, { 5 * 60 }>,
     /// Total time of one call, regardless of progress.
-    #[schemars(schema_with = "duration", extend("default" = "1h"))]
-    pub total_timeout: Option<String>,
+    pub total_timeout: Seconds<0, { u64::MAX }, { 60 * 60 }>,
     /// Concurrent calls to one process, or to all sessions of a URL. Further calls wait in turn.
-    #[schemars(range(min = 1, max = 256), extend("x-default" = "`limits.calls_per_server`"))]
-    pub calls_at_once: Option<usize>,
+    #[schemars(extend("x-default" = "`limits.calls_per_server`"))]
+    pub calls_at_once: Option<Count<1, 256>>,
     /// `auto` tries streamable HTTP first, and HTTP+SSE (2024-11-05) if the first message is answered with 400, 404 or
     /// 405.
-    #[schemars(schema_with = "text", extend("enum" = ["auto", "streamable-http", "sse"], "default" = "auto"))]
-    pub transport: Option<String>,
+    #[serde(deserialize_with = "or_auto")]
+    #[schemars(schema_with = "or_auto_schema::<RemoteTransport>", extend("default" = "auto"))]
+    pub transport: Option<RemoteTransport>,
     /// The MCP revision for sessions. `transport = "sse"` cannot be combined with `"2026-07-28"`.
-    #[schemars(schema_with = "text", extend("enum" = ["auto", "2026-07-28", "2025-11-25"], "default" = "auto"))]
-    pub era: Option<String>,
+    #[serde(deserialize_with = "or_auto")]
+    #[schemars(schema_with = "or_auto_schema::<ProtocolEra>", extend("default" = "auto"))]
+    pub era: Option<ProtocolEra>,
     /// The Unix socket for requests to the `url`.
     pub socket: Option<String>,
     /// `false` disables logins. A table describes your client, see below.
     #[schemars(extend("x-type" = "`false` or table", "x-default" = "on"))]
-    pub oauth: Option<OauthEntry>,
+    pub oauth: Option<SwitchOrTable<OauthClient>>,
     /// The name of the login. Entries with the same `url` but different accounts have separate logins.
+    #[serde(deserialize_with = "account_name")]
     #[schemars(schema_with = "text", extend("pattern" = account_pattern()))]
     pub account: Option<String>,
     /// `lazy` opens the session when a call needs it. `auto` also opens the session in the background if the server was
     /// called recently: when the daemon starts (see [`prestart`](#daemon)), and after the server's process has ended.
     /// `eager` opens the session when the daemon starts, and again whenever the session ends.
-    #[schemars(schema_with = "text", extend("enum" = ["auto", "lazy", "eager"], "default" = "auto"))]
-    pub start: Option<String>,
+    pub start: StartMode,
     /// Closes a session that has had no call for this long.
-    #[schemars(schema_with = "duration_or_never", extend("x-range" = "at least `1s`", "x-default" = "`\"never\"` for a session that all clients share, otherwise `\"30m\"`"))]
-    pub idle_close: Option<String>,
+    #[schemars(extend("x-default" = "`\"never\"` for a session that all clients share, otherwise `\"30m\"`"))]
+    pub idle_close: Option<OrNever<Seconds<1>>>,
     /// Calls to send once more if the server died before it answered. `idempotent` includes read-only tools.
-    #[schemars(schema_with = "text", extend("enum" = ["never", "read_only", "idempotent"], "default" = "never"))]
-    pub retry: Option<String>,
+    pub retry: RetryPolicy,
     /// The reaction to a changed tool definition.
-    #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "x-default" = "`pins.on_change`"))]
-    pub pins: Option<String>,
+    #[schemars(extend("x-default" = "`pins.on_change`"))]
+    pub pins: Option<OnChange>,
     /// The reaction to structured content that does not match the tool's output schema.
-    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
-    pub check_results: Option<String>,
+    pub check_results: ResultCheck,
     /// `true` marks results as data where a model reads them as text.
     #[schemars(extend("x-default" = "`results.fence`"))]
     pub fence: Option<bool>,
     /// The reaction to a result that seems to contain a secret.
-    #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "x-default" = "`results.secrets`"))]
-    pub secrets: Option<String>,
+    #[schemars(extend("x-default" = "`results.secrets`"))]
+    pub secrets: Option<SecretSearch>,
 }
 
 /// `roots = "workspace"`, `"none"`, or a list of directories.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum RootsEntry {
-    Word(String),
+    Workspace,
+    Off,
     Directories(Vec<String>),
 }
 
-/// `oauth = false`, or the client's registration.
-#[derive(Clone, Debug, JsonSchema, PartialEq)]
-#[schemars(untagged)]
-pub enum OauthEntry {
-    Switch(bool),
-    Own(OauthClient),
+impl<'de> Deserialize<'de> for RootsEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match WordOrList::deserialize(deserializer)? {
+            WordOrList::List(directories) => Ok(Self::Directories(directories)),
+            WordOrList::Word(word) => match word.as_str() {
+                "workspace" => Ok(Self::Workspace),
+                "none" => Ok(Self::Off),
+                _ => {
+                    let why = "must be workspace, none, or a list of directories";
+                    Err(wrong_value(format!("{word:?}"), why))
+                }
+            },
+        }
+    }
 }
 
 /// `oauth = { … }` of a server.
@@ -255,8 +280,8 @@ pub struct OauthClient {
     /// The client's secret.
     pub client_secret: Option<String>,
     /// How muxd sends the secret to the token endpoint: `client_secret_basic` or `client_secret_post` of RFC 7591.
-    #[schemars(schema_with = "text", extend("enum" = ["basic", "post"], "x-default" = "chosen from the metadata"))]
-    pub auth: Option<String>,
+    #[schemars(extend("x-default" = "chosen from the metadata"))]
+    pub auth: Option<ClientAuthentication>,
     /// The authorization server where the client is registered. Required for the first login with a `client_secret`.
     #[schemars(extend("x-default" = "the issuer of the first login"))]
     pub issuer: Option<String>,
@@ -271,25 +296,9 @@ pub struct OauthClient {
     pub share: bool,
 }
 
-impl<'de> Deserialize<'de> for OauthEntry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Boolean(is_on) => Ok(Self::Switch(is_on)),
-            table @ Value::Table(_) => {
-                let client = OauthClient::deserialize(table).map(Self::Own);
-                client.map_err(|error| D::Error::custom(parse_errors::shape(&error)))
-            }
-            _ => Err(D::Error::custom(
-                "must be `false` or a table, as in oauth = { client_id = \"…\" }",
-            )),
-        }
-    }
-}
-
 /// `tools = { … }` of a server.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ToolsEntry {
     /// Tools that are never offered.
     #[schemars(schema_with = "globs")]
@@ -304,16 +313,14 @@ pub struct ToolsEntry {
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonEntry {
     /// The daemon exits after this time without clients and runs.
-    #[schemars(schema_with = "duration_or_never", extend("default" = "3h"))]
-    pub idle_exit: Option<String>,
+    pub idle_exit: OrNever<Seconds<0, { u64::MAX }, { 3 * 60 * 60 }>>,
     /// `auto` stores tokens and secrets in the system's keyring, if available. `never` stores them in
     /// `credentials.json` in the state directory.
-    #[schemars(schema_with = "text", extend("enum" = ["auto", "never"], "x-default" = "`\"auto\"`; `\"never\"` with `MUX_HOME` set"))]
-    pub keyring: Option<String>,
+    #[schemars(extend("x-default" = "`\"auto\"`; `\"never\"` with `MUX_HOME` set"))]
+    pub keyring: Option<KeyringUse>,
     /// When the daemon starts, it starts the servers that were called within this time, in the background, unless their
     /// `start` says otherwise.
-    #[schemars(schema_with = "duration_or_never", extend("default" = "3d"))]
-    pub prestart: Option<String>,
+    pub prestart: OrNever<Seconds<0, { u64::MAX }, { 3 * 24 * 60 * 60 }>>,
 }
 
 /// `[check]`
@@ -321,8 +328,7 @@ pub struct DaemonEntry {
 #[serde(default, deny_unknown_fields)]
 pub struct CheckEntry {
     /// `error`: a program with type errors does not run. `warn`: the program runs with warnings. `off`: no check.
-    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
-    pub mode: Option<String>,
+    pub mode: CheckMode,
     /// A TypeScript 7 native compiler. A relative path starts at your home.
     #[schemars(extend("x-default" = "the compiler of `mux setup`, then `PATH`"))]
     pub tsc: Option<String>,
@@ -364,42 +370,37 @@ impl Config {
     /// Reads the configuration from a parsed table.
     pub fn of(table: Table) -> Result<Self, String> {
         let mut config = Self::default();
-        for (key, value) in table {
-            match key.as_str() {
+        let problems = &mut config.problems;
+        let mut limits = Value::Table(Table::new());
+        let mut agents = None;
+        for (section, value) in table {
+            let section = section.as_str();
+            match section {
                 "servers" => config.servers = read_entries(value, "servers", read_server)?,
                 "sources" => config.sources = read_entries(value, "sources", SourceEntry::read)?,
                 "policy" if value.is_array() => config.policy = PolicyEntry::read_rules(value),
                 "policy" => return Err("`policy` must be rules: [[policy]]".into()),
-                "limits" => config.limits = deserialize_entry(value, "limits")?,
-                "check" => config.check = deserialize_entry(value, "check")?,
-                "agents" => config.read_agents(value)?,
-                "pins" => config.pins = deserialize_entry(value, "pins")?,
-                "results" => config.results = deserialize_entry(value, "results")?,
-                "sandbox" => config.sandbox = deserialize_entry(value, "sandbox")?,
-                "audit" => config.audit = deserialize_entry(value, "audit")?,
-                "metrics" => config.metrics = deserialize_entry(value, "metrics")?,
-                "approvals" => config.approvals = deserialize_entry(value, "approvals")?,
-                "telemetry" => config.telemetry = deserialize_entry(value, "telemetry")?,
-                "daemon" => config.daemon = deserialize_entry(value, "daemon")?,
+                "limits" => limits = checked_section::<LimitsEntry>(value, section, problems),
+                "check" => config.check = read_section(value, section, problems)?,
+                "agents" => agents = Some(value),
+                "pins" => config.pins = read_section(value, section, problems)?,
+                "results" => config.results = read_section(value, section, problems)?,
+                "sandbox" => config.sandbox = read_section(value, section, problems)?,
+                "audit" => config.audit = read_section(value, section, problems)?,
+                "metrics" => config.metrics = read_section(value, section, problems)?,
+                "approvals" => config.approvals = read_section(value, section, problems)?,
+                "telemetry" => config.telemetry = read_section(value, section, problems)?,
+                "daemon" => config.daemon = read_section(value, section, problems)?,
                 unknown => {
                     let message = unknown_key_message(unknown, &TOP_LEVEL_KEYS);
                     let message = format!("{message} is ignored");
-                    config.problems.push(ConfigProblem::at(&[unknown], message));
+                    problems.push(ConfigProblem::at(&[unknown], message));
                 }
             }
         }
+        config.limits = deserialize_section(limits.clone(), "limits")?;
+        config.agents = AgentEntry::read_all(agents, &limits, problems)?;
         Ok(config)
-    }
-
-    fn read_agents(&mut self, value: Value) -> Result<(), String> {
-        let Value::Table(agents) = value else {
-            return Err("`agents` must be tables: [agents.NAME]".into());
-        };
-        for (name, value) in agents {
-            let agent = AgentEntry::read(&name, value, &mut self.problems)?;
-            self.agents.insert(name, agent);
-        }
-        Ok(())
     }
 }
 
@@ -419,40 +420,29 @@ fn read_entries<T>(
 }
 
 fn read_server(value: Value) -> Result<ServerEntry, String> {
-    check_keys(
-        &value,
-        &SERVER_KEYS,
+    read_entry(
+        value,
         "must be a table with `command`, as in [servers.NAME]",
-    )?;
+    )
+}
+
+/// Reads the entry of a server or source. The values of a disabled entry are not used, and may be wrong.
+fn read_entry<T: DeserializeOwned>(mut value: Value, shape: &str) -> Result<T, String> {
+    let Value::Table(table) = &mut value else {
+        return Err(shape.to_owned());
+    };
+    if table.get("enabled") == Some(&Value::Boolean(false)) {
+        remove_wrong_values::<T>(table);
+    }
     deserialize_entry(value, "the entry")
 }
 
-fn check_keys(value: &Value, known: &[String], shape: &str) -> Result<(), String> {
-    let Value::Table(table) = value else {
-        return Err(shape.to_owned());
-    };
-    if let Some(unknown) = table.keys().find(|key| !known.contains(key)) {
-        return Err(unknown_key_message(unknown, known));
-    }
-    if let Some(Value::Table(tools)) = table.get("tools")
-        && let Some(unknown) = tools.keys().find(|key| !TOOLS_KEYS.contains(key))
-    {
-        let known: Vec<String> = TOOLS_KEYS
-            .iter()
-            .map(|key| format!("tools.{key}"))
-            .collect();
-        return Err(unknown_key_message(&format!("tools.{unknown}"), &known));
-    }
-    Ok(())
-}
-
-fn deserialize_entry<T: serde::de::DeserializeOwned>(
-    value: Value,
-    what: &str,
-) -> Result<T, String> {
-    value
-        .try_into()
-        .map_err(|error| format!("{what}: {}", parse_errors::shape(&error)))
+fn deserialize_entry<T: DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
+    value.try_into().map_err(|error| {
+        let of_key =
+            parse_errors::of_value(&error).or_else(|| parse_errors::of_unknown_key(&error));
+        of_key.unwrap_or_else(|| format!("{what}: {}", parse_errors::shape(&error)))
+    })
 }
 
 fn unknown_key_message(key: &str, known: &[String]) -> String {

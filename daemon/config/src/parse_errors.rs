@@ -3,8 +3,12 @@
 //! Invariant: a message contains no value of the file, which may be part of a secret: messages are logged and shown in
 //! `status`.
 
-use serde::de::DeserializeOwned;
+use std::fmt::Display;
+
+use serde::de::{self, DeserializeOwned};
 use serde_json::{Map, Value};
+
+use super::unknown_key_message;
 
 /// The line and the column of an error in a file that is not TOML.
 pub(super) fn position(error: &toml::de::Error, text: &str) -> Option<(usize, usize)> {
@@ -14,16 +18,55 @@ pub(super) fn position(error: &toml::de::Error, text: &str) -> Option<(usize, us
     Some((line, column))
 }
 
-/// The message for a value of the wrong type: the expected type and the key.
+/// Begins the message for a value that its key does not allow: `= "soon" is not a duration`.
+const WRONG_VALUE: &str = "= ";
+/// Begins the message for an item of a list that its key does not allow.
+pub(super) const HAS: &str = "has";
+
+/// The error for a value that has the right type, and that its key does not allow. Only types whose values are never
+/// secrets may use it.
+pub(super) fn wrong_value<E: de::Error>(value: impl Display, why: impl Display) -> E {
+    E::custom(format!("{WRONG_VALUE}{value} {why}"))
+}
+
+/// The message of a [`wrong_value`] with its key: `call_timeout = "soon" is not a duration`.
+pub(super) fn of_value(error: &toml::de::Error) -> Option<String> {
+    let message = error.message();
+    let key = key_of(error)?;
+    let is_wrong_value = [WRONG_VALUE, HAS]
+        .iter()
+        .any(|start| message.starts_with(start));
+    is_wrong_value.then(|| format!("{key} {message}"))
+}
+
+/// The message for a key that does not exist, with the most similar key.
+pub(super) fn of_unknown_key(error: &toml::de::Error) -> Option<String> {
+    let message = error.message().strip_prefix("unknown field `")?;
+    let (key, expected) = message.rsplit_once("`, expected ")?;
+    let above = key_of(error).map_or_else(String::new, |above| format!("{above}."));
+    let known = expected.split('`').skip(1).step_by(2);
+    let known: Vec<String> = known.map(|known| format!("{above}{known}")).collect();
+    Some(unknown_key_message(&format!("{above}{key}"), &known))
+}
+
+/// The message for an unknown key, or for a value of the wrong type: the expected type and the key.
 pub(super) fn shape(error: &toml::de::Error) -> String {
+    if let Some(message) = of_unknown_key(error) {
+        return message;
+    }
     let message = without_value(error.message());
-    // The key, if known, is on the line below the message: "in `args`".
-    let shown = error.to_string();
-    let key = shown.trim_end().lines().next_back();
-    match key.filter(|line| line.starts_with("in `")) {
-        Some(key) => format!("{message} {key}"),
+    match key_of(error) {
+        Some(key) => format!("{message} in `{key}`"),
         None => message,
     }
+}
+
+/// The key of a wrong value, if known. It is on the last line of an error: "in `args`".
+fn key_of(error: &toml::de::Error) -> Option<String> {
+    let shown = error.to_string();
+    let line = shown.trim_end().lines().next_back()?;
+    let key = line.strip_prefix("in `")?.strip_suffix('`')?;
+    Some(key.to_owned())
 }
 
 /// The message for a document that is not JSON or has the wrong shape.
@@ -62,6 +105,7 @@ pub(super) fn without_value(message: &str) -> String {
         Some((_, expected)) if quotes && expected.starts_with("struct ") => {
             "must be a table".into()
         }
+        Some((_, "i64")) if quotes => "must be a whole number".into(),
         Some((_, expected)) if quotes => format!("must be {expected}"),
         None if quotes && message.contains(['"', '`']) => "has an invalid value".into(),
         _ => message.to_owned(),

@@ -1,6 +1,6 @@
 //! `[pins]`, as the user wrote it.
 
-use super::schema::text;
+use super::choices::OnChange;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,6 +10,5 @@ use serde::Deserialize;
 pub struct PinsEntry {
     /// `refuse`: a changed tool keeps its old description, and calls end as `denied` until you accept the change.
     /// `warn`: the new definition is offered, and the change is reported. `off`: nothing is pinned.
-    #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "default" = "refuse"))]
-    pub on_change: Option<String>,
+    pub on_change: OnChange,
 }

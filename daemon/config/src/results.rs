@@ -1,6 +1,6 @@
 //! `[results]`, as the user wrote it.
 
-use super::schema::text;
+use super::choices::SecretSearch;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,6 +13,5 @@ pub struct ResultsEntry {
     pub fence: Option<bool>,
     /// `warn`: a result that seems to contain a secret is reported with the server's name. `mask`: readers also get
     /// `***` instead of the secret. `off`: results are not searched.
-    #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "default" = "warn"))]
-    pub secrets: Option<String>,
+    pub secrets: SecretSearch,
 }

@@ -13,22 +13,17 @@ use schemars::{
 };
 
 use super::{
-    AnnotationsEntry, ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry,
-    MetricsEntry, PinsEntry, ResultsEntry, SandboxDefaultsEntry, SandboxEntry, ServerEntry,
-    SourceEntry, TelemetryEntry, ToolOverrideEntry, ToolsEntry, agents::AgentTable,
+    AgentEntry, AnnotationsEntry, ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry,
+    MetricsEntry, PinsEntry, ResultsEntry, SandboxDefaultsEntry, ServerEntry, SourceEntry,
+    TelemetryEntry,
 };
 
 pub(super) type Keys = LazyLock<Vec<String>>;
 
 pub(super) static TOP_LEVEL_KEYS: Keys = LazyLock::new(keys_of::<ConfigFile>);
-pub(super) static SERVER_KEYS: Keys = LazyLock::new(keys_of::<ServerEntry>);
-pub(super) static SOURCE_KEYS: Keys = LazyLock::new(keys_of::<SourceEntry>);
-pub(super) static TOOLS_KEYS: Keys = LazyLock::new(keys_of::<ToolsEntry>);
 pub(super) static LIMITS_KEYS: Keys = LazyLock::new(keys_of::<LimitsEntry>);
-pub(super) static AGENT_KEYS: Keys = LazyLock::new(keys_of::<AgentTable>);
-pub(super) static SANDBOX_KEYS: Keys = LazyLock::new(keys_of::<SandboxEntry>);
+pub(super) static AGENT_KEYS: Keys = LazyLock::new(keys_of::<AgentEntry>);
 pub(super) static RULE_KEYS: Keys = LazyLock::new(keys_of::<RuleTable>);
-pub(super) static OVERRIDE_KEYS: Keys = LazyLock::new(keys_of::<ToolOverrideEntry>);
 pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsEntry>);
 
 /// The configuration of muxd.
@@ -49,7 +44,7 @@ struct ConfigFile {
     /// How programs are type-checked.
     check: Option<CheckEntry>,
     /// Settings for clients that connect under a name.
-    agents: Option<BTreeMap<String, AgentTable>>,
+    agents: Option<BTreeMap<String, AgentEntry>>,
     /// The reaction to a changed tool definition.
     pins: Option<PinsEntry>,
     /// How server results are treated.
@@ -135,6 +130,9 @@ fn without_null() -> impl schemars::transform::Transform {
                 object.extend(only);
             }
         }
+        if let Some(serde_json::Value::Array(words)) = object.get_mut("enum") {
+            words.retain(|word| !word.is_null());
+        }
         if object
             .get("default")
             .is_some_and(serde_json::Value::is_null)
@@ -157,22 +155,6 @@ fn keys_of<T: JsonSchema>() -> Vec<String> {
 
 pub(super) fn text(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string" })
-}
-
-pub(super) fn duration(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "x-type": "duration", "examples": ["30s", "5m", "1h 30m"] })
-}
-
-pub(super) fn duration_or_never(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string", "x-type": "duration or `\"never\"`", "examples": ["30m", "never"]
-    })
-}
-
-pub(super) fn size(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": ["string", "integer"], "minimum": 0, "x-type": "size", "examples": ["64KiB", "64MiB", 65536]
-    })
 }
 
 pub(super) fn globs(_: &mut SchemaGenerator) -> Schema {

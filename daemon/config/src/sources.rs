@@ -1,21 +1,24 @@
 //! `[sources.NAME]`, as the user wrote it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use super::{
-    account_name::account_pattern,
-    schema::{SOURCE_KEYS, duration, text},
+    account_name::{account_name, account_pattern},
+    parse_errors::wrong_value,
+    schema::text,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml::Value;
 
-use super::{ToolOverrideEntry, ToolsEntry, check_keys};
+use super::{
+    Count, OnChange, ResultCheck, RetryPolicy, Seconds, SecretSearch, ToolOverrideEntry,
+    ToolsEntry, read_entry,
+};
 
 /// `[sources.NAME]`: an API whose description turns it into a server.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SourceEntry {
     /// The description, OpenAPI 3.0 or 3.1, JSON or YAML: a file (a relative path starts at your home) or an http(s)
     /// URL.
@@ -37,24 +40,24 @@ pub struct SourceEntry {
     /// Credentials, by security scheme name.
     pub auth: BTreeMap<String, CredentialEntry>,
     /// A label for the account, shown by `mux servers`.
+    #[serde(deserialize_with = "account_name")]
     #[schemars(schema_with = "text", extend("pattern" = account_pattern()))]
     pub account: Option<String>,
     /// OpenAPI only: scopes of the tokens that muxd fetches.
+    #[serde(deserialize_with = "scopes")]
     #[schemars(extend("x-default" = "what operations name"))]
     pub scopes: Option<Vec<String>>,
     /// Requests per time: a number, `/`, and `s`, `m`, `h` or `d`.
-    #[schemars(extend("pattern" = r"^\s*[0-9]+\s*/\s*[smhd]\s*$", "x-default" = "unlimited"))]
-    pub rate: Option<String>,
+    #[serde(deserialize_with = "request_rate")]
+    #[schemars(schema_with = "text", extend("pattern" = r"^\s*[0-9]+\s*/\s*[smhd]\s*$", "x-default" = "unlimited"))]
+    pub rate: Option<RequestRate>,
     /// Age at which a description from a URL is requested again.
-    #[schemars(schema_with = "duration", extend("default" = "1d"))]
-    pub refresh: Option<String>,
+    pub refresh: Seconds<0, { u64::MAX }, { 24 * 60 * 60 }>,
     /// GraphQL only: depth of the default selection.
-    #[schemars(range(min = 1, max = 6), extend("default" = 2))]
-    pub depth: Option<u32>,
+    pub depth: Option<Count<1, 6, 2>>,
     /// OpenAPI only: how many operations become functions, in the order of the description. Operations that
     /// `tools.exclude` matches do not count.
-    #[schemars(range(min = 1, max = 50_000), extend("default" = 20_000))]
-    pub max_functions: Option<usize>,
+    pub max_functions: Option<Count<1, 50_000, 20_000>>,
     /// Which tools are offered, and how.
     pub tools: ToolsEntry,
     /// Changes to individual tools, by tool name.
@@ -64,29 +67,26 @@ pub struct SourceEntry {
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
     /// Time a call may be silent.
-    #[schemars(schema_with = "duration", extend("default" = "60s"))]
-    pub call_timeout: Option<String>,
+    pub call_timeout: Seconds<0, { u64::MAX }, 60>,
     /// Total time of one call.
-    #[schemars(schema_with = "duration", extend("default" = "10m"))]
-    pub total_timeout: Option<String>,
+    pub total_timeout: Seconds<0, { u64::MAX }, { 10 * 60 }>,
     /// Concurrent calls. Further calls wait in turn.
-    #[schemars(range(min = 1, max = 256), extend("x-default" = "`limits.calls_per_server`"))]
-    pub calls_at_once: Option<usize>,
+    #[schemars(extend("x-default" = "`limits.calls_per_server`"))]
+    pub calls_at_once: Option<Count<1, 256>>,
     /// Calls to send once more if the answer was lost, by HTTP method or kind of operation.
-    #[schemars(schema_with = "text", extend("enum" = ["never", "read_only", "idempotent"], "default" = "never"))]
-    pub retry: Option<String>,
+    pub retry: RetryPolicy,
     /// The reaction to a changed tool definition.
-    #[schemars(schema_with = "text", extend("enum" = ["refuse", "warn", "off"], "x-default" = "`pins.on_change`"))]
-    pub pins: Option<String>,
+    #[schemars(extend("x-default" = "`pins.on_change`"))]
+    pub pins: Option<OnChange>,
     /// The reaction to a result that does not match the description.
-    #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "warn"))]
-    pub check_results: Option<String>,
+    #[schemars(extend("default" = "warn"))]
+    pub check_results: Option<ResultCheck>,
     /// `true` marks results as data where a model reads them as text.
     #[schemars(extend("x-default" = "`results.fence`"))]
     pub fence: Option<bool>,
     /// The reaction to a result that seems to contain a secret.
-    #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "x-default" = "`results.secrets`"))]
-    pub secrets: Option<String>,
+    #[schemars(extend("x-default" = "`results.secrets`"))]
+    pub secrets: Option<SecretSearch>,
 }
 
 /// The credential that is sent for a security scheme.
@@ -107,12 +107,8 @@ pub struct BasicEntry {
 
 impl SourceEntry {
     pub(super) fn read(value: Value) -> Result<Self, String> {
-        check_keys(
-            &value,
-            &SOURCE_KEYS,
-            "must be a table with `openapi` or `graphql`, as in [sources.NAME]",
-        )?;
-        super::deserialize_entry(value, "the entry")
+        let shape = "must be a table with `openapi` or `graphql`, as in [sources.NAME]";
+        read_entry(value, shape)
     }
 
     /// The address of the description or endpoint, as written.
@@ -140,5 +136,54 @@ impl SourceEntry {
 impl std::fmt::Debug for CredentialEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("CredentialEntry")
+    }
+}
+
+/// A rate limit: `count` requests in `per`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RequestRate {
+    pub count: NonZeroU32,
+    pub per: Duration,
+}
+
+/// Reads a rate such as `10/s`, `300/m` or `5000/h`.
+fn request_rate<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<RequestRate>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let why = "is not a number per time unit, such as \"10/s\"";
+    let rate = parse_rate(&text);
+    let rate = rate.ok_or_else(|| wrong_value(format!("{text:?}"), why));
+    rate.map(Some)
+}
+
+fn parse_rate(text: &str) -> Option<RequestRate> {
+    let (count, unit) = text.split_once('/')?;
+    let per = match unit.trim() {
+        "s" | "sec" | "second" => 1,
+        "m" | "min" | "minute" => 60,
+        "h" | "hour" => 60 * 60,
+        "d" | "day" => 24 * 60 * 60,
+        _ => return None,
+    };
+    Some(RequestRate {
+        count: count.trim().parse().ok()?,
+        per: Duration::from_secs(per),
+    })
+}
+
+/// Reads scopes. Each must be one word, because they are sent separated by blanks.
+fn scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let scopes = Vec::<String>::deserialize(deserializer)?;
+    let fits = |scope: &&String| {
+        let mut letters = scope.chars();
+        !scope.is_empty() && letters.all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
+    };
+    match scopes.iter().find(|scope| !fits(scope)) {
+        Some(scope) => {
+            let why = "is invalid: each is one word";
+            Err(wrong_value(format!("{scope:?}"), why))
+        }
+        None => Ok(Some(scopes)),
     }
 }

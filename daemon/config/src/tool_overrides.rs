@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value as Json};
 use toml::Value;
 
-use super::{AnnotationsEntry, deserialize_entry, schema::OVERRIDE_KEYS, unknown_key_message};
+use super::{AnnotationsEntry, deserialize_entry};
 
 /// `[servers.NAME.override.TOOL]`: changes to one tool.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ToolOverrideEntry {
     /// The tool's name in programs, lists, rules, approvals and the audit log.
     #[schemars(extend("x-default" = "the server's name for it"))]
@@ -22,11 +22,13 @@ pub struct ToolOverrideEntry {
     /// Replaces the server's annotations for rules, approvals and `retry`.
     pub annotations: AnnotationsEntry,
     /// Arguments for calls that do not pass them.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-type" = "table"))]
-    pub defaults: BTreeMap<String, Value>,
+    #[serde(deserialize_with = "sorted")]
+    #[schemars(with = "BTreeMap<String, Json>", extend("x-type" = "table"))]
+    pub defaults: Map<String, Json>,
     /// Arguments that are always sent. Callers neither see nor pass them.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-type" = "table"))]
-    pub fixed: BTreeMap<String, Value>,
+    #[serde(deserialize_with = "sorted")]
+    #[schemars(with = "BTreeMap<String, Json>", extend("x-type" = "table"))]
+    pub fixed: Map<String, Json>,
 }
 
 impl ToolOverrideEntry {
@@ -35,27 +37,31 @@ impl ToolOverrideEntry {
         let Value::Table(table) = value else {
             return Err("it must be a table, as in [servers.NAME.override.TOOL]".into());
         };
-        if let Some(unknown) = table.keys().find(|key| !OVERRIDE_KEYS.contains(key)) {
-            return Err(unknown_key_message(unknown, &OVERRIDE_KEYS));
-        }
         for key in ["defaults", "fixed"] {
             let arguments = table.get(key).and_then(Value::as_table);
-            let mut dated = arguments.into_iter().flatten();
-            if let Some((name, _)) = dated.find(|(_, value)| has_date(value)) {
-                return Err(format!(
-                    "`{key}.{name}` has a date, which JSON does not have: put it in quotes"
-                ));
+            for (name, value) in arguments.into_iter().flatten() {
+                if let Some(what) = missing_in_json(value) {
+                    return Err(format!("`{key}.{name}` has {what}"));
+                }
             }
         }
         deserialize_entry(value.clone(), "the override")
     }
 }
 
-fn has_date(value: &Value) -> bool {
+/// Reads arguments in the order of their names.
+fn sorted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Json>, D::Error> {
+    let arguments = BTreeMap::<String, Json>::deserialize(deserializer)?;
+    Ok(arguments.into_iter().collect())
+}
+
+/// What the value has that JSON does not have.
+fn missing_in_json(value: &Value) -> Option<&'static str> {
     match value {
-        Value::Datetime(_) => true,
-        Value::Array(items) => items.iter().any(has_date),
-        Value::Table(members) => members.values().any(has_date),
-        _ => false,
+        Value::Datetime(_) => Some("a date, which JSON does not have: put it in quotes"),
+        Value::Float(number) if !number.is_finite() => Some("a number that JSON does not have"),
+        Value::Array(items) => items.iter().find_map(missing_in_json),
+        Value::Table(members) => members.values().find_map(missing_in_json),
+        _ => None,
     }
 }

@@ -5,19 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{EntryError, RemoteServer, ServerEndpoint, ServerSettings};
-use mux_config::{LineIndex, MAX_ACCOUNT_CHARS, is_account_name};
-
-pub(super) fn parse_account(text: String) -> Result<String, String> {
-    if is_account_name(&text) {
-        Ok(text)
-    } else {
-        Err(format!(
-            "account = {text:?} is not a name: it is a letter or digit, and then at most {} more of letters, digits and \
-         . _ @ + -",
-            MAX_ACCOUNT_CHARS - 1
-        ))
-    }
-}
+use mux_config::LineIndex;
 
 /// Disables entries that name the account of an earlier entry with the same URL, and another client or issuer.
 pub(super) fn refuse_contradictions(

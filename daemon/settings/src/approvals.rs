@@ -1,13 +1,8 @@
 //! `[approvals]`: how long a call waits for approval, and the data that is kept meanwhile.
-//!
-//! Invariant: an out-of-range value is reported with its range, and the default is used.
 
 use std::time::Duration;
 
-use super::setting_limits::SectionReader;
-use mux_config::{ApprovalsEntry, ConfigProblem};
-
-const MINUTE: Duration = Duration::from_mins(1);
+use mux_config::ApprovalsEntry;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApprovalTerms {
@@ -26,40 +21,20 @@ pub struct ApprovalTerms {
 
 impl Default for ApprovalTerms {
     fn default() -> Self {
-        Self {
-            wait: 4 * MINUTE,
-            held: 256,
-            held_per_run: 32,
-            log: 4 << 20,
-            keep: 24 * 60 * MINUTE,
-            desktop: None,
-        }
+        Self::of(&ApprovalsEntry::default())
     }
 }
 
 impl ApprovalTerms {
-    pub(super) fn resolve(entry: &ApprovalsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
-        let mut this = Self::default();
-        let mut read = SectionReader {
-            what: "approvals".into(),
-            keys: vec!["approvals"],
-            otherwise: "the default is used",
-            problems,
-        };
-        let second = Duration::from_secs(1);
-        read.time(&entry.wait, "wait", second..=60 * MINUTE, &mut this.wait);
-        let month = 30 * 24 * 60 * MINUTE;
-        read.time(&entry.keep, "keep", MINUTE..=month, &mut this.keep);
-        read.number(entry.held, "held", 1..=10_000, &mut this.held);
-        read.number(
-            entry.held_per_run,
-            "held_per_run",
-            1..=256,
-            &mut this.held_per_run,
-        );
-        read.size(&entry.log, "log", 64 << 10..=32 << 20, &mut this.log);
-        this.desktop = entry.desktop;
-        this
+    pub(super) fn of(entry: &ApprovalsEntry) -> Self {
+        Self {
+            wait: entry.wait.0,
+            held: entry.held.as_usize(),
+            held_per_run: entry.held_per_run.as_usize(),
+            log: entry.log.as_usize(),
+            keep: entry.keep.0,
+            desktop: entry.desktop,
+        }
     }
 }
 
@@ -72,11 +47,7 @@ mod tests {
     fn out_of_range_value_is_reported_and_default_is_used() {
         let resolved = |text: &str| {
             let config = Config::parse(&format!("[approvals]\n{text}"), "config.toml").unwrap();
-            let mut problems = config.problems;
-            (
-                ApprovalTerms::resolve(&config.approvals, &mut problems),
-                problems,
-            )
+            (ApprovalTerms::of(&config.approvals), config.problems)
         };
         let (terms, problems) =
             resolved("wait = \"90s\"\nheld = 3\nlog = \"1MiB\"\ndesktop = false");

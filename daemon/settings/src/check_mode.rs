@@ -2,32 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use mux_config::{AgentEntry, CheckEntry, ConfigProblem, EntryError};
-
-use super::server::parse_or_ignore;
-
-/// The treatment of programs with type errors.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    Eq,
-    PartialEq,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantNames,
-)]
-#[strum(serialize_all = "snake_case")]
-pub enum CheckMode {
-    /// The program does not run.
-    #[default]
-    Error,
-    /// The program runs, and the errors are reported as warnings.
-    Warn,
-    /// Types are not checked.
-    Off,
-}
+use mux_config::{AgentEntry, CheckEntry, CheckMode, ConfigProblem, EntryError};
 
 /// The check mode of every agent, and the compiler.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,27 +35,14 @@ impl CheckModes {
         expand: impl Fn(&str) -> Result<String, EntryError>,
         problems: &mut Vec<ConfigProblem>,
     ) -> Self {
+        let own = agents
+            .iter()
+            .filter_map(|(name, agent)| Some((name.clone(), agent.check?)));
         let mut checks = Self {
-            strictness: parse_or_ignore(
-                entry.mode.as_deref(),
-                "[check] mode",
-                &["check", "mode"],
-                problems,
-            )
-            .unwrap_or_default(),
-            ..Self::default()
+            strictness: entry.mode,
+            agents: own.collect(),
+            compiler: None,
         };
-        for (name, agent) in agents {
-            let what = format!("[agents.{name}] check");
-            if let Some(own) = parse_or_ignore(
-                agent.check.as_deref(),
-                &what,
-                &["agents", name, "check"],
-                problems,
-            ) {
-                checks.agents.insert(name.clone(), own);
-            }
-        }
         match entry.tsc.as_deref().map(expand).transpose() {
             Ok(path) => checks.compiler = path.map(PathBuf::from),
             Err(problem) => {
@@ -99,26 +61,25 @@ mod tests {
     #[test]
     fn agent_overrides_check_mode() {
         let entry = CheckEntry {
-            mode: Some("warn".into()),
+            mode: CheckMode::Warn,
             tsc: Some("~/tsc".into()),
         };
-        let agent = |word: &str| AgentEntry {
-            check: Some(word.into()),
+        let agent = |check| AgentEntry {
+            check,
             ..AgentEntry::default()
         };
-        let agents = [("a".to_owned(), agent("off")), ("b".into(), agent("no"))].into();
+        let agents = [
+            ("a".to_owned(), agent(Some(CheckMode::Off))),
+            ("b".into(), agent(None)),
+        ];
         let mut problems = Vec::new();
         let home = |text: &str| Ok(text.replace('~', "/home/me"));
-        let checks = CheckModes::resolve(&entry, &agents, home, &mut problems);
+        let checks = CheckModes::resolve(&entry, &agents.into(), home, &mut problems);
         assert_eq!(checks.of(None), CheckMode::Warn);
         assert_eq!(checks.of(Some("a")), CheckMode::Off);
         assert_eq!(checks.of(Some("b")), CheckMode::Warn);
         assert_eq!(checks.compiler, Some("/home/me/tsc".into()));
-        assert_eq!(problems.len(), 1);
-        assert!(
-            problems[0].message.contains("[agents.b] check"),
-            "{problems:?}"
-        );
+        assert_eq!(problems, []);
         assert!(checks.any());
     }
 }

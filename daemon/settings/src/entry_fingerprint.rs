@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use mux_config::{CredentialEntry, OauthEntry, RootsEntry, ServerEntry, SourceEntry};
+use mux_config::{CredentialEntry, RootsEntry, ServerEntry, SourceEntry, SwitchOrTable};
 use mux_text::digest::{Digest, DigestKey};
 
 /// The fingerprint of an entry. Any two compare equal. Otherwise, rewording an entry without changing its definition
@@ -42,19 +42,20 @@ fn of_server(entry: &ServerEntry) -> DigestKey {
         .optional_text(entry.command.as_deref())
         .optional_text(entry.cwd.as_deref())
         .optional_text(entry.url.as_deref())
-        .optional_text(entry.transport.as_deref())
+        .optional_text(entry.transport.map(Into::into))
         .optional_text(entry.socket.as_deref());
     let digest = texts(digest, &entry.args);
     let digest = pairs(pairs(digest, &entry.env), &entry.headers);
     let digest = match &entry.roots {
         None => digest.text("no roots"),
-        Some(RootsEntry::Word(word)) => digest.text("roots").text(word),
+        Some(RootsEntry::Workspace) => digest.text("roots").text("workspace"),
+        Some(RootsEntry::Off) => digest.text("roots").text("none"),
         Some(RootsEntry::Directories(all)) => texts(digest.text("roots in"), all),
     };
     let digest = match &entry.oauth {
         None => digest.text("no oauth"),
-        Some(OauthEntry::Switch(on)) => digest.text("oauth").bytes(&[u8::from(*on)]),
-        Some(OauthEntry::Own(own)) => {
+        Some(SwitchOrTable::Switch(on)) => digest.text("oauth").bytes(&[u8::from(*on)]),
+        Some(SwitchOrTable::Table(own)) => {
             let digest = digest
                 .text("client")
                 .optional_text(own.client_id.as_deref())
@@ -66,8 +67,8 @@ fn of_server(entry: &ServerEntry) -> DigestKey {
                 Some(issuer) => digest.text("issuer").text(issuer),
                 None => digest,
             };
-            let digest = match &own.auth {
-                Some(auth) => digest.text("auth").text(auth),
+            let digest = match own.auth {
+                Some(auth) => digest.text("auth").text(auth.into()),
                 None => digest,
             };
             if own.share {

@@ -1,16 +1,16 @@
-//! Resolves the configuration: fills in defaults, expands variables, and checks every value.
+//! Resolves the configuration: expands variables, combines entries with the defaults of their section, and checks what
+//! depends on several values. The types of `mux-config` check the other values, and have the defaults.
 //!
-//! Depends on `mux-config` (the file as written), `mux-policy`, `mux-secrets` and the sandbox's limits, and on no
+//! Depends on `mux-config` (the file as read), `mux-policy`, `mux-secrets` and the sandbox's limits, and on no
 //! server, session or client.
 //!
-//! - `server`, `sandbox`, `source`, `agents`, `agent_profile`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins`,
-//!   `results` and `telemetry` resolve one section each, `tool_overrides` those of a server's tools, `account` the name
-//!   of a login. `source_values` checks a source's values. `remote` has the proxies and secrets of a server behind a
-//!   URL. `roots` and `workspace` resolve settings that depend on the client's directory. `split_command` recognizes a
-//!   command line in `command`.
-//! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`, with the units
-//!   of `setting_units`. `differences` compares two configurations. `entry_fingerprint` identifies an entry by its
-//!   strings in the file.
+//! - `server`, `sandbox`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `results` and
+//!   `telemetry` resolve one section each, `tool_overrides` those of a server's tools, `account` the name of a login.
+//!   `source_values` checks a source's values. `remote` has the proxies and secrets of a server behind a URL. `roots`
+//!   and `workspace` resolve settings that depend on the client's directory. `split_command` recognizes a command line
+//!   in `command`.
+//! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`. `differences`
+//!   compares two configurations. `entry_fingerprint` identifies an entry by its strings in the file.
 //! - `projects` are servers that a project's files define: read (`project_files`, `mcp_json`), parsed
 //!   (`project_content`), approved by digest (`project_approvals`), resolved (`project_servers`). Approved servers join
 //!   the user's under the key `name@root`. `sources` in a project's file are ignored and reported.
@@ -22,12 +22,10 @@
 //!
 //! - Resolved settings have no `Option` that means "default". Library code below reads neither the environment nor the
 //!   working directory.
-//! - An out-of-range value is reported with its range, and the default is used. Messages never repeat a value that may
-//!   be a secret.
+//! - Messages never repeat a value that may be a secret.
 //! - A project's files start and run nothing unless the user has approved their current content at their current path.
 
 mod account;
-mod agent_profile;
 mod agents;
 mod approvals;
 mod audit;
@@ -35,8 +33,6 @@ mod check_mode;
 mod differences;
 mod entry_fingerprint;
 mod excluded_tools;
-mod metrics;
-mod pins;
 pub mod projects;
 mod remote;
 mod results;
@@ -44,7 +40,6 @@ mod roots;
 mod sandbox;
 mod server;
 mod setting_limits;
-mod setting_units;
 mod settings_report;
 mod settings_text;
 mod source;
@@ -64,42 +59,35 @@ use std::{
 use mux_typegen::names::{is_reserved, is_server_name, spell};
 
 pub use self::{
-    agent_profile::{AgentProfile, AgentProfiles},
     agents::{AgentView, AgentViews},
     approvals::ApprovalTerms,
     audit::AuditRetention,
-    check_mode::{CheckMode, CheckModes},
+    check_mode::CheckModes,
     differences::{ConfigChanges, LoadedConfig, SectionChange},
     entry_fingerprint::EntryFingerprint,
     excluded_tools::ExcludedTools,
-    pins::OnChange,
     remote::{NetworkSettings, NetworkVariable},
-    results::{ResultSettings, SecretSearch},
+    results::ResultSettings,
     roots::RootsSetting,
-    sandbox::{
-        HostPattern, SandboxGrant, SandboxMode, SandboxNetwork, SandboxSetting, ServerSandbox,
-    },
-    server::{
-        ClientAuthentication, OauthSetting, ProcessServer, ProtocolEra, RemoteServer,
-        RemoteTransport, ResultCheck, RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode,
-        StartMode,
-    },
+    sandbox::{SandboxGrant, SandboxSetting, ServerSandbox},
+    server::{OauthSetting, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint},
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
     settings_report::{HostDefaults, SettingOrigin, SettingRow},
-    source::{DescriptionLocation, RequestRate, SourceCredential, SourceDefinition, SourceKind},
+    source::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind},
     telemetry::{TelemetrySettings, UnusableEndpoint},
-    tool_overrides::{ToolOverride, ToolOverrides},
+    tool_overrides::ToolOverrides,
 };
 
-pub use mux_config::EntryError;
+pub use mux_config::{
+    AgentProfile, CheckMode, ClientAuthentication, EntryError, HostPattern, OnChange, ProtocolEra,
+    RemoteTransport, RequestRate, ResultCheck, RetryPolicy, SandboxMode, SandboxNetwork,
+    SecretSearch, ShareMode, StartMode, ToolOverrideEntry as ToolOverride,
+};
 use mux_config::{
-    Config, ConfigProblem, DaemonEntry, LineIndex, ServerEntry, WrittenConfig,
+    Config, ConfigProblem, Count, KeyringUse, LineIndex, ServerEntry, WrittenConfig,
     environment::Environment,
 };
 use mux_policy::PolicySet;
-
-const DEFAULT_IDLE_EXIT: Duration = Duration::from_hours(3);
-const DEFAULT_PRESTART: Duration = Duration::from_hours(3 * 24);
 
 /// The resolved configuration of the daemon.
 #[derive(Clone, Debug)]
@@ -116,7 +104,8 @@ pub struct Settings {
     pub runs: RunLimits,
     pub checks: CheckModes,
     pub agents: AgentViews,
-    pub profiles: AgentProfiles,
+    /// The profiles of the agents that have one in their entry.
+    pub profiles: BTreeMap<String, AgentProfile>,
     /// The agents that have an entry.
     pub agent_names: BTreeSet<String>,
     /// The reaction to a changed tool definition, unless its server's entry overrides it.
@@ -233,6 +222,10 @@ impl ServerDefaults {
             sandbox_mode,
         }
     }
+
+    fn calls_at_once(&self, entry: Option<Count<1, 256>>) -> usize {
+        entry.map_or(self.calls_at_once, Count::as_usize)
+    }
 }
 
 impl Settings {
@@ -249,55 +242,22 @@ impl Settings {
     /// Resolves a configuration. `home` is the default working directory of servers.
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
-        let limits = LimitSettings::resolve(&config.limits, &mut problems);
-        let approvals = ApprovalTerms::resolve(&config.approvals, &mut problems);
-        let runs = RunLimits::resolve(&limits.run, &config.agents, &mut problems);
-        let mut duration_or_never = |text: Option<&str>, key, default| match text {
-            None => Some(default),
-            Some("never") => None,
-            Some(text) => {
-                let what = format!("daemon.{key}");
-                Some(
-                    parse_setting_duration(text, &what).unwrap_or_else(|problem| {
-                        problems.push(ConfigProblem::at(&["daemon", key], problem));
-                        default
-                    }),
-                )
-            }
-        };
-        let DaemonEntry {
-            idle_exit,
-            prestart,
-            ..
-        } = &config.daemon;
-        let idle_exit = duration_or_never(idle_exit.as_deref(), "idle_exit", DEFAULT_IDLE_EXIT);
-        let prestart = duration_or_never(prestart.as_deref(), "prestart", DEFAULT_PRESTART);
-        let keyring = match config.daemon.keyring.as_deref() {
-            None => None,
-            Some("auto") => Some(true),
-            Some("never") => Some(false),
-            Some(text) => {
-                let message = format!("daemon.keyring = {text:?} is not auto or never");
-                problems.push(ConfigProblem::at(&["daemon", "keyring"], message));
-                // A user who sets this key most likely meant to avoid the keyring.
-                Some(false)
-            }
-        };
+        let limits = LimitSettings::of(&config.limits);
+        let runs = RunLimits::of_agents(&limits.run, &config.agents);
         let path = |text: &str| {
             let path = environment.expand_path_without_workspace(text)?;
             Ok(home.join(path).to_string_lossy().into_owned())
         };
         let checks = CheckModes::resolve(&config.check, &config.agents, path, &mut problems);
         let agents = AgentViews::resolve(&config.agents, &config.servers, &config.sources);
-        let profiles = agent_profile::resolve(&config.agents, &mut problems);
+        let profiles = config.agents.iter();
+        let profiles = profiles.filter_map(|(name, agent)| Some((name.clone(), agent.profile?)));
         let policy = PolicySet::resolve(&config.policy, &config.agents, home, &mut problems);
         let names = config.servers.keys().chain(config.sources.keys());
         let names: Vec<String> = names.cloned().collect();
-        let on_change = pins::resolve(&config.pins, &mut problems);
-        let sandbox_mode = SandboxMode::resolve(&config.sandbox, &mut problems);
-        let audit = self::audit::resolve(&config.audit, &mut problems);
-        let metrics = self::metrics::resolve(&config.metrics, &mut problems);
-        let results = ResultSettings::resolve(&config.results, &mut problems);
+        let on_change = config.pins.on_change;
+        let sandbox_mode = config.sandbox.mode;
+        let results = ResultSettings::of(&config.results);
         let defaults = ServerDefaults::new(&limits, on_change, results, sandbox_mode);
         let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
@@ -359,20 +319,26 @@ impl Settings {
             sources,
             policy,
             limits,
-            approvals,
+            approvals: ApprovalTerms::of(&config.approvals),
             runs,
             checks,
             agents,
-            profiles,
+            profiles: profiles.collect(),
             agent_names,
             on_change,
             results,
             sandbox_mode,
-            audit,
-            metrics,
-            idle_exit,
-            prestart,
-            keyring,
+            audit: (
+                config.audit.enabled.unwrap_or(true),
+                AuditRetention::of(&config.audit),
+            ),
+            metrics: config.metrics.listen,
+            idle_exit: config.daemon.idle_exit.0.map(|time| time.0),
+            prestart: config.daemon.prestart.0.map(|time| time.0),
+            keyring: config
+                .daemon
+                .keyring
+                .map(|keyring| keyring == KeyringUse::Auto),
             telemetry,
             problems,
             lines: config.lines,
@@ -468,11 +434,6 @@ pub fn check_name(name: &str, all: &[String]) -> Result<(), String> {
     }
 }
 
-fn parse_setting_duration(text: &str, what: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|e| format!("{what} = {text:?} is not a duration such as \"30s\" ({e})"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -519,7 +480,7 @@ mod tests {
             ),
             (
                 "[servers.a]\ncommand = \"x\"\ncalls_at_once = 0",
-                "1 to 256",
+                "between 1 and 256",
             ),
             (
                 "[servers.a]\ncommand = \"x\"\ncall_timeout = \"soon\"",
@@ -550,6 +511,24 @@ mod tests {
         assert_eq!(a.calls_at_once, 3);
         assert_eq!(settings.servers.len(), 1);
         assert_eq!(settings.disabled["b"], "y");
+    }
+
+    #[test]
+    fn server_overrides_on_change_and_invalid_value_means_refuse() {
+        for (config, expected, problems) in [
+            ("", OnChange::Refuse, 0),
+            ("[pins]\non_change = \"warn\"\n", OnChange::Warn, 0),
+            ("[pins]\non_change = \"never\"\n", OnChange::Refuse, 1),
+        ] {
+            let text = format!(
+                "{config}[servers.a]\ncommand = \"x\"\n[servers.b]\ncommand = \"x\"\npins = \"off\"\n"
+            );
+            let config = Config::parse(&text, "c").unwrap();
+            let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
+            let pins = |name: &str| settings.servers[name].definition.as_ref().unwrap().pins;
+            assert_eq!((pins("a"), pins("b")), (expected, OnChange::Off), "{text}");
+            assert_eq!(settings.problems.len(), problems, "{:?}", settings.problems);
+        }
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! `[results]`: the processing of server results before a model reads them.
 
-use mux_config::{ConfigProblem, ResultsEntry};
-
-use super::server::parse_choice;
+use mux_config::{ResultsEntry, SecretSearch};
 
 /// How the results of a server are treated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -14,72 +12,25 @@ pub struct ResultSettings {
 
 impl Default for ResultSettings {
     fn default() -> Self {
-        Self {
-            fence: true,
-            secrets: SecretSearch::default(),
-        }
-    }
-}
-
-/// The handling of results that seem to contain a secret.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    Eq,
-    PartialEq,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantNames,
-)]
-#[strum(serialize_all = "snake_case")]
-pub enum SecretSearch {
-    /// The secret is masked before anyone reads the result.
-    Mask,
-    /// The result is passed on, and reported with its server.
-    #[default]
-    Warn,
-    /// Results are not searched.
-    Off,
-}
-
-impl SecretSearch {
-    pub(super) fn word(self) -> &'static str {
-        self.into()
+        Self::of(&ResultsEntry::default())
     }
 }
 
 impl ResultSettings {
-    /// Reads the defaults of all entries.
-    pub(super) fn resolve(entry: &ResultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
-        let default = Self::default();
-        let secrets = parse_choice(entry.secrets.as_deref(), "secrets");
+    /// The defaults of all entries.
+    pub(super) fn of(entry: &ResultsEntry) -> Self {
         Self {
-            fence: entry.fence.unwrap_or(default.fence),
-            secrets: match secrets {
-                Ok(secrets) => secrets.unwrap_or(default.secrets),
-                Err(problem) => {
-                    let message = format!("[results] {problem}; until it is, secrets are masked");
-                    problems.push(ConfigProblem::at(&["results", "secrets"], message));
-                    // A user who sets this key most likely meant to keep secrets from readers.
-                    SecretSearch::Mask
-                }
-            },
+            fence: entry.fence.unwrap_or(true),
+            secrets: entry.secrets,
         }
     }
 
     /// The settings of an entry with these keys.
-    pub(super) fn of_entry(
-        self,
-        fence: Option<bool>,
-        secrets: Option<&str>,
-    ) -> Result<Self, String> {
-        let secrets = parse_choice(secrets, "secrets")?;
-        Ok(Self {
+    pub(super) fn of_entry(self, fence: Option<bool>, secrets: Option<SecretSearch>) -> Self {
+        Self {
             fence: fence.unwrap_or(self.fence),
             secrets: secrets.unwrap_or(self.secrets),
-        })
+        }
     }
 }
 

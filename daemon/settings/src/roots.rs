@@ -34,14 +34,8 @@ impl RootsSetting {
     ) -> Result<Self, EntryError> {
         match entry {
             None => Ok(Self::infer_roots(link)),
-            Some(RootsEntry::Word(word)) => match word.as_str() {
-                "workspace" => Ok(Self::Workspace),
-                "none" => Ok(Self::Off),
-                _ => Err(format!(
-                    "roots = {word:?} must be workspace, none, or a list of directories"
-                )
-                .into()),
-            },
+            Some(RootsEntry::Workspace) => Ok(Self::Workspace),
+            Some(RootsEntry::Off) => Ok(Self::Off),
             Some(RootsEntry::Directories(directories)) => {
                 let expand = |text: &String| {
                     let path = environment.expand_path_without_workspace(text);

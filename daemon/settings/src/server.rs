@@ -6,30 +6,23 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    str::FromStr,
     sync::Arc,
     time::Duration,
 };
 
 use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
-use strum::VariantNames;
 
 use super::{
-    AskLimits, OnChange, ResultSettings, RootsSetting, SandboxMode, SandboxSetting, ServerDefaults,
-    ToolOverrides, account, entry_fingerprint::EntryFingerprint, parse_setting_duration,
-    remote::NetworkSettings, source::SourceDefinition, split_command::corrected_keys,
-    workspace::resolve_path,
+    AskLimits, ResultSettings, RootsSetting, SandboxSetting, ServerDefaults, ToolOverrides,
+    entry_fingerprint::EntryFingerprint, remote::NetworkSettings, source::SourceDefinition,
+    split_command::corrected_keys, workspace::resolve_path,
 };
 use mux_config::{
-    ConfigProblem, EntryError, OauthEntry, ServerEntry,
+    ClientAuthentication, DEFAULT_START_TIMEOUT_SECS, EntryError, OauthClient, OnChange, OrNever,
+    ProtocolEra, RemoteTransport, ResultCheck, RetryPolicy, SandboxMode, ServerEntry, ShareMode,
+    StartMode, SwitchOrTable,
     environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
-
-const DEFAULT_SERVER_START_TIMEOUT: Duration = Duration::from_mins(1);
-const DEFAULT_SERVER_CALL_TIMEOUT: Duration = Duration::from_mins(5);
-const DEFAULT_SERVER_TOTAL_TIMEOUT: Duration = Duration::from_hours(1);
-/// The minimum `idle_close`.
-const MIN_IDLE_CLOSE: Duration = Duration::from_secs(1);
 
 /// Everything that determines a server's sessions. Equal definitions share sessions.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,20 +56,6 @@ pub struct ServerDefinition {
     pub era: Option<ProtocolEra>,
     /// The fingerprint of the entry as written.
     pub written: EntryFingerprint,
-}
-
-/// When a session is opened.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum StartMode {
-    /// By a call. If the server was called lately, also in the background: when the daemon starts, or after its process
-    /// has ended.
-    #[default]
-    Auto,
-    /// By a call only.
-    Lazy,
-    /// When the daemon starts, and whenever it has ended.
-    Eager,
 }
 
 /// How a server is reached.
@@ -127,13 +106,6 @@ pub struct RemoteServer {
     pub account: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
-#[strum(serialize_all = "kebab-case")]
-pub enum RemoteTransport {
-    StreamableHttp,
-    Sse,
-}
-
 /// How the daemon authenticates with OAuth, if it does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OauthSetting {
@@ -153,29 +125,6 @@ pub enum OauthSetting {
         /// Allows the server to use another server's sign-in, if it was granted for this server.
         share: bool,
     },
-}
-
-/// How a client's secret is sent to the token endpoint: methods of RFC 7591.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
-#[strum(serialize_all = "kebab-case")]
-pub enum ClientAuthentication {
-    /// `client_secret_basic`
-    Basic,
-    /// `client_secret_post`
-    Post,
-}
-
-/// A generation of the MCP protocol.
-#[derive(
-    Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::IntoStaticStr, strum::VariantNames,
-)]
-pub enum ProtocolEra {
-    /// From 2026-07-28 on: requests are independent of each other, and the server sends none.
-    #[strum(serialize = "2026-07-28")]
-    Modern,
-    /// Up to 2025-11-25: a session begins with `initialize`, and the server may send requests.
-    #[strum(serialize = "2025-11-25")]
-    Legacy,
 }
 
 impl OauthSetting {
@@ -210,60 +159,6 @@ impl OauthSetting {
             () => None,
         }
     }
-}
-
-impl ProtocolEra {
-    /// The value of the key `era` for this era.
-    pub fn revision(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// Which callers share one session.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Eq,
-    Hash,
-    Ord,
-    PartialEq,
-    PartialOrd,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[strum(serialize_all = "snake_case")]
-pub enum ShareMode {
-    User,
-    Workspace,
-    Client,
-    Run,
-}
-
-/// Which calls may be retried if their outcome is unknown.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum RetryPolicy {
-    #[default]
-    Never,
-    /// Calls of tools annotated as read-only.
-    ReadOnly,
-    /// Calls of tools annotated as read-only or idempotent.
-    Idempotent,
-}
-
-/// The handling of results that do not match the tool's output schema.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum ResultCheck {
-    /// The call fails: the protocol requires results to match the declared schema.
-    #[default]
-    Error,
-    /// The result is passed on, with a warning in the log and in the server's status.
-    Warn,
-    /// Results are not checked.
-    Off,
 }
 
 impl ServerEndpoint {
@@ -307,31 +202,10 @@ pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> S
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Parses a duration of an entry, or returns `default` if it is not set.
-pub(super) fn parse_time(
-    text: Option<&str>,
-    what: &str,
-    default: Duration,
-) -> Result<Duration, String> {
-    text.map_or(Ok(default), |text| parse_setting_duration(text, what))
-}
-
-pub(super) fn resolve_calls_at_once(
-    written: Option<usize>,
-    default: usize,
-) -> Result<usize, String> {
-    let calls = written.unwrap_or(default);
-    if (1..=256).contains(&calls) {
-        Ok(calls)
-    } else {
-        Err("calls_at_once must be a number from 1 to 256".into())
-    }
-}
-
 impl ServerDefinition {
     /// Returns true if the entry allows a longer start than other entries.
     pub fn has_long_start(&self) -> bool {
-        self.start_timeout > DEFAULT_SERVER_START_TIMEOUT
+        self.start_timeout > Duration::from_secs(DEFAULT_START_TIMEOUT_SECS)
     }
 
     /// Resolves an entry. `home` is the default working directory.
@@ -341,50 +215,27 @@ impl ServerDefinition {
         home: &Path,
         defaults: ServerDefaults,
     ) -> Result<Self, EntryError> {
-        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, defaults.calls_at_once)?;
         let link = resolve_link(entry.clone(), environment, home, defaults.sandbox_mode)?;
         let this = Self {
             written: EntryFingerprint::of_server(&entry),
             roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
             overrides: ToolOverrides::resolve(&entry.r#override),
-            share: parse_choice(entry.share.as_deref(), "share")?,
-            start: parse_choice(entry.start.as_deref(), "start")?.unwrap_or_default(),
-            idle_close: match entry.idle_close.as_deref() {
-                None => None,
-                Some("never") => Some(Duration::MAX),
-                Some(text) => match parse_setting_duration(text, "idle_close")? {
-                    soon if soon < MIN_IDLE_CLOSE => {
-                        return Err("idle_close must be at least 1s, or \"never\"".into());
-                    }
-                    time => Some(time),
-                },
-            },
-            retry: parse_choice(entry.retry.as_deref(), "retry")?.unwrap_or_default(),
-            start_timeout: parse_time(
-                entry.start_timeout.as_deref(),
-                "start_timeout",
-                DEFAULT_SERVER_START_TIMEOUT,
-            )?,
-            call_timeout: parse_time(
-                entry.call_timeout.as_deref(),
-                "call_timeout",
-                DEFAULT_SERVER_CALL_TIMEOUT,
-            )?,
-            total_timeout: parse_time(
-                entry.total_timeout.as_deref(),
-                "total_timeout",
-                DEFAULT_SERVER_TOTAL_TIMEOUT,
-            )?,
-            calls_at_once,
+            share: entry.share,
+            start: entry.start,
+            idle_close: entry
+                .idle_close
+                .map(|OrNever(time)| time.map_or(Duration::MAX, |time| time.0)),
+            retry: entry.retry,
+            start_timeout: entry.start_timeout.0,
+            call_timeout: entry.call_timeout.0,
+            total_timeout: entry.total_timeout.0,
+            calls_at_once: defaults.calls_at_once(entry.calls_at_once),
             ask: defaults.ask,
-            pins: parse_choice(entry.pins.as_deref(), "pins")?.unwrap_or(defaults.on_change),
-            check_results: parse_choice(entry.check_results.as_deref(), "check_results")?
-                .unwrap_or_default(),
-            results: defaults
-                .results
-                .of_entry(entry.fence, entry.secrets.as_deref())?,
-            era: parse_choice_or_auto(entry.era.as_deref(), "era")?,
+            pins: entry.pins.unwrap_or(defaults.on_change),
+            check_results: entry.check_results,
+            results: defaults.results.of_entry(entry.fence, entry.secrets),
+            era: entry.era,
             link,
         };
         if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
@@ -477,7 +328,7 @@ fn resolve_process(
         return Err("`command` is empty".into());
     }
     Ok(ProcessServer {
-        sandbox: SandboxSetting::resolve(entry.sandbox.as_ref(), sandbox_mode, environment, home)?,
+        sandbox: SandboxSetting::resolve(entry.sandbox, sandbox_mode, environment, home)?,
         hidden: secrets_of_process(&entry.args, &entry.env, environment),
         command,
         written,
@@ -518,7 +369,7 @@ fn resolve_remote(
         url: url.into(),
         written,
         headers: expand_headers(&entry.headers, environment)?,
-        transport: parse_choice_or_auto(entry.transport.as_deref(), "transport")?,
+        transport: entry.transport,
         socket: match &entry.socket {
             Some(socket) => {
                 let socket = expand_path(environment, "socket", socket)?;
@@ -528,7 +379,7 @@ fn resolve_remote(
         },
         network: Arc::new(NetworkSettings::of(environment)),
         oauth: resolve_oauth(entry.oauth, environment)?,
-        account: entry.account.map(account::parse_account).transpose()?,
+        account: entry.account,
     };
     match &remote.account {
         Some(account) if !remote.has_login() => Err(format!(
@@ -540,20 +391,20 @@ fn resolve_remote(
 }
 
 fn resolve_oauth(
-    entry: Option<OauthEntry>,
+    entry: Option<SwitchOrTable<OauthClient>>,
     environment: &Environment,
 ) -> Result<OauthSetting, EntryError> {
     let own = match entry {
-        Some(OauthEntry::Switch(false)) => return Ok(OauthSetting::Off),
-        None | Some(OauthEntry::Switch(true)) => Default::default(),
-        Some(OauthEntry::Own(own)) => own,
+        Some(SwitchOrTable::Switch(false)) => return Ok(OauthSetting::Off),
+        None | Some(SwitchOrTable::Switch(true)) => Default::default(),
+        Some(SwitchOrTable::Table(own)) => own,
     };
     let expand = |text: Option<String>| {
         text.map(|text| environment.expand_without_workspace(&text))
             .transpose()
     };
-    let auth = parse_choice(own.auth.as_deref(), "oauth.auth")?;
-    if let (Some(method), None) = (&own.auth, &own.client_secret) {
+    if let (Some(method), None) = (own.auth, &own.client_secret) {
+        let method: &str = method.into();
         return Err(format!(
             "oauth.auth = {method:?} says how oauth.client_secret is sent, and there is none: add it, or remove `auth`"
         )
@@ -562,7 +413,7 @@ fn resolve_oauth(
     Ok(OauthSetting::On {
         client_id: expand(own.client_id)?,
         client_secret: expand(own.client_secret)?.map(Secret::new),
-        auth,
+        auth: own.auth,
         issuer: expand(own.issuer)?.map(parse_issuer).transpose()?,
         scopes: own.scopes,
         port: own.port,
@@ -598,48 +449,4 @@ fn expand_headers(
     pairs
         .map(|(name, value)| Ok((name.clone(), environment.expand(value)?.into())))
         .collect()
-}
-
-/// Parses a value that must be one of the words of `T`, or `None` if the key is not set.
-pub(super) fn parse_choice<T: FromStr + VariantNames>(
-    text: Option<&str>,
-    key: &str,
-) -> Result<Option<T>, String> {
-    parse_word(text, key, T::VARIANTS)
-}
-
-/// As [`parse_choice`], where `auto` means the same as a key that is not set.
-pub(super) fn parse_choice_or_auto<T: FromStr + VariantNames>(
-    text: Option<&str>,
-    key: &str,
-) -> Result<Option<T>, String> {
-    let words = [&["auto"], T::VARIANTS].concat();
-    parse_word(text.filter(|text| *text != "auto"), key, &words)
-}
-
-/// As [`parse_choice`], but an unknown value is reported as a problem and ignored. `what` is the key in the message.
-pub(super) fn parse_or_ignore<T: FromStr + VariantNames>(
-    text: Option<&str>,
-    what: &str,
-    keys: &[&str],
-    problems: &mut Vec<ConfigProblem>,
-) -> Option<T> {
-    let text = text?;
-    let parsed = text.parse().ok();
-    if parsed.is_none() {
-        let words = T::VARIANTS.join(", ");
-        let message = format!("{what} = {text:?} is ignored: expected one of {words}");
-        problems.push(ConfigProblem::at(keys, message));
-    }
-    parsed
-}
-
-fn parse_word<T: FromStr>(
-    text: Option<&str>,
-    key: &str,
-    words: &[&str],
-) -> Result<Option<T>, String> {
-    let Some(text) = text else { return Ok(None) };
-    let parsed = text.parse().map(Some);
-    parsed.map_err(|_| format!("{key} = {text:?} is none of {}", words.join(", ")))
 }

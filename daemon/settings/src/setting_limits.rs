@@ -1,23 +1,9 @@
-//! `[limits]`: the limits of programs, each with its range.
-//!
-//! Invariant: an out-of-range value is reported with its range, and the default is used.
+//! `[limits]`: the limits of programs, by their owners.
 
-use std::{collections::BTreeMap, fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use bytesize::ByteSize;
+use mux_config::{AgentEntry, LimitsEntry};
 use mux_sandbox::{MemoryLimits, PoolLimits, ProgramLimits};
-
-use super::{
-    parse_setting_duration,
-    setting_units::{duration_text, size_text},
-};
-use mux_config::{AgentEntry, ConfigProblem, LimitsEntry, SizeEntry};
-
-const MIB: u64 = 1 << 20;
-const DEFAULT_CALLS_PER_SERVER: usize = 8;
-const DEFAULT_CONCURRENT_STARTS: usize = 4;
-const DEFAULT_RUN_QUEUE: usize = 1_000;
-const HOUR: Duration = Duration::from_hours(1);
 
 /// Limits of stored values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,11 +17,7 @@ pub struct StoredValueLimits {
 
 impl Default for StoredValueLimits {
     fn default() -> Self {
-        Self {
-            quota: 512 << 20,
-            keep_for: Duration::from_hours(24),
-            inline: 256 << 10,
-        }
+        LimitSettings::default().terms
     }
 }
 
@@ -50,10 +32,7 @@ pub struct AskLimits {
 
 impl Default for AskLimits {
     fn default() -> Self {
-        Self {
-            one: Duration::from_mins(5),
-            total: Duration::from_mins(15),
-        }
+        LimitSettings::default().ask
     }
 }
 
@@ -75,74 +54,49 @@ pub struct LimitSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        Self {
-            run: ProgramLimits::default(),
-            pool: PoolLimits {
-                ceiling: workers(),
-                queue: DEFAULT_RUN_QUEUE,
-                memory: MemoryLimits::default(),
-            },
-            terms: StoredValueLimits::default(),
-            calls_per_server: DEFAULT_CALLS_PER_SERVER,
-            starts: DEFAULT_CONCURRENT_STARTS,
-            ask: AskLimits::default(),
-        }
+        Self::of(&LimitsEntry::default())
     }
 }
 
 impl LimitSettings {
-    pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
-        let mut this = Self::default();
-        let Self {
-            run,
-            pool,
-            terms,
-            calls_per_server,
-            starts,
-            ask,
-        } = &mut this;
-        let mut read = SectionReader {
-            what: "limits".into(),
-            keys: vec!["limits"],
-            otherwise: "the default is used",
-            problems,
-        };
-        read.run(entry, run);
-        let least = ProgramLimits::WALL_TIME_RANGE.0;
-        read.time(&entry.ask, "ask", least..=HOUR, &mut ask.one);
-        read.time(
-            &entry.ask_total,
-            "ask_total",
-            least..=HOUR * 24,
-            &mut ask.total,
-        );
-        read.time(
-            &entry.kept_for,
-            "kept_for",
-            HOUR / 60..=HOUR * 24 * 365,
-            &mut terms.keep_for,
-        );
+    pub(super) fn of(entry: &LimitsEntry) -> Self {
+        Self {
+            run: program_limits(entry),
+            pool: PoolLimits {
+                ceiling: entry.workers.map_or_else(workers, |count| count.as_usize()),
+                queue: entry.queue.as_usize(),
+                memory: MemoryLimits {
+                    heap: entry.heap.as_u32() >> 20,
+                    buffers: entry.buffers.as_u32() >> 20,
+                },
+            },
+            terms: StoredValueLimits {
+                quota: entry.kept.0.0,
+                keep_for: entry.kept_for.0,
+                inline: entry.inline.as_usize(),
+            },
+            calls_per_server: entry.calls_per_server.as_usize(),
+            starts: entry.starts.as_usize(),
+            ask: AskLimits {
+                one: entry.ask.0,
+                total: entry.ask_total.0,
+            },
+        }
+    }
+}
 
-        read.number(
-            entry.calls_per_server,
-            "calls_per_server",
-            1..=256,
-            calls_per_server,
-        );
-        read.number(entry.starts, "starts", 1..=64, starts);
-        read.number(entry.workers, "workers", 1..=256, &mut pool.ceiling);
-        read.number(entry.queue, "queue", 1..=100_000, &mut pool.queue);
-
-        read.size(&entry.inline, "inline", 1024..=8 * MIB, &mut terms.inline);
-        read.size(&entry.kept, "kept", MIB..=1 << 50, &mut terms.quota);
-        read.mebibytes(&entry.heap, "heap", 16..=1024, &mut pool.memory.heap);
-        read.mebibytes(
-            &entry.buffers,
-            "buffers",
-            1..=1024,
-            &mut pool.memory.buffers,
-        );
-        this
+fn program_limits(entry: &LimitsEntry) -> ProgramLimits {
+    ProgramLimits {
+        wall: entry.wall.0,
+        cpu: entry.cpu.0,
+        calls: entry.calls.as_u32(),
+        calls_at_once: entry.calls_at_once.as_usize(),
+        argument: entry.argument.as_u32(),
+        console: entry.console.as_u32(),
+        source: entry.source.as_usize(),
+        timers: entry.timers.as_u32(),
+        emitted: entry.emitted.as_u32(),
+        ..ProgramLimits::default()
     }
 }
 
@@ -165,25 +119,14 @@ impl RunLimits {
         own.unwrap_or(&self.everybody)
     }
 
-    /// Resolves the limits of each agent. A limit in `[agents.NAME]` replaces the general one, higher or lower.
-    pub(super) fn resolve(
+    /// The limits of each agent. A limit in `[agents.NAME]` replaces the general one, higher or lower.
+    pub(super) fn of_agents(
         everybody: &ProgramLimits,
         agents: &BTreeMap<String, AgentEntry>,
-        problems: &mut Vec<ConfigProblem>,
     ) -> Self {
-        let with_own = agents
-            .iter()
-            .filter(|(_, agent)| agent.limits != LimitsEntry::default());
-        let own = with_own.map(|(name, agent)| {
-            let mut limits = everybody.clone();
-            let mut read = SectionReader {
-                what: format!("[agents.{name}] limits"),
-                keys: vec!["agents", name, "limits"],
-                otherwise: "the value in [limits] is used",
-                problems,
-            };
-            read.run(&agent.limits, &mut limits);
-            (name.clone(), limits)
+        let own = agents.iter().filter_map(|(name, agent)| {
+            let limits = program_limits(agent.limits.as_ref()?);
+            Some((name.clone(), limits))
         });
         Self {
             agents: own.collect(),
@@ -201,140 +144,6 @@ impl From<ProgramLimits> for RunLimits {
     }
 }
 
-/// Reads and checks the values of one section.
-pub(super) struct SectionReader<'a> {
-    /// The section, as the prefix of problems.
-    pub(super) what: String,
-    /// The keys that lead to it.
-    pub(super) keys: Vec<&'a str>,
-    /// The consequence of an unusable value.
-    pub(super) otherwise: &'static str,
-    pub(super) problems: &'a mut Vec<ConfigProblem>,
-}
-
-impl SectionReader<'_> {
-    /// Reads the limits of one run.
-    fn run(&mut self, entry: &LimitsEntry, run: &mut ProgramLimits) {
-        let (least, most) = ProgramLimits::WALL_TIME_RANGE;
-        self.time(&entry.wall, "wall", least..=most, &mut run.wall);
-        self.time(&entry.cpu, "cpu", least..=HOUR, &mut run.cpu);
-        self.number(entry.calls, "calls", 1..=100_000, &mut run.calls);
-        let at_once = &mut run.calls_at_once;
-        self.number(entry.calls_at_once, "calls_at_once", 1..=256, at_once);
-        self.number(entry.timers, "timers", 1..=1_000_000, &mut run.timers);
-        let argument = &mut run.argument;
-        self.size(&entry.argument, "argument", 1024..=15 * MIB, argument);
-        self.size(&entry.console, "console", 1024..=8 * MIB, &mut run.console);
-        self.size(&entry.source, "source", 1024..=8 * MIB, &mut run.source);
-        let emitted = &mut run.emitted;
-        self.size(&entry.emitted, "emitted", 1024..=256 * MIB, emitted);
-    }
-
-    pub(super) fn time(
-        &mut self,
-        text: &Option<String>,
-        name: &str,
-        range: RangeInclusive<Duration>,
-        value: &mut Duration,
-    ) {
-        let Some(text) = text else { return };
-        match parse_setting_duration(text, &format!("{}.{name}", self.what)) {
-            Ok(time) if range.contains(&time) => *value = time,
-            Ok(_) => {
-                let shown = |time: &Duration| duration_text(*time);
-                self.out_of_range(name, text, shown(range.start()), shown(range.end()));
-            }
-            Err(problem) => self.report(name, problem),
-        }
-    }
-
-    pub(super) fn number<T: Copy + PartialOrd + Debug>(
-        &mut self,
-        given: Option<T>,
-        name: &str,
-        range: RangeInclusive<T>,
-        value: &mut T,
-    ) {
-        match given {
-            None => {}
-            Some(number) if range.contains(&number) => *value = number,
-            Some(number) => self.out_of_range(name, number, range.start(), range.end()),
-        }
-    }
-
-    /// Reads a size in bytes.
-    pub(super) fn size<T: TryFrom<u64>>(
-        &mut self,
-        given: &Option<SizeEntry>,
-        name: &str,
-        range: RangeInclusive<u64>,
-        value: &mut T,
-    ) {
-        let Some(bytes) = self.bytes(given, name) else {
-            return;
-        };
-        match T::try_from(bytes) {
-            Ok(bytes_fit) if range.contains(&bytes) => *value = bytes_fit,
-            _ => {
-                let least = size_text(*range.start());
-                let most = size_text(*range.end());
-                self.out_of_range(name, size_text(bytes), least, most);
-            }
-        }
-    }
-
-    fn mebibytes(
-        &mut self,
-        given: &Option<SizeEntry>,
-        name: &str,
-        range: RangeInclusive<u32>,
-        value: &mut u32,
-    ) {
-        let mut bytes = u64::from(*value) * MIB;
-        let least = u64::from(*range.start()) * MIB;
-        let most = u64::from(*range.end()) * MIB;
-        self.size(given, name, least..=most, &mut bytes);
-        // The range guarantees that it fits.
-        *value = u32::try_from(bytes / MIB).unwrap_or(*range.end());
-    }
-
-    fn bytes(&mut self, given: &Option<SizeEntry>, name: &str) -> Option<u64> {
-        match given.as_ref()? {
-            SizeEntry::Bytes(bytes) => Some(*bytes),
-            SizeEntry::Text(text) => {
-                if let Ok(size) = ByteSize::from_str(text) {
-                    Some(size.as_u64())
-                } else {
-                    let message = format!(
-                        "{}.{name} = {text:?} is not a size such as \"64MiB\" or 65536; {}",
-                        self.what, self.otherwise
-                    );
-                    self.report(name, message);
-                    None
-                }
-            }
-        }
-    }
-
-    fn out_of_range(&mut self, name: &str, given: impl Debug, least: impl Debug, most: impl Debug) {
-        let text = |value: &dyn Debug| format!("{value:?}").replace('"', "");
-        let message = format!(
-            "{}.{name} = {} is not between {} and {}; {}",
-            self.what,
-            text(&given),
-            text(&least),
-            text(&most),
-            self.otherwise
-        );
-        self.report(name, message);
-    }
-
-    fn report(&mut self, name: &str, message: String) {
-        let keys: Vec<&str> = self.keys.iter().copied().chain([name]).collect();
-        self.problems.push(ConfigProblem::at(&keys, message));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,9 +151,8 @@ mod tests {
 
     fn resolved(limits: &str) -> (LimitSettings, Vec<String>) {
         let config = Config::parse(&format!("[limits]\n{limits}"), "config.toml").unwrap();
-        let mut problems = config.problems;
-        let limits = LimitSettings::resolve(&config.limits, &mut problems);
-        let messages = problems.into_iter().map(|problem| problem.message);
+        let limits = LimitSettings::of(&config.limits);
+        let messages = config.problems.into_iter().map(|problem| problem.message);
         (limits, messages.collect())
     }
 
@@ -395,6 +203,14 @@ mod tests {
     }
 
     #[test]
+    fn defaults_are_those_of_the_sandbox() {
+        let limits = LimitSettings::default();
+        let of_sandbox = (ProgramLimits::default(), MemoryLimits::default());
+        let found = (limits.run, limits.pool.memory);
+        assert_eq!(format!("{found:?}"), format!("{of_sandbox:?}"));
+    }
+
+    #[test]
     fn agent_overrides_single_limits() {
         let config = Config::parse(
             "[limits]\nwall = \"20s\"\ncalls = 50\n[agents.small]\nlimits = { calls = 5, console = \"1KiB\", wall = \"1h\" }\n\
@@ -402,9 +218,9 @@ mod tests {
             "config.toml",
         )
         .unwrap();
-        let mut problems = config.problems;
-        let everybody = LimitSettings::resolve(&config.limits, &mut problems).run;
-        let runs = RunLimits::resolve(&everybody, &config.agents, &mut problems);
+        let everybody = LimitSettings::of(&config.limits).run;
+        let runs = RunLimits::of_agents(&everybody, &config.agents);
+        let problems = config.problems;
         let of = |agent| {
             let limits: &ProgramLimits = runs.of(agent);
             (limits.wall.as_secs(), limits.calls, limits.console)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mux_sandbox::ProgramLimits;
 use serde_json::{Value, json};
 
-use super::{AgentView, ApprovalTerms, Settings, setting_units::duration_text};
-use mux_config::{ConfigProblem, LineIndex};
+use super::{AgentView, ApprovalTerms, Settings};
+use mux_config::{ConfigProblem, LineIndex, units::duration_text};
 
 /// One setting in the report.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,11 +65,10 @@ impl Settings {
         report.approvals(&self.approvals, host.desktop);
         let check = &self.checks;
         report.row(&["check", "tsc"], json!(check.compiler));
-        report.row(&["pins", "on_change"], json!(self.on_change.word()));
+        report.row(&["pins", "on_change"], json!(self.on_change));
         report.row(&["results", "fence"], json!(self.results.fence));
-        let secrets = self.results.secrets.word();
-        report.row(&["results", "secrets"], json!(secrets));
-        report.row(&["sandbox", "mode"], json!(self.sandbox_mode.word()));
+        report.row(&["results", "secrets"], json!(self.results.secrets));
+        report.row(&["sandbox", "mode"], json!(self.sandbox_mode));
         let time_or_never = |limit: Option<Duration>| limit.map_or_else(|| json!("never"), time);
         report.row(&["daemon", "idle_exit"], time_or_never(self.idle_exit));
         report.row(&["daemon", "prestart"], time_or_never(self.prestart));
@@ -152,13 +151,12 @@ impl ReportBuilder<'_> {
 
     /// The settings that `[agents.NAME]` may override.
     fn of_agent(&mut self, settings: &Settings, agent: Option<&str>) {
-        let mode: &str = settings.checks.of(agent).into();
+        let mode = settings.checks.of(agent);
         self.overridable("check", "", &["check", "mode"], json!(mode));
         let view: &AgentView = settings.agents.of(agent);
         self.overridable("exclude", "", &["exclude"], json!(view.exclude));
         self.overridable("direct", "", &["direct"], json!(view.direct));
         let profile = agent.and_then(|agent| settings.profiles.get(agent));
-        let profile: Option<&str> = profile.map(|profile| (*profile).into());
         self.overridable("profile", "", &["profile"], json!(profile));
         let rules = settings.policy.of(agent, &[]).own.rules().iter();
         let rules: Vec<String> = rules.map(|rule| rule.summary()).collect();

@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use self::written_secrets::without_secrets;
-use super::{HostDefaults, SettingOrigin, SettingRow, Settings, setting_units::size_text};
-use mux_config::LineIndex;
+use super::{HostDefaults, SettingOrigin, SettingRow, Settings};
+use mux_config::{LineIndex, units::size_text};
 
 /// The column of the comments, unless a value is longer.
 const COMMENT_COLUMN: usize = 32;

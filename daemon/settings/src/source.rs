@@ -7,7 +7,6 @@ mod source_values;
 use std::{
     collections::BTreeMap,
     fmt,
-    num::NonZeroU32,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -15,25 +14,18 @@ use std::{
 
 use mux_secrets::Secret;
 
-use self::source_values::{is_http, origins, rate, scopes, secret_headers};
+use self::source_values::{is_http, origins, secret_headers};
 use super::{
-    ResultCheck, RootsSetting, ServerDefaults, ServerDefinition, ServerEndpoint, ShareMode,
-    StartMode, ToolOverrides, account,
-    entry_fingerprint::EntryFingerprint,
-    parse_setting_duration,
-    remote::NetworkSettings,
-    server::{parse_choice, parse_time, resolve_calls_at_once},
+    RootsSetting, ServerDefaults, ServerDefinition, ServerEndpoint, ToolOverrides,
+    entry_fingerprint::EntryFingerprint, remote::NetworkSettings,
 };
-use mux_config::{CredentialEntry, EntryError, SourceEntry, environment::Environment};
+use mux_config::{
+    CredentialEntry, EntryError, RequestRate, ResultCheck, ShareMode, SourceEntry, StartMode,
+    environment::Environment,
+};
 
-const DEFAULT_SOURCE_START_TIMEOUT: Duration = Duration::from_mins(2);
-const DEFAULT_SOURCE_CALL_TIMEOUT: Duration = Duration::from_mins(1);
-const DEFAULT_SOURCE_TOTAL_TIMEOUT: Duration = Duration::from_mins(10);
-const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_hours(24);
-const DEFAULT_SELECTION_DEPTH: u32 = 2;
-const DEFAULT_MAX_FUNCTIONS: usize = 20_000;
-/// The upper bound of `max_functions`.
-const MAX_MAX_FUNCTIONS: usize = 50_000;
+/// The time to read a description.
+const SOURCE_START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The resolved entry of a source.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,13 +86,6 @@ pub enum SourceCredential {
     },
 }
 
-/// A rate limit: `count` requests in `per`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct RequestRate {
-    pub count: NonZeroU32,
-    pub per: Duration,
-}
-
 impl SourceDefinition {
     /// The address for display, with secrets masked.
     pub fn shown(&self) -> String {
@@ -132,7 +117,6 @@ impl ServerDefinition {
         home: &Path,
         defaults: ServerDefaults,
     ) -> Result<Self, EntryError> {
-        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, defaults.calls_at_once)?;
         Ok(Self {
             written: EntryFingerprint::of_source(&entry),
             exclude: entry.tools.exclude.clone(),
@@ -140,27 +124,16 @@ impl ServerDefinition {
             share: Some(ShareMode::User),
             start: StartMode::Lazy,
             idle_close: Some(Duration::MAX),
-            retry: parse_choice(entry.retry.as_deref(), "retry")?.unwrap_or_default(),
-            start_timeout: DEFAULT_SOURCE_START_TIMEOUT,
-            call_timeout: parse_time(
-                entry.call_timeout.as_deref(),
-                "call_timeout",
-                DEFAULT_SOURCE_CALL_TIMEOUT,
-            )?,
-            total_timeout: parse_time(
-                entry.total_timeout.as_deref(),
-                "total_timeout",
-                DEFAULT_SOURCE_TOTAL_TIMEOUT,
-            )?,
-            calls_at_once,
+            retry: entry.retry,
+            start_timeout: SOURCE_START_TIMEOUT,
+            call_timeout: entry.call_timeout.0,
+            total_timeout: entry.total_timeout.0,
+            calls_at_once: defaults.calls_at_once(entry.calls_at_once),
             ask: defaults.ask,
-            pins: parse_choice(entry.pins.as_deref(), "pins")?.unwrap_or(defaults.on_change),
+            pins: entry.pins.unwrap_or(defaults.on_change),
             // Descriptions often do not match what the API returns.
-            check_results: parse_choice(entry.check_results.as_deref(), "check_results")?
-                .unwrap_or(ResultCheck::Warn),
-            results: defaults
-                .results
-                .of_entry(entry.fence, entry.secrets.as_deref())?,
+            check_results: entry.check_results.unwrap_or(ResultCheck::Warn),
+            results: defaults.results.of_entry(entry.fence, entry.secrets),
             era: None,
             roots: RootsSetting::Off,
             link: ServerEndpoint::Source(resolve_source(entry, environment, home)?),
@@ -264,28 +237,12 @@ fn resolve_source(
         credentials: credentials
             .map(|(scheme, entry)| Ok((scheme.clone(), credential(entry)?)))
             .collect::<Result<_, EntryError>>()?,
-        account: entry.account.map(account::parse_account).transpose()?,
-        scopes: entry.scopes.as_deref().map(scopes).transpose()?,
-        rate: entry.rate.as_deref().map(rate).transpose()?,
-        refresh: match &entry.refresh {
-            Some(text) => parse_setting_duration(text, "refresh")?,
-            None => DEFAULT_REFRESH_INTERVAL,
-        },
-        depth: match entry.depth {
-            Some(depth @ 1..=6) => depth,
-            None => DEFAULT_SELECTION_DEPTH,
-            Some(_) => return Err("depth must be a number from 1 to 6".into()),
-        },
-        max_functions: match entry.max_functions {
-            Some(count @ 1..=MAX_MAX_FUNCTIONS) => count,
-            None => DEFAULT_MAX_FUNCTIONS,
-            Some(_) => {
-                return Err(format!(
-                    "max_functions must be a number from 1 to {MAX_MAX_FUNCTIONS}"
-                )
-                .into());
-            }
-        },
+        account: entry.account,
+        scopes: entry.scopes,
+        rate: entry.rate,
+        refresh: entry.refresh.0,
+        depth: entry.depth.unwrap_or_default().as_u32(),
+        max_functions: entry.max_functions.unwrap_or_default().as_usize(),
         exclude: entry.tools.exclude,
         network: Arc::new(NetworkSettings::of(environment)),
     })
@@ -345,9 +302,12 @@ mod tests {
             ("openapi = \"ftp://x\"", "http://"),
             ("openapi = \"x\"\nrate = \"fast\"", "10/s"),
             ("openapi = \"x\"\ndepth = 3", "graphql"),
-            ("graphql = \"https://h\"\ndepth = 9", "1 to 6"),
-            ("openapi = \"x\"\nmax_functions = 0", "1 to 50000"),
-            ("openapi = \"x\"\nmax_functions = 50001", "1 to 50000"),
+            ("graphql = \"https://h\"\ndepth = 9", "between 1 and 6"),
+            ("openapi = \"x\"\nmax_functions = 0", "between 1 and 50000"),
+            (
+                "openapi = \"x\"\nmax_functions = 50001",
+                "between 1 and 50000",
+            ),
             (
                 "graphql = \"https://h\"\nmax_functions = 5",
                 "`max_functions` requires `openapi`",

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use mux_config::{AnnotationsEntry, ToolOverrideEntry};
+use mux_config::ToolOverrideEntry as ToolOverride;
 use mux_typegen::names::spell;
-use serde_json::{Map, Value};
 
 /// The longest name that a tool can be given, in bytes.
 const MAX_TOOL_NAME_BYTES: usize = 128;
@@ -16,21 +15,9 @@ const MAX_TOOL_NAME_BYTES: usize = 128;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOverrides(BTreeMap<String, Result<ToolOverride, String>>);
 
-/// The changes to one tool.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolOverride {
-    pub name: Option<String>,
-    pub description: Option<String>,
-    pub annotations: AnnotationsEntry,
-    /// Used where the caller gives no such argument.
-    pub defaults: Map<String, Value>,
-    /// Arguments that are always sent. Callers neither see nor pass them.
-    pub fixed: Map<String, Value>,
-}
-
 impl ToolOverrides {
     pub(super) fn resolve(written: &BTreeMap<String, toml::Value>) -> Self {
-        let read = |value| ToolOverrideEntry::read(value).and_then(ToolOverride::resolve);
+        let read = |value| ToolOverride::read(value).and_then(checked);
         let entries = written.iter();
         let mut all: BTreeMap<_, _> = entries
             .map(|(tool, value)| (tool.clone(), read(value)))
@@ -60,37 +47,30 @@ impl ToolOverrides {
     }
 }
 
-impl ToolOverride {
-    fn resolve(entry: ToolOverrideEntry) -> Result<Self, String> {
-        if entry == ToolOverrideEntry::default() {
-            return Err(
-                "it changes nothing: set name, description, annotations, defaults or fixed".into(),
-            );
-        }
-        if let Some(name) = &entry.name
-            && !is_tool_name(name)
-        {
-            return Err(format!(
-                "name = {name:?} must be a letter or _, then letters, digits, _, - and ., at most {MAX_TOOL_NAME_BYTES}"
-            ));
-        }
-        if let Some(both) = entry
-            .fixed
-            .keys()
-            .find(|key| entry.defaults.contains_key(*key))
-        {
-            return Err(format!(
-                "`{both}` is in `defaults` and in `fixed`: keep one of them"
-            ));
-        }
-        Ok(Self {
-            name: entry.name,
-            description: entry.description,
-            annotations: entry.annotations,
-            defaults: json_arguments(entry.defaults, "defaults")?,
-            fixed: json_arguments(entry.fixed, "fixed")?,
-        })
+/// Refuses an override that changes nothing or contradicts itself.
+fn checked(entry: ToolOverride) -> Result<ToolOverride, String> {
+    if entry == ToolOverride::default() {
+        return Err(
+            "it changes nothing: set name, description, annotations, defaults or fixed".into(),
+        );
     }
+    if let Some(name) = &entry.name
+        && !is_tool_name(name)
+    {
+        return Err(format!(
+            "name = {name:?} must be a letter or _, then letters, digits, _, - and ., at most {MAX_TOOL_NAME_BYTES}"
+        ));
+    }
+    if let Some(both) = entry
+        .fixed
+        .keys()
+        .find(|key| entry.defaults.contains_key(*key))
+    {
+        return Err(format!(
+            "`{both}` is in `defaults` and in `fixed`: keep one of them"
+        ));
+    }
+    Ok(entry)
 }
 
 fn is_tool_name(name: &str) -> bool {
@@ -99,39 +79,6 @@ fn is_tool_name(name: &str) -> bool {
     first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         && name.len() <= MAX_TOOL_NAME_BYTES
-}
-
-fn json_arguments(
-    written: BTreeMap<String, toml::Value>,
-    key: &str,
-) -> Result<Map<String, Value>, String> {
-    let arguments = written.into_iter();
-    arguments
-        .map(|(name, value)| match json_value(value) {
-            Some(value) => Ok((name, value)),
-            None => Err(format!(
-                "`{key}.{name}` has a number that JSON does not have"
-            )),
-        })
-        .collect()
-}
-
-/// `None` if JSON has no such value.
-fn json_value(value: toml::Value) -> Option<Value> {
-    Some(match value {
-        toml::Value::String(text) => text.into(),
-        toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => serde_json::Number::from_f64(number)?.into(),
-        toml::Value::Boolean(value) => value.into(),
-        toml::Value::Datetime(_) => return None,
-        toml::Value::Array(items) => items.into_iter().map(json_value).collect::<Option<_>>()?,
-        toml::Value::Table(members) => {
-            let members = members
-                .into_iter()
-                .map(|(name, value)| Some((name, json_value(value)?)));
-            Value::Object(members.collect::<Option<_>>()?)
-        }
-    })
 }
 
 /// Overrides of one tool under two spellings, and overrides that give two tools the same name.
@@ -162,7 +109,7 @@ fn collisions(all: &BTreeMap<String, Result<ToolOverride, String>>) -> Vec<(Stri
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

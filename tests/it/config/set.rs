@@ -121,7 +121,7 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     exit_code: 1
     ----- stdout -----
     ----- stderr -----
-    error[validation]: not written, because the result would be invalid: daemon.keyring = "off" is not auto or never
+    error[validation]: not written, because the result would be invalid: daemon.keyring = "off" is none of auto, never; until it is, the keyring is not used
       hint: daemon.keyring takes: auto, never (default: auto; never with MUX_HOME set)
 
     $ mux config set audit.enabled maybe

@@ -3,8 +3,7 @@
 
 use std::fs;
 
-use mux_config::{Config, environment::Environment, schema};
-use mux_settings::{HostDefaults, SettingOrigin, Settings};
+use mux_config::schema;
 use mux_tests::{TestEnv, golden};
 use serde_json::{Map, Value};
 
@@ -207,83 +206,4 @@ fn configurations_are_validated_by_the_schema() {
     ] {
         assert_ne!(errors(wrong), Vec::<String>::new(), "{wrong}");
     }
-}
-
-/// The documented defaults and ranges are the actual ones.
-#[test]
-fn documented_defaults_and_ranges_are_those_in_force() {
-    let schema = config_schema();
-    let resolve = |text: &str| {
-        let config = Config::parse(text, "config.toml").unwrap();
-        Settings::resolve(config, &Environment::default(), "/home/me".as_ref())
-    };
-    let rows = resolve("").report(None, HostDefaults::default());
-    let mut compared = 0;
-    for row in &rows {
-        assert_eq!(row.origin, SettingOrigin::Default, "{row:?}");
-        let Some((section, key)) = row.name.split_once('.') else {
-            continue;
-        };
-        let Some(of) = type_name(&schema["properties"][section]) else {
-            continue;
-        };
-        let key = &definition(&schema, of)["properties"][key];
-        let documented = match &key["default"] {
-            Value::Null => continue,
-            documented => documented,
-        };
-        let plain = |value: &Value| value.to_string().replace([' ', '"'], "");
-        let is_size = key["x-type"] == "size";
-        let same = match (is_size, documented.as_str()) {
-            (true, Some(size)) => {
-                row.value == size.parse::<bytesize::ByteSize>().unwrap().as_u64()
-                    || plain(&row.value) == size
-            }
-            (false, Some(time)) if key["x-type"] == "duration" => {
-                let in_force = row.value.as_str().unwrap();
-                humantime::parse_duration(in_force) == humantime::parse_duration(time)
-            }
-            _ => plain(&row.value) == plain(documented),
-        };
-        assert!(
-            same,
-            "{}: documented {documented}, in force {}",
-            row.name, row.value
-        );
-        compared += 1;
-    }
-    assert!(compared > 20, "{compared} defaults were compared");
-
-    let mut ranges = 0;
-    for (section, of) in schema["properties"].as_object().unwrap() {
-        let Some(of) = type_name(of) else { continue };
-        for (key, about) in definition(&schema, of)["properties"].as_object().unwrap() {
-            let (range, beyond) = match (&about["x-range"], &about["maximum"]) {
-                (Value::String(range), _) if about["x-type"] == "size" => {
-                    (range.clone(), "\"9PiB\"")
-                }
-                (Value::String(range), _) => (range.clone(), "\"9999d\""),
-                (_, most @ Value::Number(_)) => {
-                    (format!("{} to {most}", about["minimum"]), "4000000000")
-                }
-                _ => continue,
-            };
-            let Some((least, most)) = range.split_once(" to ") else {
-                continue;
-            };
-            let settings = resolve(&format!("[{section}]\n{key} = {beyond}\n"));
-            let message = &settings
-                .problems
-                .first()
-                .unwrap_or_else(|| panic!("{section}.{key}"))
-                .message;
-            let is_told = [least, most].iter().all(|end| message.contains(*end));
-            assert!(
-                is_told,
-                "{section}.{key}: documented {range}, in force: {message}"
-            );
-            ranges += 1;
-        }
-    }
-    assert!(ranges > 20, "{ranges} ranges were compared");
 }

@@ -247,8 +247,7 @@ fn profile_of_the_configuration_replaces_that_of_the_name() {
         (vec![json!("careful")], false)
     );
     let status = env.mux(["status"]).ok();
-    let problem =
-        "[agents.odd] profile = \"claud\" is ignored: expected one of careful, whole, claude-code";
+    let problem = "[agents.odd] profile = \"claud\" is none of careful, whole, claude-code";
     assert!(status.stderr.contains(problem), "{status:#?}");
     assert!(
         env.mux(["config", "check"]).stdout.contains("7:"),

@@ -3,12 +3,12 @@
 //! Invariant: a string means the same as in Claude Code, which expands only `${NAME}` and `${NAME:-default}`: no
 //! file written for it runs a command by `${cmd:…}`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use mux_config::{OauthClient, OauthEntry, ServerEntry, parse_errors};
+use mux_config::{OauthClient, Ranged, RemoteTransport, ServerEntry, SwitchOrTable, parse_errors};
 
 type ServerEntries = BTreeMap<String, Result<ServerEntry, String>>;
 
@@ -71,8 +71,10 @@ fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
     let transport = match (entry.r#type.as_deref(), &entry.url) {
         (None | Some("stdio"), None) => None,
         (None, Some(_)) => None,
-        (Some("http" | "streamable-http" | "streamableHttp"), _) => Some("streamable-http".into()),
-        (Some("sse"), _) => Some("sse".into()),
+        (Some("http" | "streamable-http" | "streamableHttp"), _) => {
+            Some(RemoteTransport::StreamableHttp)
+        }
+        (Some("sse"), _) => Some(RemoteTransport::Sse),
         (Some(_), _) => return Err("`type` must be one of stdio, http, sse".into()),
     };
     let all = |pairs: BTreeMap<String, String>| {
@@ -83,7 +85,7 @@ fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
     };
     let oauth = entry.oauth.map(|own| {
         let scopes = own.scopes.unwrap_or_default();
-        OauthEntry::Own(OauthClient {
+        SwitchOrTable::Table(OauthClient {
             client_id: own.client_id.as_deref().map(to_mux_syntax),
             scopes: scopes.split_whitespace().map(Into::into).collect(),
             port: own.callback_port,
@@ -98,7 +100,9 @@ fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
         headers: all(entry.headers),
         transport,
         oauth,
-        call_timeout: entry.timeout.map(|ms| format!("{ms}ms")),
+        call_timeout: entry
+            .timeout
+            .map_or_else(Ranged::default, |ms| Ranged(Duration::from_millis(ms))),
         ..ServerEntry::default()
     })
 }
@@ -178,11 +182,11 @@ mod tests {
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(notes[0].contains("`alwaysLoad` of `db`"));
         let docs = entry("docs");
-        assert_eq!(docs.transport.as_deref(), Some("streamable-http"));
-        assert_eq!(docs.call_timeout.as_deref(), Some("30000ms"));
+        assert_eq!(docs.transport, Some(RemoteTransport::StreamableHttp));
+        assert_eq!(docs.call_timeout.0, Duration::from_secs(30));
         assert_eq!(docs.headers["Authorization"], "Bearer ${KEY}");
-        assert!(matches!(&docs.oauth, Some(OauthEntry::Own(own)) if own.port == Some(8123)));
-        assert_eq!(entry("old").transport.as_deref(), Some("sse"));
+        assert!(matches!(&docs.oauth, Some(SwitchOrTable::Table(own)) if own.port == Some(8123)));
+        assert_eq!(entry("old").transport, Some(RemoteTransport::Sse));
         assert!(servers["odd"].as_ref().unwrap_err().contains("`type`"));
         let bad = servers["bad"].as_ref().unwrap_err();
         assert!(bad.contains("string in `command`"), "{bad}");

@@ -10,7 +10,7 @@ use std::{
 
 use super::{Project, ProjectView};
 use crate::{SandboxMode, ServerDefaults, ServerDefinition, ServerSettings, check_name};
-use mux_config::{EntryError, ServerEntry, environment::Environment};
+use mux_config::{EntryError, ServerEntry, SwitchOrTable, environment::Environment};
 use mux_policy::{Policy, ProjectText, RuleList};
 
 /// The maximum size of unapproved files whose denials apply.
@@ -118,7 +118,7 @@ impl Project {
                 .map_err(EntryError::from)
                 .and_then(|entry| {
                     let is_enforced = defaults.sandbox_mode == SandboxMode::Enforce;
-                    if is_enforced && entry.sandbox == Some(toml::Value::Boolean(false)) {
+                    if is_enforced && entry.sandbox == Some(SwitchOrTable::Switch(false)) {
                         return Err(EntryError::from(
                             "a project cannot switch off the sandbox that [sandbox] mode = \"enforce\" demands; remove `sandbox = false`",
                         ));

@@ -2,11 +2,10 @@
 //!
 //! Invariant: an error never repeats a value that may be a secret.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use mux_secrets::{Secret, may_be_generated};
 
-use super::RequestRate;
 use mux_config::{EntryError, environment::Environment};
 
 /// Words in header names whose values look generated but are not secrets.
@@ -54,35 +53,6 @@ pub(super) fn origins(
         }
     };
     written.iter().map(origin).collect()
-}
-
-/// Checks scopes. Each must be one word, because they are sent separated by blanks.
-pub(super) fn scopes(written: &[String]) -> Result<Vec<String>, String> {
-    let fits = |scope: &&String| {
-        let mut letters = scope.chars();
-        !scope.is_empty() && letters.all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
-    };
-    match written.iter().find(|scope| !fits(scope)) {
-        Some(scope) => Err(format!("scopes: {scope:?} is invalid: each is one word")),
-        None => Ok(written.to_vec()),
-    }
-}
-
-/// Parses a rate such as `10/s`, `300/m` or `5000/h`.
-pub(super) fn rate(text: &str) -> Result<RequestRate, String> {
-    let wrong = || format!("rate = {text:?} is not a number per time unit, such as \"10/s\"");
-    let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
-    let per = match unit.trim() {
-        "s" | "sec" | "second" => 1,
-        "m" | "min" | "minute" => 60,
-        "h" | "hour" => 60 * 60,
-        "d" | "day" => 24 * 60 * 60,
-        _ => return Err(wrong()),
-    };
-    Ok(RequestRate {
-        count: count.trim().parse().map_err(|_| wrong())?,
-        per: Duration::from_secs(per),
-    })
 }
 
 pub(super) fn is_http(url: &str) -> bool {

@@ -12,7 +12,7 @@ const BINARY_UNITS: [(&str, u64); 5] = [
 ];
 
 /// `90d`, `24h`, `1h 30m`: whole days from two on, otherwise hours and shorter units.
-pub(super) fn duration_text(time: Duration) -> String {
+pub fn duration_text(time: Duration) -> String {
     let seconds = time.as_secs();
     if time.subsec_nanos() == 0 && seconds >= 2 * DAY_SECS && seconds.is_multiple_of(DAY_SECS) {
         return format!("{}d", seconds / DAY_SECS);
@@ -28,7 +28,7 @@ pub(super) fn duration_text(time: Duration) -> String {
 }
 
 /// `4MiB`: in the largest unit that leaves a whole number, otherwise in bytes.
-pub(super) fn size_text(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     let unit = BINARY_UNITS
         .iter()
         .find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
