@@ -55,7 +55,7 @@ fn sorted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Json
     Ok(arguments.into_iter().collect())
 }
 
-/// What the value has that JSON does not have.
+/// Names the first part of the value that JSON does not have.
 fn missing_in_json(value: &Value) -> Option<&'static str> {
     match value {
         Value::Datetime(_) => Some("a date, which JSON does not have: put it in quotes"),
