@@ -5,24 +5,37 @@
 
 use std::time::SystemTime;
 
+use serde::{Serialize, Serializer};
+
 use crate::args::LogLevel;
 
-/// The log that a line is from.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// The log that a line is from. As JSON, the name of the server.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(untagged)]
 pub(crate) enum LogSource {
     Daemon,
     /// A server, named after its log file.
     Server(String),
 }
 
+impl LogSource {
+    fn is_daemon(&self) -> bool {
+        *self == Self::Daemon
+    }
+}
+
 /// A parsed line of a log.
-#[derive(Clone, Debug, PartialEq)]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LogLine {
+    #[serde(rename = "server", skip_serializing_if = "LogSource::is_daemon")]
     pub(crate) source: LogSource,
     /// A line without a time inherits that of the previous line.
+    #[serde(serialize_with = "rfc3339_text")]
     pub(crate) time: Option<SystemTime>,
     pub(crate) level: Option<LogLevel>,
     /// The run in which the daemon wrote the line, or the runs with calls in flight when the server wrote it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) runs: Vec<String>,
     pub(crate) text: String,
     /// The length of the whole line, if `text` is truncated.
@@ -106,6 +119,12 @@ impl LogLine {
         self.level = before.level;
         self.runs.clone_from(&before.runs);
     }
+}
+
+/// A time as the log files have it.
+fn rfc3339_text<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
+    let text = time.map(|time| humantime::format_rfc3339_micros(time).to_string());
+    text.serialize(to)
 }
 
 /// Splits the leading time from a line.

@@ -3,11 +3,16 @@
 //! Invariant: the call whose failure ended the run is not counted.
 
 use mux_proto::Error;
+use serde::Serialize;
 
 /// A call that has ended.
-#[derive(Clone, Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct EndedCall {
     pub(crate) path: String,
+    pub(crate) ms: f64,
+    /// The length of the result as JSON.
+    pub(crate) bytes: usize,
     pub(crate) error: Option<Error>,
 }
 
@@ -47,6 +52,8 @@ mod tests {
     fn call(path: &str, error: Option<&str>) -> EndedCall {
         EndedCall {
             path: path.into(),
+            ms: 1.0,
+            bytes: 0,
             error: error.map(|message| Error::new(Kind::Tool, message)),
         }
     }

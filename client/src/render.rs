@@ -1,5 +1,6 @@
 //! The only code that prints. Data goes to standard output, everything else to standard error. With `--json`, exactly
-//! one document goes to standard output.
+//! one document goes to standard output: the daemon's answer as `proto` serializes it, possibly with a few more members,
+//! or a value of this program.
 
 mod approvals;
 mod audit;
@@ -49,7 +50,7 @@ mod usage;
 mod verbosity;
 mod version;
 
-use std::{fmt::Display, io, path::Path, process::ExitCode};
+use std::{collections::BTreeMap, fmt::Display, io, path::Path, process::ExitCode};
 
 use clap_complete::Shell;
 use mux_proto::{Error, Explained, Forgotten, ReadPage, ServerInfo, Upgraded};
@@ -88,7 +89,7 @@ pub(crate) use self::{
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
     lists::{SECRET_IN_ARGS, search_results, servers, tool, tools, user_of},
     login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
-    logs::{line_json, logs},
+    logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
     offers::{prompt, prompts, resource, resources},
     parts::{SavedParts, call_document, call_result},
@@ -100,7 +101,7 @@ pub(crate) use self::{
     run_details::run,
     run_document::RunRecord,
     run_view::RunView,
-    runs::{cancelled, detached, runs},
+    runs::{CancelledRun, cancelled, detached, runs},
     secrets::{ask_for_secret, secret_removed, secret_set, secrets},
     server_edit::{OfferedFunctions, ServerEdit, server_edit},
     service::{
@@ -124,6 +125,19 @@ use crate::{exit, found_program::with_found_program};
 /// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
 fn print_document(value: &impl Serialize) {
     terminal::expect_written(print_pretty_json(value));
+}
+
+/// Prints a message with one more member, unless that is `None`, as a JSON document.
+fn print_extended<V: Serialize>(message: &impl Serialize, name: &str, value: Option<V>) {
+    #[derive(Serialize)]
+    struct Extended<'a, V, M> {
+        #[serde(flatten)]
+        member: BTreeMap<&'a str, V>,
+        #[serde(flatten)]
+        message: &'a M,
+    }
+    let member = value.map(|value| (name, value)).into_iter().collect();
+    print_document(&Extended { member, message });
 }
 
 /// Prints one of several JSON documents, on a separate line.
@@ -173,21 +187,15 @@ pub(crate) fn output_exit_code(result: io::Result<()>) -> ExitCode {
 /// Prints the TypeScript program that is equivalent to a step program.
 pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
     if json {
-        print_document(&json!({ "ok": true, "source": explained.source }));
+        print_document(explained);
         return ExitCode::SUCCESS;
     }
     output_exit_code(print_data(&explained.source))
 }
 
 /// Prints the document of one page of a stored value.
-pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
-    print_document(&json!({
-        "handle": handle,
-        "offset": page.offset,
-        "next": page.next,
-        "total": page.total,
-        "text": page.text,
-    }));
+pub(crate) fn page(page: &ReadPage) -> ExitCode {
+    print_document(page);
     ExitCode::SUCCESS
 }
 
@@ -293,13 +301,7 @@ pub(crate) fn started(pid: u32, json: bool) {
 /// Prints the result of an upgrade.
 pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
     if json {
-        let mut whole = json!({ "before": before });
-        if let (Some(whole), Ok(Value::Object(upgraded))) =
-            (whole.as_object_mut(), serde_json::to_value(upgraded))
-        {
-            whole.extend(upgraded);
-        }
-        print_document(&whole);
+        print_extended(upgraded, "before", Some(before));
     } else {
         report!(
             "muxd {} ({}) has taken over from muxd {before} after {} ms; active runs finish in the old one",

@@ -84,10 +84,7 @@ fn logs_of_daemon_and_servers_are_merged_by_time_and_filtered_by_run() {
             "{run:#?}"
         );
         for line in &run {
-            match line["server"].as_str() {
-                Some(_) => assert_eq!(line["during"][0], first, "{line}"),
-                None => assert_eq!(line["run"], first, "{line}"),
-            }
+            assert_eq!(line["runs"][0], first, "{line}");
         }
     }
     let shown = env.mux(["logs", "--run", &second, "--server", "b"]).ok();

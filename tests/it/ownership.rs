@@ -112,7 +112,7 @@ impl Home {
     /// The state of a run as the user sees it.
     fn state(&self, run: &str) -> String {
         let shown = self.env.mux(["--json", "runs", "show", run]).ok().json();
-        shown["state"].as_str().unwrap().to_owned()
+        shown["info"]["state"].as_str().unwrap().to_owned()
     }
 
     /// How often a tool of `fix` was called.

@@ -1,6 +1,7 @@
 //! Arguments of `mux logs` and `mux servers logs`.
 
 use clap::{Args as ClapArgs, ValueEnum};
+use serde::Serialize;
 
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
@@ -44,11 +45,13 @@ pub(crate) struct LogLinesArgs {
     Ord,
     PartialEq,
     PartialOrd,
+    Serialize,
     strum::EnumString,
     strum::IntoStaticStr,
     ValueEnum,
 )]
 #[strum(serialize_all = "UPPERCASE")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum LogLevel {
     Trace,
     Debug,

@@ -6,7 +6,7 @@
 use std::{path::PathBuf, time::SystemTime};
 
 use mux_client::within_seconds;
-use mux_proto::{Error, Kind, ServerInfo, endpoint::Dirs};
+use mux_proto::{Error, Kind, ServerInfo, ServerState, endpoint::Dirs};
 use serde_json::Value;
 
 use super::{
@@ -191,8 +191,12 @@ impl ConfigFiles {
         edit.changed = old != new || self.env.changed();
         if edit.changed && !edit.dry_run {
             edit.backup = self.write_config_files(&new, loses)?;
-            match refreshed_server(&edit.server).await {
-                Ok(verdict) => edit.verdict = verdict,
+            match refreshed_servers().await {
+                Ok(None) => {}
+                Ok(Some(servers)) => {
+                    edit.reloaded = true;
+                    edit.problem = problem_of(&servers, &edit.server);
+                }
                 Err(error) => edit.not_reloaded = Some(error.message),
             }
         }
@@ -240,9 +244,15 @@ fn line_break_error(variable: &str) -> Error {
         .hint("the file `env` cannot hold it; get it from a command: ${cmd:…}")
 }
 
-/// The state of a server in the running daemon, after a refresh: `None` if no daemon runs, `Some(None)` if it does not
-/// know the server.
-async fn refreshed_server(server: &str) -> Result<Option<Option<ServerInfo>>, Error> {
+/// Why an entry cannot be used.
+fn problem_of(servers: &[ServerInfo], name: &str) -> Option<String> {
+    let mut found = servers.iter().filter(|server| server.name == name);
+    let broken = found.find(|server| server.state == ServerState::Broken)?;
+    broken.reason.clone()
+}
+
+/// The servers of the running daemon after a refresh, or `None` if no daemon runs.
+async fn refreshed_servers() -> Result<Option<Vec<ServerInfo>>, Error> {
     let Some(session) = connect_if_running()
         .await
         .map_err(|failure| failure.error)?
@@ -253,5 +263,5 @@ async fn refreshed_server(server: &str) -> Result<Option<Option<ServerInfo>>, Er
     answer.map_err(|error| CommandFailure::from(error).error)??;
     let servers = session.client.servers(within_seconds(10)).await;
     let servers = servers.map_err(|error| CommandFailure::from(error).error)??;
-    Ok(Some(servers.into_iter().find(|info| info.name == server)))
+    Ok(Some(servers))
 }

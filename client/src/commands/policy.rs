@@ -88,7 +88,7 @@ async fn test_cases(args: &args::PolicyExplainArgs, json: bool) -> CommandResult
     let cases = parse_cases(&read_config_text(args.path.as_ref())?, &args.path)?;
     let base = base_request(args)?;
     let mut outcomes = Vec::new();
-    for case in cases {
+    for (index, case) in cases.into_iter().enumerate() {
         let arguments = Value::Object(case.arguments);
         let request = ExplainPolicyRequest {
             path: case.call.clone(),
@@ -101,11 +101,14 @@ async fn test_cases(args: &args::PolicyExplainArgs, json: bool) -> CommandResult
                 .or_else(|| base.workspace.clone()),
             ..base.clone()
         };
+        let explained = explain(&request).await?;
         outcomes.push(PolicyCaseOutcome {
+            case: index + 1,
             call: case.call,
             arguments,
             expected: case.expect,
-            explained: explain(&request).await?,
+            error: explained.as_ref().err().cloned(),
+            explanation: explained.ok(),
         });
     }
     Ok(render::policy_cases(&outcomes, &args.path, json))

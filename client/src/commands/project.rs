@@ -98,7 +98,7 @@ async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
             .map_err(|error| CommandFailure::from(error).error)?
     });
     let revoked = answer.await??;
-    Ok(render::revoked(&root, revoked.was_approved, json))
+    Ok(render::revoked(&root, &revoked, json))
 }
 
 /// The project of a directory.

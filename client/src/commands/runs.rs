@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     args::{self, RunsCommand},
-    render::{self, RunView},
+    render::{self, CancelledRun, RunView},
 };
 
 pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
@@ -158,7 +158,10 @@ async fn cancel_runs(session: &Session, runs: Vec<String>, json: bool) -> Comman
             &ended.outcome,
             RunOutcome::Error(error) if error.kind == Kind::Cancelled
         );
-        results.push((fetch_run_info(session, run.run).await?, open && cancelled));
+        results.push(CancelledRun {
+            info: fetch_run_info(session, run.run).await?,
+            cancelled: open && cancelled,
+        });
     }
     Ok(render::cancelled(&results, json))
 }
@@ -169,11 +172,11 @@ async fn read_stored_value(session: &Session, args: args::ReadArgs, json: bool) 
         return stored_value::print_stored_text(pages).await;
     }
     let request = ReadRequest {
-        handle: args.handle.clone(),
+        handle: args.handle,
         offset: args.offset,
         length: args.length,
     };
     let page = session.client.read(within_seconds(30), request).await;
     let page = page.map_err(rpc_error)??;
-    Ok(render::page(&args.handle, &page))
+    Ok(render::page(&page))
 }

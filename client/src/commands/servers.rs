@@ -45,7 +45,7 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
         let waiting = SpinnerGuard::begin(&format!("connecting to {}", edit.server), json);
         let connected = connect_once(&edit.server, edit.change).await;
         waiting.end();
-        edit.connected = Some(connected.map_err(|failure| failure.error));
+        edit.set_connection(connected.map_err(|failure| failure.error));
     }
     Ok(render::server_edit(&edit, json))
 }
@@ -225,10 +225,6 @@ async fn try_switch(
             files.reparse_config(files.config.with_server_entry(section, &name, &off))?;
     }
     let change = if enabled { "enabled" } else { "disabled" };
-    let edit = if section == SOURCES_SECTION {
-        ServerEdit::source(&name, change, dry_run)
-    } else {
-        ServerEdit::new(&name, change, dry_run)
-    };
+    let edit = ServerEdit::new(&name, change, dry_run);
     files.write_and_refresh(edit, false).await
 }

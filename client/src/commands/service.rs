@@ -15,7 +15,7 @@ mod unit_files;
 use std::path::PathBuf;
 
 use mux_client::within_seconds;
-use mux_proto::{Error, Kind, Started, endpoint::Dirs};
+use mux_proto::{Error, Kind, endpoint::Dirs};
 
 use self::{
     service_command::{ServiceCommandError, ServiceStep},
@@ -206,7 +206,8 @@ pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, Command
         enabled: false,
         listens: system.listens(),
         socket: dirs.socket(),
-        daemon: None,
+        pid: None,
+        started: None,
     };
     if report.installed {
         // If muxd cannot be found, the rest is still reported.
@@ -223,17 +224,11 @@ pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, Command
             Err(error) => report.unreachable = Some(error),
         }
     }
-    report.daemon = running_daemon().await;
+    if let Ok(Some(session)) = connect_if_running().await {
+        report.pid = Some(session.welcome.pid);
+        if let Ok(Ok(status)) = session.client.status(within_seconds(10)).await {
+            report.started = status.started;
+        }
+    }
     Ok(report)
-}
-
-/// The pid of the running daemon, and how it was started, if it reports that.
-async fn running_daemon() -> Option<(u32, Option<Started>)> {
-    let session = connect_if_running().await.ok()??;
-    let status = session.client.status(within_seconds(10)).await;
-    let started = status
-        .ok()
-        .and_then(Result::ok)
-        .and_then(|status| status.started);
-    Some((session.welcome.pid, started))
 }

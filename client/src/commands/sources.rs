@@ -54,8 +54,12 @@ pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResul
 async fn add_source(args: &SourceAddArgs, json: bool) -> CommandResult {
     let mut edit = repeat_edit(async || write_source(args).await).await?;
     if !args.dry_run {
-        let offered = summarize_source(&edit.server, json).await;
-        edit.offered = Some(offered.map_err(|failure| failure.error));
+        match summarize_source(&edit.server, json).await {
+            Ok(offered) => edit.offered = Some(offered),
+            Err(failure) => {
+                edit.problem.get_or_insert(failure.error.message);
+            }
+        }
     }
     Ok(render::server_edit(&edit, json))
 }
@@ -74,7 +78,7 @@ async fn write_source(args: &SourceAddArgs) -> Result<ServerEdit, CommandFailure
     );
     files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
     files.set_secrets(&secrets)?;
-    let mut edit = ServerEdit::source(&name, edit_verb(replaced.is_some()), args.dry_run);
+    let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
     files.write_and_refresh(edit, replaced.is_some()).await
 }
@@ -89,7 +93,7 @@ async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, Command
     let name = files.existing_entry_name(&args.name)?;
     files.config =
         files.reparse_config(files.config.without_server_entry(SOURCES_SECTION, &name))?;
-    let edit = ServerEdit::source(&name, "removed", args.dry_run);
+    let edit = ServerEdit::new(&name, "removed", args.dry_run);
     files.write_and_refresh(edit, true).await
 }
 

@@ -85,10 +85,18 @@ impl RunTranscript {
                 }
             }
             EventKind::Console { level, text } => self.console.push(console_line(*level, text)),
-            EventKind::CallEnded { path, error, .. } => {
+            EventKind::CallEnded {
+                path,
+                ms,
+                bytes,
+                error,
+                ..
+            } => {
                 self.origin.add_path(path);
                 self.calls.push(EndedCall {
                     path: path.clone(),
+                    ms: *ms,
+                    bytes: *bytes,
                     error: error.clone(),
                 });
             }

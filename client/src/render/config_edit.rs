@@ -5,12 +5,13 @@ use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::{println, report};
 use mux_proto::ReloadReport;
-use serde_json::json;
+use serde::Serialize;
 
 use super::{display_path, note, print_document, reloaded, style::escape_text, warn};
 
 /// A change of config.toml.
-#[derive(Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
 pub(crate) struct ConfigEdit {
     pub(crate) config: PathBuf,
     /// The change, as in `limits.wall is set`.
@@ -27,17 +28,7 @@ pub(crate) struct ConfigEdit {
 
 pub(crate) fn config_edit(edit: &ConfigEdit, json: bool) -> ExitCode {
     if json {
-        print_document(&json!({
-            "ok": true,
-            "changed": edit.changed,
-            "dry_run": edit.dry_run,
-            "config": edit.config,
-            "diff": edit.diff,
-            "notes": edit.notes,
-            "warnings": edit.warnings,
-            "reloaded": edit.reloaded,
-            "not_reloaded": edit.not_reloaded,
-        }));
+        print_document(edit);
         return ExitCode::SUCCESS;
     }
     let config = display_path(&edit.config);

@@ -5,10 +5,10 @@ use std::{borrow::Cow, process::ExitCode};
 use super::terminal::eprintln;
 use mux_proto::{Diagnostics, Error};
 use mux_typegen::names::display_path;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
-    error_document, note, print_document,
+    error_document, note, print_document, print_extended,
     style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
 use crate::{exit, found_program::with_found_program};
@@ -61,12 +61,7 @@ pub(crate) fn usage(error: &Error, json: bool) -> ExitCode {
 pub(crate) fn diagnostics(found: &Diagnostics, listing: &ProgramListing, json: bool) -> ExitCode {
     let errors = &found.errors;
     if json {
-        let mut all =
-            json!({ "ok": errors.is_empty(), "errors": errors, "warnings": found.warnings });
-        if let Some(why) = &found.unchecked {
-            all["unchecked"] = why.as_str().into();
-        }
-        print_document(&all);
+        print_extended(found, "ok", Some(errors.is_empty()));
     } else {
         for error in errors {
             print_error(error, Some(listing));
@@ -96,7 +91,6 @@ pub(super) fn print_error(error: &Error, listing: Option<&ProgramListing>) {
     print_diagnostic(&kind, &with_found_program(error), listing);
 }
 
-/// Prints a warning for a person, on standard error.
 /// Prints an error that came after the result, if there is one. Returns the exit code of its kind.
 pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
     let error = failure?;
@@ -104,6 +98,7 @@ pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
     Some(ExitCode::from(exit::exit_code_of(&error.kind)))
 }
 
+/// Prints a warning for a person, on standard error.
 pub(super) fn print_warning(warning: &Error, listing: Option<&ProgramListing>) {
     let kind = paint(WARN, format!("warning[{}]", warning.kind));
     print_diagnostic(&kind, warning, listing);

@@ -13,7 +13,7 @@ use mux_proto::{
 };
 
 use super::{
-    display_path, human_units, note, print_document,
+    display_path, human_units, note, print_document, print_extended,
     style::{DIM, NAME, STRONG, WARN, escape_text, paint},
     table::{ListTable, cut_line, terminal_columns, text_columns},
     terminal::escape_one_line,
@@ -71,11 +71,7 @@ pub(crate) fn search_results(
     json: bool,
 ) -> ExitCode {
     if json {
-        let mut list = serde_json::to_value(list).unwrap_or_default();
-        if let Some(next) = next {
-            list["next"] = next.into();
-        }
-        print_document(&list);
+        print_extended(list, "next", next);
         return ExitCode::SUCCESS;
     }
     for tool in &list.tools {

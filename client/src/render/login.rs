@@ -4,15 +4,13 @@ use std::process::ExitCode;
 
 use super::terminal::{eprintln, report};
 use mux_proto::{Error, Kind, LoggedOut, LoginStarted, LoginState};
-use serde_json::json;
 
 use super::{
-    failure::print_error,
+    failure::failure,
     human_units, note, print_document,
     style::{NAME, escape_text, paint},
     warn,
 };
-use crate::exit;
 
 /// Prints the authorization address to standard error.
 pub(crate) fn open_this(url: &str, opened: bool) {
@@ -72,16 +70,12 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
         (Some(kind @ Kind::AuthRequired), Some(why)) => Some(Error::new(kind.clone(), why)),
         _ => None,
     };
-    let code = refused.as_ref().map_or(ExitCode::SUCCESS, |error| {
-        ExitCode::from(exit::exit_code_of(&error.kind))
-    });
     if json {
-        let document = match &refused {
-            None => json!({ "ok": true, "login": state }),
-            Some(error) => json!({ "ok": false, "login": state, "error": error }),
-        };
-        print_document(&document);
-        return code;
+        if let Some(error) = &refused {
+            return failure(error, json, None);
+        }
+        print_document(state);
+        return ExitCode::SUCCESS;
     }
     let name = paint(NAME, &state.server);
     let by = state.issuer.as_deref().unwrap_or("an unnamed server");
@@ -100,15 +94,12 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
         (None, Some(tools)) => report!("{} available", human_units::count_text(tools, "tool")),
         (None, None) => {}
     }
-    if let Some(error) = &refused {
-        print_error(error, None);
-    }
-    code
+    refused.map_or(ExitCode::SUCCESS, |error| failure(&error, json, None))
 }
 
 pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
     if json {
-        print_document(&json!({ "ok": true, "logout": ended }));
+        print_document(ended);
         return ExitCode::SUCCESS;
     }
     let name = paint(NAME, &ended.server);

@@ -4,11 +4,10 @@
 
 use std::time::SystemTime;
 
-use super::terminal::{escape_visible, escaped_json, println};
-use serde_json::{Map, Value, json};
+use super::terminal::{escape_visible, println};
 
 use super::{
-    human_units, run_number,
+    human_units, print_json_line, run_number,
     style::{DIM, ERROR, GOOD, NAME, WARN, paint},
 };
 use crate::{
@@ -23,47 +22,11 @@ const MAX_SHOWN_LINE_BYTES: usize = 4096;
 pub(crate) fn logs(lines: &[LogLine], json: bool) {
     for line in lines {
         if json {
-            println!("{}", escaped_json(&line_json(line).to_string()));
+            print_json_line(line);
         } else {
             println!("{}", line_row(line));
         }
     }
-}
-
-/// A line as JSON. Its `text` is not escaped.
-pub(crate) fn line_json(line: &LogLine) -> Value {
-    let mut object = Map::new();
-    let mut set = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
-    if let Some(time) = line.time {
-        set(
-            "time",
-            json!(humantime::format_rfc3339_micros(time).to_string()),
-        );
-    }
-    let runs = json!(line.runs);
-    match &line.source {
-        LogSource::Daemon => {
-            set("source", json!("muxd"));
-            if let Some(run) = line.runs.first() {
-                set("run", json!(run));
-            }
-        }
-        LogSource::Server(name) => {
-            set("source", json!("server"));
-            set("server", json!(name));
-            if !line.runs.is_empty() {
-                set("during", runs);
-            }
-        }
-    }
-    if let Some(level) = line.level {
-        set("level", json!(<&str>::from(level).to_lowercase()));
-    }
-    set("text", json!(line.text));
-    if let Some(bytes) = line.bytes {
-        set("bytes", json!(bytes));
-    }
-    Value::Object(object)
 }
 
 fn line_row(line: &LogLine) -> String {
@@ -112,7 +75,9 @@ fn escape_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::{Value, json};
+
+    use super::{super::terminal::escaped_json, *};
 
     fn line(source: LogSource, text: &str) -> LogLine {
         LogLine {
@@ -142,12 +107,16 @@ mod tests {
             plain(&line(LogSource::Daemon, "x")),
             format!("{epoch} WARN  muxd     x")
         );
-        let object = line_json(&line(server, "x"));
-        assert_eq!(object["during"], json!(["f3a-1"]));
+        let object = json!(line(server, "x"));
         assert_eq!(
-            (&object["level"], &object["server"]),
-            (&json!("warn"), &json!("files"))
+            object,
+            json!({
+                "server": "files", "time": "1970-01-01T00:00:00.000000Z", "level": "warn", "runs": ["f3a-1"],
+                "text": "x",
+            })
         );
+        let object = json!(line(LogSource::Daemon, "x"));
+        assert_eq!(object.get("server"), None);
     }
 
     #[test]
@@ -158,7 +127,7 @@ mod tests {
             shown.ends_with("\\u{1b}[2J\\u{9b}1m\\r\\u{202e}\\u{7}"),
             "{shown}"
         );
-        let object = line_json(&line(LogSource::Daemon, evil)).to_string();
+        let object = json!(line(LogSource::Daemon, evil)).to_string();
         let escaped = escaped_json(&object);
         assert!(!escaped.chars().any(|c| c.is_control() || c == '\u{202e}'));
         let back: Value = serde_json::from_str(&escaped).unwrap();

@@ -4,13 +4,14 @@ use std::{io, path::PathBuf, process::ExitCode};
 
 use super::terminal::eprintln;
 use mux_proto::{Error, Held, Outcome};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     display_path,
     failure::print_late_failure,
     human_units, note, output_exit_code, print_document, print_value,
-    run_document::{outcome_fields, read_command},
+    run_document::{OutcomeDocument, read_command},
     style::{DIM, escape_text, one_line, paint},
     terminal::print_data,
 };
@@ -74,8 +75,10 @@ pub(super) fn part_summary(part: &Held) -> String {
 }
 
 /// The files to which parts were written, and the error that stopped it.
+#[derive(Serialize)]
 pub(crate) struct SavedParts {
     pub(crate) files: Vec<PathBuf>,
+    #[serde(skip)]
     pub(crate) failure: Option<Error>,
 }
 
@@ -86,16 +89,7 @@ pub(crate) fn call_document(held: &Held, saved: Option<&SavedParts>) -> ExitCode
         Held::Stored(handle) => Outcome::Stored(handle),
     };
     let failure = saved.and_then(|saved| saved.failure.as_ref());
-    let mut document = Map::new();
-    document.insert("ok".into(), failure.is_none().into());
-    document.extend(outcome_fields(&outcome));
-    if let Some(error) = failure {
-        document.insert("error".into(), json!(error));
-    }
-    if let Some(saved) = saved {
-        document.insert("files".into(), json!(saved.files));
-    }
-    print_document(&document);
+    print_document(&OutcomeDocument::new(&outcome, failure, saved));
     ExitCode::from(failure.map_or(0, |error| exit::exit_code_of(&error.kind)))
 }
 

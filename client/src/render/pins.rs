@@ -8,7 +8,7 @@ use super::terminal::{println, report};
 use comfy_table::{Cell, Color};
 use mux_proto::{PinInfo, PinList, PinStanding};
 use mux_typegen::names::spell;
-use serde_json::{Value, json};
+use serde_json::json;
 use similar::TextDiff;
 
 use super::{
@@ -134,18 +134,6 @@ fn difference(tool: &PinInfo) -> String {
 /// Prints which tools were accepted.
 pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool) -> ExitCode {
     if json {
-        let tools: Vec<Value> = tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": tool.name,
-                    "standing": tool.standing,
-                    "digest": tool.digest,
-                    "diff": difference(tool),
-                    "signs": tool.signs,
-                })
-            })
-            .collect();
         print_document(&json!({ "server": server, "accepted": count, "tools": tools }));
     } else if count == 0 {
         report!(

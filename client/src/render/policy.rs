@@ -10,6 +10,7 @@ use mux_proto::{
 };
 use mux_typegen::names::display_path;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -89,67 +90,57 @@ fn rule_table(rules: &[PolicyRule]) -> ListTable {
 }
 
 /// A case of `mux policy test`, and how it is decided.
-#[derive(Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
 pub(crate) struct PolicyCaseOutcome {
+    /// Counts from 1.
+    pub(crate) case: usize,
     pub(crate) call: String,
     pub(crate) arguments: Value,
     pub(crate) expected: PolicyAction,
-    pub(crate) explained: Result<PolicyExplanation, Error>,
+    pub(crate) explanation: Option<PolicyExplanation>,
+    /// Why the call cannot be decided.
+    pub(crate) error: Option<Error>,
 }
 
 impl PolicyCaseOutcome {
     fn is_expected(&self) -> bool {
-        let action = self.explained.as_ref().map(|explained| explained.action);
-        action.is_ok_and(|action| action == self.expected)
+        let action = self.explanation.as_ref().map(|found| found.action);
+        action == Some(self.expected)
     }
 }
 
 /// Prints each case whose decision differs from the expected one. Exits with 1 if there is one.
 pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) -> ExitCode {
-    let failed = || {
-        let numbered = cases.iter().enumerate();
-        numbered.filter(|(_, case)| !case.is_expected())
-    };
+    let failed = cases.iter().filter(|case| !case.is_expected());
+    let failed: Vec<&PolicyCaseOutcome> = failed.collect();
     if json {
-        let failed = failed().map(|(index, case)| {
-            let explained = case.explained.as_ref();
-            json!({
-                "case": index + 1,
-                "call": case.call,
-                "arguments": case.arguments,
-                "expected": case.expected,
-                "explanation": explained.ok(),
-                "error": explained.err(),
-            })
-        });
-        let failed: Vec<Value> = failed.collect();
         print_document(&json!({ "ok": failed.is_empty(), "cases": cases.len(), "failed": failed }));
     } else {
-        for (index, case) in failed() {
+        for case in &failed {
             let call = limited_text(&format!("{} {}", case.call, case.arguments));
-            let is = match &case.explained {
-                Ok(explanation) => format!(
+            let is = match (&case.explanation, &case.error) {
+                (Some(explanation), _) => format!(
                     "{} {}",
                     painted_action(explanation.action),
                     decider(explanation)
                 ),
-                Err(error) => limited_text(&error.message),
+                (None, error) => {
+                    let why = error.iter().map(|error| limited_text(&error.message));
+                    why.collect()
+                }
             };
             let expected = case.expected.as_str();
-            println!("case {}: {call}: expected {expected}, but {is}", index + 1);
+            println!("case {}: {call}: expected {expected}, but {is}", case.case);
         }
-        let all = cases.len();
-        let failed = failed().count();
         println!(
-            "{}: {} as expected, {failed} not",
+            "{}: {} as expected, {} not",
             limited_text(file),
-            count_text(all - failed, "case")
+            count_text(cases.len() - failed.len(), "case"),
+            failed.len()
         );
     }
-    match failed().next() {
-        None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::FAILURE,
-    }
+    ExitCode::from(u8::from(!failed.is_empty()))
 }
 
 /// The reason for a decision, as in `by rule 3`.

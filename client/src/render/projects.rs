@@ -2,11 +2,10 @@
 //!
 //! Invariant: content to be approved is not truncated or masked, and all characters are visible.
 
-use std::{fmt::Write as _, process::ExitCode};
+use std::{fmt::Write as _, path::Path, process::ExitCode};
 
 use super::terminal::{eprintln, is_unsafe_char, print, println, report};
-use mux_proto::{ProjectFile, ProjectInfo, ProjectState};
-use serde_json::json;
+use mux_proto::{ProjectFile, ProjectInfo, ProjectRevoked, ProjectState};
 
 use super::{
     display_path,
@@ -66,12 +65,14 @@ pub(crate) fn approved(project: &ProjectInfo, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) -> ExitCode {
+pub(crate) fn revoked(root: &Path, revoked: &ProjectRevoked, json: bool) -> ExitCode {
     let shown = escape_all(&display_path(root));
-    match (json, was_approved) {
-        (true, _) => print_document(&json!({ "root": root, "was_approved": was_approved })),
-        (false, true) => report!("revoked: {shown}"),
-        (false, false) => report!("{shown} was not approved"),
+    if json {
+        print_document(revoked);
+    } else if revoked.was_approved {
+        report!("revoked: {shown}");
+    } else {
+        report!("{shown} was not approved");
     }
     ExitCode::SUCCESS
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use super::terminal::println;
 use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::{
     RunRecord, call_lines, display_path,
@@ -14,10 +14,34 @@ use super::{
     style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
 
+/// The JSON document of a run. It has no outcome while the run continues.
+#[derive(Serialize)]
+struct RunDetails<'a> {
+    info: &'a RunInfo,
+    #[serde(flatten)]
+    outcome: Option<Outcome>,
+    #[serde(flatten)]
+    record: RunRecord,
+}
+
+impl<'a> RunDetails<'a> {
+    fn new(info: &'a RunInfo, events: &[Event]) -> Self {
+        let mut record = RunRecord::default();
+        for event in events {
+            record.add(event);
+        }
+        Self {
+            info,
+            outcome: find_outcome(events).map(|outcome| record.split_outcome(outcome.clone())),
+            record,
+        }
+    }
+}
+
 /// Prints a run with its events.
 pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
     if json {
-        print_document(&run_json(info, events));
+        print_document(&RunDetails::new(info, events));
         return ExitCode::SUCCESS;
     }
     print_run_head(info);
@@ -87,29 +111,6 @@ fn calls_in_flight(events: &[Event]) -> Vec<String> {
         }
     }
     calls.into_values().collect()
-}
-
-fn run_json(info: &RunInfo, events: &[Event]) -> Value {
-    let mut whole = match serde_json::to_value(info) {
-        Ok(Value::Object(info)) => info,
-        _ => Map::new(),
-    };
-    let mut record = RunRecord::default();
-    for event in events {
-        record.add(event);
-    }
-    if let Some(outcome) = find_outcome(events) {
-        let outcome = record.split_outcome(outcome.clone());
-        whole.extend(run_document::outcome_fields(&outcome));
-        // The error of the event has details.
-        if let Outcome::Error(error) = &outcome {
-            whole.insert("error".into(), json!(error));
-        }
-    }
-    // `calls` of a run's info is a number. The events have the list.
-    whole.shift_remove("calls");
-    whole.extend(record.event_fields());
-    whole.into()
 }
 
 fn print_run_head(info: &RunInfo) {
@@ -194,6 +195,7 @@ fn print_event(event: &Event, of_steps: bool) {
 #[cfg(test)]
 mod tests {
     use mux_proto::{Error, Kind, RunState};
+    use serde_json::json;
 
     use super::{
         super::{run_document::tests::handle, runs::tests::info},
@@ -247,22 +249,23 @@ mod tests {
             level: Level::Warn,
             text: "hm".into(),
         };
-        let open = run_json(&info(RunState::Running), &[event(console.clone())]);
-        assert_eq!(
-            (&open["state"], &open["run"]),
-            (&json!("running"), &json!("9f-7"))
-        );
+        let open = json!(RunDetails::new(
+            &info(RunState::Running),
+            &[event(console.clone())]
+        ));
+        assert_eq!(open["info"], json!(info(RunState::Running)));
         assert_eq!(open["console"], json!([{ "level": "warn", "text": "hm" }]));
         assert_eq!((&open["calls"], &open["parts"]), (&json!([]), &json!([])));
         assert!(open.get("result").is_none() && open.get("error").is_none());
 
         let end = |outcome| vec![event(console.clone()), event(EventKind::Ended { outcome })];
-        let kept = run_json(&info(RunState::Succeeded), &end(Outcome::Stored(handle())));
+        let kept = end(Outcome::Stored(handle()));
+        let kept = json!(RunDetails::new(&info(RunState::Succeeded), &kept));
         assert_eq!(kept["stored"]["bytes"], 300_000);
-        assert_eq!(kept["hint"], "mux runs read h_1");
         let mut error = Error::new(Kind::Tool, "no");
         error.details = Some(json!({ "more": 1 }));
-        let failed = run_json(&info(RunState::Failed), &end(Outcome::Error(error)));
+        let failed = end(Outcome::Error(error));
+        let failed = json!(RunDetails::new(&info(RunState::Failed), &failed));
         assert_eq!(failed["error"]["details"]["more"], 1);
     }
 }

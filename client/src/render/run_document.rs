@@ -1,37 +1,78 @@
-//! The JSON documents of runs.
+//! The JSON documents of runs and calls.
 //!
 //! Invariant: every document of a run has the same shape, however the run ended.
 
-use mux_proto::{Error, Event, EventKind, Handle, Held, Outcome};
-use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+use mux_proto::{ApprovalOver, Error, Event, EventKind, Handle, Held, Level, Outcome};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{prior_calls::EndedCall, step_outcome};
 
-/// Collects the events of one run for its JSON document.
-#[derive(Debug, Default)]
+/// The outcome of a run or call, with the members of `more`.
+#[serde_with::skip_serializing_none]
+#[derive(Serialize)]
+pub(super) struct OutcomeDocument<'a, T> {
+    ok: bool,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    /// A failure after the end, such as that of a file that cannot be written.
+    error: Option<&'a Error>,
+    #[serde(flatten)]
+    more: T,
+}
+
+impl<'a, T> OutcomeDocument<'a, T> {
+    pub(super) fn new(outcome: &'a Outcome, failure: Option<&'a Error>, more: T) -> Self {
+        // An earlier error takes precedence.
+        let error = failure.filter(|_| !matches!(outcome, Outcome::Error(_)));
+        Self {
+            ok: !matches!(outcome, Outcome::Error(_)) && error.is_none(),
+            outcome,
+            error,
+            more,
+        }
+    }
+}
+
+/// Collects the events of one run as members of its JSON document.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct RunRecord {
     pub(super) run: Option<String>,
-    warnings: Vec<Value>,
+    /// True if the outcome of a replay is the recorded one, with `--verify`.
+    pub(super) verified: Option<bool>,
+    /// How it differs.
+    pub(super) difference: Option<String>,
+    /// The summary of a step program's steps.
+    steps: Option<Value>,
+    warnings: Vec<Error>,
     /// Why the types of the program were not checked.
     unchecked: Option<String>,
-    console: Vec<Value>,
-    calls: Vec<Value>,
-    pub(super) ended: Vec<EndedCall>,
+    console: Vec<ConsoleLine>,
+    pub(super) calls: Vec<EndedCall>,
     /// Approvals that the run's calls needed.
-    approvals: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<ApprovalOver>,
     parts: Vec<Held>,
-    /// The handle of the recording in the daemon.
-    pub(super) recording: Option<Handle>,
     /// The file that the recording was written to.
-    pub(super) recorded: Option<Value>,
-    /// The summary of a step program's steps.
-    pub(super) steps: Option<Value>,
-    /// True if the run executes a step program.
-    of_steps: bool,
+    #[serde(rename = "recording")]
+    pub(super) recorded: Option<PathBuf>,
     /// The files that the parts were written to, with `--save-parts`.
-    pub(super) files: Option<Vec<Value>>,
-    /// How the outcome of a replay differs from the recorded one, with `--verify`.
-    pub(super) verification: Option<Result<(), String>>,
+    pub(super) files: Option<Vec<PathBuf>>,
+    /// The handle of the recording in the daemon.
+    #[serde(skip)]
+    pub(super) recording: Option<Handle>,
+    /// True if the run executes a step program.
+    #[serde(skip)]
+    of_steps: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct ConsoleLine {
+    level: Level,
+    text: String,
 }
 
 impl RunRecord {
@@ -42,32 +83,28 @@ impl RunRecord {
                 warnings,
                 unchecked,
             } => {
-                self.warnings = warnings.iter().map(|warning| json!(warning)).collect();
+                self.warnings.clone_from(warnings);
                 self.unchecked.clone_from(unchecked);
             }
-            EventKind::Console { level, text } => {
-                self.console.push(json!({ "level": level, "text": text }));
-            }
+            EventKind::Console { level, text } => self.console.push(ConsoleLine {
+                level: *level,
+                text: text.clone(),
+            }),
             EventKind::CallEnded {
                 path,
                 ms,
                 bytes,
                 error,
                 ..
-            } => {
-                self.ended.push(EndedCall {
-                    path: path.clone(),
-                    error: error.clone(),
-                });
-                let error = error
-                    .as_ref()
-                    .map(|e| json!({ "kind": e.kind, "message": e.message }));
-                self.calls
-                    .push(json!({ "path": path, "ms": ms, "bytes": bytes, "error": error }));
-            }
+            } => self.calls.push(EndedCall {
+                path: path.clone(),
+                ms: *ms,
+                bytes: *bytes,
+                error: error.clone(),
+            }),
             EventKind::Emitted { part } => self.parts.push(part.clone()),
             EventKind::Recorded { recording } => self.recording = Some(recording.clone()),
-            EventKind::ApprovalOver(over) => self.approvals.push(json!(over)),
+            EventKind::ApprovalOver(over) => self.approvals.push(over.clone()),
             _ => {}
         }
     }
@@ -96,86 +133,16 @@ impl RunRecord {
     pub(crate) fn parts(&self) -> &[Held] {
         &self.parts
     }
-
-    /// The document of an ended run. A `failure` after the end of the run is added to its result.
-    pub(super) fn document(self, outcome: &Outcome, failure: Option<&Error>) -> Value {
-        let error = match outcome {
-            Outcome::Error(error) => Some(error),
-            _ => failure,
-        };
-        let mut document = Map::new();
-        document.insert("ok".into(), error.is_none().into());
-        if let Some(run) = &self.run {
-            document.insert("run".into(), run.as_str().into());
-        }
-        document.extend(outcome_fields(outcome));
-        if let Some(error) = error {
-            document.insert("error".into(), json!(error));
-        }
-        if let Some(verification) = &self.verification {
-            document.insert("verified".into(), verification.is_ok().into());
-            let difference = verification.as_ref().err();
-            document.extend(difference.map(|text| ("difference".to_owned(), json!(text))));
-        }
-        document.extend(self.event_fields());
-        document.into()
-    }
-
-    /// The properties for steps, warnings, console, calls, approvals, parts and files.
-    pub(super) fn event_fields(self) -> Map<String, Value> {
-        let parts: Vec<Value> = self.parts.iter().map(part_json).collect();
-        let mut all = Map::new();
-        all.extend(self.steps.map(|steps| ("steps".to_owned(), steps)));
-        all.insert("warnings".into(), self.warnings.into());
-        if let Some(why) = self.unchecked {
-            all.insert("unchecked".into(), why.into());
-        }
-        all.insert("console".into(), self.console.into());
-        all.insert("calls".into(), self.calls.into());
-        if !self.approvals.is_empty() {
-            all.insert("approvals".into(), self.approvals.into());
-        }
-        all.insert("parts".into(), parts.into());
-        if let Some(file) = self.recorded {
-            all.insert("recording".into(), file);
-        }
-        if let Some(files) = self.files {
-            all.insert("files".into(), files.into());
-        }
-        all
-    }
-}
-
-/// The properties for the result of a run: the value, or its handle with a hint how to read it.
-pub(super) fn outcome_fields(outcome: &Outcome) -> Map<String, Value> {
-    let mut ended = Map::new();
-    match outcome {
-        Outcome::Result(value) => {
-            ended.insert("result".into(), value.to_value());
-        }
-        Outcome::Stored(handle) => {
-            ended.insert("stored".into(), json!(handle));
-            ended.insert("hint".into(), read_command(handle).into());
-        }
-        Outcome::Error(_) => {}
-    }
-    ended
 }
 
 pub(super) fn read_command(handle: &Handle) -> String {
     format!("mux runs read {}", handle.handle)
 }
 
-fn part_json(held: &Held) -> Value {
-    match held {
-        Held::Value(value) => value.to_value(),
-        Held::Stored(handle) => json!({ "stored": handle }),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
-    use mux_proto::{Kind, Level};
+    use mux_proto::Kind;
+    use serde_json::json;
 
     use super::*;
 
@@ -232,8 +199,8 @@ pub(super) mod tests {
             "warnings": [],
             "unchecked": "no compiler",
             "console": [{ "level": "log", "text": "hi" }],
-            "calls": [{ "path": "a.b", "ms": 1.5, "bytes": 2, "error": null }],
-            "parts": [{ "type": "text", "text": "x" }, { "stored": stored }],
+            "calls": [{ "path": "a.b", "ms": 1.5, "bytes": 2 }],
+            "parts": [{ "value": { "type": "text", "text": "x" } }, { "stored": stored }],
         });
         let error = Error::new(Kind::Timeout, "too long");
         let failed = Outcome::Error(error.clone());
@@ -246,7 +213,7 @@ pub(super) mod tests {
             (
                 Outcome::Stored(handle()),
                 None,
-                json!({ "ok": true, "stored": stored, "hint": "mux runs read h_1" }),
+                json!({ "ok": true, "stored": stored }),
             ),
             (failed, None, json!({ "ok": false, "error": error })),
             (
@@ -258,7 +225,8 @@ pub(super) mod tests {
             let mut expected = end;
             let more = rest.as_object().unwrap().clone();
             expected.as_object_mut().unwrap().extend(more);
-            assert_eq!(record().document(&outcome, failure), expected);
+            let document = OutcomeDocument::new(&outcome, failure, record());
+            assert_eq!(json!(document), expected);
         }
     }
 
@@ -268,7 +236,7 @@ pub(super) mod tests {
             files: Some(vec!["parts/part-1.png".into()]),
             ..RunRecord::default()
         };
-        let document = record.document(&Outcome::Result(Value::Null.into()), None);
+        let document = json!(record);
         assert!(document.get("run").is_none());
         assert_eq!(document["files"], json!(["parts/part-1.png"]));
     }

@@ -9,14 +9,13 @@ use std::{
 
 use super::terminal::eprintln;
 use mux_proto::{Error, Event, EventKind, Handle, Held, JsonText, Kind, Level, Outcome};
-use serde_json::json;
 
 use super::{
     ProgramListing, SpinnerGuard, SpinnerHandle, approvals,
     call_lines::{self, CallLines, call_progress_line},
     failure::{note_unchecked, print_error, print_late_failure, print_warning},
     human_units, parts, print_document, print_value,
-    run_document::RunRecord,
+    run_document::{OutcomeDocument, RunRecord},
     style::{DIM, ERROR, WARN, escape_text, one_line, paint},
     verbosity::{Verbosity, verbosity},
 };
@@ -241,8 +240,7 @@ impl RunView {
     /// The parts were written to these files, up to a failure.
     pub(crate) fn saved(&mut self, files: &[PathBuf], failure: Option<Error>) {
         if self.json {
-            let files = files.iter().map(|file| json!(file)).collect();
-            self.record.files = Some(files);
+            self.record.files = Some(files.to_vec());
         } else {
             let files = files.to_vec();
             self.waiting.aside(move || {
@@ -262,7 +260,7 @@ impl RunView {
     /// The recording was written to this file, with its size in bytes, or could not be written.
     pub(crate) fn recorded(&mut self, file: &Path, written: Result<u64, Error>) {
         match written {
-            Ok(_) if self.json => self.record.recorded = Some(json!(file)),
+            Ok(_) if self.json => self.record.recorded = Some(file.to_owned()),
             Ok(bytes) => {
                 let size = human_units::size_text(bytes);
                 let text = format!("recorded in {} ({size})", file.display());
@@ -281,13 +279,13 @@ impl RunView {
             let hint = "the recording has it under `outcome`";
             self.failure.get_or_insert(error.hint(hint));
         }
-        self.record.verification = Some(difference.map_or(Ok(()), Err));
+        self.record.verified = Some(difference.is_none());
+        self.record.difference = difference;
     }
 
     /// The exit code of a run whose outcome was compared with a recorded one. The kind of its error does not count.
     fn verification_code(&self) -> Option<ExitCode> {
-        let verification = self.record.verification.as_ref()?;
-        let is_good = verification.is_ok() && self.failure.is_none();
+        let is_good = self.record.verified? && self.failure.is_none();
         Some(ExitCode::from(u8::from(!is_good)))
     }
 
@@ -315,7 +313,7 @@ impl RunView {
         if self.json {
             return self.finish_json(&Outcome::Error(error.clone()));
         }
-        let before = prior_calls::describe_prior_calls(&self.record.ended, error);
+        let before = prior_calls::describe_prior_calls(&self.record.calls, error);
         let code = self.verification_code();
         let listing = self.listing.clone();
         let failure = self.finish_lines();
@@ -345,7 +343,8 @@ impl RunView {
             (Outcome::Error(error), _) | (_, Some(error)) => Some(error.kind.clone()),
             _ => None,
         };
-        print_document(&self.record.document(outcome, self.failure.as_ref()));
+        let failure = self.failure.as_ref();
+        print_document(&OutcomeDocument::new(outcome, failure, &self.record));
         code.unwrap_or_else(|| ExitCode::from(kind.map_or(0, |kind| exit::exit_code_of(&kind))))
     }
 

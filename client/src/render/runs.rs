@@ -5,7 +5,8 @@ use std::{process::ExitCode, time::SystemTime};
 use super::terminal::{eprintln, println, report};
 use comfy_table::{Cell, Color};
 use mux_proto::{RunInfo, RunList, RunState};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{human_units, print_document, run_number, style::one_line, table::ListTable};
 
@@ -15,7 +16,7 @@ pub(super) const MAX_TITLE_CHARS: usize = 60;
 /// Prints the id of a detached run.
 pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
     if json {
-        print_document(&json!({ "ok": true, "run": run }));
+        print_document(&json!({ "run": run }));
     } else {
         println!("{run}");
         super::note(&format!(
@@ -107,19 +108,22 @@ pub(super) fn client_name(run: &RunInfo) -> &str {
     run.agent.as_deref().unwrap_or(&run.client)
 }
 
+/// A run that was asked to end.
+#[derive(Debug, Serialize)]
+pub(crate) struct CancelledRun {
+    #[serde(flatten)]
+    pub(crate) info: RunInfo,
+    /// False if the run had already ended.
+    pub(crate) cancelled: bool,
+}
+
 /// Prints which runs were cancelled, and which had already ended.
-pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
+pub(crate) fn cancelled(runs: &[CancelledRun], json: bool) -> ExitCode {
     if json {
-        let runs: Vec<Value> = runs
-            .iter()
-            .map(|(info, cancelled)| {
-                json!({ "run": info.run, "cancelled": cancelled, "state": info.state })
-            })
-            .collect();
-        print_document(&json!({ "ok": true, "runs": runs }));
+        print_document(&json!({ "runs": runs }));
         return ExitCode::SUCCESS;
     }
-    for (info, cancelled) in runs {
+    for CancelledRun { info, cancelled } in runs {
         if *cancelled {
             report!("run {} was cancelled", run_number(&info.run));
         } else {

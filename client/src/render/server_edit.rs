@@ -3,20 +3,21 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::{println, report};
-use mux_proto::{AuthState, Error, Kind, ServerInfo, ServerState, SourceNote};
-use serde_json::{Map, Value, json};
+use mux_proto::{AuthState, Error, Kind, ServerInfo, SourceNote};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{
-    display_path, failure::print_error, human_units, note, print_document, style::escape_text, warn,
+    display_path, failure::print_error, human_units, note, print_extended, style::escape_text, warn,
 };
 use crate::{exit, known_sandboxes::proposal_command};
 
 /// An edit of config.toml.
-#[derive(Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct ServerEdit {
+    /// The server or source.
     pub(crate) server: String,
-    /// `server` or `source`.
-    kind: &'static str,
     /// `added`, `replaced`, `removed`, `enabled`, `disabled` or `unchanged`.
     pub(crate) change: &'static str,
     pub(crate) dry_run: bool,
@@ -27,20 +28,25 @@ pub(crate) struct ServerEdit {
     /// The variables of the `env` file with its secrets.
     pub(crate) secrets: Vec<String>,
     pub(crate) backup: Option<PathBuf>,
-    /// The server as the running daemon sees it after the reload. The inner `None` means that the daemon does not
-    /// list it.
-    pub(crate) verdict: Option<Option<ServerInfo>>,
+    /// A running daemon has loaded the edited file.
+    pub(crate) reloaded: bool,
     pub(crate) not_reloaded: Option<String>,
-    /// The added server once it was connected to, or why that failed.
-    pub(crate) connected: Option<Result<ServerInfo, Error>>,
+    /// Why the running daemon cannot use the server, or why the functions of an added source are unknown.
+    pub(crate) problem: Option<String>,
+    /// The added server once it was connected to.
+    pub(crate) connected: Option<ServerInfo>,
+    /// The added server works, but requires a login.
+    pub(crate) auth: Option<AuthState>,
+    /// Why the added server does not start.
+    pub(crate) error: Option<Error>,
     /// A sandbox that fits the added server.
     pub(crate) proposed_sandbox: Option<Map<String, Value>>,
-    /// The functions of an added source, or why they are unknown.
-    pub(crate) offered: Option<Result<OfferedFunctions, Error>>,
+    /// The functions of an added source.
+    pub(crate) offered: Option<OfferedFunctions>,
 }
 
 /// The functions of a source.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct OfferedFunctions {
     pub(crate) functions: usize,
     /// The paths of the first functions.
@@ -55,94 +61,47 @@ impl ServerEdit {
     pub(crate) fn new(server: &str, change: &'static str, dry_run: bool) -> Self {
         Self {
             server: server.to_owned(),
-            kind: "server",
             change,
             dry_run,
-            changed: false,
-            config: PathBuf::new(),
-            diff: String::new(),
-            secrets: Vec::new(),
-            backup: None,
-            verdict: None,
-            not_reloaded: None,
-            connected: None,
-            proposed_sandbox: None,
-            offered: None,
+            ..Self::default()
         }
     }
 
-    pub(crate) fn source(source: &str, change: &'static str, dry_run: bool) -> Self {
-        Self {
-            kind: "source",
-            ..Self::new(source, change, dry_run)
+    /// Records the first connection to the added server.
+    pub(crate) fn set_connection(&mut self, connected: Result<ServerInfo, Error>) {
+        match connected {
+            Ok(info) => self.connected = Some(info),
+            Err(error) if error.kind == Kind::AuthRequired => self.auth = Some(AuthState::Required),
+            Err(error) => self.error = Some(error),
         }
     }
 
-    /// Why the server's entry is unusable.
-    fn problem(&self) -> Option<&str> {
-        let info = self.verdict.as_ref()?.as_ref()?;
-        let broken = info.state == ServerState::Broken;
-        info.reason.as_deref().filter(|_| broken)
-    }
-
-    /// Why the server that was added does not start. One that requires a login works.
-    fn failure(&self) -> Option<&Error> {
-        let failure = self.connected.as_ref()?.as_ref().err();
-        failure.filter(|error| error.kind != Kind::AuthRequired)
+    fn was_contacted(&self) -> bool {
+        self.connected.is_some() || self.auth.is_some() || self.error.is_some()
     }
 
     fn code(&self) -> ExitCode {
-        let code = self.failure().map(|error| exit::exit_code_of(&error.kind));
+        let code = self
+            .error
+            .as_ref()
+            .map(|error| exit::exit_code_of(&error.kind));
         code.map_or(ExitCode::SUCCESS, ExitCode::from)
     }
 }
 
 pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     if json {
-        let mut document = json!({
-            "ok": edit.failure().is_none(),
-            edit.kind: edit.server,
-            "change": edit.change,
-            "changed": edit.changed,
-            "dry_run": edit.dry_run,
-            "config": edit.config,
-            "diff": edit.diff,
-            "secrets": edit.secrets,
-            "backup": edit.backup,
-            "reloaded": edit.verdict.is_some(),
-            "not_reloaded": edit.not_reloaded,
-            "problem": edit.problem(),
-            "proposed_sandbox": edit.proposed_sandbox,
-        });
-        match &edit.offered {
-            Some(Ok(offered)) => {
-                document["functions"] = offered.functions.into();
-                document["missing"] = json!(offered.missing);
-                document["notes"] = json!(offered.notes);
-            }
-            Some(Err(error)) => document["problem"] = error.message.as_str().into(),
-            None => {}
-        }
-        match &edit.connected {
-            Some(Ok(info)) => document["connected"] = json!(info),
-            Some(Err(error)) if error.kind == Kind::AuthRequired => {
-                document["auth"] = json!(AuthState::Required);
-            }
-            Some(Err(error)) => document["error"] = json!(error),
-            None => {}
-        }
-        print_document(&document);
+        print_extended(edit, "ok", Some(edit.error.is_none()));
         return edit.code();
     }
     let server = &edit.server;
     let config = display_path(&edit.config);
     if !edit.changed {
-        match &edit.connected {
-            Some(connected) => {
-                report!("{server} is already in {config}; nothing to change");
-                print_connection(server, connected);
-            }
-            None => report!("nothing to change in {config}"),
+        if edit.was_contacted() {
+            report!("{server} is already in {config}; nothing to change");
+            print_connection(edit);
+        } else {
+            report!("nothing to change in {config}");
         }
         return edit.code();
     }
@@ -163,30 +122,25 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     if let Some(backup) = &edit.backup {
         report!("backup: {}", display_path(backup));
     }
-    if let Some(connected) = &edit.connected {
-        print_connection(server, connected);
+    if edit.was_contacted() {
+        print_connection(edit);
         print_proposal(edit);
         return edit.code();
     }
-    match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
-        (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
-        (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", escape_text(problem))),
-        (Some(_), None, None) => report!("muxd has loaded it"),
-        (None, None, None) if edit.offered.is_none() => {
+    match (&edit.not_reloaded, &edit.problem) {
+        (Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
+        (None, Some(problem)) => {
+            warn(format!("{server} cannot be used: {}", escape_text(problem)));
+        }
+        (None, None) if edit.reloaded => report!("muxd has loaded it"),
+        (None, None) if edit.offered.is_none() => {
             note("`mux servers` starts muxd, which loads it");
         }
-        (None, None, None) => {}
+        (None, None) => {}
     }
     print_proposal(edit);
-    match &edit.offered {
-        Some(Ok(offered)) => print_functions(server, offered),
-        Some(Err(error)) if edit.problem().is_none() => {
-            warn(format!(
-                "{server} cannot be used yet: {}",
-                escape_text(&error.message)
-            ));
-        }
-        Some(Err(_)) | None => {}
+    if let Some(offered) = &edit.offered {
+        print_functions(server, offered);
     }
     ExitCode::SUCCESS
 }
@@ -199,26 +153,27 @@ fn print_proposal(edit: &ServerEdit) {
 }
 
 /// Prints the findings at the server, or the error.
-fn print_connection(server: &str, connected: &Result<ServerInfo, Error>) {
-    match connected {
-        Ok(info) => {
-            let tools = human_units::count_text(info.tools.unwrap_or_default(), "tool");
-            let took = info.start_ms.unwrap_or_default();
-            println!(
-                "connected: {tools} in {}",
-                human_units::duration_text(took as f64)
-            );
-            // The server's current tools are pinned.
-            for warning in &info.warnings {
-                warn(warning);
-            }
+fn print_connection(edit: &ServerEdit) {
+    if let Some(info) = &edit.connected {
+        let tools = human_units::count_text(info.tools.unwrap_or_default(), "tool");
+        let took = info.start_ms.unwrap_or_default();
+        println!(
+            "connected: {tools} in {}",
+            human_units::duration_text(took as f64)
+        );
+        // The server's current tools are pinned.
+        for warning in &info.warnings {
+            warn(warning);
         }
-        Err(error) if error.kind == Kind::AuthRequired => {
-            note(&format!(
-                "{server} requires a login: `mux servers login {server}`"
-            ));
-        }
-        Err(error) => print_error(error, None),
+    }
+    if edit.auth.is_some() {
+        let server = &edit.server;
+        note(&format!(
+            "{server} requires a login: `mux servers login {server}`"
+        ));
+    }
+    if let Some(error) = &edit.error {
+        print_error(error, None);
     }
 }
 

@@ -5,7 +5,6 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use super::terminal::{eprintln, keep_reports, println, report};
 use mux_proto::{Error, Started, StartedBy};
 use serde::Serialize;
-use serde_json::json;
 
 use super::{
     display_path, print_document,
@@ -14,11 +13,12 @@ use super::{
 };
 
 /// A change of the service, or the plan of one with `--dry-run`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct ServiceChange {
     pub(crate) service: String,
     pub(crate) system: &'static str,
-    #[serde(skip)]
+    /// False for a removal.
     pub(crate) installs: bool,
     pub(crate) dry_run: bool,
     pub(crate) files: Vec<ServiceFile>,
@@ -27,7 +27,6 @@ pub(crate) struct ServiceChange {
     /// The daemon that was stopped because a client had started it.
     pub(crate) made_room: Option<u32>,
     /// The service manager listens for clients. Otherwise, it starts muxd at the login.
-    #[serde(skip)]
     pub(crate) listens: bool,
     pub(crate) socket: PathBuf,
 }
@@ -39,6 +38,7 @@ impl ServiceChange {
     }
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct ServiceFile {
     pub(crate) path: PathBuf,
@@ -49,7 +49,8 @@ pub(crate) struct ServiceFile {
 }
 
 /// The status of the service.
-#[derive(Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
 pub(crate) struct ServiceReport {
     pub(crate) service: String,
     pub(crate) system: &'static str,
@@ -64,18 +65,14 @@ pub(crate) struct ServiceReport {
     /// The service manager listens for clients. Otherwise, it starts muxd at the login.
     pub(crate) listens: bool,
     pub(crate) socket: PathBuf,
-    pub(crate) daemon: Option<(u32, Option<Started>)>,
+    /// The running daemon.
+    pub(crate) pid: Option<u32>,
+    pub(crate) started: Option<Started>,
 }
 
 pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
     if json {
-        let mut whole = json!({ "ok": true, "installed": change.installs });
-        if let (Some(whole), Ok(serde_json::Value::Object(change))) =
-            (whole.as_object_mut(), serde_json::to_value(change))
-        {
-            whole.extend(change);
-        }
-        print_document(&whole);
+        print_document(change);
         return ExitCode::SUCCESS;
     }
     if change.dry_run {
@@ -122,24 +119,8 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
 pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
     let in_force = report.installed && report.active;
     let code = ExitCode::from(if in_force { 0 } else { 3 });
-    let (pid, started) = match &report.daemon {
-        Some((pid, started)) => (Some(*pid), started.as_ref()),
-        None => (None, None),
-    };
     if json {
-        print_document(&json!({
-            "service": report.service,
-            "system": report.system,
-            "installed": report.installed,
-            "files": report.files,
-            "stale": report.stale,
-            "unreachable": report.unreachable,
-            "active": report.active,
-            "enabled": report.enabled,
-            "socket": report.socket,
-            "pid": pid,
-            "started": started,
-        }));
+        print_document(report);
         return code;
     }
     let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
@@ -159,8 +140,11 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
             "no service is installed: the first client starts muxd; `mux service install` installs one"
         );
     }
-    match pid {
-        Some(pid) => line("muxd", format!("pid {pid}, {}", start_origin_text(started))),
+    match report.pid {
+        Some(pid) => {
+            let started = start_origin_text(report.started.as_ref());
+            line("muxd", format!("pid {pid}, {started}"));
+        }
         None => line("muxd", "not running; the first client starts it".into()),
     }
     for file in &report.stale {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     display_path,
     human_units::count_text,
-    note, output_exit_code, print_document, print_value,
+    note, output_exit_code, print_document, print_extended, print_value,
     style::{ERROR, one_line, paint},
 };
 
@@ -17,12 +17,7 @@ const MAX_NOTE_CHARS: usize = 200;
 
 pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
     if json {
-        // The same, for people.
-        let text = String::new();
-        print_document(&SettingsReport {
-            text,
-            ..report.clone()
-        });
+        print_document(report);
         return ExitCode::SUCCESS;
     }
     let code = output_exit_code(print_toml(&report.text));
@@ -58,12 +53,7 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
     // Whole: editors open FILE:LINE.
     let shown = file.display().to_string();
     if json {
-        print_document(&json!({
-            "ok": report.problems.is_empty(),
-            "file": shown,
-            "servers": report.servers,
-            "problems": report.problems,
-        }));
+        print_extended(report, "ok", Some(report.problems.is_empty()));
     } else {
         for problem in &report.problems {
             println!("{}", mistake_line(problem, &shown));

@@ -4,11 +4,11 @@ use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::{println, report};
 use serde::Serialize;
-use serde_json::json;
 
-use super::{display_path, print_document};
+use super::{display_path, print_document, print_extended};
 
 /// The TypeScript compiler, installed or not.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct CompilerInfo {
     /// The path of the compiler, whether it exists or not.
@@ -21,11 +21,7 @@ pub(crate) struct CompilerInfo {
 pub(crate) fn compiler(compiler: &CompilerInfo, json: bool) -> ExitCode {
     let path = display_path(&compiler.path);
     match (&compiler.version, json) {
-        (version, true) => {
-            print_document(
-                &json!({ "ok": true, "installed": version.is_some(), "compiler": compiler }),
-            );
-        }
+        (_, true) => print_document(compiler),
         (Some(version), false) => println!("TypeScript {version} is installed: {path}"),
         (None, false) => report!("no TypeScript compiler is installed in {path}; run `mux setup`"),
     }
@@ -38,7 +34,7 @@ pub(crate) fn installed(compiler: &CompilerInfo, from: Option<&str>, json: bool)
     let version = compiler.version.as_deref().unwrap_or_default();
     let path = display_path(&compiler.path);
     match (from, json) {
-        (_, true) => print_document(&json!({ "ok": true, "from": from, "compiler": compiler })),
+        (_, true) => print_extended(compiler, "from", from),
         (Some(from), false) => {
             report!("TypeScript {version} from {from}, checksum verified");
             report!("installed in {path}; programs are checked with it from now on");

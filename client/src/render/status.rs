@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, path::Path, process::ExitCode, time::Duration};
 
 use super::terminal::{eprintln, println};
 use mux_proto::{CheckerStatus, Degraded, ServerInfo, Status, TelemetryStatus};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     display_path, human_units,
     lists::{server_remarks, server_table},
-    print_document, screen_fit, started_by,
+    print_document, print_extended, screen_fit, started_by,
     style::{DIM, NAME, STRONG, WARN, escape_text, one_line, paint},
     warn,
 };
@@ -17,13 +17,7 @@ use super::{
 /// Prints the daemon's status. `all`: everything, even if it does not fit on one screen.
 pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
     if json {
-        let mut whole = json!({ "running": true });
-        if let (Some(whole), Ok(Value::Object(status))) =
-            (whole.as_object_mut(), serde_json::to_value(status))
-        {
-            whole.extend(status);
-        }
-        print_document(&whole);
+        print_extended(status, "running", Some(true));
         return ExitCode::SUCCESS;
     }
     let mut above = head_lines(status);

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::{display_path, human_units, print_document};
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct VersionInfo {
     pub(crate) build: &'static str,
@@ -47,7 +48,7 @@ pub(crate) fn version(version: &VersionInfo, json: bool) -> ExitCode {
 /// Prints which manual pages were written.
 pub(crate) fn manual_pages_written(dir: &Path, pages: &[PathBuf], json: bool) -> ExitCode {
     if json {
-        print_document(&json!({ "ok": true, "pages": pages }));
+        print_document(&json!({ "pages": pages }));
     } else {
         let count = human_units::count_text(pages.len(), "page");
         println!("{count} written to {}", display_path(dir));

@@ -25,12 +25,9 @@ use super::{
     UiState,
     api::{ApiResult, SharedUiState},
 };
-use crate::{
-    commands::{
-        CALL_TIMEOUT, CommandFailure, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, check_login_url,
-        last_lines_of_server, run_checks, switch_entry,
-    },
-    render,
+use crate::commands::{
+    CALL_TIMEOUT, CommandFailure, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, check_login_url,
+    last_lines_of_server, run_checks, switch_entry,
 };
 
 /// The maximum size of a call's arguments, in bytes.
@@ -91,7 +88,6 @@ struct ServerParams {
 async fn logs(Query(ServerParams { server }): Query<ServerParams>) -> ApiResult<Value> {
     let lines =
         run_command(|| async move { last_lines_of_server(&server, SHOWN_LOG_LINES) }).await?;
-    let lines: Vec<Value> = lines.iter().map(render::line_json).collect();
     Ok(Json(json!({ "lines": lines })))
 }
 

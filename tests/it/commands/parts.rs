@@ -65,10 +65,10 @@ fn commands_run_as_json_contains_unchanged_parts() {
     let parts = document["parts"].as_array().unwrap();
     assert_eq!(parts.len(), 4, "{document:#}");
     assert_eq!(
-        parts[1],
+        parts[1]["value"],
         json!({ "type": "image", "data": "AQID", "mimeType": "image/png" })
     );
-    assert_eq!(parts[3]["name"], "b");
+    assert_eq!(parts[3]["value"]["name"], "b");
     assert!(document.get("files").is_none(), "{document:#}");
     // A failed run also has its parts.
     let failing = PROGRAM.replace("return", "throw");

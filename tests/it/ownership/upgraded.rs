@@ -39,7 +39,7 @@ fn run_in_the_predecessor_is_visible_only_to_its_agent_and_the_user() {
     let run = program_result::running(&big.call("run", detached));
     let run = run.as_str();
     let shown = |id: &str| env.mux(["--json", "runs", "show", id]).ok().json();
-    while shown(run)["state"] != "running" {}
+    while shown(run)["info"]["state"] != "running" {}
     env.mux(["restart", "--upgrade"]).ok();
     let mut small = client(&env, "test-agent", Some("small"));
     for id in [run, "1", "A1"] {
@@ -53,7 +53,7 @@ fn run_in_the_predecessor_is_visible_only_to_its_agent_and_the_user() {
     let mut other = Agent::legacy(&env, &["--agent", "small"], json!({}));
     let answer = other.call("resume", json!({ "run": run, "wait_seconds": 0 }));
     assert_eq!(answer["isError"], true, "{answer}");
-    assert_eq!(shown("1")["state"], "running");
+    assert_eq!(shown("1")["info"]["state"], "running");
     // The run's agent can follow it by its whole id.
     let mut own = client(&env, "test-agent", Some("big"));
     assert_eq!(total(&mut own), 1);

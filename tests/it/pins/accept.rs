@@ -26,7 +26,7 @@ fn accepted_definition_can_be_called() {
         .json();
     assert_eq!(json["accepted"], 1);
     assert!(
-        json["tools"][0]["diff"].as_str().unwrap().contains(POISON),
+        json["tools"][0]["now"].as_str().unwrap().contains(POISON),
         "{json}"
     );
     home.echo().ok();

@@ -95,7 +95,7 @@ fn missing_credentials_are_reported_after_a_source_is_added() {
     ]);
     let replaced = replaced.ok().json();
     assert_eq!(
-        (&replaced["source"], &replaced["change"]),
+        (&replaced["server"], &replaced["change"]),
         (&json!("shop"), &json!("replaced"))
     );
     assert_eq!(replaced["secrets"], json!([]));

@@ -173,7 +173,7 @@ fn run_older_than_two_hundred_others_is_still_known_after_an_upgrade() {
     }
     let (old, _) = upgrade(&env);
     assert_eq!(
-        env.mux(["--json", "runs", "show", &run]).ok().json()["run"],
+        env.mux(["--json", "runs", "show", &run]).ok().json()["info"]["run"],
         run
     );
     env.mux(["runs", "cancel", &run]).ok();

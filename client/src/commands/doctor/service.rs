@@ -158,7 +158,8 @@ mod tests {
             enabled: true,
             listens: true,
             socket: "/run/muxd.sock".into(),
-            daemon: None,
+            pid: None,
+            started: None,
         }
     }
 
