@@ -124,7 +124,11 @@ use crate::{exit, found_program::with_found_program};
 
 /// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
 fn print_document(value: &impl Serialize) {
-    terminal::expect_written(print_pretty_json(value));
+    terminal::expect_written(match serde_json::to_value(value) {
+        Ok(value) => print_pretty_json(&value),
+        // JSON of a message that is too deep for a value is printed as it was received.
+        Err(_) => print_pretty_json(value),
+    });
 }
 
 /// Prints a message with one more member, unless that is `None`, as a JSON document.
