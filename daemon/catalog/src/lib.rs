@@ -13,8 +13,8 @@
 //!   `pin_writer`, compared by `definition_diff` and `list_order`. `pin_status` is a tool's pin status.
 //! - `lookalikes` finds names made to look like others, and `injection_signs` finds texts that may instruct a model. A
 //!   `server_warning` has a code for its remedy.
-//! - `scope` is one agent's view in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
-//!   `index_segment`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
+//! - `scope` is one agent's view in one workspace. `search` ranks tools (`search_cursor`, `ranking`,
+//!   `forward_index`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
 //!   budget (`token_estimate`), the most needed first (`tool_order`). `tool_usage` counts calls, and `server_usage`
 //!   remembers when each server was last called.
 //! - `argument_check` and `tool_results` apply a tool's schemas, which `mux-schema` compiles, limits and caches

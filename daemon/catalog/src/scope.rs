@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use mux_typegen::names::{spell, tool_paths, tool_spellings};
 
-use super::{KnownServer, Tool, ToolSet, search::ToolSearch};
+use super::{KnownServer, Tool, ToolSet};
 use mux_policy::Policy;
 use mux_settings::{
     AgentView, AgentViews,
@@ -70,7 +70,6 @@ struct VisibleTools {
     views: Mutex<HashMap<Arc<str>, FilteredToolSet>>,
     /// The latest tools of each server that are shown to models.
     offered: Mutex<HashMap<Arc<str>, FilteredToolSet>>,
-    finder: ToolSearch,
 }
 
 /// A filtered tool set with the set that it was made from.
@@ -308,10 +307,6 @@ impl Scope {
     /// True if the tool is offered as an ordinary tool, in addition to programs.
     pub fn offers_directly(&self, tool: &Tool) -> bool {
         matches(&self.direct, tool)
-    }
-
-    pub fn finder(&self) -> &ToolSearch {
-        &self.sight.finder
     }
 
     fn hides(&self, tool: &Tool) -> bool {

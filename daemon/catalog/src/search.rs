@@ -1,26 +1,29 @@
 //! Searches tools by words.
 //!
-//! The ranking is BM25F with synonyms (`search_index`), in our own index: available crates weigh all fields alike, and an
-//! index with one segment per server is rebuilt only for servers that changed. `scripts/bench discovery` measures it.
+//! The ranking is BM25F with synonyms (`ranking`), in our own code, because available crates weigh all fields alike. A
+//! search scans all tools: the words of a list are read once (`forward_index`) and kept with it. `scripts/bench
+//! discovery` measures the ranking, `scripts/bench --only search` the time.
 //!
-//! Invariant: a search sees the current tools. An outdated index is rebuilt first, off the path of calls, one at a
-//! time.
+//! Invariant: a search sees the current tools, because a changed list is another [`ToolSet`]. Nothing is read or ranked
+//! on a thread of the runtime.
 
-mod index_segment;
+mod forward_index;
+mod ranking;
 mod search_cursor;
-mod search_index;
 mod synonyms;
 mod vocabulary;
 pub(super) mod word_splitting;
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
+use mux_typegen::names::spell;
 use mux_wire::{Fault, FaultKind};
-use tokio::{sync::Semaphore, task::spawn_blocking};
 
-pub use self::search_index::{IndexHit, SearchIndex};
-use self::{index_segment::IndexSegment, search_cursor::SearchCursor};
+pub(super) use self::forward_index::ForwardIndex;
+use self::{
+    ranking::{IndexedList, rank},
+    search_cursor::SearchCursor,
+};
 use super::{KnownServer, Tool, ToolSet};
 use mux_process::{blocking_pool, malloc_trim};
 
@@ -71,78 +74,78 @@ pub struct SearchHit {
     pub score: f64,
 }
 
-/// Searches the tools that one group of agents sees.
-#[derive(Debug)]
-pub struct ToolSearch {
-    index: ArcSwapOption<SearchIndex>,
-    builder: Semaphore,
+/// Searches the tools of these servers.
+pub async fn search(servers: &[KnownServer], query: &SearchQuery) -> Result<SearchResults, Fault> {
+    if query.text.len() > MAX_QUERY_BYTES {
+        let length = query.text.len();
+        let most = MAX_QUERY_BYTES;
+        let message = format!("the query is {length} bytes, over the limit of {most}");
+        return Err(Fault::new(FaultKind::Validation, message).hint("a few words are enough"));
+    }
+    let cursor = SearchCursor::of(servers, query);
+    let from = cursor.start(query.cursor.as_deref())?;
+    let server = query.server.as_deref();
+    let lists = searched_lists(servers, |name| server.is_none_or(|server| server == name));
+    let text = query.text.clone();
+    let limit = query.limit;
+    let rank = move || {
+        let lists = index_lists(&lists);
+        let ranked = rank(&text, &lists);
+        let total = ranked.len();
+        let page = ranked.into_iter().skip(from).take(limit);
+        let hits = page.map(|ranked| SearchHit {
+            tools: Arc::clone(ranked.tools),
+            tool: Arc::clone(&ranked.tool.tool),
+            // Rounded, because people read it.
+            score: (ranked.score * 1e4).round() / 1e4,
+        });
+        (hits.collect::<Vec<_>>(), total)
+    };
+    let (hits, total) = blocking_pool::run(rank).await;
+    let end = from.saturating_add(hits.len());
+    Ok(SearchResults {
+        next: (end < total && !hits.is_empty()).then(|| cursor.at(end)),
+        total,
+        hits,
+        cursor,
+        from,
+    })
 }
 
-impl Default for ToolSearch {
-    fn default() -> Self {
-        Self {
-            index: ArcSwapOption::default(),
-            builder: Semaphore::new(1),
-        }
-    }
+/// Indexes the tools ahead of the first search.
+pub async fn build_index(servers: &[KnownServer]) {
+    let lists = searched_lists(servers, |_| true);
+    blocking_pool::run(move || drop(index_lists(&lists))).await;
 }
 
-impl ToolSearch {
-    /// The index of these servers, built if the current index covers other servers.
-    pub async fn index(&self, servers: &[KnownServer]) -> Result<Arc<SearchIndex>, Fault> {
-        let lost = || Fault::new(FaultKind::Internal, "the search was lost in the daemon");
-        let fitting = || self.index.load_full().filter(|index| index.is_of(servers));
-        if let Some(index) = fitting() {
-            return Ok(index);
-        }
-        let _turn = self.builder.acquire().await.map_err(|_| lost())?;
-        if let Some(index) = fitting() {
-            return Ok(index);
-        }
-        let old = self.index.load_full();
-        let servers = servers.to_vec();
-        let build = spawn_blocking(move || Arc::new(SearchIndex::build(&servers, old.as_deref())));
-        let index = build.await.map_err(|_| lost())?;
-        if index.len() > MEMORY_TRIM_TOOLS {
-            malloc_trim::give_back_soon();
-        }
-        self.index.store(Some(Arc::clone(&index)));
-        Ok(index)
-    }
+/// The known lists of the named servers, sorted by the names that programs use.
+fn searched_lists(
+    servers: &[KnownServer],
+    is_searched: impl Fn(&str) -> bool,
+) -> Vec<Arc<ToolSet>> {
+    let mut searched: Vec<&KnownServer> = servers.iter().collect();
+    searched.retain(|server| is_searched(&server.name));
+    // A name is compared with the dot that follows it in a path.
+    searched.sort_by_cached_key(|server| format!("{}.", spell(&server.name)));
+    let lists = searched.into_iter();
+    lists.filter_map(|server| server.tools.clone()).collect()
+}
 
-    pub async fn search(
-        &self,
-        servers: &[KnownServer],
-        query: &SearchQuery,
-    ) -> Result<SearchResults, Fault> {
-        if query.text.len() > MAX_QUERY_BYTES {
-            let length = query.text.len();
-            let most = MAX_QUERY_BYTES;
-            let message = format!("the query is {length} bytes, over the limit of {most}");
-            return Err(Fault::new(FaultKind::Validation, message).hint("a few words are enough"));
-        }
-        let index = self.index(servers).await?;
-        let cursor = SearchCursor::of(&index, query);
-        let from = cursor.start(query.cursor.as_deref())?;
-        let of = Arc::clone(&index);
-        let text = query.text.clone();
-        let server = query.server.clone();
-        let limit = query.limit;
-        let rank = move || of.rank(&text, server.as_deref(), from, limit);
-        let ranked = blocking_pool::run(rank).await;
-        let end = from.saturating_add(ranked.hits.len());
-        Ok(SearchResults {
-            next: (end < ranked.total && !ranked.hits.is_empty()).then(|| cursor.at(end)),
-            total: ranked.total,
-            hits: ranked
-                .hits
-                .into_iter()
-                .map(|hit| index.found(&hit))
-                .collect(),
-            cursor,
-            from,
-        })
+/// Indexes the lists that are searched for the first time.
+fn index_lists(lists: &[Arc<ToolSet>]) -> Vec<IndexedList<'_>> {
+    let mut indexed_tools = 0;
+    let indexed = lists.iter().map(|tools| IndexedList {
+        tools,
+        index: tools.search_index.get_or_init(|| {
+            indexed_tools += tools.len();
+            ForwardIndex::of(tools)
+        }),
+    });
+    let indexed = indexed.collect();
+    if indexed_tools > MEMORY_TRIM_TOOLS {
+        malloc_trim::give_back_soon();
     }
+    indexed
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use mux_typegen::names::{SpellingCollision, find_collisions, is_path, spell};
 use super::{
     InjectionSign, Tool, ToolDescription,
     injection_signs::signs_of_instructions,
+    search::ForwardIndex,
     tool_drafts::ToolDrafts,
     tool_names::{self, ToolNames},
     tool_overrides::{self, OverrideMistake},
@@ -51,6 +52,8 @@ pub struct ToolSet {
     pub has_groups: bool,
     /// The list that programs see, computed on first use.
     outline: OnceLock<Box<str>>,
+    /// The words of the tools, read by the first search.
+    pub(super) search_index: OnceLock<ForwardIndex>,
 }
 
 impl ToolSet {

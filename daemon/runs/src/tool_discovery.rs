@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use mux_catalog::{
     Catalog, CatalogReader, KnownServer, Scope, Tool, ToolSet,
     inventory::{self, Inventory, InventoryBudget, InventoryLine, InventoryServer},
-    search::{SearchQuery, SearchResults},
+    search::{self, SearchQuery, SearchResults},
 };
 use mux_gateway::Gateway;
 use mux_settings::projects::WorkspaceContext;
@@ -114,10 +114,7 @@ impl ToolDiscovery<'_> {
                 .clamp(1, MAX_PAGE_RESULTS),
             cursor,
         };
-        self.scope
-            .finder()
-            .search(&self.known_servers(), &query)
-            .await
+        search::search(&self.known_servers(), &query).await
     }
 
     /// Shortens descriptions, and then the page, until its signatures and descriptions take at most `budget` tokens. At
@@ -167,8 +164,7 @@ impl ToolDiscovery<'_> {
 
     /// Builds the search index ahead of the first search.
     pub async fn build_index(&self) {
-        // A search reports the error.
-        drop(self.scope.finder().index(&self.known_servers()).await);
+        search::build_index(&self.known_servers()).await;
     }
 
     /// The instructions of servers, verbatim: of the servers that `of` names without a tool, or of all visible servers.

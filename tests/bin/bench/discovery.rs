@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, anyhow};
 use mux_catalog::{
     KnownServer, ToolDescription, ToolSet,
-    search::{SearchQuery, ToolSearch},
+    search::{SearchQuery, build_index, search},
 };
 use mux_tests::discovery::{
     DiscoverySet, DiscoveryTool, GradedQuery, JUDGED_HITS, PlainBm25, RankingFigures,
@@ -68,11 +68,7 @@ async fn measure_set(
 ) -> anyhow::Result<()> {
     let queries: Vec<&GradedQuery> = set.queries.iter().filter(|query| is_part(query)).collect();
     let pool = known_servers(set);
-    let finder = ToolSearch::default();
-    finder
-        .index(&pool)
-        .await
-        .map_err(|fault| anyhow!(fault.message))?;
+    build_index(&pool).await;
     let mut answers = Vec::new();
     let mut spent = Duration::ZERO;
     for query in &queries {
@@ -82,7 +78,7 @@ async fn measure_set(
             ..SearchQuery::default()
         };
         let began = Instant::now();
-        let found = finder.search(&pool, &asked).await;
+        let found = search(&pool, &asked).await;
         spent += began.elapsed();
         let found = found.map_err(|fault| anyhow!(fault.message))?.hits;
         let keys = found

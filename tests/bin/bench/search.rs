@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use anyhow::ensure;
 use mux_catalog::{
     KnownServer, ToolDescription, ToolSet,
-    search::{SearchQuery, ToolSearch},
+    search::{SearchQuery, build_index, search},
 };
 use mux_wire::Fault;
 use serde_json::json;
@@ -56,25 +56,23 @@ const QUERIES: &[&str] = &[
 
 pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
     for (tools, servers) in POOLS {
-        let pool: Vec<KnownServer> = (0..servers).map(|n| server(n, tools / servers)).collect();
         let mut builds = Samples::default();
         for _ in 0..FEW {
-            let finder = ToolSearch::default();
+            let pool: Vec<KnownServer> = (0..servers).map(|n| server(n, tools / servers)).collect();
             let began = Instant::now();
-            finder.index(&pool).await.map_err(lost)?;
+            build_index(&pool).await;
             builds.push(began.elapsed());
         }
         let what = format!("{tools} tools of {servers} servers");
         row(&format!("{what}: the index, from nothing"), &builds);
 
-        let finder = ToolSearch::default();
-        let mut pool = pool;
-        finder.index(&pool).await.map_err(lost)?;
+        let mut pool: Vec<KnownServer> = (0..servers).map(|n| server(n, tools / servers)).collect();
+        build_index(&pool).await;
         let mut changes = Samples::default();
         for _ in 0..FEW {
             pool[0] = server(0, tools / servers);
             let began = Instant::now();
-            finder.index(&pool).await.map_err(lost)?;
+            build_index(&pool).await;
             changes.push(began.elapsed());
         }
         row(
@@ -82,7 +80,7 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
             &changes,
         );
         for text in QUERIES {
-            searched(&finder, &pool, text, &what, rounds).await?;
+            searched(&pool, text, &what, rounds).await?;
         }
         let mut look = Samples::default();
         for _ in 0..FEW {
@@ -95,7 +93,6 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
 }
 
 async fn searched(
-    finder: &ToolSearch,
     pool: &[KnownServer],
     text: &str,
     what: &str,
@@ -109,7 +106,7 @@ async fn searched(
     let mut samples = Samples::default();
     for _ in 0..rounds {
         let began = Instant::now();
-        let page = finder.search(pool, &query).await.map_err(lost)?;
+        let page = search(pool, &query).await.map_err(lost)?;
         samples.push(began.elapsed());
         ensure!(page.hits.is_empty() == (page.total == 0), "{page:?}");
     }

@@ -5,7 +5,8 @@
 
 use mux_wire::{Fault, FaultKind};
 
-use super::{SearchIndex, SearchQuery};
+use super::SearchQuery;
+use crate::KnownServer;
 use mux_text::digest::Digest;
 
 /// Identifies a query and a pool of tools.
@@ -16,7 +17,13 @@ pub(super) struct SearchCursor {
 }
 
 impl SearchCursor {
-    pub(super) fn of(index: &SearchIndex, query: &SearchQuery) -> Self {
+    pub(super) fn of(servers: &[KnownServer], query: &SearchQuery) -> Self {
+        let mut pool = Digest::new();
+        for server in servers {
+            if let Some(tools) = &server.tools {
+                pool = pool.text(&server.name).bytes(&tools.key);
+            }
+        }
         let asked = Digest::new()
             .text(&query.text)
             .optional_text(query.server.as_deref());
@@ -28,7 +35,7 @@ impl SearchCursor {
         };
         Self {
             query: name(&asked.key()),
-            pool: name(index.key()),
+            pool: name(&pool.key()),
         }
     }
 

@@ -166,15 +166,14 @@ fn paths(page: &SearchResults) -> Vec<String> {
     paths.collect()
 }
 
-async fn first(finder: &ToolSearch, pool: &[KnownServer], text: &str) -> String {
-    let page = finder.search(pool, &query(text, 3)).await.unwrap();
+async fn first(pool: &[KnownServer], text: &str) -> String {
+    let page = search(pool, &query(text, 3)).await.unwrap();
     let found = paths(&page).into_iter().next();
     found.unwrap_or_else(|| "nothing".to_owned())
 }
 
 #[tokio::test]
 async fn intended_tool_is_the_first_hit() {
-    let finder = ToolSearch::default();
     let pool = pool();
     let mut wrong = Vec::new();
     for (text, expected) in [
@@ -239,7 +238,7 @@ async fn intended_tool_is_the_first_hit() {
         ("qqq", "nothing"),
         ("12345678", "nothing"),
     ] {
-        let found = first(&finder, &pool, text).await;
+        let found = first(&pool, text).await;
         if found != expected {
             wrong.push(format!("{text:?}: {found}, not {expected}"));
         }
@@ -249,17 +248,16 @@ async fn intended_tool_is_the_first_hit() {
 
 #[tokio::test]
 async fn deprecated_tool_ranks_below_its_successor_unless_it_is_named() {
-    let finder = ToolSearch::default();
     let pool = pool();
     for text in [
         "raed_file",
         "read a text file",
         "read the contents of a file as text",
     ] {
-        let found = first(&finder, &pool, text).await;
+        let found = first(&pool, text).await;
         assert_ne!(found, "files.read_file", "{text}");
     }
-    let page = finder.search(&pool, &query("read", 50)).await.unwrap();
+    let page = search(&pool, &query("read", 50)).await.unwrap();
     let found = paths(&page);
     let at = |path: &str| found.iter().position(|found| found == path);
     assert!(
@@ -270,10 +268,8 @@ async fn deprecated_tool_ranks_below_its_successor_unless_it_is_named() {
 
 #[tokio::test]
 async fn more_matching_words_rank_first() {
-    let finder = ToolSearch::default();
     let pool = pool();
-    let page = finder
-        .search(&pool, &query("pull request fork", 50))
+    let page = search(&pool, &query("pull request fork", 50))
         .await
         .unwrap();
     let scores: Vec<f64> = page.hits.iter().map(|hit| hit.score).collect();
@@ -287,7 +283,6 @@ async fn more_matching_words_rank_first() {
 
 #[tokio::test]
 async fn pages_cover_all_hits_without_overlap() {
-    let finder = ToolSearch::default();
     let pool = pool();
     for (text, server) in [
         ("file", None),
@@ -302,7 +297,7 @@ async fn pages_cover_all_hits_without_overlap() {
             limit,
             cursor,
         };
-        let whole = finder.search(&pool, &ask(1_000, None)).await.unwrap();
+        let whole = search(&pool, &ask(1_000, None)).await.unwrap();
         assert_eq!(
             (whole.next.as_deref(), whole.total),
             (None, whole.hits.len())
@@ -310,7 +305,7 @@ async fn pages_cover_all_hits_without_overlap() {
         let mut cursor = None;
         let mut all = Vec::new();
         loop {
-            let page = finder.search(&pool, &ask(4, cursor)).await.unwrap();
+            let page = search(&pool, &ask(4, cursor)).await.unwrap();
             assert_eq!(page.total, whole.total);
             all.extend(paths(&page));
             cursor = page.next;
@@ -327,9 +322,8 @@ async fn pages_cover_all_hits_without_overlap() {
 
 #[tokio::test]
 async fn cursor_of_another_search_is_rejected() {
-    let finder = ToolSearch::default();
     let mut pool = pool();
-    let next = finder.search(&pool, &query("file", 2)).await.unwrap().next;
+    let next = search(&pool, &query("file", 2)).await.unwrap().next;
     let with = |text: &str, cursor: Option<String>| SearchQuery {
         cursor,
         ..query(text, 2)
@@ -345,60 +339,47 @@ async fn cursor_of_another_search_is_rejected() {
             "invalid",
         ),
     ] {
-        let fault = finder.search(&pool, &with(text, cursor)).await.unwrap_err();
+        let fault = search(&pool, &with(text, cursor)).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Validation);
         assert!(fault.message.contains(part), "{fault:?}");
     }
     // The second page is available until a server's tools change.
-    let more = finder.search(&pool, &with("file", next.clone())).await;
+    let more = search(&pool, &with("file", next.clone())).await;
     assert!(more.unwrap().total > 4);
     pool[8] = server("time", &["file_time(file): The time of a file"]);
-    let fault = finder.search(&pool, &with("file", next)).await.unwrap_err();
+    let fault = search(&pool, &with("file", next)).await.unwrap_err();
     assert!(fault.message.contains("changed"), "{fault:?}");
-    let far = finder
-        .search(&pool, &query("file", 1))
+    let far = search(&pool, &query("file", 1))
         .await
         .unwrap()
         .next
         .unwrap();
     let far = far.rsplit_once('-').unwrap().0.to_owned() + "-99999";
-    let end = finder
-        .search(&pool, &with("file", Some(far)))
-        .await
-        .unwrap();
+    let end = search(&pool, &with("file", Some(far))).await.unwrap();
     assert!(end.hits.is_empty() && end.next.is_none());
 }
 
 #[tokio::test]
-async fn changed_server_is_reindexed_and_others_are_reused() {
-    let finder = ToolSearch::default();
+async fn changed_server_is_searched_anew() {
     let mut pool = pool();
-    assert_eq!(first(&finder, &pool, "weather").await, "nothing");
-    let before = finder.index(&pool).await.unwrap();
-    assert!(Arc::ptr_eq(&before, &finder.index(&pool).await.unwrap()));
+    assert_eq!(first(&pool, "weather").await, "nothing");
     pool[8] = server("time", &["get_weather(city): The weather"]);
     pool.push(KnownServer {
         name: "unknown".to_owned(),
         tools: None,
         note: None,
     });
-    assert_eq!(first(&finder, &pool, "weather").await, "time.get_weather");
-    assert_eq!(first(&finder, &pool, "timezone").await, "nothing");
-    let after = finder.index(&pool).await.unwrap();
-    assert!(
-        before.shares_with(&after) == 8,
-        "only one server was read again"
-    );
+    assert_eq!(first(&pool, "weather").await, "time.get_weather");
+    assert_eq!(first(&pool, "timezone").await, "nothing");
     pool.remove(0);
-    assert_eq!(first(&finder, &pool, "keyboard").await, "nothing");
+    assert_eq!(first(&pool, "keyboard").await, "nothing");
 }
 
 #[tokio::test]
 async fn odd_queries_are_answered() {
-    let finder = ToolSearch::default();
     let pool = pool();
     let long = "x".repeat(MAX_QUERY_BYTES + 1);
-    let fault = finder.search(&pool, &query(&long, 1)).await.unwrap_err();
+    let fault = search(&pool, &query(&long, 1)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Validation);
     for text in [
         "???",
@@ -412,13 +393,13 @@ async fn odd_queries_are_answered() {
         "ß",
         &"word ".repeat(390),
     ] {
-        let page = finder.search(&pool, &query(text, 5)).await.unwrap();
+        let page = search(&pool, &query(text, 5)).await.unwrap();
         assert!(
             page.hits.iter().all(|hit| hit.score.is_finite()),
             "{text:?}"
         );
     }
-    let empty = finder.search(&[], &query("file", 5)).await.unwrap();
+    let empty = search(&[], &query("file", 5)).await.unwrap();
     assert_eq!((empty.total, empty.next), (0, None));
 }
 
@@ -452,7 +433,6 @@ fn pool_of(set: &DiscoverySet) -> Vec<KnownServer> {
 
 /// The figures of the search and of plain BM25 on the first tools of the set.
 async fn figures(set: &DiscoverySet, held_out: bool) -> [RankingFigures; 2] {
-    let finder = ToolSearch::default();
     let pool = pool_of(set);
     let plain = PlainBm25::new(&set.tools);
     let mut ours = Vec::new();
@@ -462,8 +442,7 @@ async fn figures(set: &DiscoverySet, held_out: bool) -> [RankingFigures; 2] {
         .iter()
         .filter(|asked| asked.held_out == held_out)
     {
-        let found = finder
-            .search(&pool, &query(&asked.query, JUDGED_HITS))
+        let found = search(&pool, &query(&asked.query, JUDGED_HITS))
             .await
             .unwrap();
         let keys = found

@@ -1,10 +1,9 @@
-//! The words of one server's tools, each with the tools that contain it and how much it counts there.
+//! The words of one list of tools: for each tool its stems, each with how much it counts there.
 //!
-//! Invariant: a segment depends only on its tool set, and its tools are sorted by path.
+//! Invariant: an index depends only on the tools, which it keeps sorted by path.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
-use mux_typegen::names::spell;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -58,43 +57,37 @@ const MAX_INDEXED_TEXT_BYTES: usize = 4_096;
 const MAX_INDEXED_NOTE_BYTES: usize = 400;
 const MAX_INDEXED_ARGUMENTS: usize = 64;
 
-/// True if the tool itself is deprecated: descriptions also mention deprecated packages and parameters.
-fn is_deprecated(tool: &Tool) -> bool {
-    let Some(description) = &tool.description else {
-        return false;
-    };
-    let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let word = start.get(.."deprecated".len()).unwrap_or_default();
-    word.eq_ignore_ascii_case("deprecated")
-        || description.contains("DEPRECATED")
-        || description.contains("tool is deprecated")
-}
-
+/// The tools of a list with their stems.
 #[derive(Debug)]
-pub(super) struct IndexSegment {
-    pub(super) server: Arc<str>,
-    /// The server's program name with the dot.
-    pub(super) prefix: String,
-    pub(super) tools: Arc<ToolSet>,
+pub(crate) struct ForwardIndex {
     /// The tools, sorted by path.
-    pub(super) docs: Vec<Arc<Tool>>,
-    /// The number of words in each tool's name.
-    pub(super) name_words: Vec<u16>,
-    /// Set for each tool whose description calls it deprecated.
-    pub(super) deprecated: Vec<bool>,
-    /// The stems, sorted.
-    pub(super) terms: Vec<IndexTerm>,
+    pub(super) tools: Vec<IndexedTool>,
+    /// The number of each stem.
+    stems: HashMap<Box<str>, u32>,
+    /// For each stem, how many tools contain it.
+    pub(super) tools_with_stem: Box<[u32]>,
     /// The words as written, sorted.
-    pub(super) words: Vec<IndexWord>,
-    /// Indices of tools by folded name.
-    names: HashMap<String, Vec<u32>>,
+    pub(super) words: Box<[IndexWord]>,
 }
 
-/// A stem with the tools that contain it.
 #[derive(Debug)]
-pub(super) struct IndexTerm {
-    pub(super) stem: Box<str>,
-    pub(super) postings: Box<[Posting]>,
+pub(super) struct IndexedTool {
+    pub(super) tool: Arc<Tool>,
+    /// The name in lowercase without separators.
+    pub(super) folded_name: Box<str>,
+    /// The number of distinct words in the name.
+    pub(super) name_words: u16,
+    /// Set if the description calls the tool deprecated.
+    pub(super) is_deprecated: bool,
+    pub(super) stems: Box<[StemWeight]>,
+}
+
+/// A stem that a tool contains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StemWeight {
+    pub(super) stem: u32,
+    pub(super) weight: f32,
+    pub(super) is_in_name: bool,
 }
 
 /// A word as written, for prefixes and misspelled words.
@@ -103,74 +96,39 @@ pub(super) struct IndexWord {
     pub(super) text: Box<str>,
     /// A bit for each letter, which quickly rules out most other words.
     pub(super) letters: u32,
-    /// The index of its stem.
-    pub(super) term: u32,
+    /// The number of its stem.
+    pub(super) stem: u32,
 }
 
-/// A tool that contains a word.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Posting {
-    pub(super) doc: u32,
-    pub(super) weight: f32,
-    pub(super) is_in_name: bool,
-}
-
-impl IndexSegment {
-    pub(super) fn build(server: &str, tools: &Arc<ToolSet>) -> Self {
-        let mut spelled: Vec<_> = tools
-            .iter()
-            .map(|tool| (tools.spelled(tool), tool))
-            .collect();
-        spelled.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut names: HashMap<String, Vec<u32>> = HashMap::new();
-        let mut gathered = SegmentBuilder::default();
-        let mut name_words = Vec::with_capacity(spelled.len());
-        for (doc, (_, tool)) in (0..).zip(&spelled) {
-            names.entry(fold(&tool.name)).or_default().push(doc);
-            gathered.doc = doc;
-            gathered.label(server, SERVER, false);
-            let words = gathered.label(&tool.name, NAME, true);
-            name_words.push(u16::try_from(words).unwrap_or(u16::MAX));
-            gathered.tool(tool);
-        }
-        let deprecated = spelled
-            .iter()
-            .map(|(_, tool)| is_deprecated(tool))
-            .collect();
-        let docs = spelled.into_iter().map(|(_, tool)| Arc::clone(tool));
-        let (terms, words) = gathered.into_terms();
+impl ForwardIndex {
+    pub(crate) fn of(tools: &ToolSet) -> Self {
+        let mut sorted: Vec<&Arc<Tool>> = tools.iter().collect();
+        sorted.sort_by_cached_key(|tool| tools.spelled(tool));
+        let mut builder = IndexBuilder::default();
+        let tools = sorted.into_iter().map(|tool| builder.index_tool(tool));
+        let tools = tools.collect();
+        let words = builder.words.into_iter().map(|(text, stem)| IndexWord {
+            letters: letters(&text),
+            text,
+            stem,
+        });
+        let mut words: Box<[IndexWord]> = words.collect();
+        words.sort_by(|a, b| a.text.cmp(&b.text));
         Self {
-            server: server.into(),
-            prefix: format!("{}.", spell(server)),
-            docs: docs.collect(),
-            name_words,
-            deprecated,
-            terms,
+            tools,
+            stems: builder.stems,
+            tools_with_stem: builder.tools_with_stem.into(),
             words,
-            names,
-            tools: Arc::clone(tools),
         }
     }
 
-    /// The tools with this folded name.
-    pub(super) fn named(&self, folded: &str) -> &[u32] {
-        self.names.get(folded).map_or(&[], Vec::as_slice)
-    }
-
-    pub(super) fn term(&self, stem: &str) -> Option<&IndexTerm> {
-        let place = self.terms.binary_search_by(|term| (*term.stem).cmp(stem));
-        place.ok().map(|place| &self.terms[place])
-    }
-
-    pub(super) fn term_of(&self, word: &IndexWord) -> &IndexTerm {
-        &self.terms[word.term as usize]
+    /// The number of a stem, if a tool contains it.
+    pub(super) fn stem(&self, stem: &str) -> Option<u32> {
+        self.stems.get(stem).copied()
     }
 
     /// The words that start with this word.
-    pub(super) fn words_with_prefix<'a>(
-        &'a self,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = &'a IndexWord> {
+    pub(super) fn words_with_prefix(&self, prefix: &str) -> impl Iterator<Item = &IndexWord> {
         let from = self.words.partition_point(|word| *word.text < *prefix);
         let rest = self.words[from..].iter();
         rest.take_while(move |word| word.text.starts_with(prefix))
@@ -196,19 +154,46 @@ struct InputProperties {
     properties: Map<String, Value>,
 }
 
-/// The words found so far, with their tools.
+/// The words of the tools so far.
 #[derive(Default)]
-struct SegmentBuilder {
-    /// The index of each word's stem.
-    words: HashMap<Box<str>, usize>,
-    stems: HashMap<Box<str>, usize>,
-    postings: Vec<Vec<Posting>>,
-    doc: u32,
+struct IndexBuilder {
+    /// The number of each word's stem.
+    words: HashMap<Box<str>, u32>,
+    stems: HashMap<Box<str>, u32>,
+    tools_with_stem: Vec<u32>,
+    /// Every occurrence of a word in the current tool.
+    occurrences: Vec<StemWeight>,
 }
 
-impl SegmentBuilder {
+impl IndexBuilder {
+    fn index_tool(&mut self, tool: &Arc<Tool>) -> IndexedTool {
+        self.label(&tool.server, SERVER, false);
+        let name_words = self.label(&tool.name, NAME, true);
+        self.other_fields(tool);
+        let mut stems = mem::take(&mut self.occurrences);
+        stems.sort_by_key(|occurrence| occurrence.stem);
+        stems.dedup_by(|next, kept| {
+            let is_same = next.stem == kept.stem;
+            if is_same {
+                kept.weight += next.weight;
+                kept.is_in_name |= next.is_in_name;
+            }
+            is_same
+        });
+        for stem in &stems {
+            self.tools_with_stem[stem.stem as usize] += 1;
+        }
+        IndexedTool {
+            tool: Arc::clone(tool),
+            folded_name: fold(&tool.name).into(),
+            name_words: u16::try_from(name_words).unwrap_or(u16::MAX),
+            is_deprecated: is_deprecated(tool),
+            stems: stems.into(),
+        }
+    }
+
     /// Adds everything except the name.
-    fn tool(&mut self, tool: &Tool) {
+    fn other_fields(&mut self, tool: &Tool) {
         let whole = fold(&tool.name);
         if !tool.name.eq_ignore_ascii_case(&whole) {
             self.add(&whole, NAME.weight, false);
@@ -263,54 +248,39 @@ impl SegmentBuilder {
     }
 
     fn add(&mut self, word: &str, weight: f32, is_in_name: bool) {
-        let term = if let Some(term) = self.words.get(word) {
-            *term
-        } else {
-            let stem = vocabulary::stem(word);
-            let term = if let Some(term) = self.stems.get(&*stem) {
-                *term
-            } else {
-                self.postings.push(Vec::new());
-                self.stems.insert(stem.into(), self.postings.len() - 1);
-                self.postings.len() - 1
-            };
-            self.words.insert(word.into(), term);
-            term
-        };
-        let postings = &mut self.postings[term];
-        match postings.last_mut() {
-            Some(last) if last.doc == self.doc => {
-                last.weight += weight;
-                last.is_in_name |= is_in_name;
-            }
-            _ => postings.push(Posting {
-                doc: self.doc,
-                weight,
-                is_in_name,
-            }),
-        }
+        let stem = self.words.get(word).copied();
+        let stem = stem.unwrap_or_else(|| self.number_word(word));
+        self.occurrences.push(StemWeight {
+            stem,
+            weight,
+            is_in_name,
+        });
     }
 
-    fn into_terms(mut self) -> (Vec<IndexTerm>, Vec<IndexWord>) {
-        let mut stems: Vec<(Box<str>, usize)> = self.stems.into_iter().collect();
-        stems.sort();
-        let mut sorted = vec![0_u32; stems.len()];
-        for (place, (_, term)) in (0..).zip(&stems) {
-            sorted[*term] = place;
-        }
-        let words = self.words.into_iter().map(|(text, term)| IndexWord {
-            letters: letters(&text),
-            text,
-            term: sorted[term],
+    fn number_word(&mut self, word: &str) -> u32 {
+        let stem = vocabulary::stem(word);
+        let known = self.stems.get(&*stem).copied();
+        let number = known.unwrap_or_else(|| {
+            let next = u32::try_from(self.tools_with_stem.len()).unwrap_or(u32::MAX);
+            self.stems.insert(stem.into(), next);
+            self.tools_with_stem.push(0);
+            next
         });
-        let mut words: Vec<IndexWord> = words.collect();
-        words.sort_by(|a, b| a.text.cmp(&b.text));
-        let terms = stems.into_iter().map(|(stem, term)| IndexTerm {
-            stem,
-            postings: std::mem::take(&mut self.postings[term]).into(),
-        });
-        (terms.collect(), words)
+        self.words.insert(word.into(), number);
+        number
     }
+}
+
+/// True if the tool itself is deprecated: descriptions also mention deprecated packages and parameters.
+fn is_deprecated(tool: &Tool) -> bool {
+    let Some(description) = &tool.description else {
+        return false;
+    };
+    let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let word = start.get(.."deprecated".len()).unwrap_or_default();
+    word.eq_ignore_ascii_case("deprecated")
+        || description.contains("DEPRECATED")
+        || description.contains("tool is deprecated")
 }
 
 /// The length of the first sentence or line.
