@@ -87,7 +87,7 @@ pub(crate) use self::{
     },
     init_undo::{InitUndo, init_undone},
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
-    lists::{SECRET_IN_ARGS, search_results, servers, tool, tools, user_of},
+    lists::{search_results, servers, tool, tools, user_of},
     login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},

@@ -1,5 +1,7 @@
 //! Persistent problems of this daemon, as `mux status` and `mux doctor` show them.
 
+use std::path::Path;
+
 /// One problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DaemonProblem {
@@ -7,6 +9,24 @@ pub struct DaemonProblem {
     /// The server or source that cannot be used.
     pub server: Option<String>,
     pub message: String,
+}
+
+impl DaemonProblem {
+    /// The fix. `config` is the configuration file.
+    pub fn fix(&self, config: &Path) -> String {
+        let fix = match self.code {
+            ProblemCode::Workers => {
+                "`mux-worker` must be in the same directory as `muxd` and from the same build; `mux logs` shows more"
+            }
+            ProblemCode::Cache => "`mux restart` opens it again",
+            ProblemCode::Audit => "`mux logs` shows since when; lost lines cannot be recovered",
+            _ => {
+                let config = config.display();
+                return format!("`mux logs` shows more; after changing {config}, run `mux reload`");
+            }
+        };
+        fix.to_owned()
+    }
 }
 
 /// The subject of a problem. Clients decide by the subject, never by the message.

@@ -33,7 +33,7 @@ pub(super) struct ServerProblem {
 }
 
 /// The section of config.toml that defines the server.
-pub(super) fn config_section(server: &ServerInfo) -> &'static str {
+fn config_section(server: &ServerInfo) -> &'static str {
     if server.source.is_some() {
         "sources"
     } else {

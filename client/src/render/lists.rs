@@ -8,8 +8,8 @@ use std::{
 use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{
-    AuthState, ProblemDetail, SandboxInfo, SandboxState, ServerInfo, ServerState,
-    ServerWarningCode, ToolInfo, ToolList,
+    AuthState, ProblemDetail, SandboxInfo, SandboxState, ServerInfo, ServerState, ToolInfo,
+    ToolList,
 };
 
 use super::{
@@ -264,9 +264,6 @@ pub(crate) fn servers(
     ExitCode::SUCCESS
 }
 
-pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as *** here, but \
-                                         is readable in config.toml and in the process list";
-
 /// The reason for a server's state, and the problems that need the user's attention.
 pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     let retry = server
@@ -295,29 +292,18 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
             remarks.push(format!("{}: {}", session.of, reason.trim()));
         }
     }
-    let warnings = server
-        .coded_warnings()
-        .filter(|(_, code)| *code != ServerWarningCode::Repaired);
+    let warnings = server.warnings_with_fixes();
+    let warnings = warnings.filter(|(_, fix)| fix.is_some());
     remarks.extend(warnings.map(|(text, _)| text.to_owned()));
     remarks.extend(server.sandbox.iter().flat_map(sandbox_remarks));
-    if server.secret_in_args {
-        remarks.push(SECRET_IN_ARGS.to_owned());
-    }
-    let missing = server.source.iter().flat_map(|source| &source.missing);
-    remarks.extend(missing.map(|scheme| {
-        format!(
-            "no credential for `{scheme}`: auth in [sources.{}]",
-            server.name
-        )
-    }));
     remarks
 }
 
 /// The repairs of the server's messages. They do not matter to a user who lists several servers.
 fn repair_remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
     server
-        .coded_warnings()
-        .filter(|(_, code)| *code == ServerWarningCode::Repaired)
+        .warnings_with_fixes()
+        .filter(|(_, fix)| fix.is_none())
         .map(|(text, _)| text.to_owned())
 }
 

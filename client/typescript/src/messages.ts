@@ -1164,6 +1164,7 @@ export interface ProblemDetail {
   /** The server or source that cannot be used, for `server`. */
   server?: string;
   message: string;
+  fix: string;
 }
 
 /** A file of a project. */
@@ -1647,10 +1648,11 @@ export interface ServerInfo {
   retry_in_ms?: number;
   /** Warnings for the user, such as tools that have changed. */
   warnings?: string[];
-  /** The codes of `warnings`, in the same order. A warning without one is `other`. */
-  warning_codes?: ServerWarningCode[];
-  /** Something in its `args` looks like a secret: it is in the configuration file and in the list of processes. */
-  secret_in_args?: boolean;
+  /**
+   * The fix of each of `warnings`, in the same order, or null if there is nothing to do: muxd repaired a message that
+   * deviates from MCP.
+   */
+  warning_fixes?: (string | null)[];
   /** The project whose file defines it, for a server from a project. */
   project?: string;
   /** For a source: an API that the daemon calls itself. */
@@ -1680,25 +1682,6 @@ export type ServerState =
   | "broken"
   /** The configuration disables it: `mux servers enable NAME`. */
   | "disabled";
-
-/** The subject of a warning about a server, where the remedy depends on it. */
-export type ServerWarningCode =
-  /** A string from the server may instruct a model. */
-  | "instructions"
-  /** A result contained a string that looks like a secret. */
-  | "secret_result"
-  /** A newer description of a source could not be loaded. */
-  | "source_problem"
-  /** A remark on a source, which is also in the `notes` of `source`. */
-  | "source_note"
-  /** An element of its lists cannot be used, and is left out. */
-  | "left_out"
-  /** The files that it wrote into the empty home directory of its sandbox are lost. */
-  | "discarded_files"
-  /** Its messages deviate from MCP but could be read. */
-  | "repaired"
-  /** Any other warning, including those that only newer builds know. */
-  | "other";
 
 /** One session of a server that has several. */
 export interface SessionInfo {

@@ -12,7 +12,7 @@
 //! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
 //!   `pin_writer`, compared by `definition_diff` and `list_order`. `pin_status` is a tool's pin status.
 //! - `lookalikes` finds names made to look like others, and `injection_signs` finds texts that may instruct a model. A
-//!   `server_warning` has a code for its remedy.
+//!   `server_warning` has its fix.
 //! - `scope` is one agent's view in one workspace. `search` ranks tools (`search_cursor`, `ranking`,
 //!   `forward_index`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
 //!   budget (`token_estimate`), the most needed first (`tool_order`). `tool_usage` counts calls, and `server_usage`

@@ -15,7 +15,7 @@ use super::{approvals, login, program_steps, sources};
 use crate::daemon::LoadReport;
 use mux_auth::LoginStatus;
 use mux_caller::RunAccess;
-use mux_catalog::ServerWarningCode;
+use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
 use mux_journal::{RunEvent, RunSnapshot, RunStatus, SequencedEvent};
@@ -26,6 +26,9 @@ use mux_typecheck::CheckerStatus;
 use mux_upstream::{
     DeniedFile, SandboxState, Server, UnavailableCause, UpstreamState, Upstreams, without_output,
 };
+
+const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as *** here, but is readable in \
+                              config.toml and in the process list";
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -277,16 +280,21 @@ fn level(level: ConsoleLevel) -> wire::Level {
     }
 }
 
-fn warning_code(code: ServerWarningCode) -> wire::ServerWarningCode {
-    match code {
-        ServerWarningCode::Instructions => wire::ServerWarningCode::Instructions,
-        ServerWarningCode::SecretResult => wire::ServerWarningCode::SecretResult,
-        ServerWarningCode::SourceProblem => wire::ServerWarningCode::SourceProblem,
-        ServerWarningCode::SourceNote => wire::ServerWarningCode::SourceNote,
-        ServerWarningCode::LeftOut => wire::ServerWarningCode::LeftOut,
-        ServerWarningCode::DiscardedFiles => wire::ServerWarningCode::DiscardedFiles,
-        ServerWarningCode::Repaired => wire::ServerWarningCode::Repaired,
-        ServerWarningCode::Other => wire::ServerWarningCode::Other,
+/// Adds warnings with their fixes. The server's `source` is already set.
+pub(super) fn add_warnings(
+    server: &mut wire::ServerInfo,
+    warnings: impl IntoIterator<Item = ServerWarning>,
+) {
+    let section = if server.source.is_some() {
+        "sources"
+    } else {
+        "servers"
+    };
+    for warning in warnings {
+        server
+            .warning_fixes
+            .push(warning.fix(section, &server.name));
+        server.warnings.push(warning.text);
     }
 }
 
@@ -322,13 +330,13 @@ pub(super) async fn server_info(
     let mut warnings = view.warnings;
     warnings.extend(remarks.unwrap_or_default());
     warnings.extend(of_login);
+    let summary = described.iter();
+    warnings.extend(summary.flat_map(|summary| sources::source_warnings(summary, server.name())));
     let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
-    warnings.extend(described.iter().flat_map(sources::source_warnings));
-    let warning_codes = warnings.iter().map(|warning| warning_code(warning.code));
-    let warning_codes = warning_codes.collect();
-    let warnings = warnings.into_iter().map(|warning| warning.text).collect();
-    wire::ServerInfo {
-        secret_in_args: server.definition().as_ref().is_ok_and(has_secrets),
+    if server.definition().as_ref().is_ok_and(has_secrets) {
+        warnings.push(ServerWarningCode::SecretInArgs.warning(SECRET_IN_ARGS));
+    }
+    let mut info = wire::ServerInfo {
         name: server.name().to_owned(),
         state: server_state(view.state),
         reason: reason(view.reason),
@@ -372,12 +380,14 @@ pub(super) async fn server_info(
             .map(str::to_owned),
         who: account.as_ref().and_then(|account| account.who()),
         retry_in_ms: view.retry_in.map(millis),
-        warnings,
-        warning_codes,
+        warnings: Vec::new(),
+        warning_fixes: Vec::new(),
         project: server.project().map(Into::into),
         source: described.map(sources::source_info),
         sandbox: sandbox_info(server, view.sandbox, &denied_files),
-    }
+    };
+    add_warnings(&mut info, warnings);
+    info
 }
 
 /// `None` for a server that muxd does not start.

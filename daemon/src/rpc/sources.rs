@@ -9,7 +9,7 @@ use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
 use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_settings::{ServerEndpoint, SourceDefinition, SourceKind};
-use mux_sources::DescriptionStatus;
+use mux_sources::{DescriptionStatus, SourceNote};
 use mux_upstream::{Server, Upstreams};
 
 /// The kind and the description status of a source.
@@ -117,7 +117,7 @@ pub(super) fn uncallable_functions(upstreams: &Upstreams, server: &Server) -> BT
 }
 
 /// Warnings about a source for the user.
-pub(super) fn source_warnings(summary: &SourceSummary) -> Vec<ServerWarning> {
+pub(super) fn source_warnings(summary: &SourceSummary, name: &str) -> Vec<ServerWarning> {
     let problem = summary.described.problem.as_ref().map(|problem| {
         let age = summary.described.fetched.and_then(|at| at.elapsed().ok());
         let age = age.map_or_else(String::new, |age| format!(" of {} ago", rounded_age(age)));
@@ -125,8 +125,17 @@ pub(super) fn source_warnings(summary: &SourceSummary) -> Vec<ServerWarning> {
             "its description{age} is used, because a newer one could not be loaded: {problem}"
         ))
     });
-    let notes = summary.described.facts.notes.iter();
-    let notes = notes.map(|note| ServerWarningCode::SourceNote.warning(note.to_string()));
+    let facts = &summary.described.facts;
+    let missing = facts.missing.iter().map(|scheme| SourceNote {
+        text: format!("functions need a credential for `{scheme}`, but none is configured"),
+        fix: Some(format!(
+            "set auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}]"
+        )),
+    });
+    let notes = facts.notes.iter().cloned().chain(missing).map(|note| {
+        let text = note.to_string();
+        ServerWarningCode::SourceNote { fix: note.fix }.warning(text)
+    });
     problem.into_iter().chain(notes).collect()
 }
 

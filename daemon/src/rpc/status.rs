@@ -8,10 +8,10 @@ use super::{connection::ConnectionState, convert};
 use crate::{
     daemon::Daemon,
     lifecycle::{ServiceManager, StartOrigin},
-    problems::{DaemonProblem, ProblemCode},
+    problems::ProblemCode,
 };
 use mux_caller::RunAccess;
-use mux_catalog::imitations;
+use mux_catalog::{ServerWarningCode, imitations};
 use mux_process::descriptor_limits;
 use mux_process::process_stats::resident_bytes;
 use mux_telemetry::trace::Tracer;
@@ -92,7 +92,15 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
             .iter()
             .map(|problem| problem.message.clone())
             .collect(),
-        problem_details: problems.into_iter().map(problem_info).collect(),
+        problem_details: problems
+            .into_iter()
+            .map(|problem| wire::ProblemDetail {
+                fix: problem.fix(&daemon.paths.config),
+                code: problem.code.as_str().to_owned(),
+                server: problem.server,
+                message: problem.message,
+            })
+            .collect(),
         degraded,
         tokens: Some(wire::TokenStatus {
             keyring: kept.keyring,
@@ -168,7 +176,9 @@ pub(super) async fn servers(
     let mut servers = join_all(servers).await;
     for (name, lookalikes) in imitations(&upstreams.known_visible(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
-            server.warnings.extend(lookalikes);
+            let lookalikes = lookalikes.into_iter();
+            let lookalikes = lookalikes.map(|text| ServerWarningCode::Other.warning(text));
+            convert::add_warnings(server, lookalikes);
         }
     }
     servers.extend(
@@ -184,12 +194,4 @@ pub(super) async fn servers(
         }
     }
     servers
-}
-
-fn problem_info(problem: DaemonProblem) -> wire::ProblemDetail {
-    wire::ProblemDetail {
-        code: problem.code.as_str().to_owned(),
-        server: problem.server,
-        message: problem.message,
-    }
 }

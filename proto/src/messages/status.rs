@@ -55,12 +55,10 @@ pub struct ServerInfo {
     /// Warnings for the user, such as tools that have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The codes of `warnings`, in the same order. A warning without one is `other`.
+    /// The fix of each of `warnings`, in the same order, or null if there is nothing to do: muxd repaired a message that
+    /// deviates from MCP.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warning_codes: Vec<ServerWarningCode>,
-    /// Something in its `args` looks like a secret: it is in the configuration file and in the list of processes.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub secret_in_args: bool,
+    pub warning_fixes: Vec<Option<String>>,
     /// The project whose file defines it, for a server from a project.
     pub project: Option<PathBuf>,
     /// For a source: an API that the daemon calls itself.
@@ -70,36 +68,11 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// The warnings, each with its code.
-    pub fn coded_warnings(&self) -> impl Iterator<Item = (&str, ServerWarningCode)> {
-        let codes = self.warning_codes.iter().copied();
-        let codes = codes.chain(std::iter::repeat(ServerWarningCode::Other));
-        self.warnings.iter().map(String::as_str).zip(codes)
+    /// The warnings, each with its fix.
+    pub fn warnings_with_fixes(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let fixes = self.warning_fixes.iter().map(Option::as_deref);
+        self.warnings.iter().map(String::as_str).zip(fixes)
     }
-}
-
-/// The subject of a warning about a server, where the remedy depends on it.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ServerWarningCode {
-    /// A string from the server may instruct a model.
-    Instructions,
-    /// A result contained a string that looks like a secret.
-    SecretResult,
-    /// A newer description of a source could not be loaded.
-    SourceProblem,
-    /// A remark on a source, which is also in the `notes` of `source`.
-    SourceNote,
-    /// An element of its lists cannot be used, and is left out.
-    LeftOut,
-    /// The files that it wrote into the empty home directory of its sandbox are lost.
-    DiscardedFiles,
-    /// Its messages deviate from MCP but could be read.
-    Repaired,
-    /// Any other warning, including those that only newer builds know.
-    #[serde(other)]
-    Other,
 }
 
 /// The sandbox of a server.
@@ -210,6 +183,8 @@ pub struct ProblemDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     pub message: String,
+    #[serde(default)]
+    pub fix: String,
 }
 
 #[serde_with::skip_serializing_none]

@@ -17,10 +17,9 @@ use mux_proto::{
     AuthState, CallAnswer, CheckerStatus, ConnectedAgent, Diagnostics, EarlierLoad, Error, Event,
     EventKind, EventPage, FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome,
     ProblemDetail, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState,
-    SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState,
-    ServerWarningCode, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status,
-    TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus,
-    service::MuxResponse,
+    SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo,
+    SourceInfo, SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo,
+    ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -355,8 +354,7 @@ fn server() -> ServerInfo {
         who: Some("ada@example.com".into()),
         retry_in_ms: Some(250),
         warnings: vec!["something".into()],
-        warning_codes: vec![ServerWarningCode::Instructions],
-        secret_in_args: true,
+        warning_fixes: vec![Some("exclude the tool".into())],
         project: Some("/home/me/project".into()),
         source: Some(SourceInfo {
             kind: Some("openapi".into()),
@@ -422,6 +420,7 @@ fn status() -> Status {
             code: "server".into(),
             server: Some("fix".into()),
             message: "something".into(),
+            fix: "correct it".into(),
         }],
         degraded: Vec::new(),
         tokens: Some(TokenStatus {

@@ -1,34 +1,31 @@
 //! Problems that the daemon found in the configuration, and servers that cannot be used.
 
-use mux_proto::{SandboxState, ServerState, ServerWarningCode, SourceNote, Status, endpoint::Dirs};
+use mux_proto::{SandboxState, ServerState, Status, endpoint::Dirs};
 
 use super::{
-    super::server_problem::{ServerNeed, ServerProblem, config_section, find_problem},
+    super::server_problem::{ServerNeed, ServerProblem, find_problem},
     CheckGroup,
 };
-use crate::render::{SECRET_IN_ARGS, user_of};
+use crate::render::user_of;
 
 const SERVERS_GROUP: &str = "servers";
 
 /// `dirs` has the configuration, with the programs of servers that muxd does not find.
 pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
-    let config = status.config.display();
     for problem in &status.problem_details {
         // The server is shown below.
         if problem.server.is_some() {
             continue;
         }
-        let fix = problem_fix(&problem.code, &config.to_string());
         if problem.code == "cache" {
-            group.warn(&problem.message, fix);
+            group.warn(&problem.message, &problem.fix);
         } else {
-            group.fail(&problem.message, fix);
+            group.fail(&problem.message, &problem.fix);
         }
     }
     for server in &status.servers {
         let name = &server.name;
-        let section = config_section(server);
         let before = group.checks.len();
         if let Some(ServerProblem { need, reason, fix }) =
             find_problem(server, &status.config, dirs)
@@ -42,63 +39,15 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
         for check in &mut group.checks[before..] {
             check.detail.clone_from(&server.detail);
         }
-        for (warning, code) in server.coded_warnings() {
-            let fix = match code {
-                // The notes are reported below, each with its fix.
-                ServerWarningCode::SourceNote => continue,
-                ServerWarningCode::SourceProblem => {
-                    format!("`mux sources refresh {name}` tries again now")
-                }
-                ServerWarningCode::Instructions => format!(
-                    "to keep it from models, exclude the tool (tools.exclude) or override its description (override) \
-                     in [{section}.{name}] in {config}"
-                ),
-                ServerWarningCode::SecretResult => format!(
-                    "`secrets` in [{section}.{name}] or [results] in {config} decides what happens to such results"
-                ),
-                ServerWarningCode::LeftOut => {
-                    format!(
-                        "report it to the server's authors; `mux servers logs {name}` shows more"
-                    )
-                }
-                ServerWarningCode::DiscardedFiles => format!(
-                    "`mux servers sandbox {name} --suggest` proposes what to grant; or add the folder to sandbox.write"
-                ),
-                ServerWarningCode::Repaired => {
-                    group.note(format!("{name}: {warning}"), None);
-                    continue;
-                }
-                ServerWarningCode::Other => format!("`mux servers pins {name}` lists its tools"),
+        for (warning, fix) in server.warnings_with_fixes() {
+            let Some(fix) = fix else {
+                group.note(format!("{name}: {warning}"), None);
+                continue;
             };
-            group.warn(format!("{name}: {warning}"), fix);
-        }
-        if server.secret_in_args {
-            group.warn(
-                format!("{name}: {SECRET_IN_ARGS}"),
-                format!(
-                    "replace it with ${{NAME}} in [servers.{name}] and put the value into the file `env` next to \
-                     {config}; or use ${{keyring:NAME}} and `mux secrets set NAME`"
-                ),
-            );
-        }
-        for SourceNote { text, fix } in server.source.iter().flat_map(|source| &source.notes) {
-            let fix = fix.clone().unwrap_or_else(|| {
-                format!(
-                    "[sources.{name}] in {config} defines it; `mux sources refresh {name}` reads its description again"
-                )
-            });
-            group.warn(format!("{name}: {text}"), fix);
-        }
-        let missing = server.source.iter().flat_map(|source| &source.missing);
-        for scheme in missing {
-            group.warn(
-                format!(
-                    "{name}: functions need a credential for `{scheme}`, but none is configured"
-                ),
-                format!(
-                    "set auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}] in {config}"
-                ),
-            );
+            // The remarks on a source end with their fix.
+            let text = warning.strip_suffix(fix);
+            let text = text.and_then(|text| text.strip_suffix("; "));
+            group.warn(format!("{name}: {}", text.unwrap_or(warning)), fix);
         }
     }
     if let Some(note) = status
@@ -173,18 +122,6 @@ fn note_bare_servers(status: &Status, group: &mut CheckGroup) {
     }
 }
 
-/// The fix for a problem of this code.
-fn problem_fix(code: &str, config: &str) -> String {
-    match code {
-        "workers" => {
-            "`mux-worker` must be in the same directory as `muxd` and from the same build; `mux logs` shows more".into()
-        }
-        "cache" => "`mux restart` opens it again".into(),
-        "audit" => "`mux logs` shows since when; lost lines cannot be recovered".into(),
-        _ => format!("`mux logs` shows more; after changing {config}, run `mux reload`"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -192,7 +129,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::render::DoctorCheck;
+    use crate::render::{CheckVerdict, DoctorCheck};
 
     /// The check of a server with these fields, in a home whose configuration is in /c.
     fn check_of(fields: Value) -> DoctorCheck {
@@ -247,23 +184,21 @@ mod tests {
     }
 
     #[test]
-    fn fix_of_a_warning_depends_on_its_code() {
-        let fix = |codes: Value| {
-            let fields =
-                json!({ "state": "ready", "warnings": ["something"], "warning_codes": codes });
-            check_of(fields).fix.unwrap()
+    fn warnings_are_shown_with_the_fixes_of_the_daemon() {
+        let shown = |warning: &str, fix: Value| {
+            let fields = json!({ "state": "ready", "warnings": [warning], "warning_fixes": [fix] });
+            let check = check_of(fields);
+            (check.verdict, check.message, check.fix)
         };
-        for (code, part) in [
-            ("instructions", "tools.exclude"),
-            ("secret_result", "[results]"),
-            ("source_problem", "`mux sources refresh s`"),
-            ("other", "`mux servers pins s`"),
-            ("of_a_newer_build", "`mux servers pins s`"),
-        ] {
-            assert!(fix(json!([code])).contains(part), "{code}");
-        }
-        // An older daemon sends no codes.
-        assert!(fix(json!([])).contains("`mux servers pins s`"));
+        let warning = (
+            CheckVerdict::Warning,
+            "s: it is odd".to_owned(),
+            Some("mend it".to_owned()),
+        );
+        assert_eq!(shown("it is odd", json!("mend it")), warning);
+        assert_eq!(shown("it is odd; mend it", json!("mend it")), warning);
+        let repaired = (CheckVerdict::Note, "s: it is odd".to_owned(), None);
+        assert_eq!(shown("it is odd", Value::Null), repaired);
     }
 
     #[test]
