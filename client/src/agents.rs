@@ -1,8 +1,8 @@
 //! Agents (programs with their own MCP servers) and their configuration files: the paths, and how the server list is
 //! read and edited.
 //!
-//! Invariant: an edit changes one entry. Comments, order, indentation, line endings and every other entry stay as they
-//! are, and a file that cannot be parsed is not written.
+//! Invariant: an edit changes one entry. Order, indentation, line endings, every other entry and the comments above all
+//! entries stay as they are, and a file that cannot be parsed is not written.
 
 mod agent_file;
 mod agent_paths;
@@ -26,7 +26,7 @@ pub(crate) use self::{
     agent_paths::{AgentPaths, OperatingSystem},
     agent_table::{AgentSpec, ReferenceSyntax, TimeoutLimit},
     config_document::{ConfigDocument, ConfigFormat},
-    config_document_error::ConfigDocumentError,
+    config_document_error::{ConfigDocumentError, ConfigFileError},
     diff::{masked_diff, unmasked_diff},
     edit_lock::EditLock,
     mux_entry::{MuxEntry, command_words},

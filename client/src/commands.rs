@@ -69,7 +69,7 @@ pub(crate) use self::{
     version_report::version_report,
 };
 use crate::{
-    agents::AgentFileError,
+    agents::{AgentFileError, ConfigFileError},
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
     completion, exit,
     render::{self, ProgramListing},
@@ -127,6 +127,14 @@ impl From<AgentFileError> for CommandFailure {
             is_edit_conflict: matches!(error, AgentFileError::Changed(_)),
             ..shown.into()
         }
+    }
+}
+
+impl From<ConfigFileError> for CommandFailure {
+    fn from(error: ConfigFileError) -> Self {
+        let message = format!("{} was left alone: {error}", error.file.display());
+        let failure = error.locate(Error::new(Kind::Validation, message));
+        failure.hint("fix it and try again").into()
     }
 }
 

@@ -48,9 +48,9 @@
 //!   the tools of the last lists. `signature` finds the arguments of a tool.
 //! - `agents` edits other programs' files: `config_document` adds an entry to the file or removes it, `mux_entry` is
 //!   our own entry, `agent_file` replaces a file atomically and keeps a backup, `edit_lock` lets one command at a time
-//!   do so, and `commands/repeated_edit` repeats an edit of a file that changed meanwhile. `json` and `toml` edit their
-//!   formats and keep comments. `line_endings`, `layout` and `table_ranges` keep line endings and layout. `agent_paths`
-//!   has the paths of the files, `diff` renders an edit.
+//!   do so, and `commands/repeated_edit` repeats an edit of a file that changed meanwhile. `json`, `toml` and `yaml`
+//!   edit syntax trees, which keep comments and layout, and `line_endings` restores line endings. `agent_table` has the
+//!   facts about each agent, `agent_paths` the paths of its files, `diff` renders an edit.
 //! - `mcp` serves all tools to agents as an MCP server. `ui` serves a page for the browser.
 //! - `prometheus_text` parses the metrics, and `top` computes rates and latencies from readings of it, without drawing
 //!   (`top/reading`, `history`, `figures`, `top_screen`). `log_line` parses a line of a log. `elicitation` is a

@@ -12,7 +12,10 @@ use std::{
 
 use mux_proto::endpoint::EndpointError;
 
-use super::{EditLock, edit_lock::LOCK_TIMEOUT};
+use super::{
+    ConfigDocument, ConfigDocumentError, ConfigFileError, ConfigFormat, EditLock,
+    edit_lock::LOCK_TIMEOUT,
+};
 
 /// How many backups of config.toml stay, and how many copies that an editor left. An agent's file keeps all backups:
 /// each is the only copy of what was moved.
@@ -85,6 +88,18 @@ impl AgentFile {
     /// The content. Empty if the file does not exist.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn text(&self) -> Result<&str, ConfigFileError> {
+        std::str::from_utf8(self.bytes()).map_err(|_| ConfigFileError {
+            file: self.path.clone(),
+            error: ConfigDocumentError::NotText,
+        })
+    }
+
+    /// Parses the content. A file that does not exist has no values.
+    pub(crate) fn parse(&self, format: ConfigFormat) -> Result<ConfigDocument, ConfigFileError> {
+        ConfigDocument::parse_file(&self.path, self.bytes(), format)
     }
 
     /// Copies the content to a new file next to it. `None` if the file does not exist.

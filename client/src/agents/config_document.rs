@@ -2,9 +2,14 @@
 //!
 //! Invariant: an edited file parses to the same values as before, except for the one entry. Otherwise the edit fails.
 
-use serde_json::Value;
+use std::path::{Path, PathBuf};
 
-use super::{config_document_error::ConfigDocumentError, json, line_endings, toml, yaml};
+use serde_json::{Value, json};
+
+use super::{
+    config_document_error::{ConfigDocumentError, ConfigFileError},
+    json, line_endings, toml, yaml,
+};
 
 /// The byte order mark, which some programs on Windows write.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -18,8 +23,10 @@ pub(crate) enum ConfigFormat {
 }
 
 /// The content of a file, with its parsed values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ConfigDocument {
+    /// Empty for content that is in no file.
+    file: PathBuf,
     bom: bool,
     text: String,
     format: ConfigFormat,
@@ -35,11 +42,25 @@ impl ConfigDocument {
         let text = text.unwrap_or(whole).to_owned();
         let values = parse_values(&text, format)?;
         Ok(Self {
+            file: PathBuf::new(),
             bom,
             text,
             format,
             values,
         })
+    }
+
+    /// Parses the content of a file, which all errors name.
+    pub(super) fn parse_file(
+        file: &Path,
+        bytes: &[u8],
+        format: ConfigFormat,
+    ) -> Result<Self, ConfigFileError> {
+        let file = file.to_owned();
+        match Self::parse(bytes, format) {
+            Ok(document) => Ok(Self { file, ..document }),
+            Err(error) => Err(ConfigFileError { file, error }),
+        }
     }
 
     /// The whole content as it was read, including a byte order mark.
@@ -54,132 +75,164 @@ impl ConfigDocument {
     }
 
     /// The value below these keys.
-    pub(crate) fn find_value(&self, path: &[&str]) -> Option<&Value> {
-        section_value(&self.values, path)
+    pub(crate) fn find_value(&self, path: &[impl AsRef<str>]) -> Option<&Value> {
+        find_value(&self.values, path)
     }
 
     /// The entries of a section, in the order of the file.
-    pub(crate) fn section_entries(&self, section: &[&str]) -> Vec<(&str, &Value)> {
-        let entries = self
-            .find_value(section)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten();
+    pub(crate) fn section_entries(&self, section: &[impl AsRef<str>]) -> Vec<(&str, &Value)> {
+        let entries = self.find_value(section).and_then(Value::as_object);
+        let entries = entries.into_iter().flatten();
         entries
             .map(|(name, entry)| (name.as_str(), entry))
             .collect()
     }
 
-    pub(crate) fn find_section_entry(&self, section: &[&str], name: &str) -> Option<&Value> {
-        let entries = self.section_entries(section);
-        entries
-            .into_iter()
-            .find_map(|(known, entry)| (known == name).then_some(entry))
+    pub(crate) fn find_section_entry(
+        &self,
+        section: &[impl AsRef<str>],
+        name: &str,
+    ) -> Option<&Value> {
+        self.find_value(section)?.as_object()?.get(name)
     }
 
-    /// The content with this entry added. If an entry of this name exists, its other keys are kept.
+    /// The document with this entry added. If an entry of this name exists, its other keys are kept.
     pub(crate) fn with_server_entry(
         &self,
-        section: &[&str],
+        section: &[impl AsRef<str>],
         name: &str,
         entry: &Value,
-    ) -> Result<String, ConfigDocumentError> {
+    ) -> Result<Self, ConfigFileError> {
+        let section = &section.iter().map(AsRef::as_ref).collect::<Vec<_>>();
         let edited = match self.format {
-            ConfigFormat::Json => json::put_json_entry(&self.text, section, name, entry)?,
-            ConfigFormat::Toml => toml::put_toml_entry(&self.text, section, name, entry)?,
-            ConfigFormat::Yaml => yaml::put_yaml_entry(&self.text, section, name, entry)?,
+            ConfigFormat::Json => json::put_json_entry(&self.source(), section, name, entry),
+            ConfigFormat::Toml => toml::put_toml_entry(&self.source(), section, name, entry),
+            ConfigFormat::Yaml => yaml::put_yaml_entry(&self.source(), section, name, entry),
         };
+        let edited = edited.map_err(|error| self.failed(error))?;
         let mut expected = self.values.clone();
-        let mut place = &mut expected;
+        let mut target = &mut expected;
         for key in section {
-            place = &mut place[*key];
+            target = &mut target[*key];
         }
-        merge_values(&mut place[name], entry);
-        self.verify_edit(edited, &expected)
+        merge_values(&mut target[name], entry);
+        self.verify_edit(&edited, &expected)
     }
 
-    /// The TOML content with the value at a path set. The first `headed` keys of the path are a table with a header. A
+    /// The TOML document with the value at a path set. The first `headed` keys of the path are a table with a header. A
     /// comment after the value stays.
     pub(crate) fn with_value(
         &self,
-        path: &[&str],
+        path: &[impl AsRef<str>],
         headed: usize,
         value: &Value,
-    ) -> Result<String, ConfigDocumentError> {
-        let edited = toml::set_toml_value(&self.text, path, headed, value)?;
+    ) -> Result<Self, ConfigFileError> {
+        let path = &path.iter().map(AsRef::as_ref).collect::<Vec<_>>();
+        let edited = toml::set_toml_value(&self.source(), path, headed, value);
+        let edited = edited.map_err(|error| self.failed(error))?;
         let mut expected = self.values.clone();
-        let mut place = &mut expected;
+        let mut target = &mut expected;
         for key in path {
-            if !place.is_object() {
-                return Err(ConfigDocumentError::Entangled);
+            if !target.is_object() {
+                return Err(self.failed(ConfigDocumentError::Entangled));
             }
-            place = &mut place[*key];
-            if place.is_null() {
-                *place = Value::Object(serde_json::Map::new());
+            target = &mut target[*key];
+            if target.is_null() {
+                *target = json!({});
             }
         }
-        *place = value.clone();
-        self.verify_edit(edited, &expected)
+        *target = value.clone();
+        self.verify_edit(&edited, &expected)
     }
 
-    /// The TOML content with a table added to a list of tables, as its first item or as its last.
+    /// The TOML document with a table added to a list of tables, as its first item or as its last.
     pub(crate) fn with_list_item(
         &self,
         list: &str,
         item: &Value,
         is_last: bool,
-    ) -> Result<String, ConfigDocumentError> {
-        let edited = toml::add_toml_item(&self.text, list, item, is_last)?;
+    ) -> Result<Self, ConfigFileError> {
+        let edited = toml::add_toml_item(&self.source(), list, item, is_last);
+        let edited = edited.map_err(|error| self.failed(error))?;
         let mut expected = self.values.clone();
         let items = &mut expected[list];
         if items.is_null() {
-            *items = Value::Array(Vec::new());
+            *items = json!([]);
         }
         if let Some(items) = items.as_array_mut() {
             let index = if is_last { items.len() } else { 0 };
             items.insert(index, item.clone());
         }
-        self.verify_edit(edited, &expected)
+        self.verify_edit(&edited, &expected)
     }
 
-    /// The content with this entry removed.
+    /// The document with this entry removed.
     pub(crate) fn without_server_entry(
         &self,
-        section: &[&str],
+        section: &[impl AsRef<str>],
         name: &str,
-    ) -> Result<String, ConfigDocumentError> {
+    ) -> Result<Self, ConfigFileError> {
+        let section = &section.iter().map(AsRef::as_ref).collect::<Vec<_>>();
         let edited = match self.format {
-            ConfigFormat::Json => json::take_json_entry(&self.text, section, name)?,
-            ConfigFormat::Toml => toml::take_toml_entry(&self.text, section, name)?,
-            ConfigFormat::Yaml => yaml::take_yaml_entry(&self.text, section, name)?,
+            ConfigFormat::Json => json::take_json_entry(&self.source(), section, name),
+            ConfigFormat::Toml => toml::take_toml_entry(&self.source(), section, name),
+            ConfigFormat::Yaml => yaml::take_yaml_entry(&self.source(), section, name),
         };
+        let edited = edited.map_err(|error| self.failed(error))?;
         let mut expected = self.values.clone();
         remove_value(&mut expected, section, name);
         if self.format == ConfigFormat::Toml {
             // A TOML table exists only through its entries.
-            for depth in (0..section.len()).rev() {
-                let now = parse_values(&edited, self.format)?;
-                if section_value(&now, &section[..=depth]).is_none() {
-                    remove_value(&mut expected, &section[..depth], section[depth]);
+            let now = self.parse_edited(&edited)?;
+            for (depth, key) in section.iter().enumerate().rev() {
+                if find_value(&now, &section[..=depth]).is_none() {
+                    remove_value(&mut expected, &section[..depth], key);
                 }
             }
         }
-        self.verify_edit(edited, &expected)
+        self.verify_edit(&edited, &expected)
     }
 
-    fn verify_edit(&self, edited: String, expected: &Value) -> Result<String, ConfigDocumentError> {
-        let edited = line_endings::keep_line_endings(&self.text, &edited);
-        if parse_values(&edited, self.format)? != *expected {
-            return Err(ConfigDocumentError::Entangled);
-        }
-        let bom = if self.bom { BYTE_ORDER_MARK } else { "" };
-        Ok(format!("{bom}{edited}"))
+    /// The content for an edit. Some editors normalize line endings, and [`Self::verify_edit`] restores them.
+    fn source(&self) -> String {
+        self.text.replace("\r\n", "\n")
     }
+
+    fn verify_edit(&self, edited: &str, expected: &Value) -> Result<Self, ConfigFileError> {
+        let text = line_endings::keep_line_endings(&self.text, edited);
+        let values = self.parse_edited(&text)?;
+        if values != *expected {
+            return Err(self.failed(ConfigDocumentError::Entangled));
+        }
+        Ok(Self {
+            file: self.file.clone(),
+            text,
+            values,
+            ..*self
+        })
+    }
+
+    fn parse_edited(&self, text: &str) -> Result<Value, ConfigFileError> {
+        parse_values(text, self.format).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: ConfigDocumentError) -> ConfigFileError {
+        ConfigFileError {
+            file: self.file.clone(),
+            error,
+        }
+    }
+}
+
+/// A value below these keys, each the only key of an object.
+pub(super) fn nested_value(path: &[&str], value: &Value) -> Value {
+    let keys = path.iter().rev();
+    keys.fold(value.clone(), |value, key| json!({ *key: value }))
 }
 
 fn parse_values(text: &str, format: ConfigFormat) -> Result<Value, ConfigDocumentError> {
     if text.trim().is_empty() {
-        return Ok(Value::Object(serde_json::Map::new()));
+        return Ok(json!({}));
     }
     match format {
         ConfigFormat::Json => json::read_json(text),
@@ -188,8 +241,9 @@ fn parse_values(text: &str, format: ConfigFormat) -> Result<Value, ConfigDocumen
     }
 }
 
-fn section_value<'a>(values: &'a Value, section: &[&str]) -> Option<&'a Value> {
-    section.iter().try_fold(values, |value, key| value.get(key))
+fn find_value<'a>(values: &'a Value, path: &[impl AsRef<str>]) -> Option<&'a Value> {
+    let mut path = path.iter();
+    path.try_fold(values, |value, key| value.get(key.as_ref()))
 }
 
 fn remove_value(values: &mut Value, section: &[&str], name: &str) {

@@ -1,5 +1,28 @@
 //! Why an agent's file is not read or edited.
 
+use std::path::PathBuf;
+
+use mux_proto::Error;
+
+/// A file that is not edited.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct ConfigFileError {
+    /// Empty for content that is in no file.
+    pub(crate) file: PathBuf,
+    pub(crate) error: ConfigDocumentError,
+}
+
+impl ConfigFileError {
+    /// The failure with the line and column of a syntax error.
+    pub(crate) fn locate(&self, mut failure: Error) -> Error {
+        if let ConfigDocumentError::Syntax { line, column, .. } = self.error {
+            (failure.line, failure.column) = (Some(line), Some(column));
+        }
+        failure
+    }
+}
+
 /// Why a file is not edited.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigDocumentError {

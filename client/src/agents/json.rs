@@ -1,19 +1,20 @@
-//! JSON with comments: its values, and edits of one property in the source.
+//! JSON with comments: its values, and edits of one property in the concrete syntax tree.
 //!
-//! Invariant: the source is never reformatted. An edit inserts, replaces or removes one piece.
-
-mod layout;
+//! Invariant: an edit touches only the object that has the property. A comment above a removed property stays, and a
+//! comment on its line goes with it.
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
-    ast::{self, Object, ObjectProp},
-    common::Ranged as _,
+    cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode},
+    errors::ParseError,
     parse_to_ast,
 };
 use serde_json::Value;
 
-use self::layout::JsonLayout;
-use super::config_document_error::{ConfigDocumentError, utf16_position};
+use super::{
+    config_document::nested_value,
+    config_document_error::{ConfigDocumentError, utf16_position},
+};
 
 /// Some agents accept comments and trailing commas. None accepts the parser's other extensions.
 const JSONC_OPTIONS: ParseOptions = ParseOptions {
@@ -30,8 +31,11 @@ const JSONC_OPTIONS: ParseOptions = ParseOptions {
 };
 
 pub(super) fn read_json(text: &str) -> Result<Value, ConfigDocumentError> {
-    let value = parse_jsonc(text)?.map(Value::from);
-    value
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &JSONC_OPTIONS)
+        .map_err(|error| jsonc_syntax_error(text, &error))?;
+    parsed
+        .value
+        .map(Value::from)
         .filter(Value::is_object)
         .ok_or(ConfigDocumentError::Syntax {
             line: 1,
@@ -47,14 +51,12 @@ pub(super) fn put_json_entry(
     name: &str,
     entry: &Value,
 ) -> Result<String, ConfigDocumentError> {
-    let mut text = match text.trim() {
-        "" => "{}\n".to_owned(),
-        _ => text.to_owned(),
-    };
-    let mut path: Vec<&str> = section.to_vec();
-    path.push(name);
-    set_json_path(&mut text, &path, entry)?;
-    Ok(text)
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let tree = parse_tree(text)?;
+    if let Some(root) = tree.object_value() {
+        set_json_value(&root, &[section, &[name]].concat(), entry)?;
+    }
+    Ok(tree.to_string())
 }
 
 pub(super) fn take_json_entry(
@@ -62,91 +64,87 @@ pub(super) fn take_json_entry(
     section: &[&str],
     name: &str,
 ) -> Result<String, ConfigDocumentError> {
-    let root = parse_root_object(text)?;
-    let mut found = Some(&root);
-    for key in section {
-        found = found.and_then(|object| match find_property(object, key)?.value {
-            ast::Value::Object(ref inner) => Some(inner),
-            _ => None,
-        });
+    let tree = parse_tree(text)?;
+    let object = section.iter().fold(tree.object_value(), |object, key| {
+        find_property(&object?, key)?.object_value()
+    });
+    if let Some(property) = object.and_then(|object| find_property(&object, name)) {
+        property.remove();
     }
-    let Some(object) = found else {
-        return Ok(text.to_owned());
-    };
-    let index = object
-        .properties
-        .iter()
-        .rposition(|p| p.name.as_str() == name);
-    Ok(index.map_or_else(
-        || text.to_owned(),
-        |index| layout::without_property(text, object, index),
-    ))
+    Ok(tree.to_string())
 }
 
-/// Sets the value at a path, and creates missing objects on the way.
-fn set_json_path(
-    text: &mut String,
+/// Sets the value at a path below an object.
+fn set_json_value(
+    object: &CstObject,
     path: &[&str],
     value: &Value,
 ) -> Result<(), ConfigDocumentError> {
-    let root = parse_root_object(text)?;
-    let mut object = &root;
-    for (depth, key) in path.iter().enumerate() {
-        let last = depth + 1 == path.len();
-        match find_property(object, key).map(|property| &property.value) {
-            None => {
-                // The missing part of the path is inserted as one piece.
-                let mut whole = value.clone();
-                for key in path[depth + 1..].iter().rev() {
-                    whole = serde_json::json!({ *key: whole });
-                }
-                *text = JsonLayout::of(text, &root).with_property(text, object, key, &whole);
-                return Ok(());
+    let Some((key, rest)) = path.split_first() else {
+        return Ok(());
+    };
+    let Some(property) = find_property(object, key) else {
+        append_property(object, key, &nested_value(rest, value));
+        return Ok(());
+    };
+    match (property.object_value(), value) {
+        (Some(inner), _) if !rest.is_empty() => set_json_value(&inner, rest, value),
+        (None, _) if !rest.is_empty() => Err(ConfigDocumentError::Shape((*key).into())),
+        (Some(inner), Value::Object(fields)) => fields
+            .iter()
+            .try_for_each(|(key, value)| set_json_value(&inner, &[key], value)),
+        _ => {
+            if property.to_serde_value().as_ref() != Some(value) {
+                property.set_value(to_tree_value(value));
             }
-            Some(ast::Value::Object(inner)) if !last => object = inner,
-            Some(_) if !last => return Err(ConfigDocumentError::Shape((*key).into())),
-            Some(ast::Value::Object(_)) if value.is_object() => {
-                for (key, value) in value.as_object().into_iter().flatten() {
-                    let mut deeper = path.to_vec();
-                    deeper.push(key);
-                    set_json_path(text, &deeper, value)?;
-                }
-                return Ok(());
-            }
-            Some(old) => {
-                let range = old.range();
-                if Value::from(old.clone()) != *value {
-                    let piece =
-                        JsonLayout::of(text, &root).format_replacement(text, range.start, value);
-                    text.replace_range(range.start..range.end, &piece);
-                }
-                return Ok(());
-            }
+            Ok(())
         }
     }
-    Ok(())
 }
 
-fn parse_root_object(text: &str) -> Result<Object<'_>, ConfigDocumentError> {
-    match parse_jsonc(text)? {
-        Some(ast::Value::Object(object)) => Ok(object),
-        _ => Err(ConfigDocumentError::Shape("the file".into())),
-    }
-}
-
-fn parse_jsonc(text: &str) -> Result<Option<ast::Value<'_>>, ConfigDocumentError> {
-    parse_to_ast(text, &CollectOptions::default(), &JSONC_OPTIONS)
-        .map(|parsed| parsed.value)
-        .map_err(|error| jsonc_syntax_error(text, &error))
+/// Adds a property at the end of an object. The tree puts each property on its own line, except in an object without
+/// any whitespace.
+fn append_property(object: &CstObject, key: &str, value: &Value) {
+    let children = object.children();
+    let is_minified = !children
+        .iter()
+        .any(|child| child.is_whitespace() || child.is_newline());
+    let last = object.properties().pop().filter(|_| is_minified);
+    let Some((last, old)) = last.and_then(|last| Some((last.clone(), last.value()?))) else {
+        object.append(key, to_tree_value(value));
+        return;
+    };
+    let key = Value::from(key);
+    // The tree writes a number as it is given.
+    last.set_value(CstInputValue::Number(format!("{old},{key}:{value}")));
 }
 
 /// The property of this name. Of duplicates, the last one, which takes effect.
-fn find_property<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
-    let mut properties = object.properties.iter().rev();
-    properties.find(|property| property.name.as_str() == name)
+fn find_property(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    let mut properties = object.properties().into_iter().rev();
+    properties.find(|property| property.decoded_name().as_deref() == Some(name))
 }
 
-fn jsonc_syntax_error(text: &str, error: &jsonc_parser::errors::ParseError) -> ConfigDocumentError {
+fn to_tree_value(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(to_tree_value).collect()),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(key, value)| (key.clone(), to_tree_value(value)));
+            CstInputValue::Object(fields.collect())
+        }
+    }
+}
+
+fn parse_tree(text: &str) -> Result<CstRootNode, ConfigDocumentError> {
+    CstRootNode::parse(text, &JSONC_OPTIONS).map_err(|error| jsonc_syntax_error(text, &error))
+}
+
+fn jsonc_syntax_error(text: &str, error: &ParseError) -> ConfigDocumentError {
     let (line, column) = utf16_position(text, error.range().start);
     ConfigDocumentError::Syntax {
         line,

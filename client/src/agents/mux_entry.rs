@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Agent, ConfigFormat};
 
@@ -67,11 +67,8 @@ impl MuxEntry {
             ConfigFormat::Toml => super::toml::put_toml_entry("", section, name, &entry),
             ConfigFormat::Yaml => super::yaml::put_yaml_entry("", section, name, &entry),
             ConfigFormat::Json => {
-                let mut whole = json!({ name: entry });
-                for key in section.iter().rev() {
-                    whole = json!({ *key: whole });
-                }
-                Ok(whole.to_string())
+                let path = [section, &[name]].concat();
+                Ok(super::config_document::nested_value(&path, &entry).to_string())
             }
         };
         text.unwrap_or_default().trim_end().to_owned()

@@ -1,14 +1,14 @@
 //! TOML: its values, and edits of one table.
 //!
-//! Tables with headers are inserted into and removed from the source directly, because a comment above a header
-//! belongs to the user, not to the table.
+//! Invariant: a source has no `\r\n`, which the editor does not keep.
 
-mod table_ranges;
+mod headed_tables;
 mod values;
 
 use serde_json::{Map, Value};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, value};
 
+use self::headed_tables::{add_table, headed_table, keep_comments};
 pub(super) use self::values::{add_toml_item, set_toml_value};
 use super::config_document_error::{ConfigDocumentError, utf16_position};
 
@@ -47,12 +47,10 @@ pub(super) fn put_toml_entry(
     let within_line = table.is_dotted() || table.iter().any(|(_, item)| item.is_inline_table());
     if within_line || table.contains_key(name) {
         table.insert(name, value(to_inline_value(entry)));
-        return Ok(document.to_string());
+    } else {
+        add_table(&mut document, section, name, headed_table(entry))?;
     }
-    let mut alone = DocumentMut::new();
-    section_table(&mut alone, section)?.insert(name, headed_table(entry));
-    let piece = alone.to_string();
-    Ok(table_ranges::with_table(text, section, piece.trim_start()))
+    Ok(document.to_string())
 }
 
 pub(super) fn take_toml_entry(
@@ -60,14 +58,13 @@ pub(super) fn take_toml_entry(
     section: &[&str],
     name: &str,
 ) -> Result<String, ConfigDocumentError> {
-    if let Some(rest) = table_ranges::without_table(text, section, name) {
-        return Ok(rest);
-    }
     if let Some(rest) = values::without_lines(text, section, name) {
         return Ok(rest);
     }
     let mut document = parse_toml(text)?;
-    section_table(&mut document, section)?.remove(name);
+    if let Some(removed) = section_table(&mut document, section)?.remove(name) {
+        keep_comments(&mut document, removed);
+    }
     Ok(document.to_string())
 }
 
@@ -109,15 +106,6 @@ fn set_toml_values(old: &mut dyn TableLike, new: &Map<String, Value>) {
             }
         }
     }
-}
-
-/// Creates a table with its own header.
-fn headed_table(entry: &Value) -> Item {
-    let mut table = Table::new();
-    for (key, entry) in entry.as_object().into_iter().flatten() {
-        table.insert(key, value(to_inline_value(entry)));
-    }
-    Item::Table(table)
 }
 
 /// Converts a JSON value. Null becomes an empty string, but our own entries contain none.
@@ -169,4 +157,9 @@ fn toml_value_to_json(value: &toml_edit::Value) -> Value {
         toml_edit::Value::Array(values) => values.iter().map(toml_value_to_json).collect(),
         toml_edit::Value::InlineTable(table) => table_to_json(table),
     }
+}
+
+fn raw_text(raw: Option<&RawString>) -> String {
+    let text = raw.and_then(RawString::as_str);
+    text.unwrap_or_default().to_owned()
 }

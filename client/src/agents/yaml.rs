@@ -6,7 +6,10 @@ use serde_json::{Map, Value, json};
 use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
 use yaml_edit::{Document, Mapping, YamlFile};
 
-use super::config_document_error::{ConfigDocumentError, utf16_position};
+use super::{
+    config_document::nested_value,
+    config_document_error::{ConfigDocumentError, utf16_position},
+};
 
 pub(super) fn read_yaml(text: &str) -> Result<Value, ConfigDocumentError> {
     let mut options = serde_saphyr::Options::default();
@@ -34,10 +37,8 @@ pub(super) fn put_yaml_entry(
     name: &str,
     entry: &Value,
 ) -> Result<String, ConfigDocumentError> {
-    let text = text.replace("\r\n", "\n");
-    let mut path = section.to_vec();
-    path.push(name);
-    let file = parse_yaml(&text)?;
+    let path = [section, &[name]].concat();
+    let file = parse_yaml(text)?;
     let Some(root) = root_mapping(&file) else {
         // Only comments need to be kept.
         let gap = if text.is_empty() || text.ends_with('\n') {
@@ -45,10 +46,10 @@ pub(super) fn put_yaml_entry(
         } else {
             "\n"
         };
-        let whole = yaml_document(&nested(&path, entry))?;
+        let whole = yaml_document(&nested_value(&path, entry))?;
         return Ok(format!("{text}{gap}{whole}"));
     };
-    set_yaml_value(&root, &path, &read_yaml(&text)?, entry)?;
+    set_yaml_value(&root, &path, &read_yaml(text)?, entry)?;
     Ok(file.to_string())
 }
 
@@ -57,8 +58,7 @@ pub(super) fn take_yaml_entry(
     section: &[&str],
     name: &str,
 ) -> Result<String, ConfigDocumentError> {
-    let text = text.replace("\r\n", "\n");
-    let file = parse_yaml(&text)?;
+    let file = parse_yaml(text)?;
     let mut mapping = root_mapping(&file);
     for key in section {
         mapping = mapping.and_then(|outer| outer.get_mapping(*key));
@@ -93,17 +93,12 @@ fn set_yaml_value(
         }
         _ => {}
     }
-    let value = nested(rest, value);
+    let value = nested_value(rest, value);
     if *old != value {
         let holder = yaml_document(&json!({ *key: value }))?;
         mapping.set(*key, holder.get(*key));
     }
     Ok(())
-}
-
-fn nested(path: &[&str], value: &Value) -> Value {
-    let keys = path.iter().rev();
-    keys.fold(value.clone(), |value, key| json!({ *key: value }))
 }
 
 fn parse_yaml(text: &str) -> Result<YamlFile, ConfigDocumentError> {

@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use super::{
     CommandFailure, connect_if_running,
-    import::{self, EnvFile, WithheldSecret, config_failure, names_clash},
+    import::{self, EnvFile, WithheldSecret, names_clash},
     install::agent_places,
     repeated_edit::repeat_blocking_edit,
     resolve_dirs,
 };
 use crate::{
     agents::{
-        AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock, MAX_KEPT_FILES,
-        list_backups, masked_diff, remove_older_files,
+        AgentFile, ConfigDocument, ConfigFormat, EditLock, MAX_KEPT_FILES, list_backups,
+        masked_diff, remove_older_files,
     },
     render::ServerEdit,
 };
@@ -55,8 +55,7 @@ impl ConfigFiles {
     pub(super) fn read(section: &'static [&'static str]) -> Result<Self, CommandFailure> {
         let dirs = resolve_dirs()?;
         let file = AgentFile::read(&dirs.config_file())?;
-        let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
-            .map_err(|error| config_failure(&error, &dirs.config_file()))?;
+        let config = file.parse(ConfigFormat::Toml)?;
         let variables = AgentFile::read(&dirs.env_file())?;
         let env = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
         Ok(Self {
@@ -166,15 +165,6 @@ impl ConfigFiles {
     pub(super) fn is_disabled(&self, name: &str) -> bool {
         let entry = self.config.find_section_entry(self.section, name);
         entry.and_then(|entry| entry.get("enabled")) == Some(&Value::Bool(false))
-    }
-
-    pub(super) fn reparse_config(
-        &self,
-        edited: Result<String, ConfigDocumentError>,
-    ) -> Result<ConfigDocument, CommandFailure> {
-        let parsed =
-            edited.and_then(|text| ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml));
-        parsed.map_err(|error| config_failure(&error, &self.dirs.config_file()))
     }
 
     /// Writes the changes, and asks a running daemon for the resulting state of the server.

@@ -37,10 +37,7 @@ use super::{
     repeated_edit::repeat_edit, resolve_dirs,
 };
 use crate::{
-    agents::{
-        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock,
-        masked_diff,
-    },
+    agents::{Agent, AgentFile, AgentPaths, ConfigFormat, EditLock, masked_diff},
     args, exit,
     render::{self, ImportReport},
 };
@@ -135,13 +132,11 @@ async fn merge_into_config(
     let places = agent_places()?;
     let path = dirs.config_file();
     let file = AgentFile::read(&path)?;
-    let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
-        .map_err(|error| config_failure(&error, &path))?;
+    let config = file.parse(ConfigFormat::Toml)?;
     let variables = AgentFile::read(&dirs.env_file())?;
     let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
     let servers = sources.iter().flat_map(|source| &source.servers);
-    let merged = merge_servers(servers, config, known, args.replace, &places)
-        .map_err(|error| config_failure(&error, &path))?;
+    let merged = merge_servers(servers, config, known, args.replace, &places)?;
 
     let old = String::from_utf8_lossy(file.bytes()).into_owned();
     let new = merged.config.text();
@@ -220,16 +215,4 @@ pub(super) async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
     answer
         .map_err(|error| CommandFailure::from(error).error)?
         .map(Some)
-}
-
-pub(super) fn config_failure(error: &ConfigDocumentError, path: &Path) -> CommandFailure {
-    let mut failure = Error::new(
-        Kind::Validation,
-        format!("{} was left alone: {error}", path.display()),
-    )
-    .hint("fix it and try again");
-    if let ConfigDocumentError::Syntax { line, column, .. } = error {
-        (failure.line, failure.column) = (Some(*line), Some(*column));
-    }
-    failure.into()
 }

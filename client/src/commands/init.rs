@@ -20,14 +20,14 @@ use self::init_record::InitRecord;
 use super::{
     CommandFailure, CommandResult,
     confirm::{DefaultAnswer, can_ask, confirm},
-    import::{config_failure, run_import},
+    import::run_import,
     install::{agent_places, edit_agents, list_agents},
     request_with_retry, resolve_dirs,
     run::duration_millis,
     service, setup,
 };
 use crate::{
-    agents::{Agent, AgentFile, AgentPaths, ConfigDocument, ConfigFormat},
+    agents::{Agent, AgentFile, AgentPaths, ConfigFormat},
     args,
     render::{self, CompilerStep, ImportedServer, InitReport, InstallStatus, MoveOutcome},
 };
@@ -118,10 +118,7 @@ impl<'a> InitSteps<'a> {
     }
 
     fn config(&self) -> Result<ConfigSummary, CommandFailure> {
-        let path = self.dirs.config_file();
-        let file = AgentFile::read(&path)?;
-        let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
-            .map_err(|error| config_failure(&error, &path))?;
+        let config = AgentFile::read(&self.dirs.config_file())?.parse(ConfigFormat::Toml)?;
         let check = &config.values()["check"];
         Ok(ConfigSummary {
             has_servers: ["servers", "sources"]

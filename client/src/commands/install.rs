@@ -15,16 +15,13 @@ use mux_paths::resolved_path::leads_out_of;
 use mux_proto::{Error, Kind};
 
 pub(super) use self::install_plan::own_entry_names;
-use self::install_plan::{FileStep, InstallPlan};
+use self::install_plan::{FileStep, InstallPlan, InstallPlanError};
 use super::{
     CommandFailure, CommandResult, UsageMistake, env_path, repeated_edit::repeat_blocking_edit,
     resolve_dirs,
 };
 use crate::{
-    agents::{
-        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, EditLock, MuxEntry,
-        OperatingSystem, masked_diff,
-    },
+    agents::{Agent, AgentFile, AgentPaths, EditLock, MuxEntry, OperatingSystem, masked_diff},
     args, exit,
     render::{self, InstallEdit, KnownAgent},
 };
@@ -189,10 +186,11 @@ fn try_edit(
         }
         FileStep::Remove => masked_diff(&old, "", &places.tilde_path(path)),
     };
-    let mut backup = None;
-    if !args.dry_run {
-        backup = apply_file_step(&file, step)?;
-    }
+    let backup = if args.dry_run {
+        None
+    } else {
+        apply_file_step(&file, step)?
+    };
     Ok(InstallEdit {
         agent,
         found: true,
@@ -234,7 +232,8 @@ pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
             let names = AgentFile::read(&file)
                 .map_err(|error| error.to_string())
                 .and_then(|read| {
-                    ConfigDocument::parse(read.bytes(), agent.format()).map_err(|e| e.to_string())
+                    read.parse(agent.format())
+                        .map_err(|error| error.to_string())
                 })
                 .map(|document| own_entry_names(&document, agent));
             KnownAgent {
@@ -250,28 +249,24 @@ pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
 
 /// The error for a file that was left alone, with the edit to make by hand.
 fn unusable_file_error(
-    error: &install_plan::InstallPlanError,
+    error: &InstallPlanError,
     agent: Agent,
     path: &Path,
     args: &args::InstallArgs,
     mux_entry: &MuxEntry,
 ) -> Error {
-    let shown = path.display();
-    let mut failure = Error::new(Kind::Validation, format!("{shown} was left alone: {error}"));
-    let Some(document) = error.document() else {
+    let message = format!("{} was left alone: {error}", path.display());
+    let failure = Error::new(Kind::Validation, message);
+    let InstallPlanError::File(error) = error else {
         return failure.hint(format!(
             "choose another name: `mux install {} --name NAME`",
             agent.name()
         ));
     };
-    if let ConfigDocumentError::Syntax { line, column, .. } = document {
-        (failure.line, failure.column) = (Some(*line), Some(*column));
-    }
-    if args.undo {
-        return failure.hint(format!("remove the entry `{}` by hand", args.name));
-    }
-    let entry = mux_entry.manual_text(agent, agent.spec().section, &args.name);
-    failure.hint(format!(
-        "fix the file and try again, or add this by hand:\n{entry}"
-    ))
+    error.locate(failure).hint(if args.undo {
+        format!("remove the entry `{}` by hand", args.name)
+    } else {
+        let entry = mux_entry.manual_text(agent, agent.spec().section, &args.name);
+        format!("fix the file and try again, or add this by hand:\n{entry}")
+    })
 }

@@ -156,8 +156,7 @@ async fn write_key(server: &str, key: &EntryKey<'_>) -> Result<ConfigEdit, Comma
     let (below, value, shown) = key.edit(entry)?;
     let mut path = vec!["servers", name];
     path.extend(below);
-    let text = document.with_value(&path, 2, &value);
-    let text = text.map_err(|error| source.not_edited(&error))?;
+    let text = document.with_value(&path, 2, &value)?.text();
     let summary = format!("{shown} is set in [servers.{name}]");
     source.apply(&text, summary, None, false).await
 }

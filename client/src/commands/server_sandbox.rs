@@ -91,10 +91,9 @@ async fn write_suggestion(
     let source = ConfigSource::read()?;
     let document = source.document()?;
     let entry = suggested_entry(suggestion, &document, Some(name))?;
-    let edited = document.with_value(&[SECTION, name, "sandbox"], 2, &Value::Object(entry));
-    let text = edited.map_err(|error| source.not_edited(&error))?;
+    let edited = document.with_value(&[SECTION, name, "sandbox"], 2, &Value::Object(entry))?;
     let summary = format!("the sandbox of {name} is written");
-    source.apply(&text, summary, None, false).await
+    source.apply(&edited.text(), summary, None, false).await
 }
 
 fn entry_name(document: &ConfigDocument, server: &str) -> Option<String> {

@@ -16,7 +16,7 @@ use super::{
     CommandFailure, CommandResult, UsageMistake,
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
-    import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
+    import::{SERVER_IDENTITY_KEYS, overwrite_entry, withhold_secrets},
     install::agent_places,
     repeated_edit::repeat_edit,
     status_and_lists::SERVER_START_TIMEOUT,
@@ -96,21 +96,17 @@ async fn write_server(args: &args::ServerAddArgs) -> Result<WrittenServer, Comma
             .filter(|key| REPLACED_KEYS.contains(&key.as_str()) && !entry.contains_key(key))
             .collect();
         for key in stale {
-            files.config = files.reparse_config(
-                files
-                    .config
-                    .without_server_entry(&[SERVERS_SECTION[0], &name], &key),
-            )?;
+            let section = [SERVERS_SECTION[0], &name];
+            files.config = files.config.without_server_entry(&section, &key)?;
         }
     }
-    let edited = overwrite_entry(
+    files.config = overwrite_entry(
         &files.config,
         SERVERS_SECTION,
         &name,
         &entry,
         SERVER_IDENTITY_KEYS,
-    );
-    files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
+    )?;
     files.set_secrets(&secrets)?;
     let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
     let written = files.config.find_section_entry(SERVERS_SECTION, &name);
@@ -174,8 +170,7 @@ pub(super) async fn remove_server(args: &args::ServerChangeArgs, json: bool) -> 
 async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let name = files.existing_entry_name(&args.name)?;
-    files.config =
-        files.reparse_config(files.config.without_server_entry(SERVERS_SECTION, &name))?;
+    files.config = files.config.without_server_entry(SERVERS_SECTION, &name)?;
     let edit = ServerEdit::new(&name, "removed", args.dry_run);
     files.write_and_refresh(edit, true).await
 }
@@ -215,14 +210,11 @@ async fn try_switch(
     let mut files = ConfigFiles::read(section)?;
     let name = files.existing_entry_name(name)?;
     if enabled && files.is_disabled(&name) {
-        let edited = files
-            .config
-            .without_server_entry(&[section[0], &name], "enabled");
-        files.config = files.reparse_config(edited)?;
+        let entry = [section[0], &name];
+        files.config = files.config.without_server_entry(&entry, "enabled")?;
     } else if !enabled && !files.is_disabled(&name) {
         let off = json!({ "enabled": false });
-        files.config =
-            files.reparse_config(files.config.with_server_entry(section, &name, &off))?;
+        files.config = files.config.with_server_entry(section, &name, &off)?;
     }
     let change = if enabled { "enabled" } else { "disabled" };
     let edit = ServerEdit::new(&name, change, dry_run);

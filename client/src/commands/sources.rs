@@ -13,8 +13,8 @@ use super::{
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{
-        ServerDefinition, WithheldSecret, config_failure, escape_literal, nearest_valid_name,
-        overwrite_entry, withhold_credentials,
+        ServerDefinition, WithheldSecret, escape_literal, nearest_valid_name, overwrite_entry,
+        withhold_credentials,
     },
     repeated_edit::repeat_edit,
     servers::{absolute_program, current_dir},
@@ -69,14 +69,13 @@ async fn write_source(args: &SourceAddArgs) -> Result<ServerEdit, CommandFailure
     let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
     let (entry, secrets) = source_entry(args, &name)?;
-    let edited = overwrite_entry(
+    files.config = overwrite_entry(
         &files.config,
         SOURCES_SECTION,
         &name,
         &entry,
         SOURCE_IDENTITY_KEYS,
-    );
-    files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
+    )?;
     files.set_secrets(&secrets)?;
     let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
@@ -91,8 +90,7 @@ async fn remove_source(args: &args::ServerChangeArgs, json: bool) -> CommandResu
 async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
     let mut files = ConfigFiles::read(SOURCES_SECTION)?;
     let name = files.existing_entry_name(&args.name)?;
-    files.config =
-        files.reparse_config(files.config.without_server_entry(SOURCES_SECTION, &name))?;
+    files.config = files.config.without_server_entry(SOURCES_SECTION, &name)?;
     let edit = ServerEdit::new(&name, "removed", args.dry_run);
     files.write_and_refresh(edit, true).await
 }

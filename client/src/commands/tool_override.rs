@@ -10,7 +10,7 @@ use super::{
     repeated_edit::repeat_edit,
 };
 use crate::{
-    agents::{ConfigDocument, ConfigFormat},
+    agents::ConfigDocument,
     args::ToolOverrideArgs,
     render::{self, ConfigEdit},
 };
@@ -45,27 +45,23 @@ async fn write_override(
         .map(|(written, _)| written)
         .find(|written| spell(written) == spell(tool))
         .unwrap_or(tool);
-    let (text, summary) = if args.remove {
+    let (edited, summary) = if args.remove {
         if document.find_section_entry(&overrides, tool).is_none() {
             let message = format!("{} has no override", args.path);
             return Err(Error::new(Kind::NotFound, message).into());
         }
-        let edited = document.without_server_entry(&overrides, tool);
-        let text = edited.map_err(|error| source.not_edited(&error))?;
-        (text, format!("the override of {} is removed", args.path))
+        let edited = document.without_server_entry(&overrides, tool)?;
+        (edited, format!("the override of {} is removed", args.path))
     } else {
-        let mut text = document.text();
+        let mut edited = document.clone();
         for (path, value) in changes(args, &[&overrides[..], &[tool]].concat())? {
-            let edited =
-                ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).and_then(|document| {
-                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                    document.with_value(&path, overrides.len() + 1, &value)
-                });
-            text = edited.map_err(|error| source.not_edited(&error))?;
+            edited = edited.with_value(&path, overrides.len() + 1, &value)?;
         }
-        (text, format!("{} is overridden", args.path))
+        (edited, format!("{} is overridden", args.path))
     };
-    source.apply(&text, summary, None, args.dry_run).await
+    source
+        .apply(&edited.text(), summary, None, args.dry_run)
+        .await
 }
 
 /// The section and the name of the entry that is called so.

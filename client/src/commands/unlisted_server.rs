@@ -17,11 +17,7 @@ use super::{
     servers::{build_server_entry, check_scheme, parse_definition},
     status_and_lists,
 };
-use crate::{
-    agents::{ConfigDocument, ConfigFormat},
-    args, exit,
-    found_program::find_in_path,
-};
+use crate::{args, exit, found_program::find_in_path};
 
 const SERVER_NAME: &str = "server";
 /// The daemon of a command that was killed ends by itself.
@@ -126,23 +122,17 @@ fn server_args(server: args::UnlistedServerArgs) -> Result<args::ServerAddArgs, 
 
 /// The user's configuration with this server instead of all others.
 fn config_with(args: &args::ServerAddArgs) -> Result<String, CommandFailure> {
-    let source = ConfigSource::read()?;
-    let mut config = source.document()?;
-    let reparse = |text: Result<String, _>| {
-        let parsed =
-            text.and_then(|text| ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml));
-        parsed.map_err(|error| source.not_edited(&error))
-    };
+    let mut config = ConfigSource::read()?.document()?;
     for section in ["servers", "sources"] {
         let entries = config.section_entries(&[section]);
         let names: Vec<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
         for name in names {
-            config = reparse(config.without_server_entry(&[section], &name))?;
+            config = config.without_server_entry(&[section], &name)?;
         }
     }
     let definition = parse_definition(args)?;
     let entry = build_server_entry(&definition, args);
-    config = reparse(config.with_server_entry(&["servers"], SERVER_NAME, &json!(entry)))?;
-    config = reparse(config.with_value(&["daemon", "idle_exit"], 1, &json!(IDLE_EXIT)))?;
+    config = config.with_server_entry(&["servers"], SERVER_NAME, &json!(entry))?;
+    config = config.with_value(&["daemon", "idle_exit"], 1, &json!(IDLE_EXIT))?;
     Ok(config.text())
 }

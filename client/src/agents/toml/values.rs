@@ -3,16 +3,12 @@
 //! Invariant: a comment after a value stays with the key, and a comment above a removed value stays in the file.
 
 use serde_json::Value;
-use toml_edit::{
-    Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, TableLike,
-    Value as TomlValue,
-};
+use toml_edit::{Array, Document, InlineTable, Item, Table, TableLike, Value as TomlValue};
 
 use super::{
     super::config_document_error::ConfigDocumentError,
-    headed_table, parse_toml, section_table,
-    table_ranges::{self, find_item},
-    to_inline_value,
+    headed_tables::{add_table, find_item, headed_table, insert_first_table, push_table},
+    parse_toml, raw_text, section_table, to_inline_value,
 };
 
 /// The source with the value at a path set. The first `headed` keys are a table with a header. Missing tables below
@@ -25,21 +21,16 @@ pub(in crate::agents) fn set_toml_value(
 ) -> Result<String, ConfigDocumentError> {
     let (section, rest) = path.split_at(headed);
     let mut document = parse_toml(text)?;
-    let exists = find_item(document.as_item(), section).is_some();
-    if exists {
+    if find_item(document.as_item_mut(), section).is_some() {
         let table = section_table(&mut document, section);
         let no_table = |_| ConfigDocumentError::NoTable(section.join("."));
         set_below(table.map_err(no_table)?, rest, value)?;
-        return Ok(document.to_string());
+    } else if let Some((name, above)) = section.split_last() {
+        let mut table = Table::new();
+        set_below(&mut table, rest, value)?;
+        add_table(&mut document, above, name, table)?;
     }
-    let mut alone = DocumentMut::new();
-    set_below(section_table(&mut alone, section)?, rest, value)?;
-    let above = &section[..section.len().saturating_sub(1)];
-    Ok(table_ranges::with_table(
-        text,
-        above,
-        alone.to_string().trim_start(),
-    ))
+    Ok(document.to_string())
 }
 
 fn set_below(
@@ -128,20 +119,12 @@ pub(in crate::agents) fn add_toml_item(
         } else {
             insert_first(array, new);
         }
-        return Ok(document.to_string());
-    }
-    let mut items = ArrayOfTables::new();
-    if let Item::Table(table) = headed_table(item) {
-        items.push(table);
-    }
-    let mut alone = DocumentMut::new();
-    alone.insert(list, Item::ArrayOfTables(items));
-    let piece = alone.to_string();
-    Ok(if is_last {
-        table_ranges::with_table(text, &[list], &piece)
+    } else if is_last {
+        push_table(&mut document, list, headed_table(item));
     } else {
-        table_ranges::with_first_table(text, list, &piece)
-    })
+        insert_first_table(&mut document, text, list, headed_table(item));
+    }
+    Ok(document.to_string())
 }
 
 /// Inserts a value before the others, indented as they are. A comment above the first one stays with it.
@@ -197,9 +180,4 @@ fn push_last(array: &mut Array, mut new: TomlValue) {
 /// The indentation of a value that has its own line.
 fn indent(before: &str) -> Option<&str> {
     before.rsplit_once('\n').map(|(_, indent)| indent)
-}
-
-fn raw_text(raw: Option<&RawString>) -> String {
-    let text = raw.and_then(RawString::as_str);
-    text.unwrap_or_default().to_owned()
 }

@@ -8,13 +8,8 @@ use mux_proto::{ConfigProblem, Error, Kind, ReloadReport, endpoint::Dirs};
 
 use super::check_text;
 use crate::{
-    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, EditLock, masked_diff},
-    commands::{
-        CommandFailure,
-        import::{config_failure, reload_if_running},
-        install::agent_places,
-        resolve_dirs,
-    },
+    agents::{AgentFile, ConfigDocument, ConfigFormat, EditLock, masked_diff},
+    commands::{CommandFailure, import::reload_if_running, install::agent_places, resolve_dirs},
     render::ConfigEdit,
 };
 
@@ -36,17 +31,11 @@ impl ConfigSource {
     }
 
     pub(super) fn text(&self) -> Result<&str, CommandFailure> {
-        let text = std::str::from_utf8(self.file.bytes());
-        text.map_err(|_| self.not_edited(&ConfigDocumentError::NotText))
+        Ok(self.file.text()?)
     }
 
     pub(in crate::commands) fn document(&self) -> Result<ConfigDocument, CommandFailure> {
-        let document = ConfigDocument::parse(self.file.bytes(), ConfigFormat::Toml);
-        document.map_err(|error| self.not_edited(&error))
-    }
-
-    pub(in crate::commands) fn not_edited(&self, error: &ConfigDocumentError) -> CommandFailure {
-        config_failure(error, &self.dirs.config_file())
+        Ok(self.file.parse(ConfigFormat::Toml)?)
     }
 
     /// The problems of the new content, except for those that the file already has.

@@ -2,7 +2,6 @@
 
 use mux_proto::{Error, Kind};
 use mux_secrets::is_secret;
-use serde_json::Value;
 
 use super::{
     change::ConfigSource,
@@ -27,13 +26,12 @@ pub(super) async fn get(key: &str, json: bool) -> CommandResult {
     let report = settings_report(agent, true).await?;
     let text = ConfigDocument::parse(report.text.as_bytes(), ConfigFormat::Toml);
     let text = text.map_err(|error| Error::new(Kind::Internal, error.to_string()))?;
-    let mut keys = key.path.iter();
-    if let Some(value) = keys.try_fold(text.values(), |value, key| value.get(key)) {
+    if let Some(value) = text.find_value(&key.path) {
         return Ok(render::config_value(&key.spelled(), value, json));
     }
     let source = ConfigSource::read()?;
     let document = source.document()?;
-    if written(&document, &key.path).is_some() {
+    if document.find_value(&key.path).is_some() {
         let message = format!(
             "{} has no value to show: its entry contains secrets, or it has not taken effect",
             key.spelled()
@@ -64,18 +62,20 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
         return Err(Error::new(Kind::Validation, message).hint(hint).into());
     }
     let value = key.parse_value(&args.value);
-    let path: Vec<&str> = key.path.iter().map(String::as_str).collect();
     let mut edit = repeat_edit(async || {
         let source = ConfigSource::read()?;
         check_entry_exists(&source.document()?, &key.path)?;
-        let edited = source.document()?.with_value(&path, key.headed(), &value);
-        let text = edited.map_err(|error| source.not_edited(&error))?;
+        let edited = source
+            .document()?
+            .with_value(&key.path, key.headed(), &value)?;
         let summary = format!("{spelled} is set");
         let documented = Some(key.documented());
-        source.apply(&text, summary, documented, args.dry_run).await
+        source
+            .apply(&edited.text(), summary, documented, args.dry_run)
+            .await
     })
     .await?;
-    let name = path.last().copied().unwrap_or_default();
+    let name = key.path.last().map_or("", String::as_str);
     if value
         .as_str()
         .is_some_and(|text| !text.contains("${") && is_secret(name, text))
@@ -122,20 +122,15 @@ async fn try_unset(args: &args::ConfigUnsetArgs) -> Result<ConfigEdit, CommandFa
     let spelled = spell_key(&path);
     let source = ConfigSource::read()?;
     let document = source.document()?;
-    let (Some((name, section)), Some(_)) = (path.split_last(), written(&document, &path)) else {
+    let (Some((name, section)), Some(_)) = (path.split_last(), document.find_value(&path)) else {
         // An unknown key is a typo.
         ConfigKey::parse(&args.key)?;
         let summary = format!("{spelled} is not set");
         return source.write(source.text()?, summary, args.dry_run).await;
     };
-    let section: Vec<&str> = section.iter().map(String::as_str).collect();
-    let edited = document.without_server_entry(&section, name);
-    let text = edited.map_err(|error| source.not_edited(&error))?;
+    let edited = document.without_server_entry(section, name)?;
     let summary = format!("{spelled} is removed");
-    source.apply(&text, summary, None, args.dry_run).await
-}
-
-fn written<'a>(document: &'a ConfigDocument, path: &[String]) -> Option<&'a Value> {
-    let mut keys = path.iter();
-    keys.try_fold(document.values(), |value, key| value.get(key))
+    source
+        .apply(&edited.text(), summary, None, args.dry_run)
+        .await
 }

@@ -12,9 +12,7 @@ use super::{
     config_file::{self, ConfiguredProcess},
 };
 use crate::{
-    agents::{
-        Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem, command_words,
-    },
+    agents::{Agent, AgentFile, AgentPaths, MuxEntry, OperatingSystem, command_words},
     found_program::is_executable,
 };
 
@@ -45,8 +43,8 @@ fn check_agent(
     let install = format!("`mux install {name}`");
     let read = AgentFile::read(file).map_err(|error| error.to_string());
     let document = read.and_then(|read| {
-        ConfigDocument::parse(read.bytes(), agent.format())
-            .map_err(|error| format!("{shown}: {error}"))
+        let document = read.parse(agent.format());
+        document.map_err(|error| format!("{shown}: {error}"))
     });
     let document = match document {
         Ok(document) => document,

@@ -15,7 +15,7 @@ use super::{
     variable_references::{ReferenceTranslator, TextPosition, escape_literal},
 };
 use crate::{
-    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry, TimeoutLimit},
+    agents::{Agent, AgentFile, ConfigDocument, MuxEntry, TimeoutLimit},
     exit,
 };
 
@@ -69,13 +69,9 @@ pub(super) fn read_agent_servers(
         let message = format!("{} has no file {}", agent.display_name(), path.display());
         return Err(Error::new(Kind::NotFound, message));
     }
-    let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(|error| {
-        let message = format!("{}: {error}", path.display());
-        let mut failure = Error::new(Kind::Validation, message);
-        if let ConfigDocumentError::Syntax { line, column, .. } = error {
-            (failure.line, failure.column) = (Some(line), Some(column));
-        }
-        failure
+    let document = file.parse(agent.format()).map_err(|failed| {
+        let message = format!("{}: {failed}", path.display());
+        failed.locate(Error::new(Kind::Validation, message))
     })?;
     let (servers, notes) = convert_document(agent, &document, project);
     Ok(AgentSource {
@@ -132,14 +128,15 @@ fn convert_document(
 
 pub(super) fn convert_entry(
     agent: Agent,
-    section: &[&str],
+    section: &[impl AsRef<str>],
     name: &str,
     entry: &Value,
 ) -> AgentServer {
+    let section = section.iter().map(|key| key.as_ref().to_owned());
     let mut source = AgentServer {
         agent,
         name: name.to_owned(),
-        section: section.iter().map(|key| (*key).to_owned()).collect(),
+        section: section.collect(),
         server: Err(SkipReason::Ourselves),
         notes: Vec::new(),
         variables_by_hand: Vec::new(),

@@ -14,7 +14,7 @@ use super::{
     withhold_secrets::{WithheldSecret, withhold_secrets},
 };
 use crate::{
-    agents::{Agent, AgentPaths, ConfigDocument, ConfigDocumentError},
+    agents::{Agent, AgentPaths, ConfigDocument, ConfigFileError},
     render::{ImportOutcome, ImportedServer, MoveOutcome},
 };
 
@@ -35,7 +35,7 @@ pub(super) fn merge_servers<'a>(
     env: EnvFile,
     replace: bool,
     places: &AgentPaths,
-) -> Result<MergedConfig, ConfigDocumentError> {
+) -> Result<MergedConfig, ConfigFileError> {
     let mut merging = ConfigMerger {
         places,
         config,
@@ -72,10 +72,7 @@ enum ExistingEntry {
 }
 
 impl ConfigMerger<'_> {
-    fn merge_server(
-        &mut self,
-        source: &AgentServer,
-    ) -> Result<ImportedServer, ConfigDocumentError> {
+    fn merge_server(&mut self, source: &AgentServer) -> Result<ImportedServer, ConfigFileError> {
         let mut carried = ImportedServer {
             agent: source.agent,
             name: source.name.clone(),
@@ -177,11 +174,7 @@ impl ConfigMerger<'_> {
     }
 
     /// Writes an entry over the existing one, whose keys other than [`SERVER_IDENTITY_KEYS`] stay.
-    fn put_entry(
-        &mut self,
-        name: &str,
-        entry: &Map<String, Value>,
-    ) -> Result<(), ConfigDocumentError> {
+    fn put_entry(&mut self, name: &str, entry: &Map<String, Value>) -> Result<(), ConfigFileError> {
         let mut entry = entry.clone();
         let old = self
             .config

@@ -33,16 +33,12 @@ pub(super) struct MovedServer {
 }
 
 impl MoveRecord {
-    pub(super) fn new(agent: Agent, file: &Path, backup: &Path, servers: &[&AgentServer]) -> Self {
-        let moved = |server: &&AgentServer| MovedServer {
-            section: server.section.clone(),
-            name: server.name.clone(),
-        };
+    pub(super) fn new(agent: Agent, file: &Path, backup: &Path, servers: Vec<MovedServer>) -> Self {
         Self {
             agent: agent.name().to_owned(),
             file: file.to_owned(),
             backup: backup.to_owned(),
-            servers: servers.iter().map(moved).collect(),
+            servers,
         }
     }
 
@@ -52,9 +48,12 @@ impl MoveRecord {
     }
 }
 
-impl MovedServer {
-    pub(super) fn section(&self) -> Vec<&str> {
-        self.section.iter().map(String::as_str).collect()
+impl From<&AgentServer> for MovedServer {
+    fn from(server: &AgentServer) -> Self {
+        Self {
+            section: server.section.clone(),
+            name: server.name.clone(),
+        }
     }
 }
 

@@ -15,15 +15,14 @@ use super::{
         repeated_edit::repeat_blocking_edit,
     },
     agent_servers::{AgentServer, AgentSource},
-    config_failure,
     env_file::EnvFile,
     merge::{IMPORT_SECTION, MergedConfig},
-    move_records::{MoveRecord, update_moves},
+    move_records::{MoveRecord, MovedServer, update_moves},
     withhold_secrets::withhold_secrets,
 };
 use crate::{
     agents::{
-        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, EditLock, masked_diff,
+        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigFileError, EditLock, masked_diff,
     },
     render::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome},
 };
@@ -156,37 +155,28 @@ impl ServerMover<'_> {
     ) -> Result<FileMove, CommandFailure> {
         // Read again: the agent may have written its file while muxd looked at the servers.
         let file = AgentFile::read(&source.path)?;
-        let document = ConfigDocument::parse(file.bytes(), source.agent.format())
-            .map_err(|error| config_failure(&error, &source.path))?;
-        for server in leaving {
-            let section: Vec<&str> = server.section.iter().map(String::as_str).collect();
-            let entry = |document: &ConfigDocument| {
-                document.find_section_entry(&section, &server.name).cloned()
-            };
-            if entry(&document) != entry(&source.document) {
-                let message = format!(
-                    "the entry {} of {} was changed in the meantime",
-                    server.name,
-                    source.path.display()
-                );
+        let document = file.parse(source.agent.format())?;
+        let servers: Vec<MovedServer> = leaving.iter().copied().map(Into::into).collect();
+        for MovedServer { section, name } in &servers {
+            let entry = document.find_section_entry(section, name);
+            if entry != source.document.find_section_entry(section, name) {
+                let file = source.path.display();
+                let message = format!("the entry {name} of {file} was changed in the meantime");
                 return Err(Error::new(Kind::Unavailable, message).into());
             }
         }
-        let places = leaving
-            .iter()
-            .map(|server| (server.section.as_slice(), server.name.as_str()));
-        let text = without_servers(&document, source.agent, places).map_err(|error| {
-            let names: Vec<&str> = leaving.iter().map(|server| server.name.as_str()).collect();
-            let message = format!("{} was left alone: {error}", source.path.display());
-            Error::new(Kind::Validation, message)
-                .hint(format!("remove {} by hand", names.join(", ")))
+        let edited = without_servers(&document, &servers).map_err(|error| {
+            let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+            let hint = format!("remove {} by hand", names.join(", "));
+            Error::from(CommandFailure::from(error)).hint(hint)
         })?;
+        let text = edited.text();
         let path = self.places.tilde_path(&source.path);
         let diff = diff_without_secrets(&document.text(), &text, &path, &source.servers);
         let backup = if self.dry_run {
             None
         } else {
-            self.write_move(&file, source, leaving, &text)?
+            self.write_move(&file, source, servers, &text)?
         };
         Ok(FileMove { diff, backup })
     }
@@ -195,13 +185,13 @@ impl ServerMover<'_> {
         &self,
         file: &AgentFile,
         source: &AgentSource,
-        leaving: &[&AgentServer],
+        servers: Vec<MovedServer>,
         text: &str,
     ) -> Result<Option<PathBuf>, CommandFailure> {
         let Some(backup) = file.back_up(SystemTime::now())? else {
             return Ok(None);
         };
-        let record = MoveRecord::new(source.agent, &source.path, &backup, leaving);
+        let record = MoveRecord::new(source.agent, &source.path, &backup, servers);
         let kept = record.clone();
         update_moves(self.dirs, |moves| moves.push(record))?;
         let replaced =
@@ -249,19 +239,15 @@ async fn find_unusable_servers(
     Ok(unusable.collect())
 }
 
-/// The content of an agent's file without these entries.
-pub(super) fn without_servers<'a>(
+/// An agent's file without these entries.
+pub(super) fn without_servers(
     document: &ConfigDocument,
-    agent: Agent,
-    servers: impl IntoIterator<Item = (&'a [String], &'a str)>,
-) -> Result<String, ConfigDocumentError> {
-    let mut text = document.text();
-    for (section, name) in servers {
-        let section: Vec<&str> = section.iter().map(String::as_str).collect();
-        let document = ConfigDocument::parse(text.as_bytes(), agent.format())?;
-        text = document.without_server_entry(&section, name)?;
-    }
-    Ok(text)
+    servers: &[MovedServer],
+) -> Result<ConfigDocument, ConfigFileError> {
+    let mut servers = servers.iter();
+    servers.try_fold(document.clone(), |document, server| {
+        document.without_server_entry(&server.section, &server.name)
+    })
 }
 
 /// The diff of an agent's file, in which the secrets of these servers are masked wherever they are.

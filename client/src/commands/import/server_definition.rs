@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    agents::{AgentPaths, ConfigDocument, ConfigDocumentError, ConfigFormat},
+    agents::{AgentPaths, ConfigDocument, ConfigFileError},
     known_sandboxes::{ServerCommand, propose_sandbox},
 };
 
@@ -91,18 +91,14 @@ pub(in crate::commands) fn overwrite_entry(
     name: &str,
     entry: &Map<String, Value>,
     keys: &[&str],
-) -> Result<ConfigDocument, ConfigDocumentError> {
-    let reread = |text: String| ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml);
-    let mut config = reread(config.text())?;
-    let old = config
-        .find_section_entry(section, name)
-        .and_then(Value::as_object);
-    for (key, value) in old.cloned().into_iter().flatten() {
-        let stale = !entry.contains_key(&key) || value.is_object();
-        if keys.contains(&key.as_str()) && stale {
-            let place: Vec<&str> = section.iter().copied().chain([name]).collect();
-            config = reread(config.without_server_entry(&place, &key)?)?;
+) -> Result<ConfigDocument, ConfigFileError> {
+    let path = [section, &[name]].concat();
+    let mut edited = config.clone();
+    for (key, value) in config.section_entries(&path) {
+        let stale = !entry.contains_key(key) || value.is_object();
+        if keys.contains(&key) && stale {
+            edited = edited.without_server_entry(&path, key)?;
         }
     }
-    reread(config.with_server_entry(section, name, &Value::Object(entry.clone()))?)
+    edited.with_server_entry(section, name, &Value::Object(entry.clone()))
 }

@@ -18,7 +18,7 @@ use super::{
     moves::{diff_without_secrets, without_servers},
 };
 use crate::{
-    agents::{Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, EditLock},
+    agents::{Agent, AgentFile, AgentPaths, ConfigDocument, ConfigFileError, EditLock},
     args, exit,
     render::UndoneMove,
 };
@@ -69,22 +69,23 @@ fn try_undo(
         .first()
         .map_or_else(|| Path::new(""), |record| &record.file);
     let file = AgentFile::read(path)?;
-    let unusable = |error: ConfigDocumentError| {
-        let message = format!("{} was left alone: {error}", path.display());
-        Error::new(Kind::Validation, message).hint("fix it and try again")
-    };
-    let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(unusable)?;
+    let document = file.parse(agent.format())?;
     let mut backups = Vec::new();
     for record in moves {
-        backups.push((record.servers.as_slice(), read_backup(agent, record)?));
+        backups.push(read_backup(agent, record)?);
     }
-    let restored = restore_servers(agent, &document, &backups).map_err(unusable)?;
+    let restored = restore_servers(agent, &document, moves, &backups);
+    let file_of = |failed| ConfigFileError {
+        file: path.to_owned(),
+        ..failed
+    };
+    let restored = restored.map_err(file_of)?;
     let mut undone = UndoneMove {
         agent,
         file: path.to_owned(),
         diff: diff_without_secrets(
             &document.text(),
-            &restored.text,
+            &restored.document.text(),
             &places.tilde_path(path),
             &restored.servers,
         ),
@@ -95,13 +96,13 @@ fn try_undo(
     if dry_run {
         return Ok(undone);
     }
-    if restored.text.as_bytes() != file.bytes() {
-        let text = restored.text.as_bytes();
+    let text = restored.document.text();
+    if text.as_bytes() != file.bytes() {
         let lock = EditLock::take(dirs)?;
         if restored.is_exact {
-            file.replace(text, &lock)?;
+            file.replace(text.as_bytes(), &lock)?;
         } else {
-            undone.backup = file.back_up_and_replace(text, SystemTime::now(), &lock)?;
+            undone.backup = file.back_up_and_replace(text.as_bytes(), SystemTime::now(), &lock)?;
         }
     }
     update_moves(dirs, |records| records.retain(|one| one.file != path))?;
@@ -124,55 +125,49 @@ fn read_backup(agent: Agent, record: &MoveRecord) -> Result<ConfigDocument, Erro
         let message = format!("the backup {backup} is gone");
         return Err(Error::new(Kind::NotFound, message).hint(by_hand));
     }
-    ConfigDocument::parse(file.bytes(), agent.format()).map_err(|error| {
+    file.parse(agent.format()).map_err(|error| {
         Error::new(Kind::Validation, format!("the backup {backup}: {error}")).hint(by_hand)
     })
 }
 
 struct RestoredServers {
-    text: String,
+    document: ConfigDocument,
     /// The servers that the file did not have.
     servers: Vec<AgentServer>,
     /// True if the content is a backup's.
     is_exact: bool,
 }
 
-/// Puts the servers of each move back, from the file as it was before that move.
+/// Puts the servers of each move back, from its backup: the file as it was before that move.
 fn restore_servers(
     agent: Agent,
     document: &ConfigDocument,
-    moves: &[(&[MovedServer], ConfigDocument)],
-) -> Result<RestoredServers, ConfigDocumentError> {
+    moves: &[&MoveRecord],
+    backups: &[ConfigDocument],
+) -> Result<RestoredServers, ConfigFileError> {
     let mut restored = RestoredServers {
-        text: document.text(),
+        document: document.clone(),
         servers: Vec::new(),
         is_exact: true,
     };
-    for (moved, backup) in moves {
-        let now = ConfigDocument::parse(restored.text.as_bytes(), agent.format())?;
-        let absent = moved
-            .iter()
-            .filter(|one| now.find_section_entry(&one.section(), &one.name).is_none());
-        let absent: Vec<&MovedServer> = absent.collect();
-        let places = moved
-            .iter()
-            .map(|one| (one.section.as_slice(), one.name.as_str()));
-        let is_exact = without_servers(backup, agent, places)? == restored.text;
+    for (record, backup) in moves.iter().zip(backups) {
+        let now = restored.document.clone();
+        let is_exact = without_servers(backup, &record.servers)?.text() == now.text();
         restored.is_exact &= is_exact;
         if is_exact {
-            restored.text = backup.text();
+            restored.document = backup.clone();
         }
-        for one in absent {
-            let section = one.section();
-            let Some(entry) = backup.find_section_entry(&section, &one.name) else {
+        for MovedServer { section, name } in &record.servers {
+            let Some(entry) = backup.find_section_entry(section, name) else {
                 continue;
             };
-            restored
-                .servers
-                .push(convert_entry(agent, &section, &one.name, entry));
+            if now.find_section_entry(section, name).is_some() {
+                continue;
+            }
+            let server = convert_entry(agent, section, name, entry);
+            restored.servers.push(server);
             if !is_exact {
-                let now = ConfigDocument::parse(restored.text.as_bytes(), agent.format())?;
-                restored.text = now.with_server_entry(&section, &one.name, entry)?;
+                restored.document = restored.document.with_server_entry(section, name, entry)?;
             }
         }
     }

@@ -100,8 +100,7 @@ fn remove_servers(
                 continue;
             }
             undo.removed.push(name.clone());
-            files.config =
-                files.reparse_config(files.config.without_server_entry(SERVERS, name))?;
+            files.config = files.config.without_server_entry(SERVERS, name)?;
         }
         let text = files.config.text();
         for name in &record.variables {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mux_proto::variables;
 
 use crate::{
-    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry},
+    agents::{Agent, AgentFile, ConfigDocument, ConfigFileError, MuxEntry},
     render::InstallStatus,
 };
 
@@ -31,19 +31,9 @@ pub(super) enum FileStep {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InstallPlanError {
     #[error(transparent)]
-    Document(#[from] ConfigDocumentError),
+    File(#[from] ConfigFileError),
     #[error("its entry `{0}` is another server")]
     Taken(String),
-}
-
-impl InstallPlanError {
-    /// The error, if it is about the file itself.
-    pub(super) fn document(&self) -> Option<&ConfigDocumentError> {
-        match self {
-            Self::Document(error) => Some(error),
-            Self::Taken(_) => None,
-        }
-    }
 }
 
 /// Adds our entry, or updates it.
@@ -53,13 +43,12 @@ pub(super) fn plan_install(
     name: &str,
     mux_entry: &MuxEntry,
 ) -> Result<InstallPlan, InstallPlanError> {
-    let mut document = ConfigDocument::parse(file.bytes(), agent.format())?;
+    let mut document = file.parse(agent.format())?;
     let section = agent.servers_section(&document);
     let entry = mux_entry.to_agent_entry(agent, section, name);
-    let old = match document.find_section_entry(section, name) {
-        Some(old) => Some(parse_own_entry(old, name, mux_entry)?),
-        None => None,
-    };
+    let old = document.find_section_entry(section, name);
+    let old = old.map(|old| parse_own_entry(old, name, mux_entry));
+    let old = old.transpose()?;
     let has = |mux_entry: &MuxEntry| {
         mux_entry
             .env
@@ -68,24 +57,17 @@ pub(super) fn plan_install(
     };
     if old.as_ref().is_some_and(|old| has(old) && !has(mux_entry)) {
         // The old entry sets `MUX_HOME`, which `put` would keep.
-        let without = document.without_server_entry(section, name)?;
-        document = ConfigDocument::parse(without.as_bytes(), agent.format())?;
+        document = document.without_server_entry(section, name)?;
     }
-    let text = document.with_server_entry(section, name, &entry)?;
-    Ok(if text.as_bytes() == file.bytes() && file.exists() {
-        InstallPlan {
-            status: InstallStatus::Unchanged,
-            step: FileStep::Nothing,
-        }
+    let text = document.with_server_entry(section, name, &entry)?.text();
+    let (status, step) = if text.as_bytes() == file.bytes() && file.exists() {
+        (InstallStatus::Unchanged, FileStep::Nothing)
+    } else if old.is_some() {
+        (InstallStatus::Updated, FileStep::Write(text))
     } else {
-        InstallPlan {
-            status: match old {
-                Some(_) => InstallStatus::Updated,
-                None => InstallStatus::Added,
-            },
-            step: FileStep::Write(text),
-        }
-    })
+        (InstallStatus::Added, FileStep::Write(text))
+    };
+    Ok(InstallPlan { status, step })
 }
 
 /// Parses the entry. Fails if the entry belongs to another server.

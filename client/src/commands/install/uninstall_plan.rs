@@ -16,7 +16,7 @@ pub(super) fn plan_uninstall(
     agent: Agent,
     name: &str,
 ) -> Result<InstallPlan, InstallPlanError> {
-    let document = ConfigDocument::parse(file.bytes(), agent.format())?;
+    let document = file.parse(agent.format())?;
     let section = agent.servers_section(&document);
     let Some(entry) = document.find_section_entry(section, name) else {
         return Ok(InstallPlan {
@@ -42,7 +42,7 @@ pub(super) fn plan_uninstall(
         }
         None => (
             InstallStatus::Removed,
-            FileStep::Write(document.without_server_entry(section, name)?),
+            FileStep::Write(document.without_server_entry(section, name)?.text()),
         ),
     };
     Ok(InstallPlan { status, step })
@@ -55,11 +55,7 @@ fn with_entry(bytes: &[u8], agent: Agent, name: &str, mux_entry: &MuxEntry) -> O
     if document.find_section_entry(section, name).is_some() {
         return None;
     }
-    document
-        .with_server_entry(
-            section,
-            name,
-            &mux_entry.to_agent_entry(agent, section, name),
-        )
-        .ok()
+    let entry = mux_entry.to_agent_entry(agent, section, name);
+    let edited = document.with_server_entry(section, name, &entry);
+    Some(edited.ok()?.text())
 }

@@ -42,8 +42,7 @@ async fn write_rule(
 ) -> Result<ConfigEdit, CommandFailure> {
     let source = ConfigSource::read()?;
     let document = source.document()?;
-    let edited = document.with_list_item("policy", rule, args.last);
-    let text = edited.map_err(|error| source.not_edited(&error))?;
+    let text = document.with_list_item("policy", rule, args.last)?.text();
     let rules = document.values()["policy"].as_array();
     let rules = rules.map(Vec::as_slice).unwrap_or_default();
     let number = if args.last { rules.len() + 1 } else { 1 };

@@ -100,7 +100,7 @@ fn move_keeps_comments_and_layout() {
         (
             Agent::Cursor,
             "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }, // one\n    /* kept */\n    \"mux\": { \"command\": \"mux\", \"args\": [\"mcp\"] },\n    \"b\": { \"url\": \"https://b\" }\n  }\n}\n",
-            "{\n  // mine\n  \"mcpServers\": {\n    // one\n    /* kept */\n    \"mux\": { \"command\": \"mux\", \"args\": [\"mcp\"] }\n  }\n}\n",
+            "{\n  // mine\n  \"mcpServers\": {\n    /* kept */\n    \"mux\": { \"command\": \"mux\", \"args\": [\"mcp\"] }\n  }\n}\n",
         ),
         (
             Agent::Codex,
