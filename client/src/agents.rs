@@ -24,7 +24,7 @@ pub(crate) use self::{
         AgentFile, AgentFileError, MAX_KEPT_FILES, list_backups, list_files, remove_older_files,
     },
     agent_paths::{AgentPaths, OperatingSystem},
-    agent_table::{AgentSpec, ReferenceSyntax, TimeoutLimit},
+    agent_table::{AgentSpec, ReferenceSyntax, TimeoutKey},
     config_document::{ConfigDocument, ConfigFormat},
     config_document_error::{ConfigDocumentError, ConfigFileError},
     diff::{masked_diff, unmasked_diff},
@@ -58,6 +58,11 @@ impl Agent {
         Self::value_variants().iter().copied()
     }
 
+    /// Each of these agents once, in the order of the table.
+    pub(crate) fn distinct(named: &[Self]) -> Vec<Self> {
+        Self::all().filter(|agent| named.contains(agent)).collect()
+    }
+
     /// The names of all agents, for a message.
     pub(crate) fn names() -> String {
         let names: Vec<&str> = Self::all().map(Self::name).collect();
@@ -71,6 +76,18 @@ impl Agent {
 
     pub(crate) fn spec(self) -> &'static AgentSpec {
         &agent_table::AGENTS[self as usize]
+    }
+
+    /// The entries of a file that start mux, each with its name.
+    pub(crate) fn mux_entries(self, document: &ConfigDocument) -> Vec<(String, MuxEntry)> {
+        let entries = document.section_entries(self.servers_section(document));
+        let entries = entries.into_iter().filter_map(|(name, entry)| {
+            let mux_entry = MuxEntry::parse_mcp_entry(entry)?;
+            mux_entry
+                .starts_mux(name)
+                .then(|| (name.to_owned(), mux_entry))
+        });
+        entries.collect()
     }
 
     /// The name shown to users.

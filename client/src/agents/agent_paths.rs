@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Agent,
-    agent_table::{Location, LocationBase},
-};
+use super::Agent;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum OperatingSystem {
@@ -67,9 +64,9 @@ impl AgentPaths {
         };
         let specs = Agent::all().map(Agent::spec);
         let locations = specs.flat_map(|spec| spec.files.iter().chain(spec.directories));
-        let variables = locations.filter_map(|location| match location.base {
-            LocationBase::Variable(name) => Some((name, absolute(name)?)),
-            _ => None,
+        let variables = locations.filter_map(|location| {
+            let name = location.strip_prefix('$')?.split('/').next()?;
+            Some((name, absolute(name)?))
         });
         Some(Self {
             variables: variables.collect(),
@@ -118,21 +115,20 @@ impl AgentPaths {
         }
     }
 
-    fn first_location(&self, locations: &[Location]) -> Option<PathBuf> {
+    fn first_location(&self, locations: &[&str]) -> Option<PathBuf> {
         locations.iter().find_map(|location| {
-            let base = match location.base {
-                LocationBase::Variable(name) => self.variables.get(name)?,
-                LocationBase::Home => &self.home,
-                LocationBase::Config => &self.xdg,
-                LocationBase::Desktop => &self.desktop,
-                LocationBase::WindowsDesktop if self.system == OperatingSystem::Windows => {
-                    &self.desktop
-                }
-                LocationBase::WindowsDesktop => return None,
+            let must_exist = location.ends_with('?');
+            let mut parts = location.trim_end_matches('?').split('/');
+            let base = match parts.next()? {
+                "~" => &self.home,
+                "{config}" => &self.xdg,
+                "{desktop}" => &self.desktop,
+                "{windows}" if self.system == OperatingSystem::Windows => &self.desktop,
+                variable => self.variables.get(variable.strip_prefix('$')?)?,
             };
             let mut path = base.clone();
-            path.extend(location.path.split('/').filter(|part| !part.is_empty()));
-            (!location.must_exist || path.exists()).then_some(path)
+            path.extend(parts);
+            (!must_exist || path.exists()).then_some(path)
         })
     }
 

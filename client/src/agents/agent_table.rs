@@ -11,10 +11,13 @@ pub(crate) struct AgentSpec {
     agent: Agent,
     pub(crate) display_name: &'static str,
     pub(crate) format: ConfigFormat,
-    /// Where the file with the servers is: the first location that this system has.
-    pub(crate) files: &'static [Location],
+    /// Where the file with the servers is: the first location that this system has. A location begins with `~`, with
+    /// `$NAME` (counts only if the variable is set), with `{config}` (`XDG_CONFIG_HOME`, on every system), with
+    /// `{desktop}` (the directory in which the system's desktop programs keep their settings), or with `{windows}` (the
+    /// same, on Windows only). A location with `?` counts only if the file exists.
+    pub(crate) files: &'static [&'static str],
     /// The directory that the agent creates, in the same way. Empty if it is the directory of the file.
-    pub(crate) directories: &'static [Location],
+    pub(crate) directories: &'static [&'static str],
     /// The names of its programs in PATH.
     pub(crate) programs: &'static [&'static str],
     /// The keys of the object that contains the servers.
@@ -40,28 +43,6 @@ pub(crate) struct AgentSpec {
     pub(crate) needs_absolute_command: bool,
 }
 
-/// A path below a directory that depends on the system and on the environment.
-#[derive(Clone, Copy)]
-pub(crate) struct Location {
-    pub(crate) base: LocationBase,
-    pub(crate) path: &'static str,
-    /// The location counts only if a file is there.
-    pub(crate) must_exist: bool,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum LocationBase {
-    /// The value of a variable. No location if it is not set.
-    Variable(&'static str),
-    Home,
-    /// `XDG_CONFIG_HOME`, on every system.
-    Config,
-    /// The directory in which the system's desktop programs keep their settings.
-    Desktop,
-    /// The same on Windows. No location on other systems.
-    WindowsDesktop,
-}
-
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ReferenceSyntax {
     /// `$NAME`
@@ -79,15 +60,11 @@ pub(crate) enum ReferenceSyntax {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct TimeoutKey {
-    pub(crate) limit: TimeoutLimit,
-    pub(crate) units_per_second: f64,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum TimeoutLimit {
-    Start,
-    Call,
+pub(crate) enum TimeoutKey {
+    StartSeconds,
+    StartMilliseconds,
+    CallSeconds,
+    CallMilliseconds,
 }
 
 /// The most common format: `mcpServers` in a JSON file.
@@ -116,22 +93,19 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
         AgentSpec {
             agent: Agent::Claude,
             display_name: "Claude Code",
-            files: &[
-                variable("CLAUDE_CONFIG_DIR", ".claude.json"),
-                home(".claude.json"),
-            ],
-            directories: &[variable("CLAUDE_CONFIG_DIR", ""), home(".claude")],
+            files: &["$CLAUDE_CONFIG_DIR/.claude.json", "~/.claude.json"],
+            directories: &["$CLAUDE_CONFIG_DIR", "~/.claude"],
             programs: &["claude"],
             project_file: Some(".mcp.json"),
             references: &[Default, Arguments],
-            timeout: Some(CALL_MILLISECONDS),
+            timeout: Some(TimeoutKey::CallMilliseconds),
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
         AgentSpec {
             agent: Agent::ClaudeDesktop,
             display_name: "Claude Desktop",
-            files: &[desktop("Claude/claude_desktop_config.json")],
+            files: &["{desktop}/Claude/claude_desktop_config.json"],
             programs: &["claude-desktop"],
             needs_absolute_command: true,
             ..MCP_SERVERS_JSON
@@ -139,7 +113,7 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
         AgentSpec {
             agent: Agent::Cursor,
             display_name: "Cursor",
-            files: &[home(".cursor/mcp.json")],
+            files: &["~/.cursor/mcp.json"],
             programs: &["cursor", "cursor-agent"],
             project_file: Some(".cursor/mcp.json"),
             references: &[Arguments, EditorVariables],
@@ -148,7 +122,7 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
         AgentSpec {
             agent: Agent::Vscode,
             display_name: "VS Code",
-            files: &[desktop("Code/User/mcp.json")],
+            files: &["{desktop}/Code/User/mcp.json"],
             programs: &["code"],
             section: &["servers"],
             project_file: Some(".vscode/mcp.json"),
@@ -160,10 +134,7 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             agent: Agent::Codex,
             display_name: "Codex",
             format: ConfigFormat::Toml,
-            files: &[
-                variable("CODEX_HOME", "config.toml"),
-                home(".codex/config.toml"),
-            ],
+            files: &["$CODEX_HOME/config.toml", "~/.codex/config.toml"],
             programs: &["codex"],
             section: &["mcp_servers"],
             ..MCP_SERVERS_JSON
@@ -171,7 +142,7 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
         AgentSpec {
             agent: Agent::Windsurf,
             display_name: "Windsurf",
-            files: &[home(".codeium/windsurf/mcp_config.json")],
+            files: &["~/.codeium/windsurf/mcp_config.json"],
             programs: &["windsurf"],
             references: &[Arguments, EditorVariables],
             ..MCP_SERVERS_JSON
@@ -180,18 +151,15 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             agent: Agent::Opencode,
             display_name: "opencode",
             files: &[
-                Location {
-                    must_exist: true,
-                    ..config("opencode/opencode.jsonc")
-                },
-                config("opencode/opencode.json"),
+                "{config}/opencode/opencode.jsonc?",
+                "{config}/opencode/opencode.json",
             ],
             programs: &["opencode"],
             section: &["mcp"],
             newer_section: Some(&["mcp", "servers"]),
             references: &[Braces],
             // For the tool list.
-            timeout: Some(START_MILLISECONDS),
+            timeout: Some(TimeoutKey::StartMilliseconds),
             entry: |mux, _| {
                 let words: Vec<&String> = std::iter::once(&mux.command).chain(&mux.args).collect();
                 json!({ "type": "local", "command": words, "enabled": true })
@@ -202,10 +170,7 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
         AgentSpec {
             agent: Agent::Zed,
             display_name: "Zed",
-            files: &[
-                windows_desktop("Zed/settings.json"),
-                config("zed/settings.json"),
-            ],
+            files: &["{windows}/Zed/settings.json", "{config}/zed/settings.json"],
             // `zed` is also the event daemon of ZFS.
             programs: &["zeditor"],
             section: &["context_servers"],
@@ -218,13 +183,13 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             agent: Agent::Gemini,
             display_name: "Gemini CLI",
             files: &[
-                variable("GEMINI_CLI_HOME", ".gemini/settings.json"),
-                home(".gemini/settings.json"),
+                "$GEMINI_CLI_HOME/.gemini/settings.json",
+                "~/.gemini/settings.json",
             ],
             programs: &["gemini"],
             project_file: Some(".gemini/settings.json"),
             references: &[Bare, Default, Arguments],
-            timeout: Some(CALL_MILLISECONDS),
+            timeout: Some(TimeoutKey::CallMilliseconds),
             labels: &["description"],
             ..MCP_SERVERS_JSON
         },
@@ -232,27 +197,24 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             agent: Agent::Copilot,
             display_name: "Copilot CLI",
             files: &[
-                variable("COPILOT_HOME", "mcp-config.json"),
-                home(".copilot/mcp-config.json"),
+                "$COPILOT_HOME/mcp-config.json",
+                "~/.copilot/mcp-config.json",
             ],
             programs: &["copilot"],
             project_file: Some(".github/mcp.json"),
             references: &[Bare, Default, Arguments],
-            timeout: Some(CALL_MILLISECONDS),
+            timeout: Some(TimeoutKey::CallMilliseconds),
             entry: |mux, _| json!({ "type": "local", "command": mux.command, "args": mux.args, "tools": ["*"] }),
             ..MCP_SERVERS_JSON
         },
         AgentSpec {
             agent: Agent::Qwen,
             display_name: "Qwen Code",
-            files: &[
-                variable("QWEN_HOME", "settings.json"),
-                home(".qwen/settings.json"),
-            ],
+            files: &["$QWEN_HOME/settings.json", "~/.qwen/settings.json"],
             programs: &["qwen"],
             project_file: Some(".qwen/settings.json"),
             references: &[Bare, Arguments],
-            timeout: Some(CALL_MILLISECONDS),
+            timeout: Some(TimeoutKey::CallMilliseconds),
             labels: &["description"],
             ..MCP_SERVERS_JSON
         },
@@ -261,13 +223,13 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             display_name: "Goose",
             format: ConfigFormat::Yaml,
             files: &[
-                variable("GOOSE_PATH_ROOT", "config/config.yaml"),
-                windows_desktop("Block/goose/config/config.yaml"),
-                config("goose/config.yaml"),
+                "$GOOSE_PATH_ROOT/config/config.yaml",
+                "{windows}/Block/goose/config/config.yaml",
+                "{config}/goose/config.yaml",
             ],
             programs: &["goose"],
             section: &["extensions"],
-            timeout: Some(CALL_SECONDS),
+            timeout: Some(TimeoutKey::CallSeconds),
             labels: &["name", "display_name", "description", "bundled"],
             has_extensions: true,
             entry: |mux, name| {
@@ -283,14 +245,14 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             agent: Agent::Crush,
             display_name: "Crush",
             files: &[
-                variable("CRUSH_GLOBAL_CONFIG", "crush.json"),
-                config("crush/crush.json"),
+                "$CRUSH_GLOBAL_CONFIG/crush.json",
+                "{config}/crush/crush.json",
             ],
             programs: &["crush"],
             section: &["mcp"],
             project_file: Some("crush.json"),
             references: &[Bare, Default, Command, Arguments],
-            timeout: Some(START_SECONDS),
+            timeout: Some(TimeoutKey::StartSeconds),
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
@@ -298,26 +260,26 @@ pub(super) static AGENTS: [AgentSpec; 15] = {
             agent: Agent::Cline,
             display_name: "Cline",
             files: &[
-                variable("CLINE_MCP_SETTINGS_PATH", ""),
-                variable("CLINE_DATA_DIR", "settings/cline_mcp_settings.json"),
-                variable("CLINE_DIR", "data/settings/cline_mcp_settings.json"),
-                home(".cline/data/settings/cline_mcp_settings.json"),
+                "$CLINE_MCP_SETTINGS_PATH",
+                "$CLINE_DATA_DIR/settings/cline_mcp_settings.json",
+                "$CLINE_DIR/data/settings/cline_mcp_settings.json",
+                "~/.cline/data/settings/cline_mcp_settings.json",
             ],
-            directories: &[variable("CLINE_DIR", ""), home(".cline")],
+            directories: &["$CLINE_DIR", "~/.cline"],
             programs: &["cline"],
-            timeout: Some(CALL_SECONDS),
+            timeout: Some(TimeoutKey::CallSeconds),
             entry: stdio_entry,
             ..MCP_SERVERS_JSON
         },
         AgentSpec {
             agent: Agent::Kiro,
             display_name: "Kiro",
-            files: &[home(".kiro/settings/mcp.json")],
-            directories: &[home(".kiro")],
+            files: &["~/.kiro/settings/mcp.json"],
+            directories: &["~/.kiro"],
             programs: &["kiro", "kiro-cli"],
             project_file: Some(".kiro/settings/mcp.json"),
             references: &[EditorVariables],
-            timeout: Some(CALL_MILLISECONDS),
+            timeout: Some(TimeoutKey::CallMilliseconds),
             ..MCP_SERVERS_JSON
         },
     ]
@@ -332,51 +294,6 @@ const _: () = {
     }
 };
 
-const START_SECONDS: TimeoutKey = TimeoutKey {
-    limit: TimeoutLimit::Start,
-    units_per_second: 1.0,
-};
-const START_MILLISECONDS: TimeoutKey = TimeoutKey {
-    units_per_second: 1_000.0,
-    ..START_SECONDS
-};
-const CALL_SECONDS: TimeoutKey = TimeoutKey {
-    limit: TimeoutLimit::Call,
-    ..START_SECONDS
-};
-const CALL_MILLISECONDS: TimeoutKey = TimeoutKey {
-    limit: TimeoutLimit::Call,
-    ..START_MILLISECONDS
-};
-
 fn stdio_entry(mux: &MuxEntry, _name: &str) -> Value {
     json!({ "type": "stdio", "command": mux.command, "args": mux.args })
-}
-
-const fn location(base: LocationBase, path: &'static str) -> Location {
-    Location {
-        base,
-        path,
-        must_exist: false,
-    }
-}
-
-const fn variable(name: &'static str, path: &'static str) -> Location {
-    location(LocationBase::Variable(name), path)
-}
-
-const fn home(path: &'static str) -> Location {
-    location(LocationBase::Home, path)
-}
-
-const fn config(path: &'static str) -> Location {
-    location(LocationBase::Config, path)
-}
-
-const fn desktop(path: &'static str) -> Location {
-    location(LocationBase::Desktop, path)
-}
-
-const fn windows_desktop(path: &'static str) -> Location {
-    location(LocationBase::WindowsDesktop, path)
 }

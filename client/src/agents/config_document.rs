@@ -111,11 +111,10 @@ impl ConfigDocument {
         };
         let edited = edited.map_err(|error| self.failed(error))?;
         let mut expected = self.values.clone();
-        let mut target = &mut expected;
-        for key in section {
-            target = &mut target[*key];
+        let path = [section.as_slice(), &[name]].concat();
+        if let Some(old) = value_at(&mut expected, &path) {
+            merge_values(old, entry);
         }
-        merge_values(&mut target[name], entry);
         self.verify_edit(&edited, &expected)
     }
 
@@ -131,17 +130,9 @@ impl ConfigDocument {
         let edited = toml::set_toml_value(&self.source(), path, headed, value);
         let edited = edited.map_err(|error| self.failed(error))?;
         let mut expected = self.values.clone();
-        let mut target = &mut expected;
-        for key in path {
-            if !target.is_object() {
-                return Err(self.failed(ConfigDocumentError::Entangled));
-            }
-            target = &mut target[*key];
-            if target.is_null() {
-                *target = json!({});
-            }
+        if let Some(old) = value_at(&mut expected, path) {
+            *old = value.clone();
         }
-        *target = value.clone();
         self.verify_edit(&edited, &expected)
     }
 
@@ -244,6 +235,17 @@ fn parse_values(text: &str, format: ConfigFormat) -> Result<Value, ConfigDocumen
 fn find_value<'a>(values: &'a Value, path: &[impl AsRef<str>]) -> Option<&'a Value> {
     let mut path = path.iter();
     path.try_fold(values, |value, key| value.get(key.as_ref()))
+}
+
+/// The value at a path, with missing objects created. `None` if a key on the way has another value.
+fn value_at<'a>(values: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
+    path.iter().try_fold(values, |value, key| {
+        if value.is_null() {
+            *value = json!({});
+        }
+        let fields = value.as_object_mut()?;
+        Some(fields.entry(*key).or_insert(Value::Null))
+    })
 }
 
 fn remove_value(values: &mut Value, section: &[&str], name: &str) {

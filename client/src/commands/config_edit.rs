@@ -40,6 +40,13 @@ pub(super) fn has_entries() -> bool {
     })
 }
 
+/// The backups of the files that were written.
+#[derive(Default)]
+pub(super) struct ConfigBackups {
+    pub(super) config: Option<PathBuf>,
+    pub(super) env: Option<PathBuf>,
+}
+
 /// config.toml and the `env` file, as they were read and with the edits.
 pub(super) struct ConfigFiles {
     /// The section of the entries that are edited.
@@ -118,7 +125,7 @@ impl ConfigFiles {
             if !files.env.set(name, value) {
                 return Err(line_break_error(name).into());
             }
-            files.write_config_files(&files.config.text(), false)?;
+            files.write(false)?;
             Ok(())
         })
     }
@@ -180,7 +187,7 @@ impl ConfigFiles {
         edit.config = path;
         edit.changed = old != new || self.env.changed();
         if edit.changed && !edit.dry_run {
-            edit.backup = self.write_config_files(&new, loses)?;
+            edit.backup = self.write(loses)?.config;
             match refreshed_servers().await {
                 Ok(None) => {}
                 Ok(Some(servers)) => {
@@ -193,38 +200,38 @@ impl ConfigFiles {
         Ok(edit)
     }
 
-    /// Writes the secrets first: an entry whose secret is missing would be refused. Text that is lost is backed up.
-    pub(super) fn write_config_files(
-        &self,
-        config: &str,
-        loses: bool,
-    ) -> Result<Option<PathBuf>, CommandFailure> {
+    /// Writes the secrets first: an entry whose secret is missing would be refused, and a secret without an entry does no
+    /// harm. Text that is lost is backed up.
+    pub(super) fn write(&self, loses: bool) -> Result<ConfigBackups, CommandFailure> {
+        let config = self.config.text();
+        let mut backups = ConfigBackups::default();
         let lock = EditLock::take(&self.dirs)?;
         let now = SystemTime::now();
         if self.env.changed() {
             import::restrict_to_owner(&self.dirs.env_file())?;
             let text = self.env.text();
             if self.env.overwrote_value() {
-                self.variables
+                backups.env = self
+                    .variables
                     .back_up_and_replace(text.as_bytes(), now, &lock)?;
             } else {
                 self.variables.replace(text.as_bytes(), &lock)?;
             }
         }
         if config.as_bytes() == self.file.bytes() {
-            return Ok(None);
+            return Ok(backups);
         }
         if !loses {
             self.file.replace(config.as_bytes(), &lock)?;
-            return Ok(None);
+            return Ok(backups);
         }
-        let backup = self
+        backups.config = self
             .file
             .back_up_and_replace(config.as_bytes(), now, &lock)?;
         for file in [self.dirs.config_file(), self.dirs.env_file()] {
             remove_older_files(list_backups(&file), MAX_KEPT_FILES);
         }
-        Ok(backup)
+        Ok(backups)
     }
 }
 

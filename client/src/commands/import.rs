@@ -14,14 +14,14 @@ mod undo;
 mod variable_references;
 mod withhold_secrets;
 
-use std::{path::Path, time::SystemTime};
+use std::path::Path;
 
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind, ReloadReport, endpoint::Dirs};
 
 use self::{
     agent_servers::AgentSource,
-    merge::{MergedConfig, merge_servers},
+    merge::{IMPORT_SECTION, MergedConfig, merge_servers},
     moves::ServerMover,
 };
 pub(super) use self::{
@@ -33,11 +33,11 @@ pub(super) use self::{
     withhold_secrets::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
 use super::{
-    CommandFailure, CommandResult, connect_if_running, install::agent_places,
-    repeated_edit::repeat_edit, resolve_dirs,
+    CommandFailure, CommandResult, config_edit::ConfigFiles, connect_if_running,
+    install::agent_places, repeated_edit::repeat_edit, resolve_dirs,
 };
 use crate::{
-    agents::{Agent, AgentFile, AgentPaths, ConfigFormat, EditLock, masked_diff},
+    agents::{Agent, AgentPaths, masked_diff},
     args, exit,
     render::{self, ImportReport},
 };
@@ -61,9 +61,7 @@ pub(super) async fn import(args: &args::ImportArgs, json: bool) -> CommandResult
 
 /// The agents that were named, or all that have a file.
 fn agents_to_read(named: &[Agent], places: &AgentPaths) -> Vec<Agent> {
-    let mut agents = named.to_vec();
-    agents.sort_unstable();
-    agents.dedup();
+    let mut agents = Agent::distinct(named);
     if agents.is_empty() {
         agents.extend(Agent::all().filter(|agent| places.agent_config_file(*agent).exists()));
     }
@@ -130,52 +128,26 @@ async fn merge_into_config(
     import: &mut ImportReport,
 ) -> Result<MergedConfig, CommandFailure> {
     let places = agent_places()?;
-    let path = dirs.config_file();
-    let file = AgentFile::read(&path)?;
-    let config = file.parse(ConfigFormat::Toml)?;
-    let variables = AgentFile::read(&dirs.env_file())?;
-    let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
+    let mut files = ConfigFiles::read(IMPORT_SECTION)?;
     let servers = sources.iter().flat_map(|source| &source.servers);
-    let merged = merge_servers(servers, config, known, args.replace, &places)?;
+    let config = files.config.clone();
+    let merged = merge_servers(servers, config, files.env.clone(), args.replace, &places)?;
 
-    let old = String::from_utf8_lossy(file.bytes()).into_owned();
+    let old = files.config.text();
     let new = merged.config.text();
-    import.diff = masked_diff(&old, &new, &places.tilde_path(&path));
+    import.diff = masked_diff(&old, &new, &places.tilde_path(&dirs.config_file()));
     if (new != old || merged.env.changed()) && !args.dry_run {
-        write_import(dirs, &file, &variables, &merged, import)?;
+        files.config = merged.config.clone();
+        files.env = merged.env.clone();
+        let backups = files.write(true)?;
+        import.backup = backups.config;
+        import.env_backup = backups.env;
         match reload_if_running().await {
             Ok(report) => import.reloaded = report,
             Err(error) => import.not_reloaded = Some(error.message),
         }
     }
     Ok(merged)
-}
-
-/// Writes the secrets first: an entry whose secret is missing would be refused, and a secret without an entry does no
-/// harm.
-fn write_import(
-    dirs: &Dirs,
-    config: &AgentFile,
-    variables: &AgentFile,
-    merged: &MergedConfig,
-    import: &mut ImportReport,
-) -> Result<(), CommandFailure> {
-    let lock = EditLock::take(dirs)?;
-    let now = SystemTime::now();
-    if merged.env.changed() {
-        restrict_to_owner(&dirs.env_file())?;
-        let text = merged.env.text();
-        if merged.env.overwrote_value() {
-            import.env_backup = variables.back_up_and_replace(text.as_bytes(), now, &lock)?;
-        } else {
-            variables.replace(text.as_bytes(), &lock)?;
-        }
-    }
-    let text = merged.config.text();
-    if text.as_bytes() != config.bytes() {
-        import.backup = config.back_up_and_replace(text.as_bytes(), now, &lock)?;
-    }
-    Ok(())
 }
 
 pub(super) fn prepare_dirs(dirs: &Dirs) -> Result<(), CommandFailure> {

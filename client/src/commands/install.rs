@@ -14,7 +14,6 @@ use std::{
 use mux_paths::resolved_path::leads_out_of;
 use mux_proto::{Error, Kind};
 
-pub(super) use self::install_plan::own_entry_names;
 use self::install_plan::{FileStep, InstallPlan, InstallPlanError};
 use super::{
     CommandFailure, CommandResult, UsageMistake, env_path, repeated_edit::repeat_blocking_edit,
@@ -44,22 +43,21 @@ pub(super) fn edit_agents(
 ) -> Result<Vec<InstallEdit>, CommandFailure> {
     let mut edits = Vec::new();
     for agent in agents.iter().copied() {
-        let path = if args.project {
-            project_file(agent)?
-        } else {
-            places.agent_config_file(agent)
+        let path = match agent.spec().project_file {
+            Some(file) if args.project => project_dir()?.join(file),
+            _ => places.agent_config_file(agent),
         };
         let mux_entry = mux_launch::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);
-        let edited = if args.project {
-            refuse_link_out_of_project(&path)
-        } else {
-            Ok(())
-        };
-        let edited = edited.and_then(|()| edit_agent_file(agent, &path, &mux_entry, args, places));
+        let edited = repeat_blocking_edit(|| {
+            if args.project {
+                refuse_link_out_of_project(&path)?;
+            }
+            edit_agent_file(agent, &path, &mux_entry, args, places)
+        });
         edits.push(match edited {
             Ok(edit) => InstallEdit { found, ..edit },
-            Err(error) => InstallEdit::failed(agent, path, found, error),
+            Err(failure) => InstallEdit::failed(agent, path, found, failure.error),
         });
     }
     Ok(edits)
@@ -80,9 +78,7 @@ fn select_agents(
     project: bool,
     places: &AgentPaths,
 ) -> Result<Vec<Agent>, CommandFailure> {
-    let mut agents = named.to_vec();
-    agents.sort_unstable();
-    agents.dedup();
+    let mut agents = Agent::distinct(named);
     if project {
         if agents.is_empty() {
             agents.push(Agent::Claude);
@@ -118,10 +114,6 @@ fn select_agents(
     Ok(agents)
 }
 
-fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
-    Ok(project_dir()?.join(agent.spec().project_file.unwrap_or_default()))
-}
-
 fn project_dir() -> Result<PathBuf, Error> {
     #[expect(
         clippy::disallowed_methods,
@@ -153,17 +145,6 @@ fn refuse_link_out_of_project(file: &Path) -> Result<(), Error> {
 
 /// Edits one agent's file, unless this is a dry run.
 fn edit_agent_file(
-    agent: Agent,
-    path: &Path,
-    mux_entry: &MuxEntry,
-    args: &args::InstallArgs,
-    places: &AgentPaths,
-) -> Result<InstallEdit, Error> {
-    repeat_blocking_edit(|| try_edit(agent, path, mux_entry, args, places))
-        .map_err(|failure| failure.error)
-}
-
-fn try_edit(
     agent: Agent,
     path: &Path,
     mux_entry: &MuxEntry,
@@ -235,7 +216,10 @@ pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
                     read.parse(agent.format())
                         .map_err(|error| error.to_string())
                 })
-                .map(|document| own_entry_names(&document, agent));
+                .map(|document| {
+                    let entries = agent.mux_entries(&document).into_iter();
+                    entries.map(|(name, _)| name).collect()
+                });
             KnownAgent {
                 agent,
                 found: places.seems_installed(agent),

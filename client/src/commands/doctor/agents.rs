@@ -12,7 +12,7 @@ use super::{
     config_file::{self, ConfiguredProcess},
 };
 use crate::{
-    agents::{Agent, AgentFile, AgentPaths, MuxEntry, OperatingSystem, command_words},
+    agents::{Agent, AgentFile, AgentPaths, OperatingSystem, command_words},
     found_program::is_executable,
 };
 
@@ -55,13 +55,8 @@ fn check_agent(
         }
     };
     let entries = document.section_entries(agent.servers_section(&document));
-    let mux_entries: Vec<MuxEntry> = entries
-        .iter()
-        .filter_map(|(entry, value)| {
-            MuxEntry::parse_mcp_entry(value).filter(|mux_entry| mux_entry.starts_mux(entry))
-        })
-        .collect();
-    for mux_entry in &mux_entries {
+    let mux_entries = agent.mux_entries(&document);
+    for (_, mux_entry) in &mux_entries {
         let program = Path::new(&mux_entry.command);
         if program.is_absolute() && !is_executable(program) {
             group.fail(

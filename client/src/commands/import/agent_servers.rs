@@ -3,7 +3,7 @@
 //! Invariant: each key of an entry is either carried over or reported.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -15,7 +15,7 @@ use super::{
     variable_references::{ReferenceTranslator, TextPosition, escape_literal},
 };
 use crate::{
-    agents::{Agent, AgentFile, ConfigDocument, MuxEntry, TimeoutLimit},
+    agents::{Agent, AgentFile, ConfigDocument, MuxEntry, TimeoutKey},
     exit,
 };
 
@@ -73,41 +73,26 @@ pub(super) fn read_agent_servers(
         let message = format!("{}: {failed}", path.display());
         failed.locate(Error::new(Kind::Validation, message))
     })?;
-    let (servers, notes) = convert_document(agent, &document, project);
-    Ok(AgentSource {
-        agent,
-        path: path.to_owned(),
-        document,
-        servers,
-        notes,
-    })
-}
-
-fn convert_document(
-    agent: Agent,
-    document: &ConfigDocument,
-    project: Option<&Path>,
-) -> (Vec<AgentServer>, Vec<String>) {
-    let mut sources = Vec::new();
+    let mut servers = Vec::new();
     let mut notes = Vec::new();
     if agent == Agent::Claude {
         let mut others = 0;
         for (folder, entry) in document.section_entries(&["projects"]) {
-            let servers = entry["mcpServers"].as_object();
+            let entries = entry["mcpServers"].as_object();
             if project.is_some_and(|project| project == Path::new(folder)) {
                 // A project's own entries take precedence, as in Claude Code.
                 let section = ["projects", folder, "mcpServers"];
-                for (name, entry) in servers.into_iter().flatten() {
-                    let mut source = convert_entry(agent, &section, name, entry);
-                    if let Ok(definition) = &mut source.server
+                for (name, entry) in entries.into_iter().flatten() {
+                    let mut server = convert_entry(agent, &section, name, entry);
+                    if let Ok(definition) = &mut server.server
                         && definition.command.is_some()
                     {
                         definition.cwd.get_or_insert_with(|| escape_literal(folder));
                     }
-                    sources.push(source);
+                    servers.push(server);
                 }
             } else {
-                others += servers.map_or(0, Map::len);
+                others += entries.map_or(0, Map::len);
             }
         }
         if others > 0 {
@@ -116,14 +101,17 @@ fn convert_document(
             ));
         }
     }
-    let section = agent.servers_section(document);
-    let entries = document.section_entries(section);
-    sources.extend(
-        entries
-            .into_iter()
-            .map(|(name, entry)| convert_entry(agent, section, name, entry)),
-    );
-    (sources, notes)
+    let section = agent.servers_section(&document);
+    for (name, entry) in document.section_entries(section) {
+        servers.push(convert_entry(agent, section, name, entry));
+    }
+    Ok(AgentSource {
+        agent,
+        path: path.to_owned(),
+        document,
+        servers,
+        notes,
+    })
 }
 
 pub(super) fn convert_entry(
@@ -218,17 +206,13 @@ impl EntryConverter<'_> {
                 true
             }
             ("env" | "environment" | "envs", Value::Object(pairs)) => {
-                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
-                    let value = self.to.translate_text(&value, TextPosition::Value);
-                    self.definition.env.insert(name.clone(), value);
-                }
+                let texts = self.translate_texts(pairs);
+                self.definition.env.extend(texts);
                 true
             }
             ("headers" | "http_headers", Value::Object(pairs)) => {
-                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
-                    let value = self.to.translate_text(&value, TextPosition::Value);
-                    self.definition.headers.insert(name.clone(), value);
-                }
+                let texts = self.translate_texts(pairs);
+                self.definition.headers.extend(texts);
                 true
             }
             ("url" | "serverUrl" | "httpUrl" | "uri", Value::String(url)) => {
@@ -300,6 +284,15 @@ impl EntryConverter<'_> {
         }
     }
 
+    fn translate_texts(&mut self, pairs: &Map<String, Value>) -> BTreeMap<String, String> {
+        let pairs = pairs
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), scalar_text(value)?)));
+        pairs
+            .map(|(name, value)| (name, self.to.translate_text(&value, TextPosition::Value)))
+            .collect()
+    }
+
     fn convert_arguments(&mut self, args: &[Value]) {
         for arg in args.iter().filter_map(scalar_text) {
             let arg = self.to.translate_text(&arg, TextPosition::Argument);
@@ -311,22 +304,24 @@ impl EntryConverter<'_> {
         let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
             return false;
         };
-        let seconds = |seconds: f64| match seconds {
-            whole if whole.fract() == 0.0 => format!("{whole}s"),
-            part => format!("{:.0}ms", part * 1_000.0),
-        };
-        let (limit, units_per_second) = match (key, self.to.agent.spec().timeout) {
-            ("startup_timeout_sec", _) => (TimeoutLimit::Start, 1.0),
-            ("startup_timeout_ms", _) => (TimeoutLimit::Start, 1_000.0),
-            ("tool_timeout_sec", _) => (TimeoutLimit::Call, 1.0),
-            ("timeout", Some(timeout)) => (timeout.limit, timeout.units_per_second),
+        let meaning = match (key, self.to.agent.spec().timeout) {
+            ("startup_timeout_sec", _) => TimeoutKey::StartSeconds,
+            ("startup_timeout_ms", _) => TimeoutKey::StartMilliseconds,
+            ("tool_timeout_sec", _) => TimeoutKey::CallSeconds,
+            ("timeout", Some(meaning)) => meaning,
             _ => return false,
         };
-        let converted = Some(seconds(number / units_per_second));
-        match limit {
-            TimeoutLimit::Start => self.definition.start_timeout = converted,
-            TimeoutLimit::Call => self.definition.call_timeout = converted,
-        }
+        let (limit, seconds) = match meaning {
+            TimeoutKey::StartSeconds => (&mut self.definition.start_timeout, number),
+            TimeoutKey::StartMilliseconds => (&mut self.definition.start_timeout, number / 1_000.0),
+            TimeoutKey::CallSeconds => (&mut self.definition.call_timeout, number),
+            TimeoutKey::CallMilliseconds => (&mut self.definition.call_timeout, number / 1_000.0),
+        };
+        *limit = Some(if seconds.fract() == 0.0 {
+            format!("{seconds}s")
+        } else {
+            format!("{:.0}ms", seconds * 1_000.0)
+        });
         true
     }
 
@@ -358,12 +353,9 @@ impl EntryConverter<'_> {
             // Secrets that Goose stores.
             ("env_keys", Value::Array(names)) => {
                 for name in names.iter().filter_map(Value::as_str) {
-                    self.to.notes.push(format!(
-                        "{} keeps {name} in its own store; put {name}=… into the file `env` next to config.toml",
-                        self.to.agent.display_name()
-                    ));
-                    self.to.variables_by_hand.push(name.to_owned());
-                    let value = format!("${{{name}}}");
+                    let agent = self.to.agent.display_name();
+                    let reason = format!("{agent} keeps {name} in its own store");
+                    let value = self.to.refer_by_hand(&reason, name.to_owned());
                     self.definition.env.entry(name.into()).or_insert(value);
                 }
             }

@@ -10,10 +10,7 @@ use mux_secrets::{KnownSecrets, MASK, Masker};
 use serde_json::Value;
 
 use super::{
-    super::{
-        CommandFailure, config::check_text, install::own_entry_names,
-        repeated_edit::repeat_blocking_edit,
-    },
+    super::{CommandFailure, config::check_text, repeated_edit::repeat_blocking_edit},
     agent_servers::{AgentServer, AgentSource},
     env_file::EnvFile,
     merge::{IMPORT_SECTION, MergedConfig},
@@ -111,8 +108,8 @@ impl ServerMover<'_> {
             | (_, _, None) => return Some("it was not imported".into()),
             (Ok(_), _, Some(name)) => name,
         };
-        let has_mux = self.getting_mux.contains(&agent)
-            || !own_entry_names(&source.document, agent).is_empty();
+        let has_mux =
+            self.getting_mux.contains(&agent) || !agent.mux_entries(&source.document).is_empty();
         if !has_mux {
             return Some(format!(
                 "{} does not have mux yet; `mux install {}` adds it",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::server_names::secret_variable;
 use crate::agents::{Agent, ReferenceSyntax};
 
 /// The position of a string in an entry.
@@ -111,14 +112,9 @@ impl<'a> ReferenceTranslator<'a> {
             return Some(format!("${{{name}}}"));
         }
         if let Some(id) = inner.strip_prefix("input:") {
-            let name = super::server_names::secret_variable("input", id);
-            self.notes.push(format!(
-                "`{id}` is an input that {} asks for; put {name}=… into the file `env` next to config.toml",
-                self.agent.display_name()
-            ));
-            let reference = format!("${{{name}}}");
-            self.variables_by_hand.push(name);
-            return Some(reference);
+            let agent = self.agent.display_name();
+            let reason = format!("`{id}` is an input that {agent} asks for");
+            return Some(self.refer_by_hand(&reason, secret_variable("input", id)));
         }
         match inner {
             "userHome" => return Some("${HOME}".into()),
@@ -161,13 +157,18 @@ impl<'a> ReferenceTranslator<'a> {
             return Some(format!("${{{name}}}"));
         }
         let file = inner.strip_prefix("file:")?;
-        let name = super::server_names::secret_variable("file", file);
+        let reason = format!("the file {file} is not read");
+        Some(self.refer_by_hand(&reason, secret_variable("file", file)))
+    }
+
+    /// The reference to a variable whose value the user must put into the `env` file, for this reason.
+    pub(super) fn refer_by_hand(&mut self, reason: &str, name: String) -> String {
         self.notes.push(format!(
-            "the file {file} is not read; put {name}=… into the file `env` next to config.toml"
+            "{reason}; put {name}=… into the file `env` next to config.toml"
         ));
         let reference = format!("${{{name}}}");
         self.variables_by_hand.push(name);
-        Some(reference)
+        reference
     }
 
     /// Returns true if the name is an editor's predefined variable, such as `workspaceFolder`.

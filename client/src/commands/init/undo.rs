@@ -111,7 +111,7 @@ fn remove_servers(
         if undo.dry_run {
             return Ok(());
         }
-        undo.backup = files.write_config_files(&text, true)?;
+        undo.backup = files.write(true)?.config;
         Ok(())
     })?;
     if undo.dry_run {

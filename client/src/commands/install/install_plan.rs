@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mux_proto::variables;
 
 use crate::{
-    agents::{Agent, AgentFile, ConfigDocument, ConfigFileError, MuxEntry},
+    agents::{Agent, AgentFile, ConfigFileError, MuxEntry},
     render::InstallStatus,
 };
 
@@ -79,17 +79,4 @@ fn parse_own_entry(
     MuxEntry::parse_mcp_entry(entry)
         .filter(|old| old.starts_mux(name) || old.command == mux_entry.command)
         .ok_or_else(|| InstallPlanError::Taken(name.into()))
-}
-
-/// The names of our entries in a file.
-pub(in crate::commands) fn own_entry_names(document: &ConfigDocument, agent: Agent) -> Vec<String> {
-    let section = agent.servers_section(document);
-    let entries = document.section_entries(section);
-    entries
-        .into_iter()
-        .filter(|(name, entry)| {
-            MuxEntry::parse_mcp_entry(entry).is_some_and(|mux_entry| mux_entry.starts_mux(name))
-        })
-        .map(|(name, _)| name.to_owned())
-        .collect()
 }
