@@ -2,8 +2,8 @@
 
 use similar::TextDiff;
 
-/// `edited` with the line endings of `old`: unchanged lines keep theirs, other lines get the most frequent one. `edited`
-/// has only `\n`.
+/// `edited`, which has only `\n`, with the line endings of `old`: unchanged lines keep theirs, other lines get the most
+/// frequent one.
 pub(super) fn keep_line_endings(old: &str, edited: &str) -> String {
     let plain = old.replace("\r\n", "\n");
     let plain: Vec<&str> = plain.split_inclusive('\n').collect();
