@@ -7,10 +7,10 @@ use std::{io, path::PathBuf, time::Duration};
 
 use interprocess::local_socket::tokio::Stream;
 use mux_proto::{
-    ClientInfo, Error, Hello, Kind, MuxClient, Welcome,
+    ClientInfo, Hello, Kind, MuxClient, Welcome,
     endpoint::Dirs,
     transport::{self, PeerOwner},
-    version::{BUILD, CONTRACT, FEATURES},
+    version::{self, BUILD, CONTRACT, FEATURES},
 };
 use tarpc::client::{Config, RpcError};
 
@@ -64,7 +64,7 @@ impl ClientIdentity {
             },
             agent: self.agent.clone(),
             workspace: self.workspace.clone(),
-            features: FEATURES.iter().map(|f| (*f).to_owned()).collect(),
+            features: version::features(),
             for_agent: self.for_agent,
             profile: self.profile.clone(),
         }
@@ -76,25 +76,6 @@ impl ClientIdentity {
 pub struct Session {
     pub client: MuxClient,
     pub welcome: Welcome,
-}
-
-impl Session {
-    /// Fails if the daemon did not list this feature. A method needs no check: a request for an unlisted method
-    /// fails and is not sent.
-    pub fn require_feature(&self, feature: &str) -> Result<(), Error> {
-        check_feature(&self.welcome, feature)
-    }
-}
-
-fn check_feature(welcome: &Welcome, feature: &str) -> Result<(), Error> {
-    if welcome.features.iter().any(|known| known == feature) {
-        return Ok(());
-    }
-    let message = format!(
-        "muxd {} is build {} and does not know `{feature}`; this is build {BUILD}",
-        welcome.pid, welcome.build
-    );
-    Err(Error::new(Kind::Unavailable, message).hint("run `mux restart`"))
 }
 
 /// The context of a request that must be answered within this time.
@@ -191,8 +172,9 @@ pub(crate) async fn dial_and_greet(
     let stream =
         transport::daemon_socket(stream).map_err(|source| ConnectError::Dial { path, source })?;
     let features = ListedFeatures::default();
-    let listed = FeatureGate::new(transport::frames(stream), ListedFeatures::clone(&features));
-    let client = MuxClient::new(Config::default(), listed).spawn();
+    let frames = transport::frames(stream);
+    let gate = FeatureGate::new(frames, FEATURES, ListedFeatures::clone(&features));
+    let client = MuxClient::new(Config::default(), gate).spawn();
     match client
         .hello(transport::within(HELLO_TIMEOUT), me.to_hello())
         .await
@@ -219,25 +201,5 @@ fn check_owner(stream: &Stream, path: PathBuf) -> Result<(), ConnectError> {
         Ok(PeerOwner::Us) => Ok(()),
         Ok(PeerOwner::Other(owner)) => Err(ConnectError::ForeignDaemon { path, owner }),
         Err(source) => Err(ConnectError::Dial { path, source }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unlisted_method_is_refused_with_a_hint() {
-        let welcome = Welcome {
-            contract: CONTRACT,
-            build: "0.0.1".into(),
-            pid: 7,
-            features: vec!["run".into()],
-        };
-        assert_eq!(check_feature(&welcome, "run"), Ok(()));
-        let error = check_feature(&welcome, "read").unwrap_err();
-        assert_eq!(error.kind, Kind::Unavailable);
-        assert!(error.message.contains("`read`"), "{error:?}");
-        assert!(error.hint.unwrap().contains("mux restart"));
     }
 }

@@ -1,7 +1,8 @@
-//! A transport that sends only methods that the daemon listed in its `hello` response.
+//! A transport that sends the methods that were added to the contract only to a daemon that lists them in its `hello`
+//! response.
 //!
-//! An unknown method would end the connection, with all its requests in flight. Invariant: a request for an unlisted
-//! method is not sent, but answered here with an `Unsupported` error.
+//! An unknown method would end the connection, with all its requests in flight. Invariant: a request for an added method
+//! that is not listed is not sent, but answered here with an `Unsupported` error.
 
 use std::{
     collections::VecDeque,
@@ -12,10 +13,7 @@ use std::{
 };
 
 use futures::{Sink, Stream};
-use mux_proto::{
-    service::{MuxRequest, MuxResponse},
-    version::feature,
-};
+use mux_proto::service::{MuxRequest, MuxResponse};
 use tarpc::{ClientMessage, RequestName, Response, ServerError};
 
 type MuxRpcResponse = Response<MuxResponse>;
@@ -25,29 +23,31 @@ pub(crate) type ListedFeatures = Arc<OnceLock<Vec<String>>>;
 
 pub(crate) struct FeatureGate<T> {
     inner: T,
+    /// The methods that were added to the contract since its first build.
+    added: &'static [&'static str],
     features: ListedFeatures,
     refused: VecDeque<MuxRpcResponse>,
     reader: Option<Waker>,
 }
 
 impl<T> FeatureGate<T> {
-    pub(crate) fn new(inner: T, features: ListedFeatures) -> Self {
+    pub(crate) fn new(inner: T, added: &'static [&'static str], features: ListedFeatures) -> Self {
         Self {
             inner,
+            added,
             features,
             refused: VecDeque::new(),
             reader: None,
         }
     }
 
-    /// The feature that a request needs and the daemon did not list.
-    fn missing_feature(&self, request: &MuxRequest) -> Option<String> {
+    /// The method of a request that the daemon does not know.
+    fn unknown_method(&self, request: &MuxRequest) -> Option<String> {
         let method = request.name().rsplit('.').next()?;
-        let feature = feature(method)?;
         // Only `hello` is sent before it is answered.
-        let known = self.features.get()?;
-        let listed = known.iter().any(|known| known == feature);
-        (!listed).then(|| feature.to_owned())
+        let listed = self.features.get()?;
+        let is_known = !self.added.contains(&method) || listed.iter().any(|known| known == method);
+        (!is_known).then(|| method.to_owned())
     }
 }
 
@@ -78,9 +78,9 @@ where
 
     fn start_send(mut self: Pin<&mut Self>, message: ClientMessage<MuxRequest>) -> io::Result<()> {
         if let ClientMessage::Request(request) = &message
-            && let Some(feature) = self.missing_feature(&request.message)
+            && let Some(method) = self.unknown_method(&request.message)
         {
-            let error = ServerError::new(io::ErrorKind::Unsupported, feature);
+            let error = ServerError::new(io::ErrorKind::Unsupported, method);
             self.refused.push_back(Response {
                 request_id: request.id,
                 message: Err(error),
@@ -99,5 +99,58 @@ where
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_close(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::{Kind, MuxClient, transport};
+    use serde_json::{Value, json};
+    use tarpc::client::Config;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn added_method_is_sent_only_if_the_daemon_lists_it() {
+        let (ours, mut theirs) = duplex(1 << 16);
+        let features = ListedFeatures::default();
+        features.set(vec!["servers".to_owned()]).unwrap();
+        let frames = transport::frames(ours);
+        let gate = FeatureGate::new(frames, &["status", "servers"], features);
+        let client = MuxClient::new(Config::default(), gate).spawn();
+        let context = || crate::within_seconds(30);
+
+        let refused = client.status(context()).await.unwrap_err();
+        let error = crate::rpc_error(refused);
+        assert_eq!(error.kind, Kind::Unavailable);
+        assert!(error.message.contains("`status`"), "{error:?}");
+        assert!(error.hint.unwrap().contains("mux restart"));
+
+        // The connection stays open. A listed method is sent, and one that every daemon knows.
+        let daemon = async {
+            for (method, answer) in [("Servers", json!([])), ("CancelRun", Value::Null)] {
+                let length = theirs.read_u32().await.unwrap();
+                let mut frame = vec![0; length as usize];
+                theirs.read_exact(&mut frame).await.unwrap();
+                let request: Value = serde_json::from_slice(&frame).unwrap();
+                let request = &request["Request"];
+                assert!(request["message"][method].is_object(), "{request}");
+                let answer = json!({ method: { "Ok": answer } });
+                let response =
+                    json!({ "request_id": request["id"], "message": { "Ok": answer } }).to_string();
+                theirs
+                    .write_u32(u32::try_from(response.len()).unwrap())
+                    .await
+                    .unwrap();
+                theirs.write_all(response.as_bytes()).await.unwrap();
+            }
+        };
+        let requests = async {
+            assert_eq!(client.servers(context()).await.unwrap(), Ok(Vec::new()));
+            let cancelled = client.cancel_run(context(), "r-1".into()).await;
+            assert_eq!(cancelled.unwrap(), Ok(()));
+        };
+        tokio::join!(daemon, requests);
     }
 }

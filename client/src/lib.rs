@@ -87,8 +87,8 @@
 //!
 //! Invariants:
 //!
-//! - A method that the `hello` response did not list is never sent, because an unknown method ends the connection.
-//!   `feature_gate` answers it instead. Features that are not methods have [`Session::require_feature`].
+//! - A method that the contract did not have from the start is sent only if the `hello` response lists it, because an
+//!   unknown method ends the connection. Otherwise `feature_gate` answers it.
 //! - Only `render`, `mcp` (protocol messages only) and `main` of each program print. The packages for Node never do.
 //! - A hint fits its reader: an error has one hint for the command line and one for agents (`Error::for_agents`), which
 //!   have tools instead of commands (`Hello::for_agent`).

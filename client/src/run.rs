@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use mux_proto::{
-    Error, Event, EventKind, EventsRequest, Kind, Language, Outcome, RunInfo, RunRequest, RunState,
+    Error, Event, EventKind, EventsRequest, Kind, Outcome, RunInfo, RunRequest, RunState,
     transport::{MAX_FRAME, within},
 };
 
@@ -33,12 +33,6 @@ pub async fn run(
 
 /// Starts a program and returns the id of its run. The run ends with this session, unless `detach` is set.
 pub async fn start(session: &Session, request: RunRequest) -> Result<String, Error> {
-    if request.detach {
-        session.require_feature("detach")?;
-    }
-    if request.language != Language::TypeScript {
-        session.require_feature("program")?;
-    }
     check_request_size(&request)?;
     let answer = session.client.start_run(within_seconds(10), request).await;
     Ok(answer.map_err(rpc_error)??.run)

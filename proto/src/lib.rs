@@ -32,7 +32,7 @@
 //! which refuses new work on it and exits with its last run.
 //!
 //! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods only at its end, each
-//! named in the features that `hello` lists, and a client calls no method that the other side did not list. An added
+//! named in [`version::FEATURES`], and a client sends such a method only to a daemon that lists it in `hello`. An added
 //! field has a default. Any other change is a new [`version::CONTRACT`].
 //!
 //! Invariant: these types are plain data. No other crate of muxd appears here. In the daemon, only the `rpc` and

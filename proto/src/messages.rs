@@ -96,7 +96,6 @@ pub struct Diagnostics {
     /// Errors, any of which prevents a run.
     pub errors: Vec<Error>,
     /// Possible errors.
-    #[serde(default)]
     pub warnings: Vec<Error>,
     /// Why the types were not checked, if they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::{AcceptPinsRequest, AcceptedPins, PinList, PinsRequest};
 use crate::{
-    AnswerRequest, CallRequest, CheckRequest, CompleteRequest, DescribeRequest, Descriptions,
-    Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest, Forgotten, Held, Hello,
-    Inventory, InventoryRequest, LoggedOut, LoginFinishRequest, LoginRequest, LoginStarted,
-    LoginState, LoginWaitRequest, NoticePage, NoticesRequest, OfferList, OffersRequest,
-    PromptRequest, ReadPage, ReadRequest, ReloadReport, ResourceRequest, RunInfo, RunList,
-    RunRequest, RunStarted, RunsRequest, SearchPage, SearchRequest, ServerInfo, Status,
+    AnswerRequest, CallAnswer, CallRequest, CheckRequest, CompleteRequest, DescribeRequest,
+    Descriptions, Diagnostics, Error, EventPage, EventsRequest, ForgetTypesRequest, Forgotten,
+    Held, Hello, Inventory, InventoryRequest, LoggedOut, LoginFinishRequest, LoginRequest,
+    LoginStarted, LoginState, LoginWaitRequest, NoticePage, NoticesRequest, OfferList,
+    OffersRequest, PromptRequest, ReadPage, ReadRequest, ReloadReport, ResourceRequest, RunInfo,
+    RunList, RunRequest, RunStarted, RunsRequest, SearchPage, SearchRequest, ServerInfo, Status,
     StopRequest, SubscribeRequest, ToolList, ToolsRequest, TypesPage, TypesRequest,
     WatchTypesRequest, Welcome,
 };
@@ -46,8 +46,8 @@ pub trait Mux {
     /// Checks a program without running it.
     async fn check(request: CheckRequest) -> Result<Diagnostics, Error>;
 
-    /// Calls one tool. The call is cancelled if this connection ends.
-    async fn call(request: CallRequest) -> Result<Held, Error>;
+    /// Calls one tool, and says which notices come before its answer. The call is cancelled if this connection ends.
+    async fn call(request: CallRequest) -> Result<CallAnswer, Error>;
 
     /// The tools of all servers, or the matching tools.
     async fn tools(request: ToolsRequest) -> Result<ToolList, Error>;
@@ -210,10 +210,6 @@ pub trait Mux {
     /// Ends the observation of a server, whose `suggest_sandbox` then answers. Without an observation, this does
     /// nothing.
     async fn end_observation(server: String) -> Result<(), Error>;
-
-    /// Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
-    /// need not ask whether there are others.
-    async fn call_with_notices(request: CallRequest) -> Result<crate::CallAnswer, Error>;
 
     /// Stores a value that others can read by its handle. For clients whose reader accepts less than a message.
     async fn keep(request: crate::KeepRequest) -> Result<crate::Handle, Error>;

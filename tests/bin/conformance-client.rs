@@ -14,8 +14,8 @@ use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use mux_client::{ClientIdentity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{
-    Answer, AnswerRequest, AskKind, CallRequest, Error, Held, MuxClient, NoticeKind,
-    NoticesRequest, OfferKind, OffersRequest, PromptRequest, ResourceRequest, ToolsRequest,
+    Answer, AnswerRequest, AskKind, CallRequest, Error, MuxClient, NoticeKind, NoticesRequest,
+    OfferKind, OffersRequest, PromptRequest, ResourceRequest, ToolsRequest,
 };
 use mux_tests::{
     TestEnv,
@@ -144,7 +144,7 @@ fn arguments_of(prompt: &Value) -> Map<String, Value> {
         .collect()
 }
 
-fn worked(outcome: Result<Held, Error>) -> Result<()> {
+fn worked<T>(outcome: Result<T, Error>) -> Result<()> {
     use mux_proto::Kind::{AuthRequired, Unavailable};
     match outcome {
         Err(error) if matches!(error.kind, AuthRequired | Unavailable) => Err(error.into()),
@@ -180,7 +180,6 @@ async fn answer_all(client: MuxClient) -> Result<()> {
             after,
             wait_ms: 10_000,
             answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
-            declined: false,
         };
         let page = client.notices(within_seconds(PATIENCE), request).await??;
         for notice in page.notices {

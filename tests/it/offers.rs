@@ -78,7 +78,6 @@ impl Client {
             after: self.after,
             wait_ms,
             answers: self.answers.clone(),
-            declined: false,
         };
         let page = self
             .session
@@ -149,6 +148,7 @@ impl Client {
                 .call(within_seconds(PATIENCE), request)
                 .await
                 .unwrap()?
+                .result
             {
                 Held::Value(value) => Ok(value.to_value()),
                 Held::Stored(handle) => panic!("{handle:?}"),

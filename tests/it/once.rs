@@ -234,7 +234,7 @@ async fn alone(session: &Session, path: String, arguments: serde_json::Value) ->
         ..CallRequest::default()
     };
     let held = session.client.call(within_seconds(PATIENCE), request);
-    held.await.unwrap().map(|held| match held {
+    held.await.unwrap().map(|answer| match answer.result {
         Held::Value(_) => {}
         Held::Stored(_) => panic!("nothing is that long"),
     })

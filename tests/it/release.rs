@@ -23,7 +23,7 @@ fn programs(env: &TestEnv, worker: &str) -> PathBuf {
     let folder = env.path("programs");
     fs::create_dir(&folder).unwrap();
     symlink(binary("mux"), folder.join("mux")).unwrap();
-    fake_program(&folder.join("muxd"), &format!("muxd {BUILD} (contract 5)"));
+    fake_program(&folder.join("muxd"), &format!("muxd {BUILD} (contract 1)"));
     fake_program(&folder.join("mux-worker"), worker);
     folder
 }

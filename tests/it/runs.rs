@@ -91,7 +91,7 @@ async fn call(session: &Session, path: &str, arguments: Value) -> Result<Held, E
         ..CallRequest::default()
     };
     let called = session.client.call(within_seconds(PATIENCE), request);
-    called.await.unwrap()
+    called.await.unwrap().map(|answer| answer.result)
 }
 
 async fn info(session: &Session, run: &str) -> Result<RunInfo, Error> {

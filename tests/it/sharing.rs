@@ -55,6 +55,7 @@ impl Client {
             .call(within_seconds(PATIENCE), request)
             .await
             .unwrap()?
+            .result
         {
             Held::Value(value) => Ok(value.to_value()),
             Held::Stored(handle) => panic!("{handle:?}"),

@@ -74,8 +74,8 @@ pub(super) async fn call(path: String, args: args::CallArgs, json: bool) -> Comm
         };
         questions.print_late_notices(session).await;
         // A call that was sent may have happened although the connection was lost.
-        let value = answer.map_err(mux_client::rpc_error)??;
-        Ok((session.clone(), value))
+        let answer = answer.map_err(mux_client::rpc_error)??;
+        Ok((session.clone(), answer.result))
     });
     let answer = tokio::select! {
         answer = answer => answer,

@@ -28,7 +28,7 @@ const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
 pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult {
     match args.command {
         ConfigCommand::Show { agent } => {
-            let report = settings_report(agent, !json).await?;
+            let report = settings_report(agent).await?;
             Ok(render::settings(&report, json))
         }
         ConfigCommand::Get { key } => values::get(&key, json).await,
@@ -41,16 +41,10 @@ pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult 
     }
 }
 
-/// The current settings. `with_text` is true if they are also needed as a `config.toml`.
-async fn settings_report(
-    agent: Option<String>,
-    with_text: bool,
-) -> Result<SettingsReport, CommandFailure> {
+/// The current settings.
+async fn settings_report(agent: Option<String>) -> Result<SettingsReport, CommandFailure> {
     let request = SettingsRequest { agent };
     let report = request_with_retry(async |session| {
-        if with_text {
-            session.require_feature("config_text")?;
-        }
         let answer = session.client.settings(within_seconds(10), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });

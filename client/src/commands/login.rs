@@ -56,7 +56,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     }
     check_login_url(&started)?;
     // Shown before anything is opened: the user may expect to sign in elsewhere.
-    render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
+    render::sign_in_at(&server, &started.issuer, &started.url);
     let opened = if args.no_browser || args.paste {
         None
     } else {

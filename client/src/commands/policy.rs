@@ -130,9 +130,6 @@ async fn explain(
     request: &ExplainPolicyRequest,
 ) -> Result<Result<PolicyExplanation, Error>, CommandFailure> {
     request_with_retry(async |session| {
-        if request.config.is_some() {
-            session.require_feature("config_text")?;
-        }
         let context = within_seconds(POLICY_TIMEOUT_SECS);
         let answer = session.client.explain_policy(context, request.clone());
         answer.await.map_err(mux_client::rpc_error)?

@@ -122,9 +122,6 @@ pub(super) async fn execute_run(
     let questions = TerminalQuestions::for_run(silent, &mut view);
     let run = request_with_retry(async |session| {
         questions.announce(session).await;
-        if request.record || request.replay.is_some() {
-            session.require_feature("record")?;
-        }
         let run = mux_client::start(session, request.clone()).await?;
         view.accepted(&run);
         let watched = mux_client::watch(session, &run, 0, |event| view.show(event));

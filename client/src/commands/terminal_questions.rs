@@ -100,7 +100,7 @@ impl TerminalQuestions {
 
     /// Tells the daemon which questions this connection answers. Must precede the request that may cause some.
     pub(super) async fn announce(&self, session: &Session) {
-        if self.is_idle(session) {
+        if self.is_idle() {
             return;
         }
         // Each connection counts its notices from 1.
@@ -116,7 +116,7 @@ impl TerminalQuestions {
 
     /// Asks one question after the other, until the connection ends.
     pub(super) async fn answer_all(&self, session: &Session) -> Infallible {
-        if self.is_idle(session) {
+        if self.is_idle() {
             return std::future::pending().await;
         }
         let mut prompts = QuestionPrompts::new(self);
@@ -152,7 +152,7 @@ impl TerminalQuestions {
     /// Prints the declined questions and the warnings of a call or run that has ended: its end may have overtaken
     /// notices.
     pub(super) async fn print_late_notices(&self, session: &Session) {
-        if self.is_idle(session) {
+        if self.is_idle() {
             return;
         }
         let page = session.client.notices(within_seconds(5), self.request(0));
@@ -193,10 +193,10 @@ impl TerminalQuestions {
         }
     }
 
-    fn is_idle(&self, session: &Session) -> bool {
+    fn is_idle(&self) -> bool {
         // A call also warns on standard error with `--json`.
         let shows_notices = self.spinner.is_some() && (!self.is_mute || self.call.is_some());
-        !(self.asks() || shows_notices) || session.require_feature("approvals").is_err()
+        !(self.asks() || shows_notices)
     }
 
     fn asks(&self) -> bool {
@@ -208,7 +208,6 @@ impl TerminalQuestions {
             after: self.last_notice.get(),
             wait_ms,
             answers: self.answers.to_vec(),
-            declined: !self.asks(),
         }
     }
 
@@ -251,7 +250,7 @@ impl TerminalQuestions {
                 kind: AskKind::Elicitation,
                 why,
                 ..
-            } => self.report_declined(server, why),
+            } if why.is_some() || !self.asks() => self.report_declined(server, why),
             NoticeKind::ElicitationComplete { server, .. } => {
                 let print = move || render::page_completed(&server);
                 prompts.terminal.print_aside(print);

@@ -211,17 +211,14 @@ async fn execute_resume(
         .clamp(0.0, MAX_RESUME_WAIT_SECONDS);
     let line = access.link.open().await?;
     let wait = Duration::from_secs_f64(seconds);
-    let mut run = asked.run;
-    let has_stored = !job.runs_without_stored_values.contains(&run);
-    if line.session.require_feature("resume_run").is_ok() {
-        let request = ResumeRequest {
-            id: run,
-            detach: false,
-        };
-        let client = &line.session.client;
-        let resumed = client.resume_run(within_seconds(30), request).await;
-        run = resumed.map_err(rpc_error)??.run;
-    }
+    let has_stored = !job.runs_without_stored_values.contains(&asked.run);
+    let request = ResumeRequest {
+        id: asked.run,
+        detach: false,
+    };
+    let client = &line.session.client;
+    let resumed = client.resume_run(within_seconds(30), request).await;
+    let run = resumed.map_err(rpc_error)??.run;
     let mut transcript =
         RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
     if has_stored {

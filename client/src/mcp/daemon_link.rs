@@ -79,7 +79,7 @@ impl DaemonConnection {
         let CallAnswer {
             result,
             last_notice,
-        } = match client.call_with_notices(within, request).await? {
+        } = match client.call(within, request).await? {
             Ok(answer) => answer,
             Err(error) => return Ok(Err(error)),
         };
@@ -332,7 +332,6 @@ impl DaemonLink {
             after,
             wait_ms,
             answers,
-            declined: false,
         }
     }
 
@@ -341,11 +340,9 @@ impl DaemonLink {
         slot: &ConnectionSlot,
         session: Session,
     ) -> Arc<DaemonConnection> {
-        if session.require_feature("notices").is_ok() {
-            // Before any other request, because the daemon must be able to deliver servers' questions to us.
-            let listening = self.notices_request(0, 0);
-            drop(session.client.notices(within_seconds(5), listening).await);
-        }
+        // Before any other request, because the daemon must be able to deliver servers' questions to us.
+        let listening = self.notices_request(0, 0);
+        drop(session.client.notices(within_seconds(5), listening).await);
         let line = DaemonConnection::new(session, slot.over.clone());
         self.0.opened.send_modify(|count| *count += 1);
         // The follower ends only when the process is about to end.

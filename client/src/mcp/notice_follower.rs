@@ -72,8 +72,7 @@ impl NoticeFollower {
     async fn follow_connection(self, line: Arc<DaemonConnection>) {
         let mut after = 0;
         let waiters = line.waiters.lock().take();
-        let Some(mut waiters) = waiters.filter(|_| line.session.require_feature("notices").is_ok())
-        else {
+        let Some(mut waiters) = waiters else {
             return;
         };
         let mut waiting = Vec::new();

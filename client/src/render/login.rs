@@ -23,13 +23,13 @@ pub(crate) fn open_this(url: &str, opened: bool) {
 }
 
 /// Prints where the user signs in: the origin of the issuer, and that of the page if it differs.
-pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
+pub(crate) fn sign_in_at(server: &str, issuer: &str, page: &str) {
     let origin = |address: &str| {
         let url = url::Url::parse(address).ok()?;
         Some(url.origin().ascii_serialization())
     };
     let page = origin(page);
-    let issuer = issuer.and_then(origin);
+    let issuer = origin(issuer);
     let Some(at) = issuer.as_ref().or(page.as_ref()) else {
         return;
     };
@@ -45,10 +45,9 @@ pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
 
 /// Prints the server whose sign-in is used instead of a page.
 pub(crate) fn covered_sign_in(server: &str, started: &LoginStarted) {
-    let by = match (&started.covered_by, &started.issuer) {
-        (Some(other), _) => format!("the sign-in of `{other}`"),
-        (None, Some(issuer)) => format!("a sign-in at {issuer}"),
-        (None, None) => "a sign-in that you have".into(),
+    let by = match &started.covered_by {
+        Some(other) => format!("the sign-in of `{other}`"),
+        None => format!("a sign-in at {}", started.issuer),
     };
     eprintln!(
         "{} covers `{}`, so no page is opened",

@@ -246,9 +246,9 @@ async fn call(
     let within = transport::within(CALL_TIMEOUT);
     let asked = |client: MuxClient| async move { client.call(within, request).await };
     let ended = state.line.request(asked).await;
-    Ok(Json(
-        ended.map_or_else(CallOutcome::Error, CallOutcome::Held),
-    ))
+    Ok(Json(ended.map_or_else(CallOutcome::Error, |answer| {
+        CallOutcome::Held(answer.result)
+    })))
 }
 
 fn refused_body(rejection: &JsonRejection) -> Error {

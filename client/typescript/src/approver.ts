@@ -27,7 +27,6 @@ const POLL = 25_000;
  * another daemon has taken over from this one.
  */
 export async function listen(connection: Connection, approver: Approver, leaving: () => void): Promise<void> {
-  if (!connection.welcome.features?.includes("approvals")) return;
   await poll(connection, 0, 0);
   void answer(connection, approver, leaving).catch((error: unknown) => {
     // The connection has ended, and with it what it was asked.

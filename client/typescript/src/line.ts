@@ -8,16 +8,10 @@ import { type Way, connectOnly, connectOrSpawn } from "./connect.js";
 import type { Method } from "./envelope.js";
 import { Lost, MuxError, isEnding } from "./error.js";
 import type { Methods } from "./messages.js";
+import { FEATURES } from "./version.js";
 
 /** How many daemons may be ending before the caller is told so. */
 const REFUSALS = 3;
-
-/** What the daemon lists where it is not the method's own name. */
-const FEATURE: Partial<Record<Method, string>> = {
-  start_run: "run",
-  cancel_run: "run",
-  restart_server: "servers",
-};
 
 /** Methods that change nothing: whatever became of the first request, it can be made again. */
 const READING: ReadonlySet<Method> = new Set<Method>([
@@ -146,11 +140,11 @@ export class Line {
   }
 }
 
-/** Fails if the daemon did not list the method: one that it does not know would end the connection. */
-export function require(connection: Connection, feature: string): void {
-  const { features = [], pid, build } = connection.welcome;
-  if (features.includes(feature)) return;
-  throw MuxError.of("unavailable", `muxd ${pid} is build ${build} and does not know \`${feature}\``, "run `mux restart`");
+/** Fails if the daemon does not know the method, which would end the connection. */
+function require(connection: Connection, method: Method): void {
+  const { features, pid, build } = connection.welcome;
+  if (!FEATURES.includes(method) || features.includes(method)) return;
+  throw MuxError.of("unavailable", `muxd ${pid} is build ${build} and does not know \`${method}\``, "run `mux restart`");
 }
 
 /** One request on this connection and no other. */
@@ -160,6 +154,6 @@ export async function askOn<M extends Method>(
   params: Methods[M]["params"],
   asking?: Asking,
 ): Promise<Methods[M]["answer"]> {
-  if (method !== "hello" && method !== "retire") require(connection, FEATURE[method] ?? method);
+  require(connection, method);
   return connection.ask(method, params, asking);
 }

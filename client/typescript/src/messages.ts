@@ -27,8 +27,8 @@ export interface Methods {
   cancel_run: { params: { run: string }; answer: null };
   /** Checks a program without running it. */
   check: { params: { request: CheckRequest }; answer: Diagnostics };
-  /** Calls one tool. The call is cancelled if this connection ends. */
-  call: { params: { request: CallRequest }; answer: Held };
+  /** Calls one tool, and says which notices come before its answer. The call is cancelled if this connection ends. */
+  call: { params: { request: CallRequest }; answer: CallAnswer };
   /** The tools of all servers, or the matching tools. */
   tools: { params: { request: ToolsRequest }; answer: ToolList };
   /** The `.d.ts` that a program is written against. */
@@ -156,11 +156,6 @@ export interface Methods {
    * nothing.
    */
   end_observation: { params: { server: string }; answer: null };
-  /**
-   * Calls one tool, as `call` does, and says which notices come before its answer. A client that has received these
-   * need not ask whether there are others.
-   */
-  call_with_notices: { params: { request: CallRequest }; answer: CallAnswer };
   /** Stores a value that others can read by its handle. For clients whose reader accepts less than a message. */
   keep: { params: { request: KeepRequest }; answer: Handle };
 }
@@ -536,10 +531,7 @@ export type EventKind =
         error?: Fault;
       };
     }
-  /**
-   * A step of a step program starts. Its call has separate events. Step events are sent to clients with the feature
-   * `program`, and as console lines to others.
-   */
+  /** A step of a step program starts. Its call has separate events. */
   | { step_started: { step: string; tool: string; description?: string } }
   | {
       step_ended: {
@@ -591,10 +583,7 @@ export interface ExplainPolicyRequest {
   client?: string;
   /** The directory in which the client works. Defaults to the requesting client's. */
   workspace?: string;
-  /**
-   * The content of a `config.toml` whose rules decide instead of the current rules. Feature
-   * `config_text`.
-   */
+  /** The content of a `config.toml` whose rules decide instead of the current rules. */
   config?: string;
 }
 
@@ -745,7 +734,6 @@ export interface KeepRequest {
   value: unknown;
 }
 
-/** The kind of a failure, in one word. */
 export type Kind =
   /** The program cannot be parsed. Nothing was executed. */
   | "syntax"
@@ -790,10 +778,7 @@ export type Kind =
 export type Language =
   /** TypeScript or JavaScript. */
   | "typescript"
-  /**
-   * A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program`
-   * supports it.
-   */
+  /** A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`. */
   | "json";
 
 export type Level = "debug" | "log" | "info" | "warn" | "error";
@@ -831,8 +816,8 @@ export interface LoginStarted {
   covered_by?: string;
   /** Notes that the user should read before signing in. */
   notes?: string[];
-  /** The authorization server, as the server names it. Absent from daemons that do not report it. */
-  issuer?: string;
+  /** The authorization server, as the server names it. */
+  issuer: string;
   /** The port of the loopback interface to which the browser is redirected. */
   redirect_port: number;
   /** Milliseconds until the login expires. */
@@ -928,10 +913,7 @@ export type NoticeKind =
     }
   /** The question is no longer open. */
   | { withdrawn: { ask: number } }
-  /**
-   * A server's question was declined, because the client does not answer this kind, or for the given reason. Without
-   * a reason, the notice is sent only to clients whose request sets `declined`.
-   */
+  /** A server's question was declined, because the client does not answer this kind, or for the given reason. */
   | { declined: { server: string; kind: AskKind; cause: Cause; why?: string } }
   /** The user has completed the page of a URL elicitation. */
   | {
@@ -963,7 +945,7 @@ export type NoticeKind =
     }
   /**
    * Another daemon has taken over from this one: a client without work in progress should reconnect, which leads it
-   * there. Sent only to clients that list `upgrade`.
+   * there.
    */
   | { leaving: Record<string, never> }
   /** The approval was answered, or timed out. */
@@ -989,8 +971,6 @@ export interface NoticesRequest {
    * approval is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
    */
   answers?: AskKind[];
-  /** Whether to send the notice `declined`, which earlier clients cannot read. */
-  declined?: boolean;
 }
 
 export type OfferKind = "resources" | "resource_templates" | "prompts";
@@ -1722,10 +1702,7 @@ export interface SettingsReport {
   /** The configuration file. */
   file: string;
   settings: Setting[];
-  /**
-   * The settings as a `config.toml`, each value with its origin as a comment. Entries with secrets are comments.
-   * Feature `config_text`.
-   */
+  /** The settings as a `config.toml`, each value with its origin as a comment. Entries with secrets are comments. */
   text?: string;
   /** Remarks, such as that the configuration has no section for the agent. */
   notes?: string[];

@@ -6,7 +6,7 @@ import { type Environment, places } from "./endpoint.js";
 import type { Method } from "./envelope.js";
 import { cancelled } from "./error.js";
 import { pages, whole } from "./held.js";
-import { Line, askOn, require } from "./line.js";
+import { Line, askOn } from "./line.js";
 import type * as wire from "./messages.js";
 import { Run } from "./run.js";
 import { CONTRACT, FEATURES, VERSION } from "./version.js";
@@ -111,8 +111,6 @@ export class Mux {
       ...(noCheck ? { no_check: true } : {}),
     };
     return this.#line.with(async (connection) => {
-      if (detach) require(connection, "detach");
-      if (language === "json") require(connection, "program");
       const { run } = await askOn(connection, "start_run", { request });
       return new Run(this.#line, connection, run, signal);
     });
@@ -265,6 +263,7 @@ export class Mux {
     if (traceparent !== undefined) request.traceparent = traceparent;
     if (tracestate !== undefined) request.tracestate = tracestate;
     // The daemon has limits of its own for a call, and its errors name them.
-    return whole(this.#line, await this.ask("call", { request }, { signal, deadlineMs: LONGEST }), signal);
+    const { result } = await this.ask("call", { request }, { signal, deadlineMs: LONGEST });
+    return whole(this.#line, result, signal);
   }
 }

@@ -1,10 +1,10 @@
-// What this package speaks. `proto/src/version.rs` has the history of the contract.
+// What this package speaks, as `proto/src/version.rs` has it.
 
 /** The contract with the daemon. Another one is spoken with by another version of this package. */
-export const CONTRACT = 5;
+export const CONTRACT = 1;
 
 /** The version of this package. */
 export const VERSION = "0.1.0";
 
-/** What this client understands beyond the first contract; the daemon sends events of steps to those who do. */
-export const FEATURES: readonly string[] = ["program", "notices", "approvals", "upgrade"];
+/** What was added to the contract since its first build: a method in here is sent only to a daemon that lists it. */
+export const FEATURES: readonly string[] = [];

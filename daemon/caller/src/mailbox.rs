@@ -42,8 +42,6 @@ pub struct Mailbox {
 struct MailboxState {
     /// The kinds of questions that the client answers, or `None` before it first read its notices.
     answers: Option<Vec<QuestionKind>>,
-    /// True if the client reads notices of questions that it does not answer.
-    reads_declined: bool,
     /// The versions of the lists that the client was told of.
     seen: ListVersions,
     line: NoticeQueue,
@@ -137,31 +135,20 @@ impl Mailbox {
         }
     }
 
-    /// Sets whether the client reads notices of questions that it does not answer.
-    pub fn set_reads_declined(&self, reads: bool) {
-        self.state().reads_declined = reads;
-    }
-
-    /// Notifies the client of a server's question that it does not answer.
-    pub fn push_declined(&self, server: &str, kind: QuestionKind, cause: CallCause) {
-        if self.state().reads_declined {
-            let server = server.to_owned();
-            self.push_notice(ClientNotice::Declined {
-                server,
-                kind,
-                cause,
-                why: None,
-            });
-        }
-    }
-
-    /// Notifies the client of a server's question that was declined on its behalf.
-    pub fn push_refused(&self, server: &str, kind: QuestionKind, cause: CallCause, why: String) {
+    /// Notifies the client that a server's question was declined, because the client does not answer this kind, or for
+    /// the reason `why`.
+    pub fn push_declined(
+        &self,
+        server: &str,
+        kind: QuestionKind,
+        cause: CallCause,
+        why: Option<String>,
+    ) {
         self.push_notice(ClientNotice::Declined {
             server: server.to_owned(),
             kind,
             cause,
-            why: Some(why),
+            why,
         });
     }
 

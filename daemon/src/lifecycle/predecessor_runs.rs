@@ -77,11 +77,8 @@ impl PredecessorRuns {
 
     async fn follow_all(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
-        // Without this feature, the predecessor does not ask this client to reconnect.
-        let features = FEATURES.iter().filter(|feature| **feature != "upgrade");
-        let hello = hello(features.map(|feature| (*feature).to_owned()).collect());
         let greeted = client
-            .hello(transport::within(PREDECESSOR_REQUEST_TIMEOUT), hello)
+            .hello(transport::within(PREDECESSOR_REQUEST_TIMEOUT), hello())
             .await;
         if !matches!(greeted, Ok(Ok(welcome)) if welcome.contract == CONTRACT) {
             debug!("cannot read the runs of the predecessor");

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use mux_proto::{
     ClientInfo, Hello, MuxClient, transport,
-    version::{BUILD, CONTRACT},
+    version::{BUILD, CONTRACT, features},
 };
 use tarpc::client::Config;
 
@@ -15,7 +15,7 @@ const RETIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// socket was replaced.
 pub async fn ask_to_go(sockets: &[PathBuf]) {
     // The daemon may be of another build: every build understands `hello` and `retire`.
-    let hello = hello(Vec::new());
+    let hello = hello();
     for socket in sockets {
         let Ok(stream) = transport::dial(socket).await else {
             continue;
@@ -35,7 +35,7 @@ pub async fn ask_to_go(sockets: &[PathBuf]) {
 }
 
 /// The `hello` of one daemon to another.
-pub(super) fn hello(features: Vec<String>) -> Hello {
+pub(super) fn hello() -> Hello {
     Hello {
         contract: CONTRACT,
         build: BUILD.into(),
@@ -47,6 +47,6 @@ pub(super) fn hello(features: Vec<String>) -> Hello {
         workspace: None,
         for_agent: false,
         profile: None,
-        features,
+        features: features(),
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_proto::{self as wire, Hello, version::FEATURES};
+use mux_proto::{self as wire, Hello};
 use mux_sandbox::QueueKey;
 use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -45,10 +45,7 @@ pub(super) struct ConnectionState {
     /// Set if the connection uses a reserved descriptor. The client may ask for the status and stop the daemon, and
     /// every other request fails.
     cramped: bool,
-    /// The client's hello, without its features.
     hello: OnceLock<Hello>,
-    /// The features that both this daemon and the client know.
-    features: OnceLock<Box<[&'static str]>>,
     origin: OnceLock<Arc<ClientOrigin>>,
     turn: OnceLock<QueueKey>,
     arrived: Notify,
@@ -78,7 +75,6 @@ impl ConnectionState {
             daemon,
             number,
             hello: OnceLock::new(),
-            features: OnceLock::new(),
             origin: OnceLock::new(),
             turn: OnceLock::new(),
             arrived: Notify::new(),
@@ -91,17 +87,13 @@ impl ConnectionState {
     }
 
     /// Accepts the client's hello. Returns false if the daemon is ending. A second hello changes nothing.
-    pub(super) fn greet(&self, mut hello: Hello) -> bool {
+    pub(super) fn greet(&self, hello: Hello) -> bool {
         if !self.is_probe(&hello) {
             let Some(present) = self.daemon.activity.admit_client() else {
                 return false;
             };
             drop(self.present.set(present));
         }
-        let listed = std::mem::take(&mut hello.features);
-        let known = FEATURES.iter().copied();
-        let known = known.filter(|known| listed.iter().any(|feature| feature == known));
-        drop(self.features.set(known.collect()));
         if let Ok(()) = self.hello.set(hello)
             && let Some(hello) = self.hello.get()
         {
@@ -113,12 +105,6 @@ impl ConnectionState {
 
     pub(super) fn is_cramped(&self) -> bool {
         self.cramped
-    }
-
-    /// True if the client listed `feature` in its hello.
-    pub(super) fn knows(&self, feature: &str) -> bool {
-        let features = self.features.get();
-        features.is_some_and(|features| features.contains(&feature))
     }
 
     /// True for the watchdog probe's connection, which is not counted as a client.
@@ -138,7 +124,7 @@ impl ConnectionState {
     /// Sends a client that reads notices the notice to reconnect, once a successor serves. Never returns.
     pub(super) async fn notify_when_leaving(&self) -> Infallible {
         self.daemon.leaving.cancelled().await;
-        if let Some(mailbox) = self.mailbox.get().filter(|_| self.knows("upgrade")) {
+        if let Some(mailbox) = self.mailbox.get() {
             mailbox.push_notice(ClientNotice::Leaving);
         }
         std::future::pending().await

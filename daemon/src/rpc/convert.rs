@@ -31,12 +31,11 @@ const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is
                               config.toml and in the process list";
 
 pub(super) fn welcome() -> wire::Welcome {
-    let features = wire::version::FEATURES.iter();
     wire::Welcome {
         contract: wire::version::CONTRACT,
         build: wire::version::BUILD.into(),
         pid: std::process::id(),
-        features: features.map(|feature| (*feature).to_owned()).collect(),
+        features: wire::version::features(),
     }
 }
 

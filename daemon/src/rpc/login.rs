@@ -56,7 +56,7 @@ pub(super) async fn begin_login(
         url: attempt.url.clone(),
         covered_by: attempt.covered_by.clone(),
         notes: attempt.notes.clone(),
-        issuer: Some(attempt.issuer.clone()),
+        issuer: attempt.issuer.clone(),
         redirect_port: attempt.redirect_port,
         expires_ms: convert::millis(auth(daemon).login_timeout()),
     })

@@ -14,7 +14,6 @@ pub(super) async fn read(
     let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
     let answers = request.answers.into_iter().map(ask_kind).collect();
     let mailbox = connection.mailbox();
-    mailbox.set_reads_declined(request.declined);
     let notices = mailbox.read_after(request.after, wait, answers).await;
     let notices = notices.into_iter().map(|(seq, notice)| wire::Notice {
         seq,

@@ -131,10 +131,14 @@ impl wire::Mux for RequestHandler {
         runs::check(&self.configured().await?.runs, &self.0, request).await
     }
 
-    async fn call(self, _: Context, request: wire::CallRequest) -> wire::Result<wire::Held> {
+    async fn call(self, _: Context, request: wire::CallRequest) -> wire::Result<wire::CallAnswer> {
         // The configuration determines which tools the agent may call.
         let daemon = self.configured().await?;
-        tool_call::make(daemon, &self.0, request).await
+        let result = tool_call::make(daemon, &self.0, request).await?;
+        Ok(wire::CallAnswer {
+            result,
+            last_notice: self.0.mailbox().last_notice(),
+        })
     }
 
     async fn tools(self, _: Context, request: wire::ToolsRequest) -> wire::Result<wire::ToolList> {
@@ -500,19 +504,6 @@ impl wire::Mux for RequestHandler {
 
     async fn end_observation(self, _: Context, server: String) -> wire::Result<()> {
         sandboxes::end_observation(self.configured().await?, &self.0, &server)
-    }
-
-    async fn call_with_notices(
-        self,
-        _: Context,
-        request: wire::CallRequest,
-    ) -> wire::Result<wire::CallAnswer> {
-        let daemon = self.configured().await?;
-        let result = tool_call::make(daemon, &self.0, request).await?;
-        Ok(wire::CallAnswer {
-            result,
-            last_notice: self.0.mailbox().last_notice(),
-        })
     }
 
     async fn keep(self, _: Context, request: wire::KeepRequest) -> wire::Result<wire::Handle> {

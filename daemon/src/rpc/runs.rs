@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use mux_proto as wire;
 
-use super::{MAX_LONG_POLL, connection::ConnectionState, convert, program_steps};
+use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_journal::{
@@ -121,10 +121,7 @@ pub(super) async fn events(
         connection.mark_end_read(&run);
     }
     Ok(wire::EventPage {
-        events: events
-            .into_iter()
-            .map(|event| convert::event(program_steps::readable(event, connection)))
-            .collect(),
+        events: events.into_iter().map(convert::event).collect(),
     })
 }
 

@@ -8,7 +8,7 @@ use mux_proto::{
     Hello, Language, MuxClient, Notice, NoticeKind, NoticesRequest, OfferKind, OfferList,
     OffersRequest, Outcome, PromptRequest, ResourceRequest, RunRequest, ServerInfo, ServerState,
     SessionInfo, SubscribeRequest, ToolInfo, ToolsRequest, transport,
-    version::{BUILD, CONTRACT, FEATURES},
+    version::{BUILD, CONTRACT, features},
 };
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -33,8 +33,6 @@ pub(crate) struct ClientIdentity {
     pub(crate) name: Option<&'static str>,
     pub(crate) agent: Option<&'static str>,
     pub(crate) workspace: Option<PathBuf>,
-    /// The features that it knows, if not all.
-    pub(crate) features: Option<&'static [&'static str]>,
 }
 
 /// The context of a request.
@@ -84,10 +82,7 @@ impl Client {
             },
             agent: identity.agent.map(str::to_owned),
             workspace: identity.workspace.clone(),
-            features: {
-                let known = identity.features.unwrap_or(FEATURES);
-                known.iter().map(|feature| (*feature).to_owned()).collect()
-            },
+            features: features(),
             for_agent: false,
             profile: None,
         };
@@ -125,7 +120,6 @@ impl Client {
             after: self.after,
             wait_ms,
             answers: self.answers.clone(),
-            declined: false,
         };
         let page = self.rpc.notices(within(), request);
         page.await.unwrap().unwrap().notices
@@ -193,7 +187,7 @@ impl Client {
     pub(crate) fn begin_request(&self, request: CallRequest) -> JoinHandle<Result<Value, Error>> {
         let rpc = self.rpc.clone();
         tokio::spawn(async move {
-            match rpc.call(within(), request).await.unwrap()? {
+            match rpc.call(within(), request).await.unwrap()?.result {
                 Held::Value(value) => Ok(value.to_value()),
                 Held::Stored(handle) => panic!("{handle:?}"),
             }

@@ -6,7 +6,7 @@ use mux_proto::{Event, EventKind, Kind, RunState};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Client, ClientIdentity, within},
+    client::{Client, within},
     home::Home,
 };
 
@@ -55,26 +55,6 @@ async fn step_and_call_events_are_in_order_and_the_run_is_listed() {
     assert_eq!(summary["steps"].as_array().unwrap().len(), 3);
     let info = client.rpc.run_info(within(), run).await.unwrap().unwrap();
     assert_eq!(info.title, "3 steps: fix.fail, fix.echo, fix.echo");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn client_without_step_events_gets_console_lines() {
-    let home = Home::with_fixtures(&[("fix", &[])]);
-    let old = ClientIdentity {
-        features: Some(&["run"]),
-        ..ClientIdentity::default()
-    };
-    let client = Client::of(&home, &old).await;
-    let echo = ("fix.echo", json!({ "text": "x" }));
-    let run = client.start_steps(&[echo], false).await;
-    let events = json!(client.events(&run).await).to_string();
-    for line in [
-        "step s0 (fix.echo) begins",
-        "step s0 (fix.echo) gave 3 bytes",
-    ] {
-        assert!(events.contains(line), "{events}");
-    }
-    assert!(!events.contains("step_"), "{events}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,9 +28,7 @@ pub struct ApprovalsRequest {
 pub struct ApprovalList {
     /// Counts up with every change.
     pub edition: u64,
-    #[serde(default)]
     pub approvals: Vec<ApprovalInfo>,
-    #[serde(default)]
     pub granted: Vec<GrantInfo>,
 }
 
@@ -120,7 +118,6 @@ pub struct Decided {
     /// True if the call was still waiting and continues. If false, `resume_run` continues the run.
     pub live: bool,
     /// The number of calls named in `shown` that are approved with it.
-    #[serde(default)]
     pub released: usize,
     /// Approvals that the decision would cover, but that the user was not shown: they continue to wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

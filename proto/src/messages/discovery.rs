@@ -125,14 +125,12 @@ pub struct InventoryRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Inventory {
     /// The servers with their tool counts and their purpose, as far as there is room.
-    #[serde(default)]
     pub overview: String,
     /// The signatures, for an agent. Begins with COMPLETE, or with PARTIAL and how many of how many signatures follow.
     pub text: String,
     /// The number of tools that `text` names.
     pub shown: usize,
     /// The number of tools whose signature is in `text`.
-    #[serde(default)]
     pub signed: usize,
     pub total: usize,
     /// Servers whose tools are known, as programs write them after `mux.`.

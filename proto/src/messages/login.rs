@@ -25,9 +25,8 @@ pub struct LoginStarted {
     /// Notes that the user should read before signing in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The authorization server, as the server names it. Absent from daemons that do not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub issuer: Option<String>,
+    /// The authorization server, as the server names it.
+    pub issuer: String,
     /// The port of the loopback interface to which the browser is redirected.
     pub redirect_port: u16,
     /// Milliseconds until the login expires.

@@ -15,9 +15,6 @@ pub struct NoticesRequest {
     /// approval is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AskKind>,
-    /// Whether to send the notice `declined`, which earlier clients cannot read.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub declined: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -43,11 +40,8 @@ pub struct Notice {
 pub enum NoticeKind {
     /// The tools, resources or prompts of the servers have changed.
     Changed {
-        #[serde(default)]
         tools: bool,
-        #[serde(default)]
         resources: bool,
-        #[serde(default)]
         prompts: bool,
     },
     /// A resource has changed to which this connection is subscribed.
@@ -90,8 +84,7 @@ pub enum NoticeKind {
     },
     /// The question is no longer open.
     Withdrawn { ask: u64 },
-    /// A server's question was declined, because the client does not answer this kind, or for the given reason. Without
-    /// a reason, the notice is sent only to clients whose request sets `declined`.
+    /// A server's question was declined, because the client does not answer this kind, or for the given reason.
     Declined {
         server: String,
         kind: AskKind,
@@ -113,7 +106,7 @@ pub enum NoticeKind {
         asked: crate::ApprovalAsked,
     },
     /// Another daemon has taken over from this one: a client without work in progress should reconnect, which leads it
-    /// there. Sent only to clients that list `upgrade`.
+    /// there.
     Leaving {},
     /// The approval was answered, or timed out.
     ApprovalOver {

@@ -108,8 +108,7 @@ pub struct ExplainPolicyRequest {
     pub client: Option<String>,
     /// The directory in which the client works. Defaults to the requesting client's.
     pub workspace: Option<PathBuf>,
-    /// The content of a `config.toml` whose rules decide instead of the current rules. Feature
-    /// `config_text`.
+    /// The content of a `config.toml` whose rules decide instead of the current rules.
     pub config: Option<String>,
 }
 

@@ -10,8 +10,7 @@ pub enum Language {
     /// TypeScript or JavaScript.
     #[default]
     TypeScript,
-    /// A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program`
-    /// supports it.
+    /// A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`.
     Json,
 }
 

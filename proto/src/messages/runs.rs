@@ -120,8 +120,7 @@ pub enum EventKind {
         bytes: usize,
         error: Option<Error>,
     },
-    /// A step of a step program starts. Its call has separate events. Step events are sent to clients with the feature
-    /// `program`, and as console lines to others.
+    /// A step of a step program starts. Its call has separate events.
     StepStarted {
         step: String,
         tool: String,

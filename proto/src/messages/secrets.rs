@@ -48,7 +48,6 @@ pub struct SecretInfo {
     /// When it was set, in milliseconds since 1970.
     pub since_ms: Option<u64>,
     /// The entries that name it, such as `servers.github`.
-    #[serde(default)]
     pub used_by: Vec<String>,
 }
 
@@ -73,6 +72,5 @@ pub struct SecretRemoved {
     pub name: String,
     pub was_set: bool,
     /// The entries that cannot be used without it.
-    #[serde(default)]
     pub used_by: Vec<String>,
 }

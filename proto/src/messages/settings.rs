@@ -20,7 +20,6 @@ pub struct SettingsReport {
     pub file: PathBuf,
     pub settings: Vec<Setting>,
     /// The settings as a `config.toml`, each value with its origin as a comment. Entries with secrets are comments.
-    /// Feature `config_text`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Remarks, such as that the configuration has no section for the agent.

@@ -22,7 +22,6 @@ pub struct SourceInfo {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<SourceNote>,
     /// The number of HTTP requests since the description was read.
-    #[serde(default)]
     pub requests: u64,
 }
 

@@ -11,7 +11,6 @@ pub struct Started {
     pub service: Option<String>,
     /// True if the listening socket belongs to a service manager, which starts a daemon for every client that
     /// connects.
-    #[serde(default)]
     pub socket_passed: bool,
     /// The watchdog timeout: a daemon that does not answer for this long is killed and restarted.
     pub watchdog_ms: Option<u64>,

@@ -206,7 +206,6 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<ConnectedAgent>,
     pub workers: WorkerStatus,
-    #[serde(default)]
     pub checker: CheckerStatus,
     pub runs: RunCounts,
     pub servers: Vec<ServerInfo>,
@@ -214,7 +213,6 @@ pub struct Status {
     pub socket: PathBuf,
     pub log: PathBuf,
     /// Persistent problems: a config that does not parse, workers that do not start.
-    #[serde(default)]
     pub problems: Vec<String>,
     /// The same problems, with codes to decide by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -251,10 +249,8 @@ pub struct WorkerStatus {
     pub waiting: usize,
     /// The sandbox layers of a worker besides its engine, by name. Empty until a worker has started, and on systems
     /// without sandbox layers.
-    #[serde(default)]
     pub layers: Vec<String>,
     /// True if isolates are built from a snapshot.
-    #[serde(default)]
     pub snapshot: bool,
 }
 
@@ -270,10 +266,8 @@ pub struct CheckerStatus {
     /// The compiler's resident memory in bytes.
     pub rss_bytes: Option<u64>,
     /// The number of programs checked since the daemon started.
-    #[serde(default)]
     pub checks: u64,
     /// The number of checks whose verdict was cached.
-    #[serde(default)]
     pub cached: u64,
     /// Why programs run unchecked.
     pub problem: Option<String>,

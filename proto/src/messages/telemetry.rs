@@ -11,10 +11,8 @@ pub struct TelemetryStatus {
     /// The collector that the configuration or the user's environment names.
     pub endpoint: Option<String>,
     /// The number of spans that the collector has accepted.
-    #[serde(default)]
     pub sent: u64,
     /// The number of spans that did not fit into the queue, or that the collector has not accepted.
-    #[serde(default)]
     pub lost: u64,
     /// Why no spans can be sent, or the last ones were not.
     pub problem: Option<String>,

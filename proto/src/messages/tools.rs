@@ -37,10 +37,8 @@ pub struct ToolList {
     /// The number of matching tools, regardless of the limit.
     pub total: usize,
     /// Servers whose tools are not in the list, each with the reason.
-    #[serde(default)]
     pub missing: Vec<MissingServer>,
     /// Remarks on unusual names, such as collisions.
-    #[serde(default)]
     pub warnings: Vec<String>,
     /// Servers that are not connected. Their tools are from their last session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

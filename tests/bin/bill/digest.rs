@@ -14,8 +14,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use mux_client::{ClientIdentity, Session, connect_or_spawn};
 use mux_proto::{
-    CallRequest, Error, Held, RunRequest, ToolsRequest, TypesRequest, endpoint::Dirs,
-    transport::within, variables,
+    CallRequest, Held, RunRequest, ToolsRequest, TypesRequest, endpoint::Dirs, transport::within,
+    variables,
 };
 use serde_json::{Value, json};
 
@@ -181,9 +181,8 @@ impl Bill {
             arguments: arguments.clone().into(),
             ..CallRequest::default()
         };
-        let answer: Result<Held, Error> =
-            self.session.client.call(within(PATIENCE), request).await?;
-        let Held::Value(value) = answer? else {
+        let answer = self.session.client.call(within(PATIENCE), request).await?;
+        let Held::Value(value) = answer?.result else {
             anyhow::bail!("{path}: the result is too long to be counted");
         };
         replayed.count += 1;

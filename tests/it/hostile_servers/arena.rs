@@ -192,7 +192,8 @@ async fn call(session: &Session, path: &str, arguments: Value) -> Result<Value, 
         arguments: arguments.into(),
         ..CallRequest::default()
     };
-    match session.client.call(within_seconds(HANG), request).await {
+    let answer = session.client.call(within_seconds(HANG), request).await;
+    match answer.map(|answer| answer.map(|answer| answer.result)) {
         Ok(Ok(Held::Value(value))) => Ok(value.to_value()),
         other => Err(format!("{other:?}")),
     }

@@ -113,7 +113,7 @@ fn oauth_callers_of_two_accounts_never_get_the_token_of_the_other() {
                 let answer = session.client.call(within_seconds(PATIENCE), request);
                 async move {
                     let answer = answer.await.unwrap().unwrap();
-                    assert_eq!(answer, Held::Value(json!(user).into()));
+                    assert_eq!(answer.result, Held::Value(json!(user).into()));
                 }
             });
             join_all(calls).await;

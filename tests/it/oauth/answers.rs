@@ -389,7 +389,7 @@ async fn call(session: &Session, row: &Row) -> Result<Held, Error> {
         ..CallRequest::default()
     };
     let called = session.client.call(within_seconds(PATIENCE), request);
-    called.await.unwrap()
+    called.await.unwrap().map(|answer| answer.result)
 }
 
 /// Signs in, calls, and refreshes.

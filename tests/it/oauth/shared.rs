@@ -94,7 +94,7 @@ fn oauth_one_sign_in_serves_all_servers_that_share_it_with_an_audience_for_each(
                 let answer = session.client.call(within_seconds(PATIENCE), request);
                 async move {
                     let answer = answer.await.unwrap().unwrap();
-                    assert_eq!(answer, Held::Value(json!(ADA).into()));
+                    assert_eq!(answer.result, Held::Value(json!(ADA).into()));
                 }
             });
             join_all(calls).await;

@@ -33,7 +33,7 @@ async fn crowd(env: &TestEnv, callers: usize) {
         let answer = session.client.call(within_seconds(PATIENCE), call(&text));
         async move {
             let answer = answer.await.unwrap().unwrap();
-            assert_eq!(answer, Held::Value(json!(text).into()));
+            assert_eq!(answer.result, Held::Value(json!(text).into()));
         }
     });
     join_all(calls).await;

@@ -103,7 +103,6 @@ const METHODS: &[(&str, Whose)] = &[
     ("sandbox", Pool),
     ("suggest_sandbox", End),
     ("end_observation", End),
-    ("call_with_notices", Scope),
     ("keep", Connection),
 ];
 

@@ -55,10 +55,6 @@ fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
         ("check", MuxRequest::Check { request: check() }),
         ("call", MuxRequest::Call { request: call() }),
         (
-            "call_with_notices",
-            MuxRequest::CallWithNotices { request: call() },
-        ),
-        (
             "keep",
             MuxRequest::Keep {
                 request: KeepRequest {
@@ -135,7 +131,7 @@ fn ends() -> Vec<(&'static str, MuxRequest)> {
 
 fn hello() -> Hello {
     Hello {
-        contract: 3,
+        contract: 1,
         build: "0.1.0".into(),
         client: ClientInfo {
             name: "mux".into(),
@@ -145,7 +141,7 @@ fn hello() -> Hello {
         workspace: Some("/home/me/project".into()),
         for_agent: false,
         profile: None,
-        features: vec!["run".into(), "events".into()],
+        features: Vec::new(),
     }
 }
 

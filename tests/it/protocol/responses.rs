@@ -76,20 +76,16 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
                 unchecked: Some("no compiler".into()),
             })),
         ),
-        (
-            "call",
-            MuxResponse::Call(Ok(Held::Value(json!({ "sum": 3.5 }).into()))),
-        ),
-        (
-            "call_with_notices",
-            MuxResponse::CallWithNotices(Ok(CallAnswer {
-                result: Held::Value(json!({ "sum": 3.5 }).into()),
-                last_notice: 4,
-            })),
-        ),
+        ("call", MuxResponse::Call(Ok(answer()))),
         ("keep", MuxResponse::Keep(Ok(handle()))),
         ("call_failed", MuxResponse::Call(Err(error()))),
-        ("call_stored", MuxResponse::Call(Ok(Held::Stored(handle())))),
+        (
+            "call_stored",
+            MuxResponse::Call(Ok(CallAnswer {
+                result: Held::Stored(handle()),
+                last_notice: 0,
+            })),
+        ),
         ("read", MuxResponse::Read(Ok(read()))),
         ("tools", MuxResponse::Tools(Ok(tools()))),
         (
@@ -125,12 +121,19 @@ pub(super) fn error() -> Error {
     }
 }
 
+fn answer() -> CallAnswer {
+    CallAnswer {
+        result: Held::Value(json!({ "sum": 3.5 }).into()),
+        last_notice: 4,
+    }
+}
+
 fn welcome() -> Welcome {
     Welcome {
-        contract: 3,
+        contract: 1,
         build: "0.1.0".into(),
         pid: 4711,
-        features: vec!["status".into(), "run".into()],
+        features: Vec::new(),
     }
 }
 
@@ -381,7 +384,7 @@ fn server() -> ServerInfo {
 fn status() -> Status {
     Status {
         build: "0.1.0".into(),
-        contract: 3,
+        contract: 1,
         pid: 4711,
         engine: Some("v8".into()),
         engine_version: None,

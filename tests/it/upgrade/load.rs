@@ -37,6 +37,7 @@ async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
                 .call(within_seconds(30), request)
                 .await
                 .unwrap()
+                .map(|answer| answer.result)
             {
                 Ok(Held::Value(value)) => {
                     values.push(value.to_value().as_str().unwrap().parse().unwrap());

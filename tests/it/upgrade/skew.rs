@@ -1,4 +1,4 @@
-//! Clients and daemons of different builds and contracts: clients send only methods that the daemon has listed.
+//! A client finds a daemon of another contract.
 
 use std::{
     fs,
@@ -8,8 +8,7 @@ use std::{
     thread,
 };
 
-use mux_client::{ClientIdentity, within_seconds};
-use mux_proto::{Kind, version};
+use mux_proto::version;
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
@@ -18,16 +17,14 @@ struct Foreign(Arc<Mutex<Vec<String>>>);
 
 impl Foreign {
     /// The daemon holds the lock of the home, and releases it and its socket when it is asked to retire.
-    fn start(env: &TestEnv, contract: u32, features: &[&str]) -> Self {
+    fn start(env: &TestEnv, contract: u32) -> Self {
         env.dirs.prepare().unwrap();
         let mut lock = fs::File::create(env.dirs.instance_lock()).unwrap();
         lock.lock().unwrap();
         let socket = env.dirs.socket();
         writeln!(lock, "{}", json!({ "pid": 1, "socket": socket })).unwrap();
         let listener = UnixListener::bind(&socket).unwrap();
-        let welcome = json!({
-            "contract": contract, "build": "9.9.9", "pid": 1, "features": features,
-        });
+        let welcome = json!({ "contract": contract, "build": "9.9.9", "pid": 1, "features": [] });
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let seen = Arc::clone(&asked);
         thread::spawn(move || {
@@ -86,58 +83,9 @@ fn frame(stream: &mut UnixStream) -> Option<Value> {
 fn daemon_of_another_contract_makes_room_for_the_current_one() {
     for contract in [version::CONTRACT - 1, version::CONTRACT + 1] {
         let env = TestEnv::with_fixtures(&[("fix", &[])]);
-        let foreign = Foreign::start(&env, contract, &[]);
+        let foreign = Foreign::start(&env, contract);
         assert_eq!(super::count(&env, "fix"), 1);
         assert_eq!(foreign.asked(), ["Hello", "Retire"], "{contract}");
         assert!(env.daemon().is_some());
     }
-}
-
-#[test]
-fn commands_send_only_methods_that_the_daemon_has_listed() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let foreign = Foreign::start(&env, version::CONTRACT, &[]);
-    let commands: [&[&str]; 14] = [
-        &["tools"],
-        &["types"],
-        &["servers"],
-        &["servers", "restart", "fix"],
-        &["call", "fix.pid"],
-        &["run", "-e", "return 1"],
-        &["reload"],
-        &["runs"],
-        &["approvals"],
-        &["status"],
-        &["secrets"],
-        &["policy"],
-        &["stop"],
-        &["restart", "--upgrade"],
-    ];
-    for command in commands {
-        let said = env.mux(command);
-        assert_ne!(said.code, 0, "{command:?}: {said:#?}");
-        let all = format!("{}{}", said.stdout, said.stderr);
-        assert!(all.contains("does not know"), "{command:?}: {said:#?}");
-    }
-    let asked = foreign.asked();
-    assert!(asked.iter().all(|method| method == "Hello"), "{asked:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn library_sends_only_methods_that_the_daemon_has_listed() {
-    let env = TestEnv::new();
-    let foreign = Foreign::start(&env, version::CONTRACT, &["run"]);
-    let me = ClientIdentity::new("test", "0");
-    let session = mux_client::connect(&env.dirs, &me).await.unwrap();
-    let refused = session.client.status(within_seconds(10)).await.unwrap_err();
-    let error = mux_client::rpc_error(refused);
-    assert_eq!(error.kind, Kind::Unavailable);
-    assert!(error.message.contains("`status`"), "{error:?}");
-    // The connection stays open, and a listed method is sent.
-    let sent = session
-        .client
-        .cancel_run(within_seconds(10), "r-1".into())
-        .await;
-    assert!(sent.is_err());
-    assert_eq!(foreign.asked(), ["Hello", "CancelRun"]);
 }

@@ -117,8 +117,8 @@ async fn call(session: &Session, server: &str, limits: Limits) -> Result<Answer,
         ..CallRequest::default()
     };
     let answer = session.client.call(patience(limits), request).await;
-    let held = answer.map_err(mux_client::rpc_error)??;
-    let text = match held {
+    let answer = answer.map_err(mux_client::rpc_error)??;
+    let text = match answer.result {
         Held::Value(text) => text.as_str().to_owned(),
         Held::Stored(handle) => {
             let mut text = String::new();

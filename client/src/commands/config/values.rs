@@ -23,7 +23,7 @@ pub(super) async fn get(key: &str, json: bool) -> CommandResult {
         [section, name, ..] if section == "agents" => Some(name.clone()),
         _ => None,
     };
-    let report = settings_report(agent, true).await?;
+    let report = settings_report(agent).await?;
     let text = ConfigDocument::parse(report.text.as_bytes(), ConfigFormat::Toml);
     let text = text.map_err(|error| Error::new(Kind::Internal, error.to_string()))?;
     if let Some(value) = text.find_value(&key.path) {

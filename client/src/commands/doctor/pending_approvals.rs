@@ -9,9 +9,6 @@ const APPROVALS_GROUP: &str = "approvals";
 
 pub(super) async fn check_pending_approvals(session: &Session) -> CheckGroup {
     let mut group = CheckGroup::new(APPROVALS_GROUP);
-    if session.require_feature("approvals").is_err() {
-        return group;
-    }
     let asked = session
         .client
         .approvals(within_seconds(10), ApprovalsRequest::default());

@@ -293,8 +293,8 @@ impl ServerRequests {
         if let Some(Err(refusal)) = page_to_open(kind, &params) {
             if let Some(client) = &recipient.client {
                 let cause = client.caller.cause.clone();
-                let why = refusal.to_string();
-                client.mailbox.push_refused(&self.server, kind, cause, why);
+                let why = Some(refusal.to_string());
+                client.mailbox.push_declined(&self.server, kind, cause, why);
             }
             return Err(ServerRequestError::Page(refusal));
         }
@@ -307,7 +307,9 @@ impl ServerRequests {
         if own.is_none() && !client.as_ref().is_some_and(can) {
             if let Some(client) = &client {
                 let cause = client.caller.cause.clone();
-                client.mailbox.push_declined(&self.server, kind, cause);
+                client
+                    .mailbox
+                    .push_declined(&self.server, kind, cause, None);
             }
             return Err(ServerRequestError::Nobody);
         }

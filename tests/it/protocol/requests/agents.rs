@@ -75,7 +75,6 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                     after: 0,
                     wait_ms: 0,
                     answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
-                    declined: true,
                 },
             },
         ),

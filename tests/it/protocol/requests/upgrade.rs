@@ -8,7 +8,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
         MuxRequest::Upgrade {
             request: UpgradeRequest {
                 binary: "/opt/mux/bin/muxd".into(),
-                contract: 5,
+                contract: 1,
             },
         },
     )]

@@ -7,7 +7,7 @@ use mux_proto::{
 };
 use serde_json::json;
 
-use super::missing;
+use super::{answer, missing};
 
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     let held = |value| Ok(Held::Value(value));
@@ -30,11 +30,11 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         ("tools_direct", MuxResponse::Tools(Ok(direct()))),
         (
             "call_traced",
-            MuxResponse::Call(held(json!({ "sum": 3.5 }).into())),
+            MuxResponse::Call(Ok(answer())),
         ),
         (
             "call_token",
-            MuxResponse::Call(held(json!({ "sum": 3.5 }).into())),
+            MuxResponse::Call(Ok(answer())),
         ),
         ("offers", MuxResponse::Offers(Ok(offers()))),
         (

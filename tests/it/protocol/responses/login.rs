@@ -11,7 +11,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
                 url: "https://issuer.test/authorize?client_id=c".into(),
                 covered_by: Some("other".into()),
                 notes: vec!["why".into()],
-                issuer: Some("https://issuer.test".into()),
+                issuer: "https://issuer.test".into(),
                 redirect_port: 4711,
                 expires_ms: 300_000,
             })),

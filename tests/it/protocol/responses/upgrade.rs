@@ -8,7 +8,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         MuxResponse::Upgrade(Ok(Upgraded {
             pid: 4712,
             build: "0.2.0".into(),
-            contract: 5,
+            contract: 1,
             ms: 240,
         })),
     )]
