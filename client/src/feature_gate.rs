@@ -127,7 +127,7 @@ mod tests {
         assert!(error.message.contains("`status`"), "{error:?}");
         assert!(error.hint.unwrap().contains("mux restart"));
 
-        // The connection stays open. A listed method is sent, and one that every daemon knows.
+        // The connection stays open: listed methods and methods that every daemon knows are sent.
         let daemon = async {
             for (method, answer) in [("Servers", json!([])), ("CancelRun", Value::Null)] {
                 let length = theirs.read_u32().await.unwrap();

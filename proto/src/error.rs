@@ -5,83 +5,54 @@
 
 use std::fmt;
 
+pub use mux_kinds::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The kind of a failure, in one word.
-#[derive(
-    Clone,
-    Debug,
-    Deserialize,
-    Eq,
-    Hash,
-    PartialEq,
-    Serialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-#[non_exhaustive]
-pub enum Kind {
-    /// The program cannot be parsed. Nothing was executed.
-    Syntax,
-    /// The program does not match the tools' types. Nothing was executed.
-    Type,
-    /// The program threw.
-    Runtime,
-    /// A tool reported an error.
-    Tool,
-    /// Arguments or a result do not fit their schema.
-    Validation,
-    /// No such server, tool, run, handle or file.
-    NotFound,
-    /// A time limit was exceeded, which the message names.
-    Timeout,
-    /// The program used too much memory.
-    Memory,
-    /// Another limit was reached, which the message names.
-    Limit,
-    /// All resources are in use; try again.
-    Busy,
-    /// The program waits for something that cannot happen.
-    Deadlock,
-    /// The call or run was cancelled.
-    Cancelled,
-    /// Policy denies it.
-    Denied,
-    /// A user must approve the call, and did not in time. `resume_run` continues the run.
-    Pending,
-    /// The user must log in first.
-    AuthRequired,
-    /// The server or the daemon cannot be reached. Nothing was done.
-    Unavailable,
-    /// The call was sent and no answer came: it may or may not have happened.
-    UnknownOutcome,
-    /// An error in muxd itself.
-    Internal,
+/// The kind of an error, whether this build knows it or not.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum AnyKind {
+    Known(Kind),
     /// A kind that only newer builds know.
-    #[serde(untagged)]
-    #[strum(disabled)]
     Other(String),
 }
 
-impl Kind {
+impl AnyKind {
     pub fn as_str(&self) -> &str {
         match self {
+            Self::Known(kind) => kind.as_str(),
             Self::Other(name) => name,
-            known => known.into(),
         }
     }
 
-    pub fn from_name(name: &str) -> Self {
-        name.parse()
-            .unwrap_or_else(|_| Self::Other(name.to_owned()))
+    /// The kind, unless only newer builds know it.
+    pub fn known(&self) -> Option<Kind> {
+        match self {
+            Self::Known(kind) => Some(*kind),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// The exit code of a command. A kind that only newer builds know is no fault of the program.
+    pub fn exit_code(&self) -> u8 {
+        self.known().unwrap_or(Kind::Internal).exit_code()
     }
 }
 
-impl fmt::Display for Kind {
+impl From<Kind> for AnyKind {
+    fn from(kind: Kind) -> Self {
+        Self::Known(kind)
+    }
+}
+
+impl PartialEq<Kind> for AnyKind {
+    fn eq(&self, kind: &Kind) -> bool {
+        self.known() == Some(*kind)
+    }
+}
+
+impl fmt::Display for AnyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -96,7 +67,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Fault"))]
 #[error("{message}")]
 pub struct Error {
-    pub kind: Kind,
+    pub kind: AnyKind,
     /// A description of the failure, with the values that matter.
     pub message: String,
     /// The fix.
@@ -110,24 +81,16 @@ pub struct Error {
     /// The `server.tool` that failed, if any.
     pub path: Option<String>,
     /// True if other code or other arguments can succeed.
-    #[serde(default)]
     pub recoverable: bool,
     /// Data for programs, such as a tool's own content.
     pub details: Option<Value>,
 }
 
 impl Error {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let recoverable = matches!(
-            kind,
-            Kind::Syntax
-                | Kind::Type
-                | Kind::Runtime
-                | Kind::Validation
-                | Kind::NotFound
-                | Kind::Limit
-        );
+    pub fn new(kind: impl Into<AnyKind>, message: impl Into<String>) -> Self {
+        let kind = kind.into();
         Self {
+            recoverable: kind.known().is_some_and(Kind::is_recoverable),
             kind,
             message: message.into(),
             hint: None,
@@ -135,7 +98,6 @@ impl Error {
             line: None,
             column: None,
             path: None,
-            recoverable,
             details: None,
         }
     }
@@ -161,52 +123,39 @@ impl Error {
     }
 }
 
+/// The known kinds with their documentation, and any other word.
+#[cfg(test)]
+impl schemars::JsonSchema for AnyKind {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Kind".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        use strum::{EnumMessage as _, IntoEnumIterator as _};
+        let known = Kind::iter().map(
+            |kind| serde_json::json!({ "description": kind.get_documentation(), "const": kind }),
+        );
+        let other = serde_json::json!({
+            "description": "A kind that only newer builds know.",
+            "type": "string",
+        });
+        let all: Vec<Value> = known.chain([other]).collect();
+        schemars::json_schema!({ "anyOf": all })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn known_kinds_keep_their_names_and_unknown_kinds_are_preserved() {
-        for name in [
-            "syntax",
-            "type",
-            "runtime",
-            "tool",
-            "validation",
-            "not_found",
-            "timeout",
-            "memory",
-            "limit",
-            "busy",
-            "deadlock",
-            "cancelled",
-            "denied",
-            "pending",
-            "auth_required",
-            "unavailable",
-            "unknown_outcome",
-            "internal",
-        ] {
-            let kind = Kind::from_name(name);
-            assert!(!matches!(kind, Kind::Other(_)), "{name}");
-            assert_eq!(kind.as_str(), name);
-            assert_eq!(serde_json::to_value(&kind).unwrap(), name);
-            assert_eq!(serde_json::from_value::<Kind>(name.into()).unwrap(), kind);
-        }
-        let newer: Kind = serde_json::from_str("\"quota\"").unwrap();
-        assert_eq!(newer, Kind::Other("quota".into()));
+    fn known_kinds_are_read_and_unknown_kinds_are_preserved() {
+        let known: AnyKind = serde_json::from_str("\"not_found\"").unwrap();
+        assert_eq!(known, Kind::NotFound);
+        assert_eq!(serde_json::to_string(&known).unwrap(), "\"not_found\"");
+        let newer: AnyKind = serde_json::from_str("\"quota\"").unwrap();
+        assert_eq!(newer, AnyKind::Other("quota".into()));
         assert_eq!(serde_json::to_string(&newer).unwrap(), "\"quota\"");
-    }
-
-    #[test]
-    fn an_error_of_an_older_build_is_read_with_defaults() {
-        let error: Error = serde_json::from_str(r#"{"kind":"tool","message":"no"}"#).unwrap();
-        assert_eq!(
-            error,
-            Error {
-                recoverable: false,
-                ..Error::new(Kind::Tool, "no")
-            }
-        );
+        assert_eq!(newer.exit_code(), 3);
     }
 }

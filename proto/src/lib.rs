@@ -1,6 +1,6 @@
 //! The contract between `muxd` and its clients: methods, messages, errors, paths and framing.
 //!
-//! This crate depends on no other crate of this workspace. Of the daemon's crates, only `mux-daemon` depends on it.
+//! Of the crates of this workspace, this crate depends on `mux-kinds` only. Of the daemon's crates, only `mux-daemon` depends on it.
 //!
 //! - [`service`] has the methods; [`messages`] their requests and answers, one module for each subject; [`error`] the
 //!   error type; [`JsonText`] a value that is not parsed on the way; [`version`] the contract's number and features;
@@ -35,7 +35,7 @@
 //! named in [`version::FEATURES`], and a client sends such a method only to a daemon that lists it in `hello`. An added
 //! field has a default. Any other change is a new [`version::CONTRACT`].
 //!
-//! Invariant: these types are plain data. No other crate of muxd appears here. In the daemon, only the `rpc` and
+//! Invariant: these types are plain data. In the daemon, only the `rpc` and
 //! `lifecycle` modules name these types.
 
 pub mod endpoint;
@@ -52,7 +52,7 @@ mod typescript;
 pub mod variables;
 pub mod version;
 
-pub use error::{Error, Kind, Result};
+pub use error::{AnyKind, Error, Kind, Result};
 pub use json_text::JsonText;
 pub use messages::*;
 pub use service::{Mux, MuxClient};

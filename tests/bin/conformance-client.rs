@@ -147,7 +147,7 @@ fn arguments_of(prompt: &Value) -> Map<String, Value> {
 fn worked<T>(outcome: Result<T, Error>) -> Result<()> {
     use mux_proto::Kind::{AuthRequired, Unavailable};
     match outcome {
-        Err(error) if matches!(error.kind, AuthRequired | Unavailable) => Err(error.into()),
+        Err(error) if error.kind == AuthRequired || error.kind == Unavailable => Err(error.into()),
         _ => Ok(()),
     }
 }

@@ -261,9 +261,9 @@ async fn in_program(
 }
 
 fn judge(error: &Error) -> Told {
-    match error.kind {
-        Kind::UnknownOutcome => Told::Unknown,
-        Kind::Unavailable => Told::Unsent,
+    match error.kind.known() {
+        Some(Kind::UnknownOutcome) => Told::Unknown,
+        Some(Kind::Unavailable) => Told::Unsent,
         _ => panic!("no caller should be told this: {error:?}"),
     }
 }

@@ -104,7 +104,7 @@ async fn wait_for_exit(pid: u32) -> Result<(), CommandFailure> {
             let mut error =
                 exit::unavailable_error(format!("muxd did not exit within {STOP_TIMEOUT:?}"))
                     .hint("`mux stop --now` cancels active runs");
-            error.kind = Kind::Timeout;
+            error.kind = Kind::Timeout.into();
             Err(error.into())
         }
     }

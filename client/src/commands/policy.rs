@@ -7,7 +7,9 @@ mod reachability;
 use std::{path::PathBuf, process::ExitCode};
 
 use mux_client::within_seconds;
-use mux_proto::{Error, ExplainPolicyRequest, PolicyAction, PolicyExplanation, PolicyRequest};
+use mux_proto::{
+    Error, ExplainPolicyRequest, Kind, PolicyAction, PolicyExplanation, PolicyRequest,
+};
 use serde_json::Value;
 
 use self::cases::parse_cases;
@@ -19,7 +21,6 @@ use super::{
 };
 use crate::{
     args::{self, PolicyCommand},
-    exit::DENIED_EXIT_CODE,
     render::{self, PolicyCaseOutcome},
 };
 
@@ -45,7 +46,7 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
             Ok(if is_allowed {
                 code
             } else {
-                ExitCode::from(DENIED_EXIT_CODE)
+                ExitCode::from(Kind::Denied.exit_code())
             })
         }
     }

@@ -64,6 +64,6 @@ fn source_too_large(name: &str) -> Error {
     let mut error =
         exit::unavailable_error(format!("{name} is over {} MiB", MAX_SOURCE_BYTES >> 20))
             .hint("a program can be at most 1 MiB; pass data with --input or read it with a tool");
-    error.kind = mux_proto::Kind::Limit;
+    error.kind = mux_proto::Kind::Limit.into();
     error
 }

@@ -16,7 +16,7 @@ use super::{
     CommandResult, connect_or_start, hidden_input, input::read_limited_text, request_with_retry,
     wait_for_ctrl_c,
 };
-use crate::{args, args::SecretsCommand, exit, render};
+use crate::{args, args::SecretsCommand, render};
 
 /// Seconds. A keyring may ask the user to unlock it.
 const SECRETS_TIMEOUT_SECS: u64 = 60;
@@ -54,7 +54,7 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
             typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
             () = wait_for_ctrl_c() => {
                 hidden_input::restore_echo();
-                return Ok(ExitCode::from(exit::exit_code_of(&Kind::Cancelled)));
+                return Ok(ExitCode::from(Kind::Cancelled.exit_code()));
             }
         }
     } else {

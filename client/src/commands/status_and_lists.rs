@@ -188,12 +188,11 @@ async fn unknown_name(
         .describe(transport::within(SERVER_START_TIMEOUT), request)
         .await??;
     let error = described.missing.into_iter().next();
-    Ok(error.map(|error| match error.kind {
-        Kind::NotFound if !word.contains('.') => Error {
-            message: format!("there is no server or tool `{word}`"),
-            ..error
-        },
-        _ => error,
+    Ok(error.map(|mut error| {
+        if error.kind == Kind::NotFound && !word.contains('.') {
+            error.message = format!("there is no server or tool `{word}`");
+        }
+        error
     }))
 }
 

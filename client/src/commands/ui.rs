@@ -56,7 +56,7 @@ fn bind_failure(port: Option<u16>, error: &std::io::Error) -> CommandFailure {
     if port.is_some() {
         failure = failure.hint("without --port, a free port is used");
     }
-    failure.kind = Kind::Unavailable;
+    failure.kind = Kind::Unavailable.into();
     failure.into()
 }
 

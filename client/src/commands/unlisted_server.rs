@@ -62,9 +62,13 @@ fn replace_hint(error: &mut Error) {
     const ENTRY_WORDS: &[&str] = &["[servers.", "mux tools", "mux servers"];
     let names_entry = |hint: &String| ENTRY_WORDS.iter().any(|word| hint.contains(word));
     if error.hint.as_ref().is_some_and(names_entry) {
-        error.hint = match error.kind {
-            Kind::NotFound => Some("leave out the tool to list the tools of the server".into()),
-            Kind::Unavailable => Some("check the command or the address of the server".into()),
+        error.hint = match error.kind.known() {
+            Some(Kind::NotFound) => {
+                Some("leave out the tool to list the tools of the server".into())
+            }
+            Some(Kind::Unavailable) => {
+                Some("check the command or the address of the server".into())
+            }
             _ => None,
         };
     }

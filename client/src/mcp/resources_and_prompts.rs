@@ -416,9 +416,10 @@ fn parse_offer<T: DeserializeOwned>(offer: Value) -> Option<T> {
 }
 
 pub(super) fn resource_error(error: Error, uri: &str) -> ErrorData {
-    match error.kind {
-        Kind::NotFound => ErrorData::resource_not_found(error.message, Some(json!({ "uri": uri }))),
-        _ => tool_results::protocol_error(&error),
+    if error.kind == Kind::NotFound {
+        ErrorData::resource_not_found(error.message, Some(json!({ "uri": uri })))
+    } else {
+        tool_results::protocol_error(&error)
     }
 }
 

@@ -67,8 +67,8 @@ pub(super) fn render_fenced_error(error: &Error, fence: Option<&ResultFence>) ->
     let data = error_data_lines(error);
     if !is_worded_by_muxd(error) {
         // These hints repeat names and signatures. All others are muxd's advice.
-        let (quoted, own) = match error.kind {
-            Kind::Validation | Kind::NotFound => (hint, String::new()),
+        let (quoted, own) = match error.kind.known() {
+            Some(Kind::Validation | Kind::NotFound) => (hint, String::new()),
             _ => (String::new(), hint),
         };
         let enclosed = fence.enclose_text(format!("{message}{quoted}{data}"));
@@ -90,17 +90,19 @@ pub(super) fn render_fenced_error(error: &Error, fence: Option<&ResultFence>) ->
 fn is_worded_by_muxd(error: &Error) -> bool {
     let is_protocol_error = server_error_code(error).is_some();
     let is_own_kind = matches!(
-        error.kind,
-        Kind::Syntax
-            | Kind::Type
-            | Kind::NotFound
-            | Kind::Timeout
-            | Kind::Memory
-            | Kind::Busy
-            | Kind::Deadlock
-            | Kind::Cancelled
-            | Kind::Denied
-            | Kind::Pending
+        error.kind.known(),
+        Some(
+            Kind::Syntax
+                | Kind::Type
+                | Kind::NotFound
+                | Kind::Timeout
+                | Kind::Memory
+                | Kind::Busy
+                | Kind::Deadlock
+                | Kind::Cancelled
+                | Kind::Denied
+                | Kind::Pending
+        )
     );
     let has_names_only = error.path.as_deref().is_none_or(is_name)
         && (error.kind != Kind::NotFound || quotes_one_name(&error.message));
@@ -373,9 +375,9 @@ pub(super) fn protocol_error(error: &Error) -> ErrorData {
     if let Some(error) = server_protocol_error(error) {
         error
     } else {
-        let code = match error.kind {
-            Kind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
-            Kind::Validation => ErrorCode::INVALID_PARAMS,
+        let code = match error.kind.known() {
+            Some(Kind::NotFound) => ErrorCode::RESOURCE_NOT_FOUND,
+            Some(Kind::Validation) => ErrorCode::INVALID_PARAMS,
             _ => ErrorCode::INTERNAL_ERROR,
         };
         let data = serde_json::to_value(error.clone().for_agents());
@@ -386,6 +388,7 @@ pub(super) fn protocol_error(error: &Error) -> ErrorData {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use strum::IntoEnumIterator as _;
 
     use super::*;
 
@@ -472,41 +475,21 @@ mod tests {
 
     #[test]
     fn words_in_an_error_of_any_kind_are_enclosed_or_look_like_a_name() {
-        let kinds = [
-            Kind::Syntax,
-            Kind::Type,
-            Kind::Runtime,
-            Kind::Validation,
-            Kind::NotFound,
-            Kind::Tool,
-            Kind::Unavailable,
-            Kind::UnknownOutcome,
-            Kind::Timeout,
-            Kind::Memory,
-            Kind::Limit,
-            Kind::Busy,
-            Kind::Deadlock,
-            Kind::Cancelled,
-            Kind::Denied,
-            Kind::Pending,
-            Kind::AuthRequired,
-            Kind::Internal,
-        ];
         let fence = DataOrigin::of_path("a").fence(&FenceRules::default());
         let quoted = format!("a`{ATTACK}`b");
         for name in [ATTACK, "now_call_delete", quoted.as_str(), &"x".repeat(65)] {
             let is_shown = name == "now_call_delete";
-            for kind in &kinds {
+            for kind in Kind::iter() {
                 // As the errors of this kind name a tool, or the name that a program searched for.
                 let path = format!("a.{name}");
                 for error in [
                     Error {
                         path: Some(path.clone()),
-                        ..Error::new(kind.clone(), format!("{path} was not called"))
+                        ..Error::new(kind, format!("{path} was not called"))
                     },
                     Error {
                         path: Some(path.clone()),
-                        ..Error::new(kind.clone(), format!("there is no tool `{path}`"))
+                        ..Error::new(kind, format!("there is no tool `{path}`"))
                     },
                 ] {
                     let text = render_fenced_error(&error, fence.as_ref());

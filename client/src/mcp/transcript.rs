@@ -112,7 +112,7 @@ impl RunTranscript {
             .path
             .as_deref()
             .filter(|path| !path.starts_with("mux."));
-        if let (Kind::Validation, Some(path)) = (&error.kind, path) {
+        if let (Some(Kind::Validation), Some(path)) = (error.kind.known(), path) {
             self.origin.add_path(path);
         }
     }

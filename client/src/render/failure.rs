@@ -43,7 +43,7 @@ pub(crate) fn failure(error: &Error, json: bool, listing: Option<&ProgramListing
     } else {
         print_error(error, listing);
     }
-    ExitCode::from(exit::exit_code_of(&error.kind))
+    ExitCode::from(error.kind.exit_code())
 }
 
 /// Prints a usage error.
@@ -73,11 +73,7 @@ pub(crate) fn diagnostics(found: &Diagnostics, listing: &ProgramListing, json: b
             note_unchecked(why);
         }
     }
-    ExitCode::from(
-        errors
-            .first()
-            .map_or(0, |first| exit::exit_code_of(&first.kind)),
-    )
+    ExitCode::from(errors.first().map_or(0, |first| first.kind.exit_code()))
 }
 
 /// Notes why the types of a program were not checked.
@@ -95,7 +91,7 @@ pub(super) fn print_error(error: &Error, listing: Option<&ProgramListing>) {
 pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
     let error = failure?;
     print_error(&error, None);
-    Some(ExitCode::from(exit::exit_code_of(&error.kind)))
+    Some(ExitCode::from(error.kind.exit_code()))
 }
 
 /// Prints a warning for a person, on standard error.

@@ -18,7 +18,7 @@ use super::{
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
     warn,
 };
-use crate::{agents::Agent, exit, known_sandboxes::proposal_command};
+use crate::{agents::Agent, known_sandboxes::proposal_command};
 
 /// The result of an import.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl ImportReport {
     fn code(&self) -> u8 {
         self.errors()
             .next()
-            .map_or(0, |error| exit::exit_code_of(&error.kind))
+            .map_or(0, |error| error.kind.exit_code())
     }
 
     pub(super) fn document(&self) -> Value {

@@ -171,13 +171,13 @@ impl InitReport {
     fn code(&self) -> u8 {
         let not_ready = self.servers.iter().any(|server| !server.state.is_working());
         let otherwise = if not_ready {
-            exit::exit_code_of(&Kind::Unavailable)
+            Kind::Unavailable.exit_code()
         } else {
             0
         };
         self.errors()
             .first()
-            .map_or(otherwise, |error| exit::exit_code_of(&error.kind))
+            .map_or(otherwise, |error| error.kind.exit_code())
     }
 
     fn document(&self) -> Value {

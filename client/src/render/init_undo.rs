@@ -56,9 +56,7 @@ impl InitUndo {
 /// Prints the undone changes. The exit code is that of the first error.
 pub(crate) fn init_undone(undo: &InitUndo, json: bool) -> ExitCode {
     let errors = undo.errors();
-    let code = errors
-        .first()
-        .map_or(0, |error| exit::exit_code_of(&error.kind));
+    let code = errors.first().map_or(0, |error| error.kind.exit_code());
     if json {
         print_document(&document(undo, &errors));
         return ExitCode::from(code);

@@ -11,7 +11,7 @@ use super::{
     display_path, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
 };
-use crate::{agents::Agent, exit};
+use crate::agents::Agent;
 
 /// An agent's file, and the outcome.
 #[derive(Debug)]
@@ -85,9 +85,7 @@ pub(crate) struct KnownAgent {
 /// Prints the edits. Exits with 1 if a file could not be edited, with 3 if it could not be written.
 pub(crate) fn edits(edits: &[InstallEdit], name: &str, dry_run: bool, json: bool) -> ExitCode {
     let mut failures = edits.iter().filter_map(|edit| edit.error.as_ref());
-    let code = failures
-        .next()
-        .map_or(0, |error| exit::exit_code_of(&error.kind));
+    let code = failures.next().map_or(0, |error| error.kind.exit_code());
     if json {
         let agents: Vec<Value> = edits.iter().map(InstallEdit::document).collect();
         print_document(

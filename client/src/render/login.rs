@@ -66,7 +66,9 @@ pub(crate) fn paste_this() {
 /// login would have the same result.
 pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
     let refused = match (&state.problem_kind, &state.problem) {
-        (Some(kind @ Kind::AuthRequired), Some(why)) => Some(Error::new(kind.clone(), why)),
+        (Some(kind), Some(why)) if *kind == Kind::AuthRequired => {
+            Some(Error::new(Kind::AuthRequired, why))
+        }
         _ => None,
     };
     if json {

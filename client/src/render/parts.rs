@@ -15,10 +15,7 @@ use super::{
     style::{DIM, escape_text, one_line, paint},
     terminal::print_data,
 };
-use crate::{
-    content_part::{ContentPart, PartContent},
-    exit,
-};
+use crate::content_part::{ContentPart, PartContent};
 
 /// The maximum length of a uri or MIME type, in characters.
 const MAX_PART_NAME_CHARS: usize = 100;
@@ -90,7 +87,7 @@ pub(crate) fn call_document(held: &Held, saved: Option<&SavedParts>) -> ExitCode
     };
     let failure = saved.and_then(|saved| saved.failure.as_ref());
     print_document(&OutcomeDocument::new(&outcome, failure, saved));
-    ExitCode::from(failure.map_or(0, |error| exit::exit_code_of(&error.kind)))
+    ExitCode::from(failure.map_or(0, |error| error.kind.exit_code()))
 }
 
 /// Prints the result of a call. If `parts` has a binary part, texts go to standard output, and the types and sizes of

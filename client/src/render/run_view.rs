@@ -19,7 +19,7 @@ use super::{
     style::{DIM, ERROR, WARN, escape_text, one_line, paint},
     verbosity::{Verbosity, verbosity},
 };
-use crate::{exit, prior_calls};
+use crate::prior_calls;
 
 /// The maximum number of characters of an event that is printed as JSON.
 const MAX_EVENT_CHARS: usize = 2_000;
@@ -322,7 +322,7 @@ impl RunView {
             eprintln!("  {} {words}", paint(DIM, "before that,"));
         }
         print_late_failure(failure);
-        code.unwrap_or_else(|| ExitCode::from(exit::exit_code_of(&error.kind)))
+        code.unwrap_or_else(|| ExitCode::from(error.kind.exit_code()))
     }
 
     /// The user pressed Ctrl-C. `what` is the effect on the run.
@@ -333,7 +333,7 @@ impl RunView {
         }
         self.finish_lines();
         eprintln!("{}", error.message);
-        ExitCode::from(exit::exit_code_of(&error.kind))
+        ExitCode::from(error.kind.exit_code())
     }
 
     fn finish_json(self, outcome: &Outcome) -> ExitCode {
@@ -345,7 +345,7 @@ impl RunView {
         };
         let failure = self.failure.as_ref();
         print_document(&OutcomeDocument::new(outcome, failure, &self.record));
-        code.unwrap_or_else(|| ExitCode::from(kind.map_or(0, |kind| exit::exit_code_of(&kind))))
+        code.unwrap_or_else(|| ExitCode::from(kind.map_or(0, |kind| kind.exit_code())))
     }
 
     /// Prints the last lines of the run, which are not part of the result.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     display_path, failure::print_error, human_units, note, print_extended, style::escape_text, warn,
 };
-use crate::{exit, known_sandboxes::proposal_command};
+use crate::known_sandboxes::proposal_command;
 
 /// An edit of config.toml.
 #[serde_with::skip_serializing_none]
@@ -81,10 +81,7 @@ impl ServerEdit {
     }
 
     fn code(&self) -> ExitCode {
-        let code = self
-            .error
-            .as_ref()
-            .map(|error| exit::exit_code_of(&error.kind));
+        let code = self.error.as_ref().map(|error| error.kind.exit_code());
         code.map_or(ExitCode::SUCCESS, ExitCode::from)
     }
 }

@@ -15,7 +15,7 @@ use super::{
     note, print_document,
     style::{DIM, GOOD, NAME, STRONG, escape_text, paint},
 };
-use crate::{agents::Agent, exit};
+use crate::agents::Agent;
 
 /// An agent's file into which servers were put back.
 #[derive(Debug)]
@@ -57,9 +57,7 @@ impl UndoneMove {
 /// Prints the entries that were put back. The exit code is that of the first error.
 pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> ExitCode {
     let mut errors = undone.iter().filter_map(|one| one.error.as_ref());
-    let code = errors
-        .next()
-        .map_or(0, |error| exit::exit_code_of(&error.kind));
+    let code = errors.next().map_or(0, |error| error.kind.exit_code());
     if json {
         let agents: Vec<Value> = undone.iter().map(UndoneMove::document).collect();
         print_document(&json!({ "ok": code == 0, "dry_run": dry_run, "agents": agents }));

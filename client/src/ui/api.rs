@@ -255,7 +255,7 @@ impl From<Error> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let status = match self.0.kind {
+        let status = match self.0.kind.known().unwrap_or_default() {
             Kind::NotFound => StatusCode::NOT_FOUND,
             Kind::Validation => StatusCode::UNPROCESSABLE_ENTITY,
             Kind::Denied => StatusCode::CONFLICT,

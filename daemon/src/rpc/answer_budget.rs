@@ -80,8 +80,8 @@ mod tests {
         );
         let missing = budget.missing("b", long());
         assert_eq!(
-            (missing.server.as_str(), missing.error.kind),
-            ("b", wire::Kind::Tool)
+            (missing.server.as_str(), missing.error.kind.known()),
+            ("b", Some(wire::Kind::Tool))
         );
         assert!(missing.error.message.len() < 200);
     }

@@ -41,7 +41,7 @@ pub(super) fn welcome() -> wire::Welcome {
 
 pub(super) fn error(fault: Fault) -> wire::Error {
     wire::Error {
-        kind: wire::Kind::from_name(fault.kind.as_str()),
+        kind: fault.kind.into(),
         message: fault.message,
         hint: fault.hint,
         agent_hint: fault.agent_hint,

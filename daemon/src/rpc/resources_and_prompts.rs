@@ -220,13 +220,13 @@ mod tests {
         assert_eq!(servers, ["a", "b"]);
         let missing = answer.missing.iter();
         let missing: Vec<_> = missing
-            .map(|m| (m.server.as_str(), m.error.kind.clone()))
+            .map(|m| (m.server.as_str(), m.error.kind.known()))
             .collect();
         assert_eq!(
             missing,
             [
-                ("much", wire::Kind::Limit),
-                ("dead", wire::Kind::Unavailable)
+                ("much", Some(wire::Kind::Limit)),
+                ("dead", Some(wire::Kind::Unavailable))
             ]
         );
         assert!(answer.missing[0].error.message.contains("one answer"));

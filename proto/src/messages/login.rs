@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Kind;
+use crate::AnyKind;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -69,7 +69,7 @@ pub struct LoginState {
     /// Why the server could not be opened, although the login succeeded.
     pub problem: Option<String>,
     /// `auth_required`: the server does not accept the token that was just issued.
-    pub problem_kind: Option<Kind>,
+    pub problem_kind: Option<AnyKind>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

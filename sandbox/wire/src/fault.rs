@@ -1,68 +1,7 @@
 //! [`Fault`], the error type of every layer below the client socket.
 
+pub use mux_kinds::Kind as FaultKind;
 use serde::{Deserialize, Serialize};
-
-/// The kind of a failure. Users see these names.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    Deserialize,
-    Eq,
-    Hash,
-    PartialEq,
-    Serialize,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum FaultKind {
-    Syntax,
-    Type,
-    Runtime,
-    Tool,
-    Validation,
-    NotFound,
-    Timeout,
-    Memory,
-    Limit,
-    Busy,
-    Deadlock,
-    Cancelled,
-    Denied,
-    Pending,
-    AuthRequired,
-    Unavailable,
-    UnknownOutcome,
-    #[default]
-    Internal,
-}
-
-impl FaultKind {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Returns true if a call with other code or other arguments can succeed.
-    fn is_recoverable(self) -> bool {
-        matches!(
-            self,
-            Self::Syntax
-                | Self::Type
-                | Self::Runtime
-                | Self::Tool
-                | Self::Validation
-                | Self::NotFound
-                | Self::Timeout
-                | Self::Memory
-                | Self::Limit
-                | Self::Deadlock
-        )
-    }
-}
 
 /// A failure, with the information that a user or an agent needs to act on it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

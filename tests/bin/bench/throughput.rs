@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, ensure};
 use futures::future::try_join_all;
 use mux_client::{ClientIdentity, Session, connect_or_spawn, run, within_seconds};
-use mux_proto::{Kind, Outcome, RunRequest, endpoint::Dirs};
+use mux_proto::{AnyKind, Kind, Outcome, RunRequest, endpoint::Dirs};
 
 use super::{
     commands::Place,
@@ -147,7 +147,7 @@ async fn attack(session: &Session, program: &str, over: Arc<AtomicBool>) -> anyh
         let Outcome::Error(error) = run(session, request, |_| {}).await?.outcome else {
             anyhow::bail!("{program} should not have ended well");
         };
-        let expected = [Kind::Timeout, Kind::Memory, Kind::Limit, Kind::Runtime];
+        let expected = [Kind::Timeout, Kind::Memory, Kind::Limit, Kind::Runtime].map(AnyKind::from);
         ensure!(expected.contains(&error.kind), "{program}: {error:?}");
         attacks += 1;
     }

@@ -2,8 +2,8 @@
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
-    CallRequest, CheckRequest, Error, Kind, Outcome, RunRequest, ToolsRequest, TypesRequest,
-    WatchTypesRequest,
+    AnyKind, CallRequest, CheckRequest, Error, Kind, Outcome, RunRequest, ToolsRequest,
+    TypesRequest, WatchTypesRequest,
 };
 use mux_tests::{TestEnv, env::compiler};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ async fn run(session: &Session, source: &str) -> Outcome {
 }
 
 /// The content of an error, with the requested name replaced.
-fn words(error: &Error, name: &str) -> (Kind, String, Option<String>, bool) {
+fn words(error: &Error, name: &str) -> (AnyKind, String, Option<String>, bool) {
     let hint = error.hint.as_ref().map(|hint| hint.replace(name, "NAME"));
     let message = error.message.replace(name, "NAME");
     (error.kind.clone(), message, hint, error.recoverable)

@@ -2,7 +2,8 @@
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
-    DescribeRequest, Descriptions, Error, Kind, SearchPage, SearchRequest, ToolInfo, ToolsRequest,
+    AnyKind, DescribeRequest, Descriptions, Error, Kind, SearchPage, SearchRequest, ToolInfo,
+    ToolsRequest,
 };
 use mux_tests::TestEnv;
 
@@ -137,7 +138,7 @@ async fn describe_reports_missing_tools_individually() {
         .map(|d| d.tool.path.as_str())
         .collect();
     assert_eq!(named, ["fix.add"]);
-    let kinds: Vec<Kind> = described
+    let kinds: Vec<AnyKind> = described
         .missing
         .iter()
         .map(|error| error.kind.clone())

@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use mux_proto::{
-    Kind, MuxClient,
+    AnyKind, MuxClient,
     service::{MuxRequest, MuxResponse},
     transport,
 };
@@ -251,7 +251,7 @@ fn unknown_fields_and_kinds_of_newer_builds_are_tolerated() {
     let Ok(MuxResponse::Call(Err(error))) = response.message else {
         panic!("{response:?}");
     };
-    assert_eq!(error.kind, Kind::Other("quota".into()));
+    assert_eq!(error.kind, AnyKind::Other("quota".into()));
 
     let env = TestEnv::new();
     env.result("return 1");

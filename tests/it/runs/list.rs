@@ -54,7 +54,10 @@ async fn runs_are_listed_with_their_client_and_progress() {
         (2, 2, 1)
     );
     let error = bad_run.error.as_ref().unwrap();
-    assert_eq!((&error.kind, &error.details), (&Kind::Tool, &None));
+    assert_eq!(
+        (error.kind.known(), &error.details),
+        (Some(Kind::Tool), &None)
+    );
     assert_eq!(bad_run.events, all(&other, &bad).await.len() as u64);
     assert_eq!(long_run.state, RunState::Running);
     assert_eq!((long_run.calls, long_run.calls_ended), (1, 0));

@@ -37,7 +37,7 @@ pub(super) async fn stop_running_daemon(
         let mut error =
             exit::unavailable_error(format!("muxd did not exit within {DRAIN_TIMEOUT:?}"))
                 .hint("`mux stop --now` cancels active runs; then try again");
-        error.kind = Kind::Timeout;
+        error.kind = Kind::Timeout.into();
         return Err(error.into());
     }
     Ok((pid, held))

@@ -86,7 +86,10 @@ async fn denied_call_is_never_sent_and_fails_with_the_reason() {
         .await
         .unwrap();
     let error = call.await.unwrap().unwrap_err();
-    assert_eq!((&error.kind, error.recoverable), (&Kind::Denied, false));
+    assert_eq!(
+        (error.kind.known(), error.recoverable),
+        (Some(Kind::Denied), false)
+    );
     let said = "fix.counter was denied by the user: not before Friday";
     assert!(error.message.contains(said), "{error:?}");
     // Approval names are read regardless of case.

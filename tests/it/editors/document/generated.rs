@@ -1,17 +1,20 @@
-//! The parts of the document that come from the TypeScript types: the signatures of methods, and the kinds of errors.
+//! The parts of the document that come from the types: the signatures of methods from TypeScript's, and the kinds of
+//! errors.
 
 use std::fs;
 
+use mux_proto::Kind;
 use mux_tests::editors::source;
+use strum::{EnumMessage as _, IntoEnumIterator as _};
 
-const KINDS_HEAD: &str = "| kind | |\n|---|---|\n";
+const KINDS_HEAD: &str = "| kind | recoverable | |\n|---|---|---|\n";
 
 /// The document with the signature of each method below its heading, and the present kinds of errors.
 pub(super) fn with_types(document: &str) -> String {
     let types = fs::read_to_string(source("client/typescript/src/messages.ts")).unwrap();
     let (before, rest) = document.split_once(KINDS_HEAD).unwrap();
     let (_, after) = rest.split_once("\n\n").unwrap();
-    let document = format!("{before}{KINDS_HEAD}{}\n{after}", kinds(&types));
+    let document = format!("{before}{KINDS_HEAD}{}\n{after}", kinds());
     let mut sections = document.split("\n### `");
     let mut written = sections.next().unwrap().to_owned();
     for section in sections {
@@ -39,14 +42,11 @@ fn signature(types: &str, method: &str) -> String {
 }
 
 /// The rows of the table.
-fn kinds(types: &str) -> String {
-    let (_, kinds) = types.split_once("export type Kind =\n").unwrap();
-    let (kinds, _) = kinds.split_once(";\n\n").unwrap();
-    let lines: Vec<&str> = kinds.lines().collect();
-    let rows = lines.windows(2).filter_map(|pair| {
-        let kind = pair[1].strip_prefix("  | \"")?.strip_suffix('"')?;
-        let doc = pair[0].strip_prefix("  /** ")?.strip_suffix(" */")?;
-        Some(format!("| `{kind}` | {doc} |\n"))
-    });
-    rows.collect()
+fn kinds() -> String {
+    let row = |kind: Kind| {
+        let recoverable = if kind.is_recoverable() { "yes" } else { "no" };
+        let doc = kind.get_documentation().unwrap();
+        format!("| `{kind}` | {recoverable} | {doc} |\n")
+    };
+    Kind::iter().map(row).collect()
 }

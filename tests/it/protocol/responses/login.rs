@@ -51,7 +51,7 @@ fn signed_in() -> LoginState {
         scopes: vec!["read".into(), "write".into()],
         tools: Some(3),
         problem: Some("why".into()),
-        problem_kind: Some(Kind::AuthRequired),
+        problem_kind: Some(Kind::AuthRequired.into()),
         ..pending()
     }
 }
