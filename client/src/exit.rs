@@ -1,4 +1,4 @@
-//! Exit codes that no error kind has, and the error of a failed connection.
+//! The exit code of wrong usage, and the error of a failed connection. Error kinds have their own exit codes.
 
 use mux_proto::{Error, Kind};
 

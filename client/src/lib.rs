@@ -19,7 +19,7 @@
 //!
 //! - `connect` dials the socket, sends `hello`, and waits for a successor. `spawn` starts a daemon under the startup
 //!   lock and reads its one-line report. `error` has the reasons why there is no connection. `feature_gate` rejects
-//!   methods that the `hello` response did not list. `daemon_exit` waits for a daemon that was asked to stop, and
+//!   methods that were added to the contract and that the `hello` response did not list. `daemon_exit` waits for a daemon that was asked to stop, and
 //!   `process_state` recognizes a suspended one.
 //! - `run` starts a run and follows its events by long poll. `value_pages` reads a stored value page by page.
 //!
@@ -43,7 +43,8 @@
 //!   `reachability` finds rules that another rule covers, `cases` reads the file of `mux policy test`. Read-only
 //!   commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start a daemon.
 //! - `render` is the only code that prints, and `render/table` lays out all tables, `render/verbosity` has the settings
-//!   of `--quiet`, `--verbose` and `--color`. `exit` maps error kinds to exit codes.
+//!   of `--quiet`, `--verbose` and `--color`. `exit` has the exit code of
+//!   wrong usage.
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
 //!   the tools of the last lists. `signature` finds the arguments of a tool.
 //! - `agents` edits other programs' files: `config_document` adds an entry to the file or removes it, `mux_entry` is
