@@ -19,8 +19,8 @@
 //!
 //! - `connect` dials the socket, sends `hello`, and waits for a successor. `spawn` starts a daemon under the startup
 //!   lock and reads its one-line report. `error` has the reasons why there is no connection. `feature_gate` rejects
-//!   methods that were added to the contract and that the `hello` response did not list. `daemon_exit` waits for a daemon that was asked to stop, and
-//!   `process_state` recognizes a suspended one.
+//!   methods that were added to the contract and that the `hello` response did not list. `daemon_exit` waits for a
+//!   daemon that was asked to stop, and `process_state` recognizes a suspended one.
 //! - `run` starts a run and follows its events by long poll. `value_pages` reads a stored value page by page.
 //!
 //! # The `mux` command

@@ -1,6 +1,7 @@
 //! The frames between the daemon and one worker.
 //!
-//! Depends on `mux-typegen` for the reserved names of `mux`, and on `mux-kinds` for the kinds of failures. The daemon's crates and `mux-worker` depend on it.
+//! Depends on `mux-typegen` for the reserved names of `mux`, and on `mux-kinds` for the kinds of failures. The daemon's
+//! crates and `mux-worker` depend on it.
 //!
 //! - `codec` reads and writes length-prefixed frames, `bounded` reads lists up to a maximum length.
 //! - `fault` is the error type below the client socket, whose kinds are those of clients.
