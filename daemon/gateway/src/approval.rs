@@ -38,14 +38,15 @@ impl Gateway {
     pub(super) async fn approve_call(
         &self,
         ask: ApprovalReason,
-        (wanted, raw): (&PermissionRequest<'_>, bool),
+        wanted: &PermissionRequest<'_>,
+        raw: bool,
         observer: &dyn CallObserver,
         entry: &mut CallAuditGuard,
     ) -> Result<CallArguments, Fault> {
         let &PermissionRequest {
             path,
             server,
-            asking,
+            context,
             ..
         } = wanted;
         let PermissionSubject::Tool(tool, _, arguments) = &wanted.what else {
@@ -59,10 +60,10 @@ impl Gateway {
         let cover = approval_cover(path, server, &tool.definition(), &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
         let why = (ask.rule, ask.reason);
-        let origin = Arc::clone(&asking.caller.origin);
+        let origin = Arc::clone(&context.caller.origin);
         let subject = ApprovalSubject::new(path.to_owned(), cover, &read, why, origin);
         let arguments = CallArguments::Complete(Arc::clone(&subject.arguments));
-        self.ask_and_recheck(subject, &rule, (wanted, raw), observer, entry)
+        self.ask_and_recheck(subject, &rule, wanted, raw, observer, entry)
             .await?;
         Ok(arguments)
     }
@@ -78,7 +79,7 @@ impl Gateway {
         let &PermissionRequest {
             path,
             server,
-            asking,
+            context,
             ..
         } = wanted;
         let (given, from_server) = match &wanted.what {
@@ -100,14 +101,14 @@ impl Gateway {
         let cover = approval_cover(path, server, &what, &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
         let why = (ask.rule, ask.reason);
-        let origin = Arc::clone(&asking.caller.origin);
+        let origin = Arc::clone(&context.caller.origin);
         let subject = ApprovalSubject::new(path.to_owned(), cover, given, why, origin);
         let subject = if from_server {
             subject.of_server_request()
         } else {
             subject.of_offer()
         };
-        self.ask_and_recheck(subject, &rule, (wanted, true), observer, entry)
+        self.ask_and_recheck(subject, &rule, wanted, true, observer, entry)
             .await
     }
 
@@ -116,11 +117,12 @@ impl Gateway {
         &self,
         subject: ApprovalSubject,
         rule: &str,
-        (wanted, raw): (&PermissionRequest<'_>, bool),
+        wanted: &PermissionRequest<'_>,
+        raw: bool,
         observer: &dyn CallObserver,
         entry: &mut CallAuditGuard,
     ) -> Result<(), Fault> {
-        let caller = &wanted.asking.caller;
+        let caller = &wanted.context.caller;
         let decision = if self.approvals.is_granted_for(&subject, caller) {
             "granted"
         } else {
@@ -128,7 +130,7 @@ impl Gateway {
         };
         let rules = self.policies();
         let answered = self
-            .ask_user(subject, (wanted.asking, raw), observer)
+            .ask_user(subject, wanted.context, raw, observer)
             .await
             .inspect_err(|fault| {
                 if fault.kind == FaultKind::Denied {
@@ -147,16 +149,17 @@ impl Gateway {
     async fn ask_user(
         &self,
         subject: ApprovalSubject,
-        (asking, raw): (&CallContext, bool),
+        context: &CallContext,
+        raw: bool,
         observer: &dyn CallObserver,
     ) -> Result<(), Fault> {
         let asker = ApprovalRequester {
-            caller: &asking.caller,
-            run: asking.run.as_ref(),
-            call: asking.call,
+            caller: &context.caller,
+            run: context.run.as_ref(),
+            call: context.call,
             raw,
         };
-        let tell = |word: ApprovalEvent<'_>| observer.approval_changed(word);
+        let tell = |event: ApprovalEvent<'_>| observer.approval_changed(event);
         self.approvals.ask(subject, asker, &tell).await
     }
 }

@@ -10,22 +10,14 @@ use mux_wire::Fault;
 use serde_json::{Map, Value};
 
 use super::{
-    CallArguments, CallContext, Gateway,
+    call_attempts::CallAttempts,
+    call_path::{CallPath, ListedTool},
     graphql_policy::is_graphql,
     permission::{PermissionRequest, PermissionSubject},
 };
 use mux_audit::CallAuditGuard;
-use mux_catalog::{Tool, ToolSet};
-use mux_upstream::{CallError, RequestOptions, Server, Session};
-
-/// The call that policy has decided on, before it was queued.
-pub(super) struct PermittedCall {
-    pub(super) tool: Arc<Tool>,
-    /// All tools of the session at that time.
-    pub(super) tools: Arc<ToolSet>,
-    /// The identity of the approval, if the call needed one.
-    pub(super) approved: Option<String>,
-}
+use mux_catalog::Tool;
+use mux_upstream::{CallError, HeldSession, RequestOptions};
 
 /// A call that was sent, or was not sent because its tool has changed.
 #[derive(Clone)]
@@ -35,45 +27,48 @@ pub(super) struct DispatchedCall {
     pub(super) answer: Result<Value, CallError>,
 }
 
-impl Gateway {
-    /// Calls the tool of that name, with the arguments that were parsed for it when it was looked up. `lets` makes the
-    /// final decision to send the call.
-    pub(super) async fn dispatch_call(
+impl CallPath<'_> {
+    /// Calls the tool of that name, with the arguments that were parsed for it when it was looked up.
+    pub(super) async fn dispatch(
         &self,
-        (server, session): (&Server, &Session),
-        permitted: &PermittedCall,
+        held: &HeldSession,
+        listed: &ListedTool,
         read: Option<Map<String, Value>>,
-        (arguments, asking): (&CallArguments, &CallContext),
-        lets: &(dyn Fn(&Tool) -> bool + Send + Sync),
-        sending: &RequestOptions<'_>,
+        attempts: &CallAttempts,
+        options: &RequestOptions<'_>,
     ) -> Result<DispatchedCall, Fault> {
-        let tool = &permitted.tool;
-        let listed = session.current_tools().await;
-        let now = listed.find(&tool.name).filter(|now| now.name == tool.name);
+        let HeldSession { slot, session } = held;
+        let tool = &listed.tool;
+        let tools = session.current_tools().await;
+        let now = tools.find(&tool.name).filter(|now| now.name == tool.name);
         // If the tool is gone, the server decides.
         let now = now.unwrap_or(tool);
         now.check_standing()?;
-        let same = now.definition_key == tool.definition_key;
-        let is_same_list = Arc::ptr_eq(&listed, &permitted.tools);
+        let is_same = now.definition_key == tool.definition_key;
+        let is_same_list = Arc::ptr_eq(&tools, &listed.tools);
         // A changed tool that needs approval is not the tool that was approved.
-        let mut unseen = false;
-        if !same || (!is_same_list && is_graphql(server)) {
+        let mut is_unapproved = false;
+        if !is_same || (!is_same_list && is_graphql(&self.server)) {
             // The tool and its arguments, or the tools that a document reaches, may mean something else now.
             let again = PermissionRequest {
                 path: &now.path(),
-                server,
-                what: PermissionSubject::Tool(now, &listed, arguments),
-                asking,
+                server: &self.server,
+                what: PermissionSubject::Tool(now, &tools, &self.arguments),
+                context: &self.context,
             };
-            let ask = self.permit(&again, &mut CallAuditGuard::disabled()).await?;
-            unseen = ask.is_some_and(|ask| !same || permitted.approved != Some(ask.identity));
+            let entry = &mut CallAuditGuard::disabled();
+            let ask = self.gateway.permit(&again, entry).await?;
+            is_unapproved = ask.is_some_and(|ask| !is_same || self.approved != Some(ask.identity));
         }
         let arguments = match read {
-            Some(read) if same => read,
-            _ => self.readers.read_checked(now, arguments).await?,
+            Some(read) if is_same => read,
+            _ => {
+                let readers = &self.gateway.readers;
+                readers.read_checked(now, &self.arguments).await?
+            }
         };
-        let answer = if !unseen && lets(now) {
-            session.call(now, arguments, sending).await
+        let answer = if !is_unapproved && self.may_send(slot, listed, now, attempts) {
+            session.call(now, arguments, options).await
         } else {
             Err(CallError::NotSent)
         };

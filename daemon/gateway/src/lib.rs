@@ -13,8 +13,8 @@
 //! - `graphql_policy` decides on the effects of a GraphQL document or selection: each field of a root type counts as
 //!   the tool of its function. This runs outside the runtime's threads and within limits.
 //! - `arguments` parses arguments, long ones off the runtime's threads. `resolve_tool` finds the tool that a call would
-//!   reach, and `dispatch` checks the tool again before its call is sent. `call_attempts` decides if a call may be sent
-//!   again. `call_fault` words the errors of calls. `result_secrets` searches servers' answers for secrets.
+//!   reach. `call_path` has the phases of a call, and `dispatch` checks the tool again before its call is sent.
+//!   `caller_sessions` opens sessions, `call_attempts` decides if a call may be sent again, `call_fault` words the errors of calls. `result_secrets` searches servers' answers for secrets.
 //! - `resources_and_prompts` is the same path for resources, prompts and completions. `server_requests` lets policy
 //!   decide on servers' requests to clients (elicitation, sampling, roots): `mux-upstream` passes the request and a
 //!   future of its answer.
@@ -37,6 +37,8 @@ mod approval;
 mod arguments;
 mod call_attempts;
 mod call_fault;
+mod call_path;
+mod caller_sessions;
 mod dispatch;
 mod explanation;
 mod graphql_policy;
@@ -56,26 +58,16 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::RwLock;
 
 use mux_wire::{CallTarget, Fault, FaultKind};
-use serde_json::Value;
-use tracing::{debug, info, info_span};
 
 use self::{
-    arguments::ArgumentReaders,
-    call_attempts::CallAttempts,
-    call_fault::fault_of_call_error,
-    dispatch::{DispatchedCall, PermittedCall},
-    graphql_policy::DocumentJudges,
-    permission::{PermissionRequest, PermissionSubject},
-    reader::digest_of,
-    resolve_tool::requested_path,
-    result_secrets::search_answer,
-    sandbox_hint::add_sandbox_hint,
+    arguments::ArgumentReaders, call_fault::fault_of_call_error, call_path::CallPath,
+    graphql_policy::DocumentJudges, resolve_tool::requested_path,
 };
 pub use self::{
     arguments::CallArguments,
@@ -83,26 +75,17 @@ pub use self::{
     resources_and_prompts::{CallContext, NOT_READY_DETAILS, OfferLists},
 };
 use mux_approvals::{ApprovalEvent, Approvals};
-use mux_audit::{AuditLog, CallAuditGuard};
+use mux_audit::AuditLog;
 use mux_caller::{ClientOrigin, ProgressUpdate};
-use mux_catalog::{Scope, Scopes, Tool, ToolSet, Witness, value_of};
+use mux_catalog::{Scope, Scopes, Tool, ToolSet};
 use mux_policy::PolicySet;
 use mux_settings::{
-    AgentViews, ResultCheck, ServerEndpoint,
+    AgentViews, ServerEndpoint,
     projects::{ProjectDenials, ProjectView, WorkspaceContext},
 };
-use mux_sources::SOURCE_WARNING;
-use mux_telemetry::{
-    metrics::CallMeter,
-    trace::{TraceScope, Tracer},
-};
-use mux_text::{
-    json_weight,
-    tool_path::{read_tool_path, split_tool_path},
-};
-use mux_upstream::{
-    CallInFlight, CallerIdentity, HeldSession, RequestOptions, Server, Slot, Upstreams,
-};
+use mux_telemetry::trace::Tracer;
+use mux_text::tool_path::{read_tool_path, split_tool_path};
+use mux_upstream::{Server, Upstreams};
 
 /// Receives the events of a call.
 pub trait CallObserver: Send + Sync {
@@ -115,7 +98,7 @@ pub trait CallObserver: Send + Sync {
     fn call_progress(&self, call: u32, path: &str, progress: ProgressUpdate);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
     /// The approval of the call has changed: it waits, or no longer waits.
-    fn approval_changed(&self, word: ApprovalEvent<'_>);
+    fn approval_changed(&self, event: ApprovalEvent<'_>);
     /// The call continues or has a result, and something about it deserves a warning.
     fn call_warned(&self, path: &str, warning: &str);
 }
@@ -144,6 +127,21 @@ pub struct ToolCall {
     /// A timeout shorter than the server's own.
     pub within: Option<Duration>,
     pub asking: CallContext,
+}
+
+/// The tool that a call names.
+struct ResolvedTarget {
+    server: Arc<Server>,
+    /// The tool's name as the caller wrote it.
+    tool: String,
+    /// Set if the result is returned as the server sent it.
+    raw: bool,
+}
+
+/// How long a request may take.
+struct CallTimeouts {
+    without_progress: Duration,
+    total: Duration,
 }
 
 impl Gateway {
@@ -216,22 +214,22 @@ impl Gateway {
     }
 
     /// The current scope of an agent in a workspace.
-    pub fn scope(&self, agent: Option<&str>, place: &WorkspaceContext) -> Arc<Scope> {
-        self.scopes.read().scope_within(place, agent)
+    pub fn scope(&self, agent: Option<&str>, workspace: &WorkspaceContext) -> Arc<Scope> {
+        self.scopes.read().scope_within(workspace, agent)
     }
 
     /// The caller's scope by the current configuration, which may be newer than the run.
-    pub fn scope_now(&self, asking: &CallContext) -> Arc<Scope> {
-        let agent = asking.caller.origin.agent.as_deref();
-        self.scopes.read().refresh_scope(&asking.scope, agent)
+    pub fn scope_now(&self, context: &CallContext) -> Arc<Scope> {
+        let agent = context.caller.origin.agent.as_deref();
+        self.scopes.read().refresh_scope(&context.scope, agent)
     }
 
     /// The scope of the caller's agent in its workspace.
     fn scope_of(&self, origin: &ClientOrigin) -> Arc<Scope> {
         let scopes = self.scopes.read();
-        let place = origin.workspace.as_deref();
-        let place = place.map(|workspace| scopes.workplace_of(workspace));
-        scopes.scope_within(&place.unwrap_or_default(), origin.agent.as_deref())
+        let workspace = origin.workspace.as_deref();
+        let workspace = workspace.map(|root| scopes.workplace_of(root));
+        scopes.scope_within(&workspace.unwrap_or_default(), origin.agent.as_deref())
     }
 
     /// Makes one call and returns the program's value as JSON. Every outcome is written to the audit log.
@@ -240,214 +238,17 @@ impl Gateway {
         let arguments = call.arguments.as_json();
         let mut entry = self.audit.begin_call(&path, arguments, &call.asking.caller);
         let mut meter = self.upstreams.metrics().begin_call();
-        let outcome = self.execute_call(call, observer, (&mut entry, &mut meter));
-        let outcome = outcome.await;
+        let outcome = match CallPath::begin(self, call, observer, &mut entry, &mut meter) {
+            Ok(path) => path.run().await,
+            Err(fault) => Err(fault),
+        };
         meter.ended(outcome.as_ref().err().map(|fault| fault.kind));
         entry.finish(outcome.as_ref().map(String::len));
         outcome
     }
 
-    async fn execute_call(
-        &self,
-        mut call: ToolCall,
-        observer: &dyn CallObserver,
-        (entry, meter): (&mut CallAuditGuard, &mut CallMeter),
-    ) -> Result<String, Fault> {
-        call.asking.scope = self.scope_now(&call.asking);
-        let (server, name, raw) = self.resolve_server(call.target, &call.asking.scope)?;
-        meter.at(server.meters());
-        let (within, whole) = call_timeouts(&server, call.within)?;
-        let caller = Arc::clone(&call.asking.caller);
-        let whose = CallerIdentity::of(&caller);
-        let trace = &caller.trace;
-        let HeldSession {
-            mut slot,
-            mut session,
-        } = ready_session(&server, (&whose, trace), observer).await?;
-        let mut tools = session.current_tools().await;
-        let scope = &call.asking.scope;
-        let seen = |tools: &Arc<ToolSet>| match scope.view(tools).find(&name) {
-            Some(tool) => Ok(Arc::clone(tool)),
-            None => Err(no_such_tool(&scope.offered(tools), server.name(), &name)),
-        };
-        let tool = match seen(&tools) {
-            // The tool may be missing because the list was outdated.
-            Err(_) => {
-                tools = session.current_tools().await;
-                seen(&tools)
-            }
-            tool => tool,
-        }?;
-        let path = tool.path();
-        entry.set_path(&path);
-        meter.of_tool(&tool.name);
-        if !call.arguments.are_long() {
-            // Recorded now, in case the call ends before the arguments are checked.
-            entry.set_arguments(|| call.arguments.as_text(&tool));
-        }
-        let wanted = PermissionRequest {
-            path: &path,
-            server: &server,
-            what: PermissionSubject::Tool(&tool, &tools, &call.arguments),
-            asking: &call.asking,
-        };
-        let ask = self.permit(&wanted, entry).await?;
-        tool.check_standing()?;
-        call.arguments
-            .check_depth_off_thread()
-            .await
-            .map_err(|fault| fault.path(&path))?;
-        if call.declared_only {
-            let declaring = Arc::clone(&tool);
-            let judge = move |read: Result<_, Fault>| match read {
-                Ok(values) => declaring.check_argument_names(&values),
-                // Reported when the arguments are read for the call.
-                Err(_) => Ok(()),
-            };
-            self.readers
-                .judge_arguments(&tool, &call.arguments, judge)
-                .await??;
-        }
-        let mut approved = None;
-        if let Some(ask) = ask {
-            approved = Some(ask.identity.clone());
-            let approving = self.approve_call(ask, (&wanted, raw), observer, entry);
-            call.arguments = Box::pin(approving).await?;
-            // The approval may have taken minutes.
-            HeldSession { slot, session } =
-                ready_session(&server, (&whose, trace), observer).await?;
-        }
-        let permitted = PermittedCall {
-            tool: Arc::clone(&tool),
-            tools,
-            approved,
-        };
-        // Long arguments stay text until their call has a slot.
-        let early = if call.arguments.are_long() {
-            Some(slot.acquire_call(&call.asking.turn).await)
-        } else {
-            None
-        };
-        let arguments = self.readers.read_checked(&tool, &call.arguments).await?;
-        entry.set_arguments(|| serde_json::to_string(&arguments).unwrap_or_default());
-        let mut permit = match early {
-            Some(permit) => permit,
-            None => slot.acquire_call(&call.asking.turn).await,
-        };
-        let span = info_span!("call", path);
-        let started = Instant::now();
-        let number = observer.call_started(&path);
-        entry.set_call_number(number);
-        meter.sent();
-        server.count_call();
-        // Named by the server's questions.
-        Arc::make_mut(&mut call.asking.caller).tool = Some(path.as_str().into());
-        self.upstreams.catalog().count_use(&tool);
-        let mut attempts = CallAttempts::of(&server);
-        let witness = Witness {
-            caller: digest_of(&caller.origin),
-            arguments: call.arguments.digest(),
-        };
-        let mut read = Some(arguments);
-        let sent = loop {
-            let traced = spans::tool_call_span(trace, &server, &session, &tool.name);
-            let sending = RequestOptions {
-                caller: Some(&call.asking.caller),
-                permit: Some(permit.permit_slot()),
-                within,
-                whole,
-                progress: &|progress| observer.call_progress(number, &path, progress),
-                trace: traced.trace().context().map(|context| &**context),
-            };
-            let lets = |tool: &Tool| {
-                let lets = server.serves(&slot, &whose) && attempts.allows_send(tool);
-                if let (true, Some(cause)) = (lets, attempts.take_retry_cause()) {
-                    let cause = cause.lines().next().unwrap_or_default();
-                    let warning = format!("is sent again, because it changes nothing: {cause}");
-                    observer.call_warned(&path, &warning);
-                }
-                lets
-            };
-            let read = read.take();
-            let given = (&call.arguments, &call.asking);
-            let at = (&*server, &*session);
-            let sent = self
-                .dispatch_call(at, &permitted, read, given, &lets, &sending)
-                .await;
-            traced.end_with(|| spans::error_type(sent.as_ref().map(|sent| &sent.answer)));
-            if !attempts.should_retry(&sent) {
-                break attempts.into_outcome(sent);
-            }
-            let held = (&slot, permit);
-            match next_session(&server, (&call.asking, &whose), observer, held).await {
-                Ok((next, next_permit)) => {
-                    permit = next_permit;
-                    HeldSession { slot, session } = next;
-                }
-                Err(fault) => break attempts.into_outcome(Err(fault)),
-            }
-        };
-        let took = started.elapsed();
-        let outcome = match sent {
-            Ok(DispatchedCall { tool, answer }) => {
-                match search_answer(&server, &path, answer).await {
-                    Ok(result) if raw => {
-                        let result = without_foreign_warning(&server, result);
-                        Ok(json_weight::to_text(result).await)
-                    }
-                    Ok(result) => {
-                        if let Some(warning) = source_warning(&server, &result) {
-                            observer.call_warned(&path, &warning);
-                        }
-                        let value = self.value_of(&server, &tool, result).await;
-                        self.learn_output_type(&tool, value, witness).await
-                    }
-                    Err(fault) => Err(fault),
-                }
-            }
-            Err(fault) => Err(fault),
-        };
-        let is_user = whose.is_user;
-        let outcome = match outcome {
-            Err(fault) => Err(add_sandbox_hint(&server, is_user, fault).await),
-            ok => ok,
-        };
-        span.in_scope(|| match &outcome {
-            Ok(_) => debug!(?took, "call ended"),
-            Err(fault) => info!(?took, kind = %fault.kind, "call failed"),
-        });
-        observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
-        outcome
-    }
-
-    async fn value_of(&self, server: &Server, tool: &Tool, result: Value) -> Result<Value, Fault> {
-        let learned = self.upstreams.catalog().learned();
-        value_of(tool, result, result_check(server), learned).await
-    }
-
-    /// Converts a value to JSON, and learns its type if the tool declares none.
-    async fn learn_output_type(
-        &self,
-        tool: &Arc<Tool>,
-        value: Result<Value, Fault>,
-        witness: Witness,
-    ) -> Result<String, Fault> {
-        let value = value?;
-        if tool.has_output_schema() {
-            return Ok(json_weight::to_text(value).await);
-        }
-        let (value, text) = json_weight::with_text(value).await;
-        let catalog = self.upstreams.catalog();
-        catalog.observe(tool, (value, text.len()), witness);
-        Ok(text)
-    }
-
-    /// The server, the tool's name as the caller wrote it, and whether the result is returned raw.
-    fn resolve_server(
-        &self,
-        target: CallTarget,
-        scope: &Scope,
-    ) -> Result<(Arc<Server>, String, bool), Fault> {
+    /// Finds the server that a target names.
+    fn resolve_server(&self, target: CallTarget, scope: &Scope) -> Result<ResolvedTarget, Fault> {
         if let Some(fault) = target.name_limit_fault() {
             return Err(fault);
         }
@@ -464,11 +265,11 @@ impl Gateway {
                 (server, tool, raw)
             }
         };
-        let found = self
+        let server = self
             .upstreams
             .find_visible(&server, scope)
-            .map_err(|f| f.path(format!("{server}.{tool}")))?;
-        Ok((found, tool, raw))
+            .map_err(|fault| fault.path(format!("{server}.{tool}")))?;
+        Ok(ResolvedTarget { server, tool, raw })
     }
 
     /// Splits a path into server and tool. If the path does not begin with a server name, other forms are tried.
@@ -484,71 +285,11 @@ impl Gateway {
     }
 }
 
-/// The caller's session. The observer is notified if the session must be opened first.
-async fn ready_session(
-    server: &Server,
-    (whose, trace): (&CallerIdentity, &TraceScope),
-    observer: &dyn CallObserver,
-) -> Result<HeldSession, Fault> {
-    if let Some(held) = server.open_session(whose) {
-        return Ok(held);
-    }
-    if server.definition().is_ok() {
-        observer.server_starting(server.name());
-    }
-    let asked = Instant::now();
-    let span = spans::session_open_span(trace, server);
-    let held = server.session(whose).await;
-    span.end_with(|| held.as_ref().err().map(|fault| fault.kind.to_string()));
-    match held {
-        Ok(held) => {
-            observer.server_ready(server.name(), asked.elapsed());
-            Ok(held)
-        }
-        Err(fault) => Err(add_sandbox_hint(server, whose.is_user, fault).await),
-    }
-}
-
-/// The warning beside the result of a source, such as a page that could not be read.
-fn source_warning(server: &Server, result: &Value) -> Option<String> {
-    let warning = result.get("_meta")?.get(SOURCE_WARNING)?.as_str()?;
-    is_source(server).then(|| warning.to_owned())
-}
-
-/// Removes a source's warning from a result unless the server is a source: no other server may warn in the name of
-/// muxd.
-fn without_foreign_warning(server: &Server, mut result: Value) -> Value {
-    if let Some(Value::Object(meta)) = result.get_mut("_meta")
-        && meta.contains_key(SOURCE_WARNING)
-        && !is_source(server)
-    {
-        meta.shift_remove(SOURCE_WARNING);
-    }
-    result
-}
-
 fn is_source(server: &Server) -> bool {
     let definition = server.definition();
     definition
         .as_ref()
         .is_ok_and(|it| matches!(it.link, ServerEndpoint::Source(_)))
-}
-
-/// The caller's session for another attempt, with a permit of its slot.
-async fn next_session(
-    server: &Server,
-    (asking, whose): (&CallContext, &CallerIdentity),
-    observer: &dyn CallObserver,
-    (slot, permit): (&Arc<Slot>, CallInFlight),
-) -> Result<(HeldSession, CallInFlight), Fault> {
-    let next = ready_session(server, (whose, &asking.caller.trace), observer).await?;
-    if Arc::ptr_eq(&next.slot, slot) {
-        return Ok((next, permit));
-    }
-    // Both permits may belong to the same limiter.
-    drop(permit);
-    let permit = next.slot.acquire_call(&asking.turn).await;
-    Ok((next, permit))
 }
 
 pub fn find_tool(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {
@@ -586,33 +327,32 @@ pub fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     }
 }
 
-fn result_check(server: &Server) -> ResultCheck {
-    let definition = server.definition().as_ref();
-    definition.map_or_else(
-        |_| ResultCheck::default(),
-        |definition| definition.check_results,
-    )
-}
-
-/// The timeout without progress and the total timeout of a call. `asked` limits the total. Zero is an error, because
-/// the call would be sent and immediately cancelled.
-fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
-    let Ok(definition) = server.definition() else {
-        // Such a server has no session.
-        return Ok((Duration::ZERO, Duration::ZERO));
-    };
-    let most = definition.call_timeout;
-    let whole = definition.total_timeout;
-    let whole = asked.map_or(whole, |asked| asked.min(whole));
-    if whole.is_zero() || most.is_zero() {
-        let message = "a timeout of 0 leaves no time for a call: nothing was sent";
-        return Err(
-            Fault::new(FaultKind::Validation, message).hint(if most.is_zero() {
-                "call_timeout in the server's entry must be longer"
-            } else {
-                "give a longer timeout, or none to use the server's"
-            }),
-        );
+impl CallTimeouts {
+    /// `asked` limits the total. Zero is an error, because the call would be sent and immediately cancelled.
+    fn of(server: &Server, asked: Option<Duration>) -> Result<Self, Fault> {
+        let Ok(definition) = server.definition() else {
+            // Such a server has no session.
+            return Ok(Self {
+                without_progress: Duration::ZERO,
+                total: Duration::ZERO,
+            });
+        };
+        let most = definition.call_timeout;
+        let total = definition.total_timeout;
+        let total = asked.map_or(total, |asked| asked.min(total));
+        if total.is_zero() || most.is_zero() {
+            let message = "a timeout of 0 leaves no time for a call: nothing was sent";
+            return Err(
+                Fault::new(FaultKind::Validation, message).hint(if most.is_zero() {
+                    "call_timeout in the server's entry must be longer"
+                } else {
+                    "give a longer timeout, or none to use the server's"
+                }),
+            );
+        }
+        Ok(Self {
+            without_progress: most.min(total),
+            total,
+        })
     }
-    Ok((most.min(whole), whole))
 }

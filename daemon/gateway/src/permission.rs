@@ -34,7 +34,7 @@ pub(super) struct PermissionRequest<'a> {
     pub(super) path: &'a str,
     pub(super) server: &'a Server,
     pub(super) what: PermissionSubject<'a>,
-    pub(super) asking: &'a CallContext,
+    pub(super) context: &'a CallContext,
 }
 
 pub(super) enum PermissionSubject<'a> {
@@ -58,7 +58,7 @@ pub(super) struct ApprovalReason {
 impl ApprovalReason {
     /// A rule always asks, because its author can know what it stops. The default asks only if the client that makes
     /// the call can ask its user immediately, or could when its run began.
-    fn of(judged: &PolicyJudgment, asking: &CallContext) -> Option<Self> {
+    fn of(judged: &PolicyJudgment, context: &CallContext) -> Option<Self> {
         let verdict = &judged.verdict;
         let identity = judged.identity.clone();
         match &verdict.rule {
@@ -67,7 +67,7 @@ impl ApprovalReason {
                 reason: verdict.reason().map(str::to_owned),
                 identity,
             }),
-            None => (asking.asks || asking.caller.can_approve()).then(|| Self {
+            None => (context.asks || context.caller.can_approve()).then(|| Self {
                 rule: DEFAULT_ASK_REASON.into(),
                 reason: None,
                 identity,
@@ -168,7 +168,7 @@ impl Gateway {
             RuleAction::Allow => Ok(None),
             RuleAction::Deny => Err(denied_fault(wanted.path, &judged)),
             RuleAction::Ask => {
-                let ask = ApprovalReason::of(&judged, wanted.asking);
+                let ask = ApprovalReason::of(&judged, wanted.context);
                 if ask.is_none() {
                     entry.set_decision(RuleAction::Allow.word(), "default");
                 }
@@ -234,8 +234,8 @@ impl Gateway {
         CallerQuestion {
             from_server: matches!(wanted.what, PermissionSubject::Request(_)),
             policies: self.policies(),
-            scope: self.scope_now(wanted.asking),
-            origin: Arc::clone(&wanted.asking.caller.origin),
+            scope: self.scope_now(wanted.context),
+            origin: Arc::clone(&wanted.context.caller.origin),
             target: match &wanted.what {
                 PermissionSubject::Tool(tool, tools, _) => {
                     PolicyTarget::of_tool(wanted.server, tool, tools)

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use mux_wire::{CallTarget, Fault};
 
-use super::{CallContext, CallObserver, Gateway, find_tool, ready_session};
+use super::{
+    CallContext, CallObserver, Gateway, ResolvedTarget, caller_sessions::CallerSessions, find_tool,
+};
 use mux_catalog::Tool;
 use mux_upstream::{CallerIdentity, HeldSession};
 
@@ -15,24 +17,27 @@ impl Gateway {
     pub async fn find_current_tool(
         &self,
         path: &str,
-        asking: &CallContext,
+        context: &CallContext,
         observer: &dyn CallObserver,
     ) -> Result<Option<Arc<Tool>>, Fault> {
         let target = CallTarget::Path {
             path: path.to_owned(),
             raw: false,
         };
-        let scope = self.scope_now(asking);
-        let (server, name, _) = self.resolve_server(target, &scope)?;
-        let whose = CallerIdentity::of(&asking.caller);
-        let Ok(HeldSession { session, .. }) =
-            ready_session(&server, (&whose, &asking.caller.trace), observer).await
-        else {
+        let scope = self.scope_now(context);
+        let ResolvedTarget { server, tool, .. } = self.resolve_server(target, &scope)?;
+        let sessions = CallerSessions {
+            server: &server,
+            identity: &CallerIdentity::of(&context.caller),
+            context,
+            observer,
+        };
+        let Ok(HeldSession { session, .. }) = sessions.ready().await else {
             return Ok(None);
         };
         let tools = session.current_tools().await;
         let tools = scope.view(&tools);
-        find_tool(&tools, server.name(), &name).map(Some)
+        find_tool(&tools, server.name(), &tool).map(Some)
     }
 }
 

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    CallObserver, Gateway,
+    CallObserver, CallTimeouts, Gateway,
     call_attempts::UnsentRetry,
-    call_timeouts, fault_of_call_error, next_session,
+    caller_sessions::CallerSessions,
+    fault_of_call_error,
     permission::{ApprovalReason, PermissionRequest, PermissionSubject, deny_if_ask},
-    ready_session,
     result_secrets::search_answer,
     spans,
 };
@@ -77,14 +77,14 @@ impl Gateway {
         kind: ListKind,
         server: Option<&str>,
         wait: Option<Duration>,
-        asking: &CallContext,
+        context: &CallContext,
     ) -> Result<OfferLists, Fault> {
         let wait = wait.or(server.is_none().then_some(LIST_SERVER_TIMEOUT));
-        let scope = self.scope_now(asking);
+        let scope = self.scope_now(context);
         let servers = match server {
             Some(name) => {
                 let server = self.upstreams().find_visible(name, &scope)?;
-                self.permit_list(&server, kind, asking).await?;
+                self.permit_list(&server, kind, context).await?;
                 vec![server]
             }
             None => self.upstreams().visible_servers(&scope),
@@ -92,18 +92,18 @@ impl Gateway {
         let named = server.is_some();
         let asked = servers.iter().map(|server| async move {
             if !named {
-                self.permit_list(server, kind, asking).await?;
+                self.permit_list(server, kind, context).await?;
             }
             if self
-                .scope_now(asking)
+                .scope_now(context)
                 .hides_path(server.name(), kind.method())
             {
                 return Ok(Arc::default());
             }
             match wait {
                 // On the heap: the futures of a session are large, and each server has one.
-                None => Box::pin(self.fetch_list(server, kind, asking)).await,
-                Some(wait) => Box::pin(self.list_in_time(server, kind, wait, asking)).await,
+                None => Box::pin(self.fetch_list(server, kind, context)).await,
+                Some(wait) => Box::pin(self.list_in_time(server, kind, wait, context)).await,
             }
         });
         let mut offered = OfferLists::default();
@@ -124,12 +124,12 @@ impl Gateway {
         server: &Arc<Server>,
         kind: ListKind,
         wait: Duration,
-        asking: &CallContext,
+        context: &CallContext,
     ) -> Result<Arc<Vec<Value>>, Fault> {
-        let whose = CallerIdentity::of(&asking.caller);
-        let held = server.open_session(&whose);
+        let identity = CallerIdentity::of(&context.caller);
+        let held = server.open_session(&identity);
         if held.is_none()
-            && let Some(list) = server.remembered_list(&whose, kind).await
+            && let Some(list) = server.remembered_list(&identity, kind).await
         {
             return Ok(list);
         }
@@ -138,16 +138,16 @@ impl Gateway {
             Some(held) => held.session.list_patience(kind, wait),
             None => server.list_patience(wait),
         };
-        let listed = timeout(patience, self.fetch_list(server, kind, asking)).await;
+        let listed = timeout(patience, self.fetch_list(server, kind, context)).await;
         let fault = match listed {
             Ok(Ok(list)) => return Ok(list),
             Ok(Err(fault)) => fault,
             Err(_) => failure.unwrap_or_else(|| list_timeout_fault(server.name(), wait)),
         };
-        if let Some(list) = server.remembered_list(&whose, kind).await {
+        if let Some(list) = server.remembered_list(&identity, kind).await {
             Ok(list)
         } else {
-            server.announce_list_unavailable(&whose, kind);
+            server.announce_list_unavailable(&identity, kind);
             Err(fault)
         }
     }
@@ -156,23 +156,23 @@ impl Gateway {
         &self,
         server: &Arc<Server>,
         kind: ListKind,
-        asking: &CallContext,
+        context: &CallContext,
     ) -> Result<Arc<Vec<Value>>, Fault> {
         let path = method_path(server, kind.method());
-        let (within, _) = call_timeouts(server, None)?;
-        let whose = CallerIdentity::of(&asking.caller);
+        let within = CallTimeouts::of(server, None)?.without_progress;
+        let identity = CallerIdentity::of(&context.caller);
         let mut unsent = UnsentRetry::default();
         loop {
-            let held = server.session(&whose).await;
-            let held = held.inspect_err(|_| server.announce_list_unavailable(&whose, kind))?;
+            let held = server.session(&identity).await;
+            let held = held.inspect_err(|_| server.announce_list_unavailable(&identity, kind))?;
             let HeldSession { slot, session } = held;
             let _in_flight = if session.has_cached_list(kind) {
                 None
             } else {
-                Some(slot.acquire_call(&asking.turn).await)
+                Some(slot.acquire_call(&context.turn).await)
             };
             // The session may have moved to another workspace while this was queued.
-            let list = if server.serves(&slot, &whose) {
+            let list = if server.serves(&slot, &identity) {
                 slot.list_and_announce(&session, kind, within).await
             } else {
                 Err(CallError::NotSent)
@@ -192,15 +192,14 @@ impl Gateway {
         &self,
         server: &str,
         wanted: &ContentRequest,
-        asking: &CallContext,
+        context: &CallContext,
         observer: &dyn CallObserver,
     ) -> Result<Value, Fault> {
         let path = format!("{server}.{}", wanted.method());
-        let mut entry = self.audit.begin_call(&path, None, &asking.caller);
+        let mut entry = self.audit.begin_call(&path, None, &context.caller);
         let given = wanted.policy_arguments();
         entry.set_arguments(|| given.to_string());
-        let fetched =
-            self.permit_and_request((server, wanted), given, asking, observer, &mut entry);
+        let fetched = self.permit_and_request(server, wanted, given, context, observer, &mut entry);
         let (outcome, bytes) = match fetched.await {
             Ok((value, bytes)) => (Ok(value), bytes),
             Err(fault) => (Err(fault), 0),
@@ -212,14 +211,16 @@ impl Gateway {
     /// Returns the value with the length of its text.
     async fn permit_and_request(
         &self,
-        (server, wanted): (&str, &ContentRequest),
+        server: &str,
+        wanted: &ContentRequest,
         given: Value,
-        asking: &CallContext,
+        context: &CallContext,
         observer: &dyn CallObserver,
         entry: &mut CallAuditGuard,
     ) -> Result<(Value, usize), Fault> {
-        let way = self.authorize_offer(server, (wanted.method(), given.clone()), asking, entry);
-        let (server, path, ask) = way.await?;
+        let authorized =
+            self.authorize_offer(server, wanted.method(), given.clone(), context, entry);
+        let (server, path, ask) = authorized.await?;
         match (ask, wanted) {
             (None, _) => {}
             // Clients request completions for every typed letter.
@@ -229,66 +230,64 @@ impl Gateway {
                     path: &path,
                     server: &server,
                     what: PermissionSubject::Offer(given),
-                    asking,
+                    context,
                 };
                 let approved = self.approve_offer(ask, &permission, observer, entry);
                 approved.await?;
             }
         }
-        let (within, whole) = call_timeouts(&server, None)?;
-        let whose = CallerIdentity::of(&asking.caller);
-        let trace = &asking.caller.trace;
-        let HeldSession {
-            mut slot,
-            mut session,
-        } = match wanted {
+        let timeouts = CallTimeouts::of(&server, None)?;
+        let identity = CallerIdentity::of(&context.caller);
+        let trace = &context.caller.trace;
+        let sessions = CallerSessions {
+            server: &server,
+            identity: &identity,
+            context,
+            observer,
+        };
+        let mut held = match wanted {
             // Clients show the available items while the user types.
             ContentRequest::Completion(_) => {
                 let patience = server.list_patience(COMPLETION_PATIENCE);
-                let ready = ready_session(&server, (&whose, trace), observer);
-                let ready = timeout(patience, ready).await;
+                let ready = timeout(patience, sessions.ready()).await;
                 ready.unwrap_or_else(|_| Err(not_ready_fault(server.name())))?
             }
             ContentRequest::Resource { .. } | ContentRequest::Prompt { .. } => {
-                ready_session(&server, (&whose, trace), observer).await?
+                sessions.ready().await?
             }
         };
-        let mut permit = slot.acquire_call(&asking.turn).await;
+        let mut permit = held.slot.acquire_call(&context.turn).await;
         let started = Instant::now();
         let number = observer.call_started(&path);
         entry.set_call_number(number);
-        let traced = spans::offer_request_span(trace, &server, &session, wanted);
+        let traced = spans::offer_request_span(trace, &server, &held.session, wanted);
         let mut unsent = UnsentRetry::default();
         let outcome = loop {
             let sending = RequestOptions {
-                caller: Some(&asking.caller),
+                caller: Some(&context.caller),
                 permit: Some(permit.permit_slot()),
-                within,
-                whole,
+                within: timeouts.without_progress,
+                whole: timeouts.total,
                 progress: &|progress: ProgressUpdate| {
                     observer.call_progress(number, &path, progress);
                 },
                 trace: traced.trace().context().map(|context| &**context),
             };
-            let answer = if server.serves(&slot, &whose) {
-                session.request_content(wanted, &sending).await
+            let answer = if server.serves(&held.slot, &identity) {
+                held.session.request_content(wanted, &sending).await
             } else {
                 Err(CallError::NotSent)
             };
             if !unsent.should_retry(&answer) {
                 break answer;
             }
-            let held = (&slot, permit);
-            match next_session(&server, (asking, &whose), observer, held).await {
-                Ok((next, next_permit)) => {
-                    permit = next_permit;
-                    HeldSession { slot, session } = next;
-                }
+            (held, permit) = match sessions.next(&held.slot, permit).await {
+                Ok(next) => next,
                 Err(fault) => {
                     observer.call_ended(number, &path, started.elapsed(), Err(&fault));
                     return Err(fault);
                 }
-            }
+            };
         };
         traced.end_with(|| spans::error_type(Ok(&outcome)));
         let took = started.elapsed();
@@ -315,15 +314,17 @@ impl Gateway {
         server: &str,
         uri: &str,
         mailbox: &Arc<Mailbox>,
-        asking: &CallContext,
+        context: &CallContext,
     ) -> Result<(), Fault> {
-        let asked = ("resources/subscribe", json!({ "uri": uri }));
+        let given = json!({ "uri": uri });
         let entry = &mut CallAuditGuard::disabled();
-        let (server, path, ask) = self.authorize_offer(server, asked, asking, entry).await?;
+        let (server, path, ask) = self
+            .authorize_offer(server, "resources/subscribe", given, context, entry)
+            .await?;
         deny_if_ask(&path, ask)?;
         let mut unsent = UnsentRetry::default();
         loop {
-            let caller = &asking.caller;
+            let caller = &context.caller;
             let HeldSession { slot, session } = server.session(&CallerIdentity::of(caller)).await?;
             let followed = slot.follow(&session, uri, mailbox, caller).await?;
             if unsent.should_retry(&followed) {
@@ -353,11 +354,12 @@ impl Gateway {
     async fn authorize_offer(
         &self,
         server: &str,
-        (method, given): (&str, Value),
-        asking: &CallContext,
+        method: &str,
+        given: Value,
+        context: &CallContext,
         entry: &mut CallAuditGuard,
     ) -> Result<(Arc<Server>, String, Option<ApprovalReason>), Fault> {
-        let scope = self.scope_now(asking);
+        let scope = self.scope_now(context);
         let server = self.upstreams().find_visible(server, &scope)?;
         let path = method_path(&server, method);
         if scope.hides_path(server.name(), method) {
@@ -366,7 +368,7 @@ impl Gateway {
         }
         entry.set_path(&path);
         let ask = self
-            .permit_offer(&server, (method, given), asking, entry)
+            .permit_offer(&server, method, given, context, entry)
             .await?;
         Ok((server, path, ask))
     }
@@ -376,11 +378,11 @@ impl Gateway {
         &self,
         server: &Server,
         kind: ListKind,
-        asking: &CallContext,
+        context: &CallContext,
     ) -> Result<(), Fault> {
-        let wanted = (kind.method(), json!({}));
+        let entry = &mut CallAuditGuard::disabled();
         let ask = self
-            .permit_offer(server, wanted, asking, &mut CallAuditGuard::disabled())
+            .permit_offer(server, kind.method(), json!({}), context, entry)
             .await?;
         deny_if_ask(&method_path(server, kind.method()), ask)
     }
@@ -389,15 +391,16 @@ impl Gateway {
     async fn permit_offer(
         &self,
         server: &Server,
-        (method, given): (&str, Value),
-        asking: &CallContext,
+        method: &str,
+        given: Value,
+        context: &CallContext,
         entry: &mut CallAuditGuard,
     ) -> Result<Option<ApprovalReason>, Fault> {
         let wanted = PermissionRequest {
             path: &method_path(server, method),
             server,
             what: PermissionSubject::Offer(given),
-            asking,
+            context,
         };
         self.permit(&wanted, entry).await
     }

@@ -68,7 +68,7 @@ impl Gateway {
             )
         })?;
         let caller = request.caller.cloned().unwrap_or_default();
-        let asking = CallContext {
+        let context = CallContext {
             turn: QueueKey {
                 owner: "".into(),
                 client: 0,
@@ -83,7 +83,7 @@ impl Gateway {
             path: &path,
             server: &server,
             what: PermissionSubject::Request(request.params),
-            asking: &asking,
+            context: &context,
         };
         let Some(ask) = self.permit(&wanted, entry).await? else {
             return Ok(());
