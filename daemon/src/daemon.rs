@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     config_inspection::{ConfigInspection, ConfigMistake, ConfigView},
-    config_loading::{EarlierLoad, LoadReport, LoadTrigger},
+    config_loading::{EarlierLoad, LoadError, LoadReport, LoadTrigger},
 };
 use self::{config_loading::LoadState, shared_reads::SharedReads};
 use crate::{
@@ -249,7 +249,7 @@ impl Daemon {
                 () = self.settled() => self.watch_over(&mut watching),
                 () = sleep(CONFIG_RETRY_INTERVAL), if self.sees_badly() => {}
             }
-            self.look_again().await;
+            self.reload_if_changed().await;
             if !self.leaving.is_cancelled() {
                 self.look_at_descriptions().await;
             }

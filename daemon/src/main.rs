@@ -1,4 +1,4 @@
-//! The `muxd` program: everything that must happen before the first thread starts, and then [`mux_daemon::serve`].
+//! The `muxd` program: everything that must happen before the first thread starts, and then [`mux_daemon::serve_first`].
 
 mod client_start;
 #[cfg(feature = "otel")]
@@ -16,10 +16,11 @@ use std::{
 use anyhow::Context;
 use mux_config::environment::{Environment, HOME_VARIABLE};
 use mux_daemon::{
+    DaemonStart,
     lifecycle::{
         self, DaemonSetup, InstanceLock, ServiceManager, Shutdown, StartupLock, StartupReporter,
     },
-    serve,
+    serve_first,
 };
 use mux_process::{descriptor_limits, malloc_trim, runtime};
 use mux_proto::{
@@ -242,7 +243,13 @@ fn start_daemon(
             }));
             drop(startup);
         };
-        serve(lock, listener, setup, shutdown, ready, None).await?;
+        let start = DaemonStart {
+            lock,
+            listener,
+            setup,
+            shutdown,
+        };
+        serve_first(start, ready).await?;
         Ok(DaemonOutcome::Served)
     });
     // Without a limit, a thread that waits for an unresponsive disk would keep the process alive.

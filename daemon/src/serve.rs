@@ -15,18 +15,21 @@ use interprocess::local_socket::tokio::Listener;
 use mux_sandbox::PoolSettings;
 use tokio::{
     sync::{mpsc, watch},
+    task::JoinHandle,
     time::timeout,
 };
 use tracing::{info, warn};
 
 use self::{
     daemon_parts::{DaemonParts, DaemonSurroundings},
-    exit_sequence::{drain, leave, turn_away},
+    exit_sequence::{
+        drain, drain_predecessor, hand_over_and_exit, refuse_new_clients, wait_until_idle,
+    },
 };
 use crate::{
     daemon::Daemon,
-    handover::{HandoverError, HandoverSource, Predecessor},
-    lifecycle::{self, DaemonSetup, InstanceLock, Shutdown},
+    handover::{HandoverError, HandoverSource, PendingUpgrade, Predecessor, Successor},
+    lifecycle::{self, DaemonSetup, InstanceLock, ServiceManager, Shutdown},
     rpc::{self, ClientConnections},
 };
 use mux_cache::Cache;
@@ -61,95 +64,174 @@ pub enum ServeError {
     Handover(#[from] HandoverError),
 }
 
+/// The inputs of a daemon's life.
+pub struct DaemonStart {
+    pub lock: InstanceLock,
+    pub listener: Listener,
+    pub setup: DaemonSetup,
+    pub shutdown: Shutdown,
+}
+
 /// Serves until shutdown is requested, the idle timeout is reached, or another daemon has taken over. `ready` is called
-/// when clients are being served. If there is a `predecessor`, takes over from it.
-pub async fn serve(
+/// when clients are being served.
+pub async fn serve_first(start: DaemonStart, ready: impl FnOnce()) -> Result<(), ServeError> {
+    let (serving, entrance) = ServingDaemon::build(start, None).await?;
+    let background = serving.start_background(true);
+    serving.announce();
+    ready();
+    serving.serve(entrance, background).await;
+    Ok(())
+}
+
+/// Takes over from the predecessor, then serves like [`serve_first`].
+pub async fn serve_after(
+    start: DaemonStart,
+    mut predecessor: Predecessor,
+) -> Result<(), ServeError> {
+    let (mut serving, entrance) = ServingDaemon::build(start, Some(&predecessor)).await?;
+    // The slow parts come before anything is requested from the predecessor.
+    serving.warm_up().await;
+    predecessor.warm().await?;
+    // The predecessor hands over its sessions, so no server is started in advance.
+    let background = serving.start_background(false);
+    let daemon = &serving.parts.daemon;
+    daemon.configured().await;
+    if let Err(error) = predecessor.ready(&serving.incoming).await {
+        // The predecessor has not handed over anything yet.
+        serving.launcher.close().await;
+        serving.parts.pool.close();
+        return Err(error.into());
+    }
+    // From here on the predecessor writes no approvals, and this daemon owns the lock.
+    serving.parts.approvals.reload_grants();
+    daemon.read_approvals_again().await;
+    daemon.former.expect();
+    let written = entrance
+        .lock
+        .write_owner(std::process::id(), &serving.socket);
+    if let Err(error) = written {
+        // Not fatal: clients also look at the default socket path.
+        warn!(%error, "cannot write the pid into the instance lock");
+    }
+    serving.announce();
+    // The predecessor may already have exited.
+    drop(predecessor.serving().await);
+    // Sessions and approvals arrive while this daemon serves.
+    tokio::spawn(predecessor.receive(
+        serving.incoming.clone(),
+        Arc::clone(&serving.parts.upstreams),
+        Arc::clone(&serving.parts.approvals),
+        Arc::clone(&daemon.former),
+    ));
+    serving.serve(entrance, background).await;
+    Ok(())
+}
+
+/// The way in for clients and for a successor. Closed before the daemon ends.
+struct Entrance {
     lock: InstanceLock,
     listener: Listener,
-    setup: DaemonSetup,
+    upgrades: mpsc::Receiver<PendingUpgrade>,
+}
+
+/// A daemon and its surroundings.
+struct ServingDaemon {
+    parts: DaemonParts,
+    launcher: ProcessLauncher,
+    environment: watch::Receiver<Option<Environment>>,
+    incoming: IncomingSessions,
     shutdown: Shutdown,
-    ready: impl FnOnce(),
-    mut predecessor: Option<Predecessor>,
-) -> Result<(), ServeError> {
-    let (sender, environment) = watch::channel(None);
-    let basis = setup.environment.clone();
-    let launcher = ProcessLauncher::new(
-        setup.program.clone(),
-        setup.keeper_lock.clone(),
-        environment.clone(),
-        setup.sandboxes.clone(),
-    );
-    let awaited = IncomingSessions::default();
-    if let Some(predecessor) = &predecessor {
-        awaited.expect_sessions(predecessor.expected());
-        if let Some(keeper) = predecessor.keeper() {
-            launcher.use_keeper(keeper).await;
+    service: ServiceManager,
+    socket: PathBuf,
+    /// The socket file as it was bound.
+    ours: Option<(u64, u64)>,
+    startup_lock: PathBuf,
+    knowledge: PathBuf,
+    server_logs: PathBuf,
+}
+
+impl ServingDaemon {
+    async fn build(
+        start: DaemonStart,
+        predecessor: Option<&Predecessor>,
+    ) -> Result<(Self, Entrance), ServeError> {
+        let DaemonStart {
+            lock,
+            listener,
+            setup,
+            shutdown,
+        } = start;
+        let (captured, environment) = watch::channel(None);
+        let launcher = ProcessLauncher::new(
+            setup.program.clone(),
+            setup.keeper_lock.clone(),
+            environment.clone(),
+            setup.sandboxes.clone(),
+        );
+        let incoming = IncomingSessions::default();
+        if let Some(predecessor) = predecessor {
+            incoming.expect_sessions(predecessor.expected());
+            if let Some(keeper) = predecessor.keeper() {
+                launcher.use_keeper(keeper).await;
+            }
         }
-    }
-    tokio::spawn({
-        let launcher = launcher.clone();
-        async move {
-            let ask = |shell, within| {
-                let launcher = launcher.clone();
-                async move {
-                    let output = launcher
-                        .program_output_and_exit(shell, within, MAX_SHELL_OUTPUT_BYTES)
-                        .await?;
-                    Ok(output.printed)
-                }
-            };
-            let captured = Environment::capture(basis, ask).await;
-            // The receivers are gone if the daemon has ended meanwhile.
-            drop(sender.send(Some(captured)));
-        }
-    });
-    let server_logs = setup.server_logs.clone();
-    let startup_lock = setup.startup_lock.clone();
-    let knowledge = setup.knowledge.clone();
-    let socket = setup.paths.socket.clone();
-    let service = setup.service.clone();
-    let ours = file_identity(&socket);
-    let (wish, mut wishes) = mpsc::channel(1);
-    let mut known = environment.clone();
-    let workers = pool_settings(setup.worker.clone(), setup.snapshots.clone());
-    let DaemonParts {
-        daemon,
-        upstreams,
-        catalog,
-        pins,
-        audit,
-        approvals,
-        tracer,
-        pool,
-        runs,
-        activity,
-    } = DaemonParts::build(
-        setup,
-        DaemonSurroundings {
+        // After the keeper was taken over: the keeper starts the login shell, and a second keeper must not start.
+        tokio::spawn(capture_environment(
+            setup.environment.clone(),
+            launcher.clone(),
+            captured,
+        ));
+        let (upgrade, upgrades) = mpsc::channel(1);
+        let socket = setup.paths.socket.clone();
+        let startup_lock = setup.startup_lock.clone();
+        let knowledge = setup.knowledge.clone();
+        let server_logs = setup.server_logs.clone();
+        let service = setup.service.clone();
+        let surroundings = DaemonSurroundings {
             servers: Arc::new(launcher.clone()),
             launcher: launcher.clone(),
-            environment,
-            awaited: awaited.clone(),
+            environment: environment.clone(),
+            incoming: incoming.clone(),
             is_alone: predecessor.is_none(),
-            workers,
+            workers: pool_settings(setup.worker.clone(), setup.snapshots.clone()),
             shutdown: shutdown.clone(),
-            upgrades: wish,
-        },
-    )?;
-    if let Some(predecessor) = &mut predecessor {
-        // The slow parts come before anything is requested from the predecessor.
-        drop(timeout(WARMUP_TIMEOUT, known.wait_for(Option::is_some)).await);
-        drop(timeout(WARMUP_TIMEOUT, pool.wait_until_ready()).await);
-        predecessor.warm().await?;
+            upgrades: upgrade,
+        };
+        let serving = Self {
+            parts: DaemonParts::build(setup, surroundings)?,
+            launcher,
+            environment,
+            incoming,
+            shutdown,
+            service,
+            ours: file_identity(&socket),
+            socket,
+            startup_lock,
+            knowledge,
+            server_logs,
+        };
+        let entrance = Entrance {
+            lock,
+            listener,
+            upgrades,
+        };
+        Ok((serving, entrance))
     }
-    // A predecessor hands over its sessions.
-    let prestarts = predecessor.is_none();
-    let background = tokio::spawn({
-        let daemon = Arc::clone(&daemon);
-        let launcher = launcher.clone();
-        let catalog = Arc::clone(&catalog);
-        let knowledge = knowledge.clone();
-        async move {
+
+    /// Waits for the login shell and the workers.
+    async fn warm_up(&mut self) {
+        let captured = self.environment.wait_for(Option::is_some);
+        drop(timeout(WARMUP_TIMEOUT, captured).await);
+        drop(timeout(WARMUP_TIMEOUT, self.parts.pool.wait_until_ready()).await);
+    }
+
+    /// Loads the cache and the configuration, and then follows files and serves metrics until the daemon ends.
+    fn start_background(&self, prestarts: bool) -> JoinHandle<()> {
+        let daemon = Arc::clone(&self.parts.daemon);
+        let launcher = self.launcher.clone();
+        let catalog = Arc::clone(&self.parts.catalog);
+        let knowledge = self.knowledge.clone();
+        tokio::spawn(async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
                 // A daemon starts even if the configuration cannot be read, and reports the problem.
@@ -162,148 +244,183 @@ pub async fn serve(
                 daemon.runs.inspector().warm_checker().await;
                 tool_discovery::keep_index_built(&daemon.gateway).await;
             };
-            let tended = Arc::clone(daemon.gateway.approvals()).expire_periodically();
-            let served = rpc::serve_metrics(&daemon);
+            let expiring = Arc::clone(daemon.gateway.approvals()).expire_periodically();
+            let metrics = rpc::serve_metrics(&daemon);
             let followed = daemon.follow_files(FileWatcher::start());
             // After a handover the successor does this: both daemons would write the same files.
             let until_we_leave = async {
                 tokio::select! {
                     () = daemon.leaving.cancelled() => {}
-                    _ = async { tokio::join!(warm_up, tended, served) } => {}
+                    _ = async { tokio::join!(warm_up, expiring, metrics) } => {}
                 }
             };
             tokio::join!(followed, until_we_leave);
-        }
-    });
+        })
+    }
 
-    if let Some(predecessor) = &mut predecessor {
-        daemon.configured().await;
-        if let Err(error) = predecessor.ready(&awaited).await {
-            // The predecessor has not handed over anything yet.
-            launcher.close().await;
-            pool.close();
-            return Err(error.into());
-        }
-        approvals.reload_grants();
-        daemon.read_approvals_again().await;
-        daemon.former.expect();
-        if let Err(error) = lock.write_owner(std::process::id(), &socket) {
-            // Not fatal: clients also look at the default socket path.
-            warn!(%error, "cannot write the pid into the instance lock");
-        }
+    fn announce(&self) {
+        let logs = self.server_logs.clone();
+        tokio::task::spawn_blocking(move || logging::sweep_server_logs(&logs));
+        info!(pid = std::process::id(), socket = %self.socket.display(), "serving");
     }
-    tokio::task::spawn_blocking({
-        let logs = server_logs.clone();
-        move || logging::sweep_server_logs(&logs)
-    });
-    info!(pid = std::process::id(), socket = %socket.display(), "serving");
-    ready();
-    if let Some(predecessor) = predecessor {
-        // The predecessor may already have exited.
-        drop(predecessor.serving().await);
-        let awaited = awaited.clone();
-        let upstreams = Arc::clone(&upstreams);
-        let approvals = Arc::clone(&approvals);
-        let former = Arc::clone(&daemon.former);
-        tokio::spawn(predecessor.receive(awaited, upstreams, approvals, former));
-    }
-    service.ready(&status_text(&daemon));
-    let stop = shutdown.token();
-    let connections = ClientConnections::default();
-    let giving = HandoverSource {
-        listener: &listener,
-        lock: &lock,
-        startup_lock: &startup_lock,
-        service: &service,
-        socket: &socket,
-        launcher: &launcher,
-        catalog: &catalog,
-        knowledge: &knowledge,
-        upstreams: &upstreams,
-        runs: &runs,
-    };
-    let accepting = rpc::accept(&listener, Arc::clone(&daemon), &connections, stop);
-    let reporting = async {
-        if !service.is_heard() {
-            return std::future::pending().await;
+
+    /// Serves clients, and then ends.
+    async fn serve(self, mut entrance: Entrance, background: JoinHandle<()>) {
+        let daemon = &self.parts.daemon;
+        self.service.ready(&status_text(daemon));
+        let connections = ClientConnections::default();
+        let successor = self.serve_clients(&mut entrance, &connections).await;
+        let Entrance {
+            lock,
+            listener,
+            upgrades,
+        } = entrance;
+        // Refuses pending upgrade requests, if this daemon has no successor.
+        drop(upgrades);
+        // Approvals that wait end as pending: their runs can be resumed with the next daemon.
+        let waiting = self.parts.approvals.runs_held();
+        self.parts.approvals.close();
+        if let Some(successor) = successor {
+            exit_sequence::admit_successor(&successor, daemon, &connections).await;
+            self.service.succeeded_by(successor.pid).await;
+            drop(listener);
+            // The successor holds the lock through its own descriptor.
+            drop(lock);
+            self.parts.upstreams.disable_eager_start();
+            daemon.leaving.cancel();
+            hand_over_and_exit(successor, waiting, &self.parts, &self.shutdown).await;
+            background.abort();
+            connections.wait_until_closed(CLIENT_LEAVE_TIMEOUT).await;
+            self.close(&connections).await;
+            info!("shutdown complete");
+            return;
         }
-        let lives = || rpc::lives(&socket, &connections);
-        lifecycle::run_watchdog(&service, || status_text(&daemon), lives).await
-    };
-    let mut successor = None;
-    tokio::select! {
-        () = accepting => {}
-        next = giving.fulfil(&mut wishes) => successor = Some(next),
-        () = exit_sequence::idle(&activity, &daemon.former) => info!("idle timeout reached, shutting down"),
-        () = socket_lost(&socket, ours) => warn!("the socket was removed or replaced, shutting down"),
-        never = reporting => match never {},
-        never = daemon.host_conditions.follow() => match never {},
-    }
-    // Refuses pending upgrade requests, if this daemon has no successor.
-    drop(wishes);
-    // Approvals that wait end as pending: their runs can be resumed with the next daemon.
-    let waiting = approvals.runs_held();
-    approvals.close();
-    let is_last = successor.is_none();
-    let mut held = None;
-    if let Some(successor) = successor {
-        exit_sequence::open(&successor, &daemon, &connections).await;
-        service.succeeded_by(successor.pid).await;
-        drop(listener);
-        // The successor holds the lock through its own descriptor.
-        drop(lock);
-        upstreams.disable_eager_start();
-        daemon.leaving.cancel();
-        let going = (successor, Arc::clone(&upstreams), Arc::clone(&approvals));
-        leave(going, waiting, &daemon, &shutdown).await;
-        background.abort();
-        connections.wait_until_closed(CLIENT_LEAVE_TIMEOUT).await;
-    } else {
-        activity.close_to_clients();
-        shutdown.request();
-        service.stopping(&format!("ending: {}", status_text(&daemon)));
-        let turning_away = turn_away(listener, &service, &daemon);
+        self.parts.activity.close_to_clients();
+        self.shutdown.request();
+        let status = format!("ending: {}", status_text(daemon));
+        self.service.stopping(&status);
+        let refusing = refuse_new_clients(listener, &self.service, daemon);
         // The predecessor drains as well, if runs continue there.
         tokio::join!(
-            drain(&runs, &shutdown),
-            exit_sequence::take_along(&daemon.former, &shutdown)
+            drain(&self.parts.runs, &self.shutdown),
+            drain_predecessor(&daemon.former, &self.shutdown)
         );
         background.abort();
-        held = Some((lock, turning_away));
-    }
-    drop(daemon);
-    connections.close(LAST_FLUSH_TIMEOUT).await;
-    tokio::select! {
-        () = upstreams.close() => {}
-        // The keeper kills all remaining processes immediately.
-        () = shutdown.requested_now() => {}
-    }
-    upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;
-    runs.inspector().close().await;
-    catalog.settle(LAST_FLUSH_TIMEOUT).await;
-    pins.settle(LAST_FLUSH_TIMEOUT).await;
-    audit.flush(LAST_FLUSH_TIMEOUT).await;
-    tracer.close().await;
-    launcher.close().await;
-    pool.close();
-    let lock = held.map(|(lock, turning_away)| {
+        let (service, socket, ours) = (self.service.clone(), self.socket.clone(), self.ours);
+        self.close(&connections).await;
         // A client that connects from now on finds no socket, or a socket at which the next daemon is started, which
         // then finds a free lock.
-        drop(turning_away);
-        lock
-    });
-    match service.passed() {
-        _ if !is_last => {}
-        Some(passed) => passed.turn_away(),
-        // The file may be another daemon's socket by now.
-        None if ours.is_some() && file_identity(&socket) == ours => {
-            drop(std::fs::remove_file(&socket));
+        drop(refusing);
+        match service.passed() {
+            Some(passed) => passed.turn_away(),
+            // The file may be another daemon's socket by now.
+            None if ours.is_some() && file_identity(&socket) == ours => {
+                drop(std::fs::remove_file(&socket));
+            }
+            None => {}
         }
-        None => {}
+        info!("shutdown complete");
+        // Last, because the next daemon may start as soon as the lock is free.
+        drop(lock);
     }
-    info!("shutdown complete");
-    drop(lock);
-    Ok(())
+
+    /// Serves until the daemon must end. Returns the successor, if one has taken over.
+    async fn serve_clients(
+        &self,
+        entrance: &mut Entrance,
+        connections: &ClientConnections,
+    ) -> Option<Successor> {
+        let DaemonParts {
+            daemon,
+            upstreams,
+            catalog,
+            runs,
+            activity,
+            ..
+        } = &self.parts;
+        let source = HandoverSource {
+            listener: &entrance.listener,
+            lock: &entrance.lock,
+            startup_lock: &self.startup_lock,
+            service: &self.service,
+            socket: &self.socket,
+            launcher: &self.launcher,
+            catalog,
+            knowledge: &self.knowledge,
+            upstreams,
+            runs,
+        };
+        let stop = self.shutdown.token();
+        let accepting = rpc::accept(&entrance.listener, Arc::clone(daemon), connections, stop);
+        let reporting = async {
+            if !self.service.is_heard() {
+                return std::future::pending().await;
+            }
+            let lives = || rpc::lives(&self.socket, connections);
+            lifecycle::run_watchdog(&self.service, || status_text(daemon), lives).await
+        };
+        tokio::select! {
+            () = accepting => {}
+            successor = source.fulfil(&mut entrance.upgrades) => return Some(successor),
+            () = wait_until_idle(activity, &daemon.former) => info!("idle timeout reached, shutting down"),
+            () = socket_lost(&self.socket, self.ours) => warn!("the socket was removed or replaced, shutting down"),
+            never = reporting => match never {},
+            never = daemon.host_conditions.follow() => match never {},
+        }
+        None
+    }
+
+    /// Ends connections, sessions and children, and writes what is not yet on disk.
+    async fn close(self, connections: &ClientConnections) {
+        let DaemonParts {
+            daemon,
+            upstreams,
+            catalog,
+            pins,
+            audit,
+            tracer,
+            pool,
+            runs,
+            ..
+        } = self.parts;
+        drop(daemon);
+        // Clients first, because their requests use everything below.
+        connections.close(LAST_FLUSH_TIMEOUT).await;
+        tokio::select! {
+            () = upstreams.close() => {}
+            // The keeper kills all remaining processes immediately.
+            () = self.shutdown.requested_now() => {}
+        }
+        upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;
+        runs.inspector().close().await;
+        // Files after the sessions, whose last messages may still change them.
+        catalog.settle(LAST_FLUSH_TIMEOUT).await;
+        pins.settle(LAST_FLUSH_TIMEOUT).await;
+        audit.flush(LAST_FLUSH_TIMEOUT).await;
+        tracer.close().await;
+        self.launcher.close().await;
+        pool.close();
+    }
+}
+
+/// Captures the environment of the user's login shell.
+async fn capture_environment(
+    basis: Environment,
+    launcher: ProcessLauncher,
+    captured: watch::Sender<Option<Environment>>,
+) {
+    let ask = |shell, within| {
+        let launcher = launcher.clone();
+        async move {
+            let output = launcher
+                .program_output_and_exit(shell, within, MAX_SHELL_OUTPUT_BYTES)
+                .await?;
+            Ok(output.printed)
+        }
+    };
+    let environment = Environment::capture(basis, ask).await;
+    // The receivers are gone if the daemon has ended meanwhile.
+    drop(captured.send(Some(environment)));
 }
 
 fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {

@@ -11,10 +11,10 @@ use std::{
 };
 
 use mux_daemon::{
-    ServeError,
+    DaemonStart,
     handover::{Predecessor, TakenOver},
     lifecycle::Shutdown,
-    serve,
+    serve_after,
 };
 use mux_process::{descriptor_limits, malloc_trim};
 use mux_proto::{variables, version};
@@ -78,6 +78,11 @@ async fn take_over(stream: UnixStream) -> anyhow::Result<()> {
     malloc_trim::give_back_long_texts();
     let shutdown = Shutdown::default();
     shutdown.listen_for_signals();
-    let served = serve(lock, listener, setup, shutdown, || {}, Some(predecessor)).await;
-    served.map_err(|error: ServeError| error.into())
+    let start = DaemonStart {
+        lock,
+        listener,
+        setup,
+        shutdown,
+    };
+    Ok(serve_after(start, predecessor).await?)
 }

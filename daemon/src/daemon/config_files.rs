@@ -2,12 +2,12 @@
 //!
 //! Invariant: an unreadable or invalid file replaces nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use super::DaemonPaths;
+use super::{DaemonPaths, LoadError};
 use mux_config::{Config, ConfigError};
 
 /// The last good content of the configuration files, and their present problems.
@@ -40,15 +40,19 @@ pub(super) struct ConfigFiles {
 }
 
 impl ConfigFiles {
-    fn read(config: &Path, env: &Path) -> Self {
-        Self {
-            config: Config::read(config),
-            env: match std::fs::read_to_string(env) {
+    /// Fails only while the daemon is ending.
+    pub(super) async fn read(paths: &DaemonPaths) -> Result<Self, LoadError> {
+        let config = paths.config.clone();
+        let env = paths.env.clone();
+        let read = spawn_blocking(move || Self {
+            config: Config::read(&config),
+            env: match std::fs::read_to_string(&env) {
                 Ok(text) => Ok(text),
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
                 Err(e) => Err(format!("cannot read {}: {e}", env.display())),
             },
-        }
+        });
+        read.await.map_err(|_| LoadError::DaemonEnds)
     }
 
     pub(super) fn fingerprint(&self) -> blake3::Hash {
@@ -99,12 +103,6 @@ impl LastGoodConfig {
             }
         }
     }
-}
-
-pub(super) async fn written(paths: &DaemonPaths) -> Result<ConfigFiles, String> {
-    let (config, env): (PathBuf, PathBuf) = (paths.config.clone(), paths.env.clone());
-    let read = spawn_blocking(move || ConfigFiles::read(&config, &env));
-    read.await.map_err(|_| "the daemon is ending".into())
 }
 
 #[cfg(test)]

@@ -15,18 +15,19 @@ use tracing::{info, warn};
 
 use super::{
     Daemon, DaemonProblem, ProblemCode,
-    config_files::{ConfigFiles, LastGoodConfig, written},
+    config_files::{ConfigFiles, LastGoodConfig},
     sandbox_grants::check_grants,
     telemetry::WantedTelemetry,
 };
 use mux_audit::AdminEvent;
 use mux_caller::ClientOrigin;
-use mux_config::environment::{
-    COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES,
+use mux_config::{
+    Config,
+    environment::{COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES},
 };
 use mux_settings::{
-    AgentViews, ConfigChanges, LoadedConfig, Settings,
-    projects::{ProjectDenials, ProjectView},
+    AgentViews, ConfigChanges, LoadedConfig, ServerSettings, Settings,
+    projects::{Project, ProjectDenials, ProjectView},
 };
 use mux_upstream::ServerChanges;
 
@@ -75,11 +76,59 @@ pub(super) struct LoadState {
 }
 
 /// The inputs from which scopes are computed: each agent's view of each project.
-type ScopeInputs = (
-    AgentViews,
-    BTreeMap<Arc<Path>, Arc<ProjectView>>,
-    ProjectDenials,
-);
+#[derive(Clone, Debug, PartialEq)]
+struct ScopeInputs {
+    agents: AgentViews,
+    projects: BTreeMap<Arc<Path>, Arc<ProjectView>>,
+    denials: ProjectDenials,
+}
+
+/// Everything to which the files refer.
+struct ExpandedInputs {
+    environment: Environment,
+    /// The names of secrets, each with the entries that use it.
+    secrets: BTreeMap<String, BTreeSet<String>>,
+    /// The problems of the files themselves.
+    problems: Vec<String>,
+}
+
+/// The reason the configuration was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A file was refused as a whole.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the daemon is ending")]
+    DaemonEnds,
+    #[error("the configuration was not loaded: see `mux logs`")]
+    Failed,
+}
+
+impl LoadState {
+    /// Replaces the loaded configuration. Changes that no client asked for are kept for the next report.
+    fn report_changes(
+        &mut self,
+        now: LoadedConfig,
+        problems: Vec<DaemonProblem>,
+        trigger: LoadTrigger,
+    ) -> LoadReport {
+        let differences = ConfigChanges::between(&self.in_force, &now);
+        self.in_force = now;
+        let is_own = matches!(trigger, LoadTrigger::Watched | LoadTrigger::Projects);
+        if is_own && !differences.is_empty() {
+            self.earlier = Some(EarlierLoad {
+                at: Instant::now(),
+                differences: differences.clone(),
+            });
+        }
+        let problems = problems.into_iter().map(|problem| problem.message);
+        LoadReport {
+            differences,
+            earlier: None,
+            problems: problems.collect(),
+        }
+    }
+}
 
 /// The problems of the files, of values in the configuration, and of server entries.
 fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<DaemonProblem> {
@@ -99,7 +148,7 @@ fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<DaemonProblem>
 impl Daemon {
     /// Applies the present configuration. Fails if a file is refused as a whole, and then its last good text stays
     /// active.
-    pub async fn load(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
+    pub async fn load(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, LoadError> {
         self.load_files(trigger, None).await
     }
 
@@ -108,7 +157,7 @@ impl Daemon {
         self: &Arc<Self>,
         trigger: LoadTrigger,
         files: Option<ConfigFiles>,
-    ) -> Result<LoadReport, String> {
+    ) -> Result<LoadReport, LoadError> {
         let daemon = Arc::clone(self);
         // A spawned task, because a client that disconnects must not leave the load half done.
         let load = tokio::spawn(async move {
@@ -116,15 +165,14 @@ impl Daemon {
             daemon.configured.send_replace(true);
             outcome
         });
-        load.await
-            .unwrap_or_else(|_| Err("the configuration was not loaded: see `mux logs`".into()))
+        load.await.unwrap_or(Err(LoadError::Failed))
     }
 
     async fn load_in_turn(
         self: &Arc<Self>,
         trigger: LoadTrigger,
         files: Option<ConfigFiles>,
-    ) -> Result<LoadReport, String> {
+    ) -> Result<LoadReport, LoadError> {
         if trigger == LoadTrigger::Asked {
             self.look_at_projects().await;
         }
@@ -132,13 +180,15 @@ impl Daemon {
         if trigger != LoadTrigger::Projects {
             let files = match files {
                 Some(files) => files,
-                None => written(&self.paths).await?,
+                None => ConfigFiles::read(&self.paths).await?,
             };
             loading.files.take(files, &self.paths.config);
         }
-        let mut report = self.put_in_force(&mut loading, trigger).await?;
+        let mut report = self.apply_files(&mut loading, trigger).await?;
         match &loading.files.trouble {
-            Some(problem) if trigger != LoadTrigger::Projects => return Err(problem.clone()),
+            Some(problem) if trigger != LoadTrigger::Projects => {
+                return Err(LoadError::Refused(problem.clone()));
+            }
             _ => {}
         }
         if trigger == LoadTrigger::Asked {
@@ -147,39 +197,94 @@ impl Daemon {
         Ok(report)
     }
 
-    async fn put_in_force(
+    /// Applies the last good files. Every phase needs what the phases before it have found.
+    async fn apply_files(
         &self,
         loading: &mut LoadState,
         trigger: LoadTrigger,
-    ) -> Result<LoadReport, String> {
+    ) -> Result<LoadReport, LoadError> {
         let good = loading.files.good.as_ref();
-        let config = good.map(|good| good.config.clone());
-        // Without the user's own rules, nothing of a project applies either.
+        let is_read = good.is_some();
+        let config = good.map(|good| good.config.clone()).unwrap_or_default();
         let (mut projects, number) = self.projects().snapshot();
-        if config.is_none() {
+        if !is_read {
+            // Without the user's own rules, nothing of a project applies either.
             projects.clear();
         }
-        let config = config.unwrap_or_default();
+        // The environment first, because values of the configuration refer to it.
+        let known = self.expand(loading, &config, &projects, trigger).await?;
+        let mut settings = Settings::resolve(config, &known.environment, &self.paths.home);
+        let grants = check_grants(&settings).await;
+        settings.problems.extend(grants.problems);
+        self.launcher.set_write_grants(grants.write);
+        let mut servers = settings.servers.clone();
+        let views = self.add_projects(&projects, &settings, &known.environment, &mut servers);
+        // Scopes and rules before the servers: a new server must not be seen by an old rule.
+        if loading.views.as_ref() != Some(&views) {
+            let ScopeInputs {
+                agents,
+                projects,
+                denials,
+            } = views.clone();
+            self.gateway.set_scopes(&agents, projects, denials);
+            loading.views = Some(views);
+        }
+        self.gateway.set_policies(settings.policy.clone());
+        let is_leaving = self.leaving.is_cancelled();
+        if !is_leaving {
+            self.apply(&settings, is_read);
+            self.send_spans(&mut loading.telemetry, &settings.telemetry);
+        }
+        let changes = self.gateway.upstreams().apply(&servers);
+        let problems = problems_of(known.problems, &settings);
+        for problem in &problems {
+            warn!(problem = problem.message, "configuration");
+        }
+        info!(?trigger, ?changes, "configuration loaded");
+        let now = LoadedConfig {
+            servers,
+            secrets: known.secrets.keys().cloned().collect(),
+            settings: Some(Arc::new(settings)),
+        };
+        let mut status = self.config_status();
+        status.problems.clone_from(&problems);
+        status.unread = loading.files.unread;
+        status.secrets = known.secrets;
+        status.in_force.clone_from(&now.settings);
+        drop(status);
+        if !is_leaving {
+            self.audit_changes(&loading.in_force, &now, &changes);
+        }
+        self.projects().set_in_force(number);
+        Ok(loading.report_changes(now, problems, trigger))
+    }
 
+    /// Reads everything to which the files refer: variables, outputs of commands, and named secrets.
+    async fn expand(
+        &self,
+        loading: &mut LoadState,
+        config: &Config,
+        projects: &[Project],
+        trigger: LoadTrigger,
+    ) -> Result<ExpandedInputs, LoadError> {
         let approved = || projects.iter().filter(|project| project.is_approved());
         let mut environment = Environment::default();
         // The environment may name the destination of spans.
-        let traces = self.gateway.tracer().is_built_in();
-        if traces
+        if self.gateway.tracer().is_built_in()
             || config.needs_environment()
-            || approved().any(mux_settings::projects::Project::needs_environment)
+            || approved().any(Project::needs_environment)
         {
-            let mut known = self.environment.clone();
-            match known.wait_for(Option::is_some).await {
-                Ok(found) => environment = found.clone().unwrap_or_default(),
-                Err(_) => return Err("the daemon is ending".into()),
-            }
+            let mut captured = self.environment.clone();
+            let captured = captured.wait_for(Option::is_some).await;
+            let captured = captured.map_err(|_| LoadError::DaemonEnds)?;
+            environment = captured.clone().unwrap_or_default();
         }
-        let mut of_files: Vec<String> = loading.files.trouble.iter().cloned().collect();
-        of_files.extend(loading.files.env_trouble.iter().cloned());
-        of_files.extend(environment.apply_env_file(&loading.files.env, &self.paths.env));
+        let files = &loading.files;
+        let mut problems: Vec<String> = files.trouble.iter().cloned().collect();
+        problems.extend(files.env_trouble.iter().cloned());
+        problems.extend(environment.apply_env_file(&files.env, &self.paths.env));
         let mut commands: BTreeSet<String> = config.commands();
-        commands.extend(approved().flat_map(mux_settings::projects::Project::commands));
+        commands.extend(approved().flat_map(Project::commands));
         let run = |spec| {
             let launcher = self.launcher.clone();
             async move {
@@ -188,90 +293,53 @@ impl Daemon {
                     .await
             }
         };
-        let how = (self.paths.home.as_path(), trigger == LoadTrigger::Asked);
-        let asked = &mut loading.commands;
-        asked.answer(commands, &mut environment, how, run).await;
+        let is_asked = trigger == LoadTrigger::Asked;
+        let how = (self.paths.home.as_path(), is_asked);
+        loading
+            .commands
+            .answer(commands, &mut environment, how, run)
+            .await;
         let mut secrets = config.secrets();
-        for (name, user) in approved().flat_map(mux_settings::projects::Project::secrets) {
+        for (name, user) in approved().flat_map(Project::secrets) {
             secrets.entry(name).or_default().insert(user);
         }
         let wanted: BTreeSet<String> = secrets.keys().cloned().collect();
         let auth = self.gateway.upstreams().auth();
-        environment.set_secrets(auth.answers(wanted, trigger == LoadTrigger::Asked).await);
-
-        let mut settings = Settings::resolve(config, &environment, &self.paths.home);
-        let grants = check_grants(&settings).await;
-        settings.problems.extend(grants.problems);
-        self.launcher.set_write_grants(grants.write);
-        let mut servers = settings.servers.clone();
-        let taken: Vec<String> = servers
-            .keys()
-            .chain(settings.disabled.keys())
-            .cloned()
-            .collect();
-        let mut outlooks = BTreeMap::new();
-        for project in &projects {
-            let home = &self.paths.home;
-            let (outlook, own) =
-                project.resolve(&taken, &environment, home, settings.server_defaults());
-            servers.extend(own.into_iter().map(|server| (server.key(), server)));
-            outlooks.insert(Arc::clone(&project.root), Arc::new(outlook));
-        }
-        let denials = self.projects().denials(&self.paths.home);
-        let views = (settings.agents.clone(), outlooks, denials);
-        if loading.views.as_ref() != Some(&views) {
-            let (agents, outlooks, denials) = views.clone();
-            self.gateway.set_scopes(&agents, outlooks, denials);
-            loading.views = Some(views);
-        }
-        self.gateway.set_policies(settings.policy.clone());
-        let is_leaving = self.leaving.is_cancelled();
-        if !is_leaving {
-            self.apply(&settings, loading.files.good.is_some());
-            self.send_spans(&mut loading.telemetry, &settings.telemetry);
-        }
-        let changes = self.gateway.upstreams().apply(&servers);
-        let problems = problems_of(of_files, &settings);
-        for problem in &problems {
-            warn!(problem = problem.message, "configuration");
-        }
-        info!(?trigger, ?changes, "configuration loaded");
-        let mut status = self.config_status();
-        status.problems.clone_from(&problems);
-        status.unread = loading.files.unread;
-        let now = LoadedConfig {
-            servers,
-            secrets: secrets.keys().cloned().collect(),
-            settings: Some(Arc::new(settings)),
-        };
-        status.secrets = secrets;
-        status.in_force.clone_from(&now.settings);
-        drop(status);
-        if !is_leaving {
-            self.note(&loading.in_force, &now, &changes);
-        }
-        self.projects().set_in_force(number);
-        let differences = ConfigChanges::between(&loading.in_force, &now);
-        loading.in_force = now;
-        let is_own = matches!(trigger, LoadTrigger::Watched | LoadTrigger::Projects);
-        if is_own && !differences.is_empty() {
-            loading.earlier = Some(EarlierLoad {
-                at: Instant::now(),
-                differences: differences.clone(),
-            });
-        }
-        Ok(LoadReport {
-            differences,
-            earlier: None,
-            problems: problems
-                .into_iter()
-                .map(|problem| problem.message)
-                .collect(),
+        environment.set_secrets(auth.answers(wanted, is_asked).await);
+        Ok(ExpandedInputs {
+            environment,
+            secrets,
+            problems,
         })
     }
 
+    /// Adds the projects' servers. Returns the inputs of all scopes.
+    fn add_projects(
+        &self,
+        projects: &[Project],
+        settings: &Settings,
+        environment: &Environment,
+        servers: &mut BTreeMap<String, ServerSettings>,
+    ) -> ScopeInputs {
+        let home = &self.paths.home;
+        let names = settings.servers.keys().chain(settings.disabled.keys());
+        let taken: Vec<String> = names.cloned().collect();
+        let mut views = BTreeMap::new();
+        for project in projects {
+            let defaults = settings.server_defaults();
+            let (view, own) = project.resolve(&taken, environment, home, defaults);
+            servers.extend(own.into_iter().map(|server| (server.key(), server)));
+            views.insert(Arc::clone(&project.root), Arc::new(view));
+        }
+        ScopeInputs {
+            agents: settings.agents.clone(),
+            projects: views,
+            denials: self.projects().denials(home),
+        }
+    }
+
     /// Writes the changes of rules and servers to the audit log.
-    fn note(&self, before: &LoadedConfig, now: &LoadedConfig, changes: &ServerChanges) {
+    fn audit_changes(&self, before: &LoadedConfig, now: &LoadedConfig, changes: &ServerChanges) {
         let audit = self.gateway.audit();
         // Daemon-initiated events have no client.
         let by = ClientOrigin::default();
@@ -321,34 +389,31 @@ impl Daemon {
     }
 
     /// Checks for changes, and loads the configuration if there are any.
-    pub(super) async fn look_again(self: &Arc<Self>) {
-        let news = self.look_at_projects().await;
-        let Ok(mut written) = written(&self.paths).await else {
+    pub(super) async fn reload_if_changed(self: &Arc<Self>) {
+        let is_project_changed = self.look_at_projects().await;
+        let Ok(mut files) = ConfigFiles::read(&self.paths).await else {
             return;
         };
-        let (known, blank) = {
-            let loading = self.loading.lock().await;
-            let good = loading.files.good.as_ref();
-            (
-                loading.files.fingerprint,
-                good.is_none_or(|good| good.is_blank),
-            )
-        };
-        if written.is_blank() && !blank {
+        let loading = self.loading.lock().await;
+        let known = loading.files.fingerprint;
+        let good = loading.files.good.as_ref();
+        let blank = good.is_none_or(|good| good.is_blank);
+        drop(loading);
+        if files.is_blank() && !blank {
             tokio::time::sleep(EMPTY_FILE_DELAY).await;
-            let Ok(after) = self::written(&self.paths).await else {
+            let Ok(after) = ConfigFiles::read(&self.paths).await else {
                 return;
             };
-            written = after;
+            files = after;
         }
-        let trigger = if known != Some(written.fingerprint()) {
+        let trigger = if known != Some(files.fingerprint()) {
             LoadTrigger::Watched
-        } else if news {
+        } else if is_project_changed {
             LoadTrigger::Projects
         } else {
             return;
         };
         // `status` reports all problems.
-        drop(self.load_files(trigger, Some(written)).await);
+        drop(self.load_files(trigger, Some(files)).await);
     }
 }

@@ -138,7 +138,8 @@ impl Daemon {
         // Approving writes to the disk.
         let approved = spawn_blocking(move || daemon.projects().approve(&place, &seen));
         approved.await.map_err(|error| error.to_string())??;
-        self.load(LoadTrigger::Projects).await.map(drop)
+        let loaded = self.load(LoadTrigger::Projects).await;
+        loaded.map(drop).map_err(|error| error.to_string())
     }
 
     /// Revokes an approval. Returns false if there was none.
@@ -147,7 +148,8 @@ impl Daemon {
         let place = root.to_owned();
         let revoked = spawn_blocking(move || daemon.projects().revoke(&place));
         let revoked = revoked.await.map_err(|error| error.to_string())??;
-        self.load(LoadTrigger::Projects).await.map(|_| revoked)
+        let loaded = self.load(LoadTrigger::Projects).await;
+        loaded.map(|_| revoked).map_err(|error| error.to_string())
     }
 
     /// Reads every known project and every client's directory again. Returns true if any changed.

@@ -19,7 +19,7 @@ const MAX_CHECKER_BYTES: u64 = 1 << 30;
 /// The type checker is stopped after this time without a check.
 const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The inputs from which [`serve`](crate::serve) builds a daemon.
+/// The inputs from which a daemon is built.
 pub struct DaemonSetup {
     /// The `muxd` program itself, for the keeper.
     pub program: PathBuf,

@@ -44,7 +44,7 @@ impl RequestHandler {
         let daemon = self.configured().await?;
         let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
         let mut report = report.map_err(|problem| {
-            wire::Error::new(Kind::Validation, problem)
+            wire::Error::new(Kind::Validation, problem.to_string())
                 .hint("the last good configuration stays active")
         })?;
         let others = others.into_iter();

@@ -39,7 +39,7 @@ pub(super) struct DaemonSurroundings {
     pub(super) launcher: ProcessLauncher,
     /// The environment of the user, once it is known.
     pub(super) environment: watch::Receiver<Option<Environment>>,
-    pub(super) awaited: IncomingSessions,
+    pub(super) incoming: IncomingSessions,
     /// Set if no predecessor still writes the approval files.
     pub(super) is_alone: bool,
     pub(super) workers: PoolSettings,
@@ -70,7 +70,7 @@ impl DaemonParts {
             servers,
             launcher,
             environment,
-            awaited,
+            incoming,
             is_alone,
             workers,
             shutdown,
@@ -96,7 +96,7 @@ impl DaemonParts {
                 setup.addresses,
                 http_client::client_builder,
             )),
-            incoming_sessions: awaited,
+            incoming_sessions: incoming,
             metrics: Metrics::new(setup.metrics_token),
             request_policy: Arc::default(),
         };

@@ -63,7 +63,7 @@ impl EmbeddedDaemon {
             servers,
             launcher,
             environment,
-            awaited: IncomingSessions::default(),
+            incoming: IncomingSessions::default(),
             is_alone: true,
             workers,
             shutdown: Shutdown::default(),
@@ -77,9 +77,9 @@ impl EmbeddedDaemon {
         let background = tokio::spawn({
             let daemon = Arc::clone(&parts.daemon);
             async move {
-                let tended = Arc::clone(daemon.gateway.approvals()).expire_periodically();
+                let expiring = Arc::clone(daemon.gateway.approvals()).expire_periodically();
                 let indexed = tool_discovery::keep_index_built(&daemon.gateway);
-                _ = tokio::join!(tended, indexed);
+                _ = tokio::join!(expiring, indexed);
             }
         });
         Ok(Self {

@@ -9,17 +9,15 @@ use interprocess::local_socket::tokio::Listener;
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::LAST_FLUSH_TIMEOUT;
+use super::{LAST_FLUSH_TIMEOUT, daemon_parts::DaemonParts};
 use crate::{
     daemon::Daemon,
     handover::{Successor, hand_over},
     lifecycle::{PredecessorRuns, ServiceManager, Shutdown},
     rpc::{self, ClientConnections},
 };
-use mux_approvals::Approvals;
 use mux_caller::activity::Activity;
 use mux_runs::Runs;
-use mux_upstream::Upstreams;
 
 /// How long runs may take to finish.
 const RUN_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +37,7 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
 }
 
 /// Resolves at the idle timeout, once no run continues in the predecessor.
-pub(super) async fn idle(activity: &Activity, former: &PredecessorRuns) {
+pub(super) async fn wait_until_idle(activity: &Activity, former: &PredecessorRuns) {
     loop {
         activity.wait_until_idle().await;
         if former.is_settled() {
@@ -50,7 +48,7 @@ pub(super) async fn idle(activity: &Activity, former: &PredecessorRuns) {
 }
 
 /// Stops the predecessor along with this daemon.
-pub(super) async fn take_along(former: &PredecessorRuns, shutdown: &Shutdown) {
+pub(super) async fn drain_predecessor(former: &PredecessorRuns, shutdown: &Shutdown) {
     let over = async {
         former.stop(false).await;
         drop(timeout(RUN_DRAIN_TIMEOUT, former.settled()).await);
@@ -62,14 +60,16 @@ pub(super) async fn take_along(former: &PredecessorRuns, shutdown: &Shutdown) {
 }
 
 /// Drains the runs and hands over the sessions, while the successor serves.
-pub(super) async fn leave(
-    (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
+pub(super) async fn hand_over_and_exit(
+    successor: Successor,
     held: Vec<String>,
-    daemon: &Arc<Daemon>,
+    parts: &DaemonParts,
     shutdown: &Shutdown,
 ) {
-    let runs = &daemon.runs;
+    let DaemonParts { daemon, runs, .. } = parts;
     let own = Arc::clone(runs);
+    let upstreams = Arc::clone(&parts.upstreams);
+    let approvals = Arc::clone(&parts.approvals);
     let handing = tokio::spawn(async move {
         // An admitted call that has not yet reached its session would find none.
         drop(timeout(CALL_DRAIN_TIMEOUT, own.close_to_calls()).await);
@@ -99,7 +99,7 @@ pub(super) async fn leave(
 }
 
 /// Gives the successor a connection on which it reads the runs of this daemon.
-pub(super) async fn open(
+pub(super) async fn admit_successor(
     successor: &Successor,
     daemon: &Arc<Daemon>,
     connections: &ClientConnections,
@@ -110,7 +110,7 @@ pub(super) async fn open(
 
 /// If a service manager keeps listening, clients that connect meanwhile would wait for nothing. Until the returned
 /// handle is dropped, they get an error that says that the daemon is ending. Otherwise the socket is closed.
-pub(super) fn turn_away(
+pub(super) fn refuse_new_clients(
     listener: Listener,
     service: &ServiceManager,
     daemon: &Arc<Daemon>,
