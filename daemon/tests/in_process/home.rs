@@ -14,7 +14,7 @@ use mux_daemon::{EmbeddedDaemon, lifecycle::DaemonSetup};
 use mux_proto::{MuxClient, endpoint::Dirs, transport};
 use mux_settings::ProcessServer;
 use mux_telemetry::logging;
-use mux_upstream::{LaunchedServer, OpenError, ServerLauncher};
+use mux_upstream::{LaunchedServer, OpenError, ServerIdentity, ServerLauncher};
 use serde_json::Value;
 use tokio::{
     io::{copy_bidirectional, duplex},
@@ -192,7 +192,7 @@ impl ServerLauncher for FixtureLauncher {
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
-        _log: &'a Path,
+        _identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>> {
         async move {
             if Path::new(&process.command) != Path::new(FIXTURE) {

@@ -118,7 +118,7 @@
 //! every HTTP request to a server: with the entry's headers and a token, to one origin, once. A request is sent a
 //! second time only after a 401 or 403, with another token. `token_provider` and `account_token_provider` supply the
 //! token, `response_body` limits a server's responses, `long_messages` parses long messages ahead of rmcp,
-//! `sse_backoff` delays the reopening of the event stream.
+//! `sse_backoff` delays the retry of a dropped event stream.
 //!
 //! `server_launcher` starts servers that are configured as a command: in muxd, `process_launcher`. A program that
 //! embeds the daemon may run servers itself. `in_process` is a source in this process. `raw_message` keeps answers as
@@ -152,7 +152,7 @@ pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
     link::{
         LaunchedServer, ObservationError, OpenError, ProcessLauncher, RunningSandbox,
-        SandboxReport, SandboxState, ServerLauncher, without_output,
+        SandboxReport, SandboxState, ServerIdentity, ServerLauncher, without_output,
     },
     listing::ListKind,
     server::{

@@ -51,7 +51,7 @@ pub use self::{
     process::{ProcessLauncher, without_output},
     server_launcher::{
         LaunchedServer, ObservationError, RunningSandbox, SandboxReport, SandboxState,
-        ServerLauncher,
+        ServerIdentity, ServerLauncher,
     },
 };
 use mux_keeper::{KeptChild, StderrPipe, StdinPipe, StdoutPipe};
@@ -124,9 +124,11 @@ impl ServerLink {
         name: &str,
         process: &ProcessServer,
         launcher: &dyn ServerLauncher,
-        log: (PathBuf, LogStamp),
+        identity: &ServerIdentity,
+        stamp: LogStamp,
     ) -> Result<Self, OpenError> {
-        match launcher.launch(name, process, &log.0).await? {
+        let log = (identity.log().to_owned(), stamp);
+        match launcher.launch(name, process, identity).await? {
             LaunchedServer::Process(child, sandbox) => {
                 Self::over_child((child, sandbox), ResumedPipes::default(), process, log)
             }

@@ -35,7 +35,7 @@ pub use self::{
 };
 use self::{server_shared::ServerShared, slot::SlotEvent, unavailable::server_retired_fault};
 use crate::{
-    link::without_output,
+    link::{ServerIdentity, without_output},
     listing::ListKind,
     session::Session,
     sharing::{CallerIdentity, RootsObserver, SessionKey, SessionScope, SlotClientState},
@@ -86,13 +86,18 @@ impl Server {
         before: Option<&Self>,
     ) -> Arc<Self> {
         let identity = settings.identity();
-        let log = context.logs.join(format!("{identity}.log"));
         let definition = settings.definition.as_ref().ok();
-        let names = (settings.name.as_str(), identity.as_str());
         let meters = context.metrics.server(&identity);
         let server_shared = definition.map(|definition| {
-            let context = (context.clone(), Arc::clone(&meters));
-            ServerShared::new(names, definition, log, context)
+            let identity = ServerIdentity::new(identity, &context.logs);
+            let meters = Arc::clone(&meters);
+            ServerShared::new(
+                &settings.name,
+                identity,
+                definition,
+                context.clone(),
+                meters,
+            )
         });
         let slots = ServerSlots {
             client_states: before

@@ -15,14 +15,40 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::OpenError;
 
+/// Identifies a server, which another project may have under the same name.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct ServerIdentity {
+    key: String,
+    log: PathBuf,
+}
+
+impl ServerIdentity {
+    /// The identity of the server with this key, whose log is in `logs`.
+    pub(crate) fn new(key: String, logs: &Path) -> Self {
+        Self {
+            log: logs.join(format!("{key}.log")),
+            key,
+        }
+    }
+
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The server's log.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+}
+
 /// Starts servers.
 pub trait ServerLauncher: fmt::Debug + Send + Sync {
-    /// Starts the server of this name, whose log is `log`.
+    /// Starts the server of this name.
     fn launch<'a>(
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
-        log: &'a Path,
+        identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>>;
 
     /// Takes over a running server's surroundings from its daemon, and returns the guards to keep as long as it runs.
@@ -30,7 +56,7 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         &'a self,
         _name: &'a str,
         _process: &'a ProcessServer,
-        _log: &'a Path,
+        _identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, Option<EgressLease>> {
         async { None }.boxed()
     }
@@ -41,7 +67,7 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
         &'a self,
         _name: &'a str,
         _process: &'a ProcessServer,
-        _log: &'a Path,
+        _identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, SandboxReport> {
         async {
             SandboxReport {
@@ -54,33 +80,36 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
 
     /// Makes the server start without a sandbox and under observation, until
     /// [`end_observation`](Self::end_observation).
-    fn begin_observation(&self, _log: &Path) -> Result<(), ObservationError> {
+    fn begin_observation(&self, _identity: &ServerIdentity) -> Result<(), ObservationError> {
         Err(ObservationError::Impossible(
             "the server is not a process".into(),
         ))
     }
 
-    fn is_observed(&self, _log: &Path) -> bool {
+    fn is_observed(&self, _identity: &ServerIdentity) -> bool {
         false
     }
 
     /// Makes the server start as its entry says again. Returns the sandbox that would have sufficed.
-    fn end_observation(&self, _log: &Path) -> Result<SuggestedSandbox, ObservationError> {
+    fn end_observation(
+        &self,
+        _identity: &ServerIdentity,
+    ) -> Result<SuggestedSandbox, ObservationError> {
         Ok(SuggestedSandbox::default())
     }
 
-    /// The connections that the sandboxes of the server with this log have refused.
-    fn refused_connections(&self, _log: &Path) -> Vec<RefusedConnection> {
+    /// The connections that the server's sandboxes have refused.
+    fn refused_connections(&self, _identity: &ServerIdentity) -> Vec<RefusedConnection> {
         Vec::new()
     }
 
     /// The files that were lost with the empty homes of the server's sandboxes.
-    fn discarded_files(&self, _log: &Path) -> Vec<PathBuf> {
+    fn discarded_files(&self, _identity: &ServerIdentity) -> Vec<PathBuf> {
         Vec::new()
     }
 
     /// Forgets the state of a server that is no longer configured.
-    fn forget(&self, _log: &Path) {}
+    fn forget(&self, _identity: &ServerIdentity) {}
 }
 
 /// The surroundings of a running server, which must be kept as long as it runs.

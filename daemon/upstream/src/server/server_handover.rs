@@ -17,9 +17,9 @@ impl Server {
         let Some(server_shared) = &self.server_shared else {
             return Vec::new();
         };
-        let (launcher, log) = server_shared.launcher();
+        let (launcher, identity) = server_shared.launcher();
         // An observed session has no sandbox, and the next daemon would not know that.
-        if launcher.is_observed(log) {
+        if launcher.is_observed(identity) {
             return Vec::new();
         }
         let open = self
@@ -27,7 +27,7 @@ impl Server {
             .into_iter()
             .filter(|slot| slot.can_hand_over());
         let candidates = open.filter_map(|slot| {
-            let place = HandoverKey::of(&server_shared.identity, &slot.scope.key())?;
+            let place = HandoverKey::of(server_shared.identity.key(), &slot.scope.key())?;
             Some(OutgoingSession { place, slot })
         });
         candidates.collect()
@@ -60,6 +60,6 @@ impl Server {
 
     pub fn has_identity(&self, identity: &str) -> bool {
         let server_shared = self.server_shared.as_ref();
-        server_shared.is_some_and(|server_shared| server_shared.identity == identity)
+        server_shared.is_some_and(|server_shared| server_shared.identity.key() == identity)
     }
 }

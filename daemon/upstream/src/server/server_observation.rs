@@ -26,16 +26,16 @@ impl Server {
     /// The layers that this machine enforces, and the access that the server's sandbox grants in effect. `None` for a
     /// server that is not a process.
     pub async fn sandbox_report(&self) -> Option<SandboxReport> {
-        let (launcher, log) = self.server_shared.as_ref()?.launcher();
+        let (launcher, identity) = self.server_shared.as_ref()?.launcher();
         let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
             return None;
         };
-        Some(launcher.sandbox_grants(&self.name, process, log).await)
+        Some(launcher.sandbox_grants(&self.name, process, identity).await)
     }
 
     /// The reason the server could not start in this sandbox with its entry's limits. `None` if it could.
     pub async fn problem_of_sandbox(&self, suggested: &SuggestedSandbox) -> Option<String> {
-        let (launcher, log) = self.server_shared.as_ref()?.launcher();
+        let (launcher, identity) = self.server_shared.as_ref()?.launcher();
         let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
             return None;
         };
@@ -61,7 +61,9 @@ impl Server {
             }),
             ..process.clone()
         };
-        let report = launcher.sandbox_grants(&self.name, &confined, log).await;
+        let report = launcher
+            .sandbox_grants(&self.name, &confined, identity)
+            .await;
         report.grants.err()
     }
 
@@ -112,7 +114,7 @@ impl Server {
             })
             .collect();
         if !lines.is_empty() {
-            let log = shared.log.clone();
+            let log = shared.identity.log().to_owned();
             let written = spawn_blocking(move || {
                 let mut log = ServerLog::open(&log);
                 lines.iter().for_each(|line| log.write(line));
@@ -176,8 +178,8 @@ impl Server {
         let refused = |why: &str| Err(ObservationError::Impossible(why.into()));
         match (&self.server_shared, definition.map(|known| &known.link)) {
             (Some(shared), Some(ServerEndpoint::Process(_))) => {
-                let (launcher, log) = shared.launcher();
-                launcher.begin_observation(log)
+                let (launcher, identity) = shared.launcher();
+                launcher.begin_observation(identity)
             }
             (_, None) => refused("its entry has an error; `mux servers` shows it"),
             _ => refused("muxd does not start it, so it has no sandbox"),
@@ -189,8 +191,8 @@ impl Server {
     pub fn end_observation(&self) -> Result<SuggestedSandbox, ObservationError> {
         match &self.server_shared {
             Some(shared) => {
-                let (launcher, log) = shared.launcher();
-                launcher.end_observation(log)
+                let (launcher, identity) = shared.launcher();
+                launcher.end_observation(identity)
             }
             None => Ok(SuggestedSandbox::default()),
         }

@@ -3,7 +3,7 @@
 //! Invariant: facts are known about the server as a whole. Of several sessions, the latest counts.
 
 use std::{
-    path::{Display, Path, PathBuf},
+    path::Display,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     calls::CallLimiter,
-    link::{Repairs, SandboxState, ServerLauncher},
+    link::{Repairs, SandboxState, ServerIdentity, ServerLauncher},
     listing::ServerCatalogEntry,
     session::Session,
     sharing::SessionSharing,
@@ -29,10 +29,9 @@ use mux_telemetry::metrics::ServerMeters;
 pub(crate) struct ServerShared {
     pub(crate) name: String,
     /// Distinguishes the server from a server of the same name in another project.
-    pub(crate) identity: String,
+    pub(crate) identity: ServerIdentity,
     pub(crate) definition: ServerDefinition,
     pub(crate) catalog_entry: ServerCatalogEntry,
-    pub(crate) log: PathBuf,
     pub(super) context: ServerContext,
     /// The metrics of the server, kept across definitions.
     pub(super) meters: Arc<ServerMeters>,
@@ -63,15 +62,15 @@ pub(crate) struct LatestSessionFacts {
 }
 
 impl ServerShared {
-    /// `identity` distinguishes the server from a server of the same name in another project.
     pub(crate) fn new(
-        (name, identity): (&str, &str),
+        name: &str,
+        identity: ServerIdentity,
         definition: &ServerDefinition,
-        log: PathBuf,
-        (context, meters): (ServerContext, Arc<ServerMeters>),
+        context: ServerContext,
+        meters: Arc<ServerMeters>,
     ) -> Arc<Self> {
         let catalog_entry = ServerCatalogEntry::new(
-            (name, identity),
+            (name, identity.key()),
             definition,
             Arc::clone(&context.catalog),
             Arc::clone(&context.pins),
@@ -87,8 +86,7 @@ impl ServerShared {
         let elsewhere = !matches!(definition.link, ServerEndpoint::Process(_));
         let server_shared = Arc::new(Self {
             name: name.to_owned(),
-            identity: identity.to_owned(),
-            log,
+            identity,
             sharing: SessionSharing::new(definition, catalog_entry.clone()),
             call_limiter: elsewhere.then(|| CallLimiter::new(definition.calls_at_once)),
             definition: definition.clone(),
@@ -131,13 +129,13 @@ impl ServerShared {
     pub(super) fn sandbox_state(&self) -> SandboxState {
         SandboxState {
             layers: self.lock_facts().sandbox_layers.clone(),
-            refused: self.context.launcher.refused_connections(&self.log),
+            refused: self.context.launcher.refused_connections(&self.identity),
         }
     }
 
     /// The files that were lost with the empty homes of its sandboxes, as a warning.
     pub(super) fn discarded_files_warning(&self) -> Option<String> {
-        let files = self.context.launcher.discarded_files(&self.log);
+        let files = self.context.launcher.discarded_files(&self.identity);
         let shown = files
             .iter()
             .take(3)
@@ -158,17 +156,18 @@ impl ServerShared {
 
     /// Forgets the sandbox of a server that is no longer configured.
     pub(super) fn forget_sandbox(&self) {
-        self.context.launcher.forget(&self.log);
+        self.context.launcher.forget(&self.identity);
     }
 
-    /// The launcher and the log, by which it knows the server.
-    pub(super) fn launcher(&self) -> (&dyn ServerLauncher, &Path) {
-        (&*self.context.launcher, &self.log)
+    /// The launcher, and the identity by which it knows the server.
+    pub(super) fn launcher(&self) -> (&dyn ServerLauncher, &ServerIdentity) {
+        (&*self.context.launcher, &self.identity)
     }
 
     /// The path of the server's log, if the server has written one.
     pub(super) fn existing_log(&self) -> Option<Display<'_>> {
-        self.log.is_file().then(|| self.log.display())
+        let log = self.identity.log();
+        log.is_file().then(|| log.display())
     }
 
     /// Records an opened session. Returns true if its tools differ from the known tools.

@@ -4,7 +4,7 @@
 //! returned.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -30,8 +30,8 @@ use crate::{
     calls::InFlight,
     link::{
         AccountTokenProvider, FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp,
-        NoTokenProvider, OpenError, Repairs, ResumedPipes, RunningSandbox, ServerLauncher,
-        ServerLink, TokenProvider,
+        NoTokenProvider, OpenError, Repairs, ResumedPipes, RunningSandbox, ServerIdentity,
+        ServerLauncher, ServerLink, TokenProvider,
     },
     listing::{ListExpiry, ListToolsError, ListedTools, ServerCatalogEntry, list_tools},
     server_messages::{
@@ -52,7 +52,7 @@ pub(crate) struct SessionInputs<'a> {
     /// The definition with the workspace of the session's key filled in.
     pub(crate) definition: &'a ServerDefinition,
     pub(crate) launcher: &'a dyn ServerLauncher,
-    pub(crate) log: &'a Path,
+    pub(crate) identity: &'a ServerIdentity,
     pub(crate) slot_shared: &'a Arc<SlotShared>,
     pub(crate) policy: &'a RequestPolicyContext,
     pub(crate) auth: &'a Auth,
@@ -80,11 +80,11 @@ impl Session {
         let name = &inputs.catalog_entry.name;
         let sandbox = RunningSandbox {
             layers: state.sandbox_layers,
-            egress: inputs.launcher.adopt(name, process, inputs.log).await,
+            egress: inputs.launcher.adopt(name, process, inputs.identity).await,
             empty_home: None,
         };
         let in_flight = Arc::<InFlight>::default();
-        let log = (inputs.log.to_owned(), LogStamp::of(&in_flight));
+        let log = (inputs.identity.log().to_owned(), LogStamp::of(&in_flight));
         let link = ServerLink::over_child((handed.child, sandbox), resumed, process, log)?;
         connector
             .establish_session(link, in_flight, mode)
@@ -211,15 +211,20 @@ impl<'a> SessionConnector<'a> {
         let SessionInputs {
             catalog_entry,
             definition,
+            launcher,
+            identity,
             ..
         } = self.inputs;
-        let log = (self.inputs.log.to_owned(), LogStamp::of(in_flight));
+        let stamp = LogStamp::of(in_flight);
         match &definition.link {
             ServerEndpoint::Process(process) => {
-                ServerLink::start_server(&catalog_entry.name, process, self.inputs.launcher, log)
-                    .await
+                let name = &catalog_entry.name;
+                ServerLink::start_server(name, process, launcher, identity, stamp).await
             }
-            ServerEndpoint::Remote(remote) => remote_link(remote, transport, self.inputs.auth, log),
+            ServerEndpoint::Remote(remote) => {
+                let log = (identity.log().to_owned(), stamp);
+                remote_link(remote, transport, self.inputs.auth, log)
+            }
             ServerEndpoint::Source(source) => {
                 let within = definition.start_timeout;
                 let opening = self
@@ -357,7 +362,7 @@ impl<'a> SessionConnector<'a> {
         let SessionInputs {
             catalog_entry,
             definition,
-            log,
+            identity: server_identity,
             slot_shared,
             policy,
             ..
@@ -372,7 +377,7 @@ impl<'a> SessionConnector<'a> {
         } = link;
         let pid = endpoint.pid();
         let transport = link_transport.name();
-        let router = NotificationRouter::new(name, in_flight, log, slot_shared);
+        let router = NotificationRouter::new(name, in_flight, server_identity.log(), slot_shared);
         let server_requests = Arc::new(ServerRequests::new(
             name,
             Arc::clone(&router),

@@ -22,7 +22,9 @@ use tokio::{
 };
 use tokio_util::bytes::Bytes;
 
-use super::{http_exchange::HttpExchange, sse_decoder::SseDecoder};
+use super::{
+    http_exchange::HttpExchange, sse_backoff::MAX_STREAM_RETRY_DELAY, sse_decoder::SseDecoder,
+};
 use crate::link::{
     link_error::LinkError,
     reader::{MessageReader, ReadText},
@@ -34,8 +36,8 @@ use mux_text::json_weight::MIN_OFFLOAD_BYTES;
 pub(super) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
 /// Bodies up to this length need no permit.
 const SHORT_BODY_BYTES: usize = 1 << 20;
-/// The maximum delay that a server may request before a stream is resumed.
-const MAX_SSE_RETRY_MS: u64 = 30_000;
+/// The longest delay that a server may request before a stream is retried.
+const MAX_SSE_RETRY_MS: u64 = MAX_STREAM_RETRY_DELAY.as_millis() as u64;
 /// The time limit for the next chunk of an error response.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
 const MIN_SSE_RETRY_MS: u64 = 50;

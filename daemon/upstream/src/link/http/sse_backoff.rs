@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+/// The longest delay before a dropped stream is retried, whoever proposes the delay: this daemon or the server.
+pub(super) const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// A stream that lasted this long counts as a success.
 const STABLE_STREAM_AGE: Duration = Duration::from_secs(30);
 
@@ -23,7 +25,7 @@ impl SseBackoff {
 
     pub(super) fn record_stream_open(&mut self) {
         // The delay before the stream was requested again does not count toward its age.
-        let stable = STABLE_STREAM_AGE + self.reopen_delay();
+        let stable = STABLE_STREAM_AGE + self.retry_delay();
         self.short_streams = match self.opened {
             Some(before) if before.elapsed() < stable => self.short_streams.saturating_add(1),
             _ => 0,
@@ -32,10 +34,12 @@ impl SseBackoff {
     }
 
     /// The delay before the stream is requested again.
-    pub(super) fn reopen_delay(&self) -> Duration {
+    pub(super) fn retry_delay(&self) -> Duration {
         match self.short_streams {
             0 => Duration::ZERO,
-            short_streams => Duration::from_secs(1 << short_streams.min(5)).min(STABLE_STREAM_AGE),
+            short_streams => {
+                Duration::from_secs(1 << short_streams.min(5)).min(MAX_STREAM_RETRY_DELAY)
+            }
         }
     }
 }
@@ -65,13 +69,13 @@ mod tests {
     }
 
     #[test]
-    fn reopen_delay_grows_for_short_streams() {
+    fn retry_delay_grows_for_short_streams() {
         let mut backoff = SseBackoff::default();
-        assert!(!backoff.was_opened() && backoff.reopen_delay().is_zero());
+        assert!(!backoff.was_opened() && backoff.retry_delay().is_zero());
         let mut pauses = Vec::new();
         for _ in 0..8 {
             backoff.record_stream_open();
-            pauses.push(backoff.reopen_delay().as_secs());
+            pauses.push(backoff.retry_delay().as_secs());
         }
         assert_eq!(pauses, [0, 2, 4, 8, 16, 30, 30, 30]);
     }

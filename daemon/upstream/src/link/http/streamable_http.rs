@@ -36,6 +36,7 @@ use super::{
     http_exchange::{HttpExchange, HttpRequest, header_map},
     kept_messages::KeptMessages,
     response_body,
+    sse_backoff::MAX_STREAM_RETRY_DELAY,
 };
 use crate::link::{link_ending::LinkEnding, link_error::LinkError, reader::MessageReader};
 use mux_process::blocking_pool;
@@ -49,10 +50,9 @@ const SSE_MEDIA_TYPE: &str = "text/event-stream";
 pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 /// The time limit for deleting a session at its server.
 const DELETE_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
-/// The maximum number of failed attempts to resume a stream.
+/// The maximum number of failed attempts to retry a stream.
 const MAX_STREAM_RETRIES: usize = 8;
 const MIN_STREAM_RETRY_DELAY: Duration = Duration::from_secs(1);
-const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// How long a call waits for the event stream on which the server may send requests.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 const METHOD_NOT_FOUND: i32 = -32601;
@@ -105,7 +105,7 @@ pub(in crate::link) fn streamable_transport(
     }
 }
 
-/// Decides when a lost stream is resumed.
+/// Decides when a dropped stream is retried.
 #[derive(Debug)]
 struct StreamRetryPolicy(LinkEnding);
 
@@ -185,7 +185,7 @@ impl StreamableHttpClient for HttpExchange {
             body: None,
         };
         if !resumes {
-            let delay = self.lock_sse_backoff().reopen_delay();
+            let delay = self.lock_sse_backoff().retry_delay();
             tokio::time::sleep(delay).await;
         }
         let was_opened = resumes || self.lock_sse_backoff().was_opened();

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     ffi::OsString,
     fs, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -33,7 +33,7 @@ use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
 use crate::link::{
     LaunchedServer, LogStamp, ObservationError, OpenError, RunningSandbox, SandboxReport,
-    ServerLauncher, ServerLog,
+    ServerIdentity, ServerLauncher, ServerLog,
 };
 
 const OBSERVATION_ENDED: &str =
@@ -64,10 +64,10 @@ struct LauncherInner {
     /// The layers that this machine can enforce. Set once a sandbox was needed.
     support: parking_lot::Mutex<Option<SandboxSupport>>,
     egress: EgressProxies,
-    /// The files lost with servers' empty homes, by the servers' identity.
-    discarded: parking_lot::Mutex<HashMap<String, DiscardedFiles>>,
-    /// The observed servers, by their identity.
-    observed: parking_lot::Mutex<HashMap<String, ObservedServer>>,
+    /// The files lost with servers' empty homes, by server.
+    discarded: parking_lot::Mutex<HashMap<ServerIdentity, DiscardedFiles>>,
+    /// The observed servers.
+    observed: parking_lot::Mutex<HashMap<ServerIdentity, ObservedServer>>,
     write_grants: parking_lot::Mutex<WriteGrants>,
 }
 
@@ -179,9 +179,9 @@ impl ProcessLauncher {
         deleted.await.ok();
     }
 
-    fn discarded_of(&self, log: &Path) -> DiscardedFiles {
+    fn discarded_of(&self, identity: &ServerIdentity) -> DiscardedFiles {
         let mut all = self.0.discarded.lock();
-        all.entry(identity_of(log)).or_default().clone()
+        all.entry(identity.clone()).or_default().clone()
     }
 
     /// Starts the process of a server, with pipes to all three of its streams.
@@ -189,20 +189,20 @@ impl ProcessLauncher {
         &self,
         name: &str,
         process: &ProcessServer,
-        log: &Path,
+        identity: &ServerIdentity,
     ) -> Result<(KeptChild, RunningSandbox), OpenError> {
         let spec = self.spawn_spec(name, process).await?;
         let observed_in = {
             let observed = self.0.observed.lock();
-            let own = observed.get(&identity_of(log));
+            let own = observed.get(identity);
             own.map(|observed| observed.folder.clone())
         };
         let (spec, sandbox) = match (observed_in, process.sandbox.sandbox()) {
             (Some(folder), _) => {
-                let spec = self.observed(spec, log, folder).await?;
+                let spec = self.observed(spec, identity, folder).await?;
                 (spec, RunningSandbox::default())
             }
-            (None, Some(sandbox)) => self.confined(spec, sandbox, log).await?,
+            (None, Some(sandbox)) => self.confined(spec, sandbox, identity).await?,
             (None, None) => (spec, RunningSandbox::default()),
         };
         let keeper = self
@@ -248,15 +248,15 @@ impl ProcessLauncher {
     async fn planned<T: Send + 'static>(
         &self,
         spec: SpawnSpec,
-        log: &Path,
+        identity: &ServerIdentity,
         plan: impl FnOnce(ServerCommand<'_>) -> Result<T, ConfineError> + Send + 'static,
     ) -> Result<T, OpenError> {
         let program = find_program(&spec).await?;
         let this = self.clone();
-        let identity = identity_of(log);
+        let server = identity.key().to_owned();
         let planned = spawn_blocking(move || {
             plan(ServerCommand {
-                identity: &identity,
+                identity: &server,
                 program,
                 args: spec.args,
                 env: spec.env,
@@ -277,7 +277,7 @@ impl ProcessLauncher {
         &self,
         spec: SpawnSpec,
         sandbox: &ServerSandbox,
-        log: &Path,
+        identity: &ServerIdentity,
     ) -> Result<(SpawnSpec, RunningSandbox), OpenError> {
         let cwd = spec.cwd.clone();
         let tag = spec.tag.clone();
@@ -305,22 +305,24 @@ impl ProcessLauncher {
             egress,
             empty_home,
             writes,
-        } = self.planned(spec, log, plan).await?;
+        } = self.planned(spec, identity, plan).await?;
         self.remember_writes(&tag, writes);
-        let discarded = self.discarded_of(log);
+        let discarded = self.discarded_of(identity);
         let mut sandbox = RunningSandbox {
             layers,
             egress: None,
             empty_home: empty_home.map(|home| (home, discarded)),
         };
         if let Some(folder) = egress {
-            let server = identity_of(log);
-            let log = log.to_owned();
+            let log = identity.log().to_owned();
             let report = move |text: &str| {
                 let line = LogStamp::default().stamp_line(&format!("[muxd] sandbox: {text}"));
                 ServerLog::open(&log).write(&line);
             };
-            let listening = self.0.egress.listen((&server, &folder), hosts, report);
+            let listening = self
+                .0
+                .egress
+                .listen((identity.key(), &folder), hosts, report);
             let lease = listening.map_err(|error| {
                 OpenError::Failed(format!(
                     "its sandbox needs a proxy, which cannot listen: {error}"
@@ -343,7 +345,7 @@ impl ProcessLauncher {
     async fn observed(
         &self,
         spec: SpawnSpec,
-        log: &Path,
+        identity: &ServerIdentity,
         folder: PathBuf,
     ) -> Result<SpawnSpec, OpenError> {
         let cwd = spec.cwd.clone();
@@ -351,7 +353,7 @@ impl ProcessLauncher {
         let limits = spec.limits;
         let place = folder.clone();
         let plan = move |command: ServerCommand<'_>| observe(command, &place);
-        let command = self.planned(spec, log, plan).await?;
+        let command = self.planned(spec, identity, plan).await?;
         let lease = self.0.egress.observe(&folder).map_err(|error| {
             OpenError::Failed(format!(
                 "it is observed, which needs a proxy, which cannot listen: {error}"
@@ -365,7 +367,7 @@ impl ProcessLauncher {
             tag,
             limits,
         };
-        match self.0.observed.lock().get_mut(&identity_of(log)) {
+        match self.0.observed.lock().get_mut(identity) {
             Some(observed) if observed.folder == folder => observed.last = Some((command, lease)),
             _ => return Err(OpenError::Failed(OBSERVATION_ENDED.into())),
         }
@@ -377,7 +379,7 @@ impl ProcessLauncher {
         &self,
         name: &str,
         process: &ProcessServer,
-        log: &Path,
+        identity: &ServerIdentity,
     ) -> Result<SandboxReport, OpenError> {
         let support = self.sandbox_support().await?;
         let layers = support.layers();
@@ -392,7 +394,7 @@ impl ProcessLauncher {
             })
         };
         let spec = self.spawn_spec(name, process).await?;
-        let grants = self.planned(spec, log, plan).await;
+        let grants = self.planned(spec, identity, plan).await;
         Ok(SandboxReport {
             layers,
             grants: grants.map_err(|error| error.to_string()),
@@ -520,9 +522,9 @@ impl ServerLauncher for ProcessLauncher {
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
-        log: &'a Path,
+        identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, Result<LaunchedServer, OpenError>> {
-        let start = self.start_process(name, process, log);
+        let start = self.start_process(name, process, identity);
         let launched = |(child, sandbox)| LaunchedServer::Process(child, sandbox);
         start.map_ok(launched).boxed()
     }
@@ -531,14 +533,14 @@ impl ServerLauncher for ProcessLauncher {
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
-        log: &'a Path,
+        identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, Option<EgressLease>> {
         async move {
             let sandbox = process.sandbox.sandbox()?;
             // For the proxy, whose path follows from the entry.
             let adopted = async {
                 let spec = self.spawn_spec(name, process).await?;
-                self.confined(spec, sandbox, log).await
+                self.confined(spec, sandbox, identity).await
             };
             match adopted.await {
                 Ok((_, sandbox)) => sandbox.egress,
@@ -555,10 +557,10 @@ impl ServerLauncher for ProcessLauncher {
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
-        log: &'a Path,
+        identity: &'a ServerIdentity,
     ) -> BoxFuture<'a, SandboxReport> {
         async move {
-            let report = self.report_sandbox(name, process, log).await;
+            let report = self.report_sandbox(name, process, identity).await;
             report.unwrap_or_else(|error| SandboxReport {
                 layers: Vec::new(),
                 grants: Err(error.to_string()),
@@ -567,15 +569,14 @@ impl ServerLauncher for ProcessLauncher {
         .boxed()
     }
 
-    fn begin_observation(&self, log: &Path) -> Result<(), ObservationError> {
+    fn begin_observation(&self, identity: &ServerIdentity) -> Result<(), ObservationError> {
         if cfg!(not(target_os = "linux")) {
             return Err(ObservationError::Impossible(
                 "servers can only be observed on Linux; write the sandbox by hand".into(),
             ));
         }
-        let identity = identity_of(log);
         let mut observed = self.0.observed.lock();
-        if observed.contains_key(&identity) {
+        if observed.contains_key(identity) {
             return Err(ObservationError::AlreadyObserved);
         }
         // Short, because the length of a socket's path is limited.
@@ -591,16 +592,19 @@ impl ServerLauncher for ProcessLauncher {
             _ => {}
         }
         let server = ObservedServer { folder, last: None };
-        observed.insert(identity, server);
+        observed.insert(identity.clone(), server);
         Ok(())
     }
 
-    fn is_observed(&self, log: &Path) -> bool {
-        self.0.observed.lock().contains_key(&identity_of(log))
+    fn is_observed(&self, identity: &ServerIdentity) -> bool {
+        self.0.observed.lock().contains_key(identity)
     }
 
-    fn end_observation(&self, log: &Path) -> Result<SuggestedSandbox, ObservationError> {
-        let Some(observed) = self.0.observed.lock().remove(&identity_of(log)) else {
+    fn end_observation(
+        &self,
+        identity: &ServerIdentity,
+    ) -> Result<SuggestedSandbox, ObservationError> {
+        let Some(observed) = self.0.observed.lock().remove(identity) else {
             return Ok(SuggestedSandbox::default());
         };
         let suggested = match observed.last {
@@ -613,17 +617,17 @@ impl ServerLauncher for ProcessLauncher {
         })
     }
 
-    fn refused_connections(&self, log: &Path) -> Vec<RefusedConnection> {
-        self.0.egress.refused(&identity_of(log))
+    fn refused_connections(&self, identity: &ServerIdentity) -> Vec<RefusedConnection> {
+        self.0.egress.refused(identity.key())
     }
 
-    fn discarded_files(&self, log: &Path) -> Vec<PathBuf> {
-        self.discarded_of(log).list()
+    fn discarded_files(&self, identity: &ServerIdentity) -> Vec<PathBuf> {
+        self.discarded_of(identity).list()
     }
 
-    fn forget(&self, log: &Path) {
-        self.0.egress.forget(&identity_of(log));
-        self.0.discarded.lock().remove(&identity_of(log));
+    fn forget(&self, identity: &ServerIdentity) {
+        self.0.egress.forget(identity.key());
+        self.0.discarded.lock().remove(identity);
     }
 }
 
@@ -654,12 +658,6 @@ impl From<SpawnError> for OpenError {
             error => Self::Failed(full_error_text(error)),
         }
     }
-}
-
-/// Distinguishes a server from a server of the same name in another project, as its log does.
-fn identity_of(log: &Path) -> String {
-    let name = log.file_stem().unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }
 
 /// The text of an error with its causes.

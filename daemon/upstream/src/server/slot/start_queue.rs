@@ -39,16 +39,16 @@ pub(super) async fn start_session(
         catalog_entry: &server_shared.catalog_entry,
         definition,
         launcher: &*context.launcher,
-        log: &server_shared.log,
+        identity: &server_shared.identity,
         slot_shared,
         policy: &RequestPolicyContext {
-            identity: server_shared.identity.clone(),
+            identity: server_shared.identity.key().to_owned(),
             policy: Arc::clone(&context.request_policy),
         },
         auth: &context.auth,
         sources: &context.sources,
     };
-    let handed = match HandoverKey::of(&server_shared.identity, &slot_shared.scope.key()) {
+    let handed = match HandoverKey::of(server_shared.identity.key(), &slot_shared.scope.key()) {
         Some(key) => context.incoming_sessions.take_arrived(&key).await,
         None => None,
     };
