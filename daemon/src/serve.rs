@@ -306,7 +306,9 @@ impl ServingDaemon {
             drain_predecessor(&daemon.former, &self.shutdown)
         );
         background.abort();
-        let (service, socket, ours) = (self.service.clone(), self.socket.clone(), self.ours);
+        let service = self.service.clone();
+        let socket = self.socket.clone();
+        let ours = self.ours;
         self.close(&connections).await;
         // A client that connects from now on finds no socket, or a socket at which the next daemon is started, which
         // then finds a free lock.

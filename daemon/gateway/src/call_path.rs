@@ -99,7 +99,7 @@ impl<'a> CallPath<'a> {
         self.record_tool(&listed);
         // Policy before the checks, whose errors reveal something about the tool and its schema.
         let ask = self.ask_policy(&listed).await?;
-        // The checks before the approval: nobody is asked about a call that cannot be sent.
+        // The checks before the approval: the user is not asked about a call that cannot be sent.
         self.check_call(&listed).await?;
         if let Some(ask) = ask {
             self.wait_for_approval(ask, &listed).await?;

@@ -10,7 +10,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
-/// The maximum length of a description in a list, in bytes. `describe` shows all of it.
+/// The maximum length of a description in a list, in bytes. `describe` shows all of it. See also
+/// `sandbox/typegen/src/sanitize.rs`, which cuts descriptions in declarations.
 const MAX_SHOWN_DESCRIPTION_BYTES: usize = 4 << 10;
 /// The maximum length of a server's instructions, in bytes.
 const MAX_INSTRUCTIONS_BYTES: usize = 16 << 10;

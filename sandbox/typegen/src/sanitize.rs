@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use super::names::is_identifier;
 
-/// The maximum length of a description, in bytes.
+/// The maximum length of a description, in bytes. See also `daemon/text/src/sanitize.rs`, which cuts descriptions in
+/// lists.
 pub(super) const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 
 /// The maximum length of a value in a tag or a note, in bytes.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest delay before a dropped stream is retried, whoever proposes the delay: this daemon or the server.
+/// The longest delay before a dropped stream is retried, if this daemon or the server proposes the delay.
 pub(super) const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// A stream that lasted this long counts as a success.
 const STABLE_STREAM_AGE: Duration = Duration::from_secs(30);
