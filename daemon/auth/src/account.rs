@@ -15,7 +15,10 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use mux_http::address_policy::PartyNetwork;
+use mux_http::{
+    address_policy::PartyNetwork,
+    token_endpoint::{ClientAuthMethod, ClientCredentials},
+};
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Semaphore, task::spawn_blocking};
@@ -31,7 +34,6 @@ use super::{
     error::AuthError,
     issuer_bindings::{IssuerBindings, is_same_issuer},
     login_record::{LoginKey, LoginRecord, LoginSecrets, canonical, union},
-    token_endpoint::{ClientAuthMethod, ClientCredentials},
 };
 
 /// A token counts as just issued for this time, in seconds.

@@ -7,8 +7,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use mux_http::{
     address_policy::{AddressPolicy, PartyNetwork, may_be_private, url_without_secrets},
+    issuer_words::{self, one_line_excerpt},
     proxies::used_proxy,
     response_body::read_body,
+    token_endpoint::ClientCredentials,
 };
 use mux_secrets::Secret;
 use mux_settings::NetworkSettings;
@@ -18,9 +20,7 @@ use reqwest::{
     redirect,
 };
 use serde_json::{Map, Value};
-use url::{Url, form_urlencoded};
-
-use super::{error::one_line_excerpt, issuer_words};
+use url::Url;
 
 /// The timeout of a request to an authorization server.
 pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -149,31 +149,16 @@ impl AuthServerClient {
         self.send(request.body(body.to_string())).await
     }
 
-    /// A POST request with form fields, and with HTTP Basic authentication if a client ID and secret are given.
+    /// A POST request with form fields, authenticated as this client.
     pub(super) async fn post_form(
         &self,
         what: &str,
         url: &Url,
+        client: &ClientCredentials,
         fields: &[(&str, &str)],
-        basic: Option<(&str, &Secret)>,
     ) -> Result<AuthServerResponse, String> {
         self.check_endpoint_url(what, url)?;
-        let mut request = self
-            .client
-            .post(url.clone())
-            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .header(ACCEPT, "application/json");
-        if let Some((id, secret)) = basic {
-            // RFC 6749, 2.3.1: both are encoded before they are joined.
-            let encode = |text: &str| -> String {
-                form_urlencoded::byte_serialize(text.as_bytes()).collect()
-            };
-            request = request.basic_auth(encode(id), Some(encode(secret.expose())));
-        }
-        let form = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(fields)
-            .finish();
-        self.send(request.body(form)).await
+        self.send(client.request(&self.client, url, fields)).await
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<AuthServerResponse, String> {

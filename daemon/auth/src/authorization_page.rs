@@ -17,9 +17,11 @@ use url::Url;
 use super::{
     auth_server_client::AuthServerClient,
     authorization_request::{random_text, same_but},
+};
+use mux_http::{
+    address_policy::url_without_secrets,
     issuer_words::{self, IssuerError},
 };
-use mux_http::address_policy::url_without_secrets;
 
 /// The time limit for the page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(20);

@@ -7,7 +7,11 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use mux_http::address_policy::PartyNetwork;
+use mux_http::{
+    address_policy::PartyNetwork,
+    issuer_words::{IssuerError, one_line_excerpt},
+    token_endpoint::{ClientAuthMethod, ClientCredentials},
+};
 use mux_secrets::Secret;
 use mux_settings::ClientAuthentication;
 use sha2::{Digest as _, Sha256};
@@ -20,12 +24,11 @@ use super::{
     authorization_page,
     client_registration::{self, RegisteredClient},
     discovery::{DiscoveredIssuer, discover},
-    error::{AuthError, one_line_excerpt},
+    error::AuthError,
     identity,
     issuer_bindings::is_same_issuer,
-    issuer_words::IssuerError,
     login_record::{LoginRecord, LoginSecrets, is_same_resource, union},
-    token_endpoint::{ClientAuthMethod, ClientCredentials, TokenRequestError},
+    token_endpoint::TokenRequestError,
 };
 
 /// How long the browser may take before the page is checked. Most users take longer, and an error page keeps them.

@@ -1,8 +1,7 @@
 //! The `WWW-Authenticate` header of a server that requires a login (RFC 9110, 11.6.1; RFC 6750; RFC 9728).
 
+use mux_http::issuer_words::one_line_excerpt;
 use url::Url;
-
-use super::error::one_line_excerpt;
 
 /// The parameters of a bearer challenge that muxd uses.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,6 +3,10 @@
 //! The answer determines the client's authentication, secret and scopes, even if it differs from the request. A
 //! registration may end: the issuer forgets the client, or the registered scopes no longer include all needed scopes.
 
+use mux_http::{
+    issuer_words,
+    token_endpoint::{ClientAuthMethod, ClientCredentials, list_of_words, seconds},
+};
 use mux_secrets::Secret;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -11,9 +15,7 @@ use super::{
     auth_server_client::AuthServerResponse,
     discovery::{DiscoveredIssuer, IssuerMetadata},
     error::AuthError,
-    issuer_words,
     login_record::now,
-    token_endpoint::{ClientAuthMethod, ClientCredentials, list_of_words, seconds},
 };
 
 const CLIENT_NAME: &str = "muxd";

@@ -14,11 +14,14 @@ use super::{
     account::Account,
     auth_server_client::{AUTH_SERVER_TIMEOUT, AuthServerClient},
     challenge::BearerChallenge,
-    error::{AuthError, one_line_excerpt},
+    error::AuthError,
     issuer_bindings::is_same_issuer,
+};
+use mux_http::{
+    address_policy::{PartyNetwork, url_without_secrets},
+    issuer_words::one_line_excerpt,
     token_endpoint::list_of_words,
 };
-use mux_http::address_policy::{PartyNetwork, url_without_secrets};
 
 const RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 const ISSUER_PATH: &str = "/.well-known/oauth-authorization-server";

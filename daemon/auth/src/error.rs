@@ -119,14 +119,3 @@ pub(super) fn is_registration_refusal(why: &str) -> bool {
     let names = ["invalid_client", "unauthorized_client", "invalid_scope"];
     names.iter().any(|name| why.contains(name))
 }
-
-/// The beginning of a text from a remote server, on one line.
-pub(super) fn one_line_excerpt(text: &str) -> String {
-    const MAX_EXCERPT_CHARS: usize = 300;
-    let words: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_EXCERPT_CHARS)
-        .collect();
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
-}

@@ -5,11 +5,12 @@
 //! Core, 3.1.3.7). The answer is only shown to the user, and decides nothing.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use mux_http::issuer_words::one_line_excerpt;
 use mux_secrets::Secret;
 use mux_text::sanitize;
 use serde_json::Value;
 
-use super::{error::one_line_excerpt, issuer_bindings::is_same_issuer};
+use super::issuer_bindings::is_same_issuer;
 
 const MAX_IDENTITY_CHARS: usize = 64;
 /// The claims that name a user, the best first.

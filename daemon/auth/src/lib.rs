@@ -11,8 +11,8 @@
 //!   refreshes a stale token in one task, and saves the new one before it is used. `account/shared_sign_in` gets the token
 //!   with the refresh token of another server's login. `accounts` are the accounts in use. `error`: the reasons there
 //!   is no token.
-//! - `auth_server_client` sends the requests to an issuer, and `token_endpoint` the requests for tokens. `issuer_words`
-//!   reads the errors in its answers.
+//! - `auth_server_client` sends the requests to an issuer, and `token_endpoint` the requests for tokens, which
+//!   `mux_http::token_endpoint` writes and reads.
 //! - `credential_store` saves credentials in the `keyring` or a `credential_file`, each login as a `login_record`.
 //!   `credential_store/stored_secrets` and `named_secrets`: the secrets that the configuration names.
 //!   `issuer_bindings`: the issuer of a client that the user registered, and issuers that do not share sign-ins.
@@ -38,7 +38,6 @@ mod discovery;
 mod error;
 mod identity;
 mod issuer_bindings;
-mod issuer_words;
 mod keyring;
 mod login_attempt;
 mod login_record;

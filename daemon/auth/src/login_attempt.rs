@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
+use mux_http::issuer_words::one_line_excerpt;
 use mux_secrets::Secret;
 use mux_wire::Fault;
 use parking_lot::Mutex;
@@ -20,7 +21,7 @@ use super::{
     account::Account,
     authorization_request::AuthorizationRequest,
     callback_server::{CallbackRequest, CallbackServer},
-    error::{AuthError, is_request_refusal, one_line_excerpt},
+    error::{AuthError, is_request_refusal},
     login_record::LoginRecord,
 };
 

@@ -5,16 +5,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mux_http::token_endpoint::{ClientAuthMethod, ClientCredentials, TokenGrant};
 use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{
-    account::LoginStatus,
-    client_registration::RegisteredClient,
-    identity,
-    token_endpoint::{ClientAuthMethod, ClientCredentials, TokenGrant},
-};
+use super::{account::LoginStatus, client_registration::RegisteredClient, identity};
 
 /// A token that expires within this time, or within a quarter of its lifetime if that is shorter, counts as expired.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);

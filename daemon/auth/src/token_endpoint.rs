@@ -1,21 +1,21 @@
 //! Requests to the token and revocation endpoints: the exchange of a code, refresh, revocation, and the user's claims.
 //!
-//! Answers are read leniently, because issuers write numbers as strings, scopes as lists, and errors with status 200.
+//! `mux_http::token_endpoint` writes the requests and reads the tokens; here the errors are classified.
 //! Invariant: no error repeats a token, a code or a secret.
 
 use std::time::Duration;
 
+use mux_http::{
+    issuer_words,
+    token_endpoint::{ClientCredentials, GrantError, TokenGrant, read_grant},
+};
 use mux_secrets::Secret;
-use mux_settings::ClientAuthentication;
 use reqwest::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use url::Url;
 
 use super::{
     auth_server_client::{AuthServerClient, AuthServerResponse},
-    error::one_line_excerpt,
-    issuer_words,
     login_record::{LoginRecord, LoginSecrets},
 };
 
@@ -32,26 +32,6 @@ const DEFINITIVE_ERRORS: [&str; 6] = [
     "bad_verification_code",
 ];
 
-/// The authentication method of a client at the token endpoint (RFC 7591, 2: `token_endpoint_auth_method`).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub(super) enum ClientAuthMethod {
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    #[serde(rename = "client_secret_basic")]
-    Basic,
-    #[serde(rename = "client_secret_post")]
-    Post,
-}
-
-/// A client at a token endpoint.
-#[derive(Clone, Debug)]
-pub(super) struct ClientCredentials {
-    pub(super) id: String,
-    pub(super) secret: Option<Secret>,
-    pub(super) method: ClientAuthMethod,
-}
-
 /// The reason a request to the token or revocation endpoint failed.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum TokenRequestError {
@@ -65,48 +45,6 @@ pub(super) enum TokenRequestError {
     Malformed(String),
     /// The request failed.
     Failed(String),
-}
-
-/// The tokens in an answer.
-#[derive(Clone, Debug)]
-pub(super) struct TokenGrant {
-    pub(super) access: Secret,
-    pub(super) refresh: Option<Secret>,
-    pub(super) expires_in: Option<u64>,
-    /// `None` if the grant equals the request.
-    pub(super) scopes: Option<Vec<String>>,
-    pub(super) id_token: Option<Secret>,
-    /// The user who has signed in, for a token that was requested with the refresh token of another login.
-    pub(super) who: Option<String>,
-}
-
-impl ClientAuthMethod {
-    /// Parses a method name. `None` if muxd does not offer the method.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "none" => Some(Self::None),
-            "client_secret_basic" => Some(Self::Basic),
-            "client_secret_post" => Some(Self::Post),
-            _ => None,
-        }
-    }
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Basic => "client_secret_basic",
-            Self::Post => "client_secret_post",
-        }
-    }
-}
-
-impl From<ClientAuthentication> for ClientAuthMethod {
-    fn from(written: ClientAuthentication) -> Self {
-        match written {
-            ClientAuthentication::Basic => Self::Basic,
-            ClientAuthentication::Post => Self::Post,
-        }
-    }
 }
 
 impl TokenRequestError {
@@ -144,7 +82,7 @@ impl AuthServerClient {
         let response = sent.await.map_err(TokenRequestError::Failed)?;
         let mut hidden = secrets.to_vec();
         hidden.extend(&client.secret);
-        read_grant(&response, &hidden)
+        read_response(&response, &hidden)
     }
 
     /// Requests a new access token. The answer may replace the refresh token.
@@ -210,81 +148,21 @@ impl AuthServerClient {
         fields: &[(&str, &str)],
     ) -> Result<AuthServerResponse, String> {
         let url = Url::parse(endpoint).map_err(|_| format!("its {what} is not a URL"))?;
-        let mut fields = fields.to_vec();
-        let mut basic = None;
-        match (client.method, &client.secret) {
-            (ClientAuthMethod::Basic, Some(secret)) => basic = Some((client.id.as_str(), secret)),
-            (ClientAuthMethod::Post, Some(secret)) => {
-                fields.push(("client_id", &client.id));
-                fields.push(("client_secret", secret.expose()));
-            }
-            _ => fields.push(("client_id", &client.id)),
-        }
-        self.post_form(what, &url, &fields, basic).await
+        self.post_form(what, &url, client, fields).await
     }
 }
 
-fn read_grant(
+fn read_response(
     response: &AuthServerResponse,
     secrets: &[&Secret],
 ) -> Result<TokenGrant, TokenRequestError> {
     if !response.status.is_success() {
         return Err(read_error(response, secrets));
     }
-    let malformed = |why: &str| TokenRequestError::Malformed(why.into());
-    let members = issuer_words::members_or_fields(&response.body);
-    let members = members.ok_or_else(|| malformed("its answer is neither JSON nor a form"))?;
-    let text = |name: &str| {
-        let text = members.get(name)?.as_str()?;
-        (!text.is_empty()).then_some(text)
-    };
-    if issuer_words::error_in(&members).is_some() {
-        return Err(read_error(response, secrets));
-    }
-    let access = text("access_token").ok_or_else(|| malformed("its answer has no access token"))?;
-    // An answer without a type is treated as a bearer token, as the official SDKs do.
-    let kind = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer"));
-    if let Some(kind) = kind {
-        let kind = one_line_excerpt(kind);
-        return Err(malformed(&format!(
-            "it returned a token of the type {kind:?}, which is not a bearer token"
-        )));
-    }
-    Ok(TokenGrant {
-        access: Secret::new(access),
-        refresh: text("refresh_token").map(Secret::new),
-        expires_in: seconds(&members, "expires_in"),
-        scopes: members.get("scope").and_then(list_of_words),
-        id_token: text("id_token").map(Secret::new),
-        who: None,
+    read_grant(&response.body).map_err(|problem| match problem {
+        GrantError::Refused(_) => read_error(response, secrets),
+        GrantError::Malformed(why) => TokenRequestError::Malformed(why),
     })
-}
-
-/// A number of seconds, also as a string or with a fraction.
-pub(super) fn seconds(members: &Map<String, Value>, name: &str) -> Option<u64> {
-    let number = match members.get(name)? {
-        Value::Number(number) => number.as_f64()?,
-        Value::String(text) => text.trim().parse().ok()?,
-        _ => return None,
-    };
-    // Negative numbers become 0.
-    number.is_finite().then_some(number as u64)
-}
-
-/// Words separated by spaces, or a list of strings.
-pub(super) fn list_of_words(value: &Value) -> Option<Vec<String>> {
-    let words =
-        |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
-    match value {
-        Value::String(text) => Some(words(text)),
-        Value::Array(all) => Some(
-            all.iter()
-                .filter_map(Value::as_str)
-                .flat_map(words)
-                .collect(),
-        ),
-        _ => None,
-    }
 }
 
 /// Reads an error response. RFC 6749, 5.2.
@@ -357,7 +235,7 @@ mod tests {
 
     #[test]
     fn grants_are_read_in_every_way_that_issuers_write_them() {
-        let read = |body: &str| read_grant(&response(200, body), &[]);
+        let read = |body: &str| read_response(&response(200, body), &[]);
         for (body, expires_in, scopes) in [
             (r#"{"access_token":"a","token_type":"Bearer"}"#, None, None),
             (

@@ -8,6 +8,7 @@
 //! - `address_policy` decides which addresses an authorization server's metadata or an API's description may name, by
 //!   their class as written and as resolved.
 //! - `response_body` reads a response of limited length.
+//! - `token_endpoint` writes requests for OAuth tokens and reads the answers, and `issuer_words` their errors.
 //!
 //! Invariants:
 //!
@@ -17,5 +18,7 @@
 pub mod address_policy;
 pub mod connect_failure;
 pub mod http_client;
+pub mod issuer_words;
 pub mod proxies;
 pub mod response_body;
+pub mod token_endpoint;

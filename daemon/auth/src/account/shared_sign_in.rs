@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
+use mux_http::token_endpoint::TokenGrant;
 use mux_secrets::Secret;
 use tracing::{debug, info};
 
@@ -22,7 +23,7 @@ use super::{
         identity,
         issuer_bindings::is_same_issuer,
         login_record::{LoginKey, LoginRecord, LoginSecrets, is_same_resource},
-        token_endpoint::{TokenGrant, TokenRequestError},
+        token_endpoint::TokenRequestError,
     },
     Account, LoginCredentials,
 };

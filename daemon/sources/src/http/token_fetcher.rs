@@ -5,26 +5,23 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
 use parking_lot::{Mutex, MutexGuard};
-use reqwest::{
-    Client, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
-};
-use serde::Deserialize;
+use reqwest::{Client, StatusCode};
 use tokio::time::{Instant, timeout};
-use url::{Url, form_urlencoded};
+use url::Url;
 
 use super::{allowed_origins::AllowedOrigins, secret_mask::SecretMask};
 use crate::CallFailure;
 use mux_http::{
     address_policy::{AddressPolicy, AddressRefusal, refusal_in},
+    issuer_words,
     proxies::{UsedProxy, used_proxy},
     response_body::read_body,
+    token_endpoint::{ClientAuthMethod, ClientCredentials, GrantError, TokenGrant, read_grant},
 };
 use mux_secrets::Secret;
 use mux_settings::NetworkSettings;
@@ -58,8 +55,7 @@ pub(super) struct TokenFetcher {
     /// For the configuration line that an error proposes.
     origins: AllowedOrigins,
     scope: String,
-    id: String,
-    secret: Secret,
+    credentials: ClientCredentials,
     mask: Arc<SecretMask>,
     proxy: Option<UsedProxy>,
     held: Mutex<TokenState>,
@@ -90,12 +86,6 @@ pub(super) enum TokenError {
 
 /// The status and the OAuth error code, or an empty string for any other.
 type TokenRefusal = (StatusCode, &'static str);
-
-#[derive(Deserialize)]
-struct TokenResponse {
-    access_token: Secret,
-    expires_in: Option<f64>,
-}
 
 impl TokenError {
     pub(super) fn failure(self, scheme: &str, source: &str) -> CallFailure {
@@ -144,8 +134,11 @@ impl TokenFetcher {
             origins: origins.clone(),
             url,
             scope: scopes.join(" "),
-            id: id.to_owned(),
-            secret: secret.into(),
+            credentials: ClientCredentials {
+                id: id.to_owned(),
+                secret: Some(secret.into()),
+                method: ClientAuthMethod::Basic,
+            },
             mask,
             held: Mutex::default(),
         }))
@@ -212,34 +205,31 @@ impl TokenFetcher {
         let mut held = self.held();
         held.fetching = None;
         let granted = outcome?;
-        let lives = granted
-            .expires_in
-            .map_or(DEFAULT_TOKEN_LIFETIME, |seconds| {
-                Duration::try_from_secs_f64(seconds).unwrap_or(DEFAULT_TOKEN_LIFETIME)
-            });
+        let lives = granted.expires_in.map(Duration::from_secs);
+        let lives = lives.unwrap_or(DEFAULT_TOKEN_LIFETIME);
         let counted = lives.saturating_sub(TOKEN_EXPIRY_MARGIN).max(lives / 2);
-        self.mask.remember(granted.access_token.expose());
+        self.mask.remember(granted.access.expose());
         let until = Instant::now() + counted.min(Duration::from_hours(365 * 24));
-        held.token = Some((granted.access_token.clone(), until));
-        Ok(granted.access_token)
+        held.token = Some((granted.access.clone(), until));
+        Ok(granted.access)
     }
 
     /// Requests a token with the secret in the `Authorization` header, and, if that fails, in the form.
-    async fn ask(&self) -> Result<TokenResponse, TokenError> {
+    async fn ask(&self) -> Result<TokenGrant, TokenError> {
         let mut form = vec![("grant_type", "client_credentials")];
         if !self.scope.is_empty() {
             form.push(("scope", &self.scope));
         }
-        match self.ask_with(&form, true).await? {
+        match self.ask_as(&self.credentials, &form).await? {
             Ok(granted) => Ok(granted),
             Err((StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED, said))
                 if said != INVALID_SCOPE =>
             {
-                form.extend([
-                    ("client_id", self.id.as_str()),
-                    ("client_secret", self.secret.expose()),
-                ]);
-                let again = self.ask_with(&form, false).await?;
+                let in_form = ClientCredentials {
+                    method: ClientAuthMethod::Post,
+                    ..self.credentials.clone()
+                };
+                let again = self.ask_as(&in_form, &form).await?;
                 again.map_err(|refusal| self.refused(refusal))
             }
             Err(refusal) => Err(self.refused(refusal)),
@@ -258,26 +248,11 @@ impl TokenFetcher {
         }
     }
 
-    async fn ask_with(
+    async fn ask_as(
         &self,
+        credentials: &ClientCredentials,
         form: &[(&str, &str)],
-        basic: bool,
-    ) -> Result<Result<TokenResponse, TokenRefusal>, TokenError> {
-        let body = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(form)
-            .finish();
-        let mut request = self.client.post(self.url.clone());
-        request = request
-            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .header(ACCEPT, "application/json")
-            .body(body);
-        if basic {
-            let encoded = |text: &str| -> String {
-                form_urlencoded::byte_serialize(text.as_bytes()).collect()
-            };
-            let pair = format!("{}:{}", encoded(&self.id), encoded(self.secret.expose()));
-            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
-        }
+    ) -> Result<Result<TokenGrant, TokenRefusal>, TokenError> {
         let unreachable = |error: reqwest::Error| {
             if let Some(refused) = refusal_in(&error) {
                 return self.forbidden(refused);
@@ -290,6 +265,7 @@ impl TokenFetcher {
             let text = format!("{} cannot be reached{through}: {why}", self.shown());
             TokenError::Unreachable(self.mask.words(&text))
         };
+        let request = credentials.request(&self.client, &self.url, form);
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let answer = read_body(response, MAX_TOKEN_RESPONSE_BYTES).await;
@@ -299,13 +275,14 @@ impl TokenFetcher {
             return Ok(Err((status, reason(&answer))));
         }
         // The response may contain the token, so nothing of it is repeated.
-        let granted: TokenResponse = serde_json::from_slice(&answer).map_err(|_| {
-            TokenError::Refused(format!(
+        match read_grant(&answer) {
+            Ok(granted) => Ok(Ok(granted)),
+            Err(GrantError::Refused(error)) => Ok(Err((status, known_code(&error.code)))),
+            Err(GrantError::Malformed(_)) => Err(TokenError::Refused(format!(
                 "{} returned a response without a token",
                 self.shown()
-            ))
-        })?;
-        Ok(Ok(granted))
+            ))),
+        }
     }
 
     fn shown(&self) -> String {
@@ -322,16 +299,17 @@ impl TokenFetcher {
     }
 }
 
-/// The error code of RFC 6749 in a response. Any other text is not repeated, because it may contain the secret.
+/// The error code of RFC 6749 in a response.
 fn reason(answer: &[u8]) -> &'static str {
-    #[derive(Deserialize)]
-    struct OAuthErrorBody {
-        error: String,
-    }
-    let said = serde_json::from_slice::<OAuthErrorBody>(answer).map(|said| said.error);
-    let known = OAUTH_ERROR_CODES.into_iter();
-    let mut known = known.filter(|known| said.as_ref().is_ok_and(|said| said == known));
-    known.next().unwrap_or_default()
+    let members = issuer_words::members_or_fields(answer);
+    let error = members.as_ref().and_then(issuer_words::error_in);
+    error.map_or("", |error| known_code(&error.code))
+}
+
+/// Any other text than a code is not repeated, because it may contain the secret.
+fn known_code(said: &str) -> &'static str {
+    let mut known = OAUTH_ERROR_CODES.into_iter();
+    known.find(|known| *known == said).unwrap_or_default()
 }
 
 impl fmt::Debug for TokenFetcher {

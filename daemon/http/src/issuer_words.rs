@@ -7,8 +7,6 @@ use mux_secrets::Secret;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::error::one_line_excerpt;
-
 /// The members that describe an error, the best first.
 const DESCRIBING_MEMBERS: [&str; 6] = [
     "error_description",
@@ -23,14 +21,14 @@ const MAX_PAGE_CHARS: usize = 20_000;
 
 /// An error of OAuth.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct IssuerError {
+pub struct IssuerError {
     /// The `error` code. Empty if there is only a description.
-    pub(super) code: String,
-    pub(super) words: String,
+    pub code: String,
+    pub words: String,
 }
 
 /// Replaces these secrets with `***` in all strings. In the body they may be escaped.
-pub(super) fn hide_in(value: &mut Value, secrets: &[&Secret]) {
+pub fn hide_in(value: &mut Value, secrets: &[&Secret]) {
     match value {
         Value::String(text) => {
             for secret in secrets {
@@ -46,7 +44,7 @@ pub(super) fn hide_in(value: &mut Value, secrets: &[&Secret]) {
 }
 
 /// The members of a JSON object, which may begin with a byte order mark.
-pub(super) fn json_members(body: &[u8]) -> Option<Map<String, Value>> {
+pub fn json_members(body: &[u8]) -> Option<Map<String, Value>> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     match serde_json::from_slice(body).ok()? {
         Value::Object(members) => Some(members),
@@ -55,7 +53,7 @@ pub(super) fn json_members(body: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// The members of a JSON object, or the fields of a form.
-pub(super) fn members_or_fields(body: &[u8]) -> Option<Map<String, Value>> {
+pub fn members_or_fields(body: &[u8]) -> Option<Map<String, Value>> {
     json_members(body).or_else(|| {
         let fields = form_urlencoded::parse(body.trim_ascii());
         let fields: Map<String, Value> = fields
@@ -69,7 +67,7 @@ pub(super) fn members_or_fields(body: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// The error in these members, if any.
-pub(super) fn error_in(members: &Map<String, Value>) -> Option<IssuerError> {
+pub fn error_in(members: &Map<String, Value>) -> Option<IssuerError> {
     let string = |members: &Map<String, Value>, name: &str| {
         let text = members.get(name)?.as_str()?.trim();
         (!text.is_empty()).then(|| text.to_owned())
@@ -90,7 +88,7 @@ pub(super) fn error_in(members: &Map<String, Value>) -> Option<IssuerError> {
 }
 
 /// An error code with its description.
-pub(super) fn error(code: &str, description: Option<&str>) -> IssuerError {
+pub fn error(code: &str, description: Option<&str>) -> IssuerError {
     let words = match description {
         Some(description) if code.is_empty() => description.to_owned(),
         Some(description) => format!("{code}, {description}"),
@@ -103,7 +101,7 @@ pub(super) fn error(code: &str, description: Option<&str>) -> IssuerError {
 }
 
 /// The words of any error response. `None` if it says nothing.
-pub(super) fn words_of(body: &[u8]) -> Option<String> {
+pub fn words_of(body: &[u8]) -> Option<String> {
     let words = match members_or_fields(body) {
         Some(members) => match error_in(&members) {
             Some(error) => error.words,
@@ -114,6 +112,17 @@ pub(super) fn words_of(body: &[u8]) -> Option<String> {
         None => one_line_excerpt(&page_text(&String::from_utf8_lossy(body))),
     };
     (!words.is_empty()).then_some(words)
+}
+
+/// The beginning of a text from a remote server, on one line.
+pub fn one_line_excerpt(text: &str) -> String {
+    const MAX_EXCERPT_CHARS: usize = 300;
+    let words: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MAX_EXCERPT_CHARS)
+        .collect();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The visible text of an HTML page, or a plain text.
