@@ -89,14 +89,14 @@ fn commands_doctor_checks_folders_and_programs_without_a_daemon() {
     fs::set_permissions(&env.dirs.cache, Permissions::from_mode(0o755)).unwrap();
     let mut command = env.command("mux");
     command.args(["doctor", "--json"]);
-    let document = output(command.env("MUX_DAEMON", "/nonexistent/muxd"))
+    let document = output(command.env("MUX_DAEMON", "/dev/null/muxd"))
         .fails(1, &[])
         .json();
     let warnings = lines_of(&document, "warning");
     for part in ["other users could read ", "(chmod 600 "] {
         assert!(warnings.contains(part), "{part:?} in {warnings}");
     }
-    mux_snapshot!(lines_of(&document, "failure"), @"programs: there is no /nonexistent/muxd (install muxd next to mux, or set MUX_DAEMON to its path)");
+    mux_snapshot!(lines_of(&document, "failure"), @"programs: there is no /dev/null/muxd (install muxd next to mux, or set MUX_DAEMON to its path)");
 
     fs::set_permissions(&env.dirs.runtime, Permissions::from_mode(0o777)).unwrap();
     let failures = || {

@@ -62,7 +62,7 @@ fn killed_idle_workers_are_replaced() {
 fn missing_worker_program_fails_only_runs() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for (worker, words) in [
-        ("/nonexistent/mux-worker", "/nonexistent/mux-worker"),
+        ("/dev/null/mux-worker", "/dev/null/mux-worker"),
         ("/bin/true", "the worker process ended"),
     ] {
         let mut first = env.command("mux");

@@ -73,8 +73,8 @@ fn missing_daemon_program_is_named_with_a_hint() {
     let env = TestEnv::new();
     let mut command = env.command("mux");
     command.args(["run", "-e", "return 1"]);
-    let output = mux_tests::env::output(command.env("MUX_DAEMON", "/nonexistent/muxd"));
-    output.fails(3, &["/nonexistent/muxd", "MUX_DAEMON"]);
+    let output = mux_tests::env::output(command.env("MUX_DAEMON", "/dev/null/muxd"));
+    output.fails(3, &["/dev/null/muxd", "MUX_DAEMON"]);
     // A program that is not muxd.
     let output = mux_tests::env::output(command.env("MUX_DAEMON", "/bin/true"));
     output.fails(3, &["did not start"]);

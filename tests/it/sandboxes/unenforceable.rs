@@ -14,7 +14,7 @@ fn mistakes_are_named_with_their_line_and_disable_that_entry_alone() {
         ),
         ("{ memory = \"lots\" }", &["not a size"]),
         (
-            "{ read = [\"/nonexistent/x\"] }",
+            "{ read = [\"/dev/null/x\"] }",
             &["does not exist", "sandbox.read"],
         ),
     ] {

@@ -99,11 +99,11 @@ async fn types_are_checked_in_the_mode_of_the_agent() {
 fn types_without_a_compiler_are_not_checked_and_the_reason_is_reported() {
     let env = TestEnv::new();
     let fixture = env.fixture("fix", &[]);
-    env.write_config(&format!("{fixture}[check]\ntsc = \"/nonexistent/tsc\"\n"));
+    env.write_config(&format!("{fixture}[check]\ntsc = \"/dev/null/tsc\"\n"));
     let document = env.mux(["--json", "run", "-e", "return 1"]).ok().json();
     assert_eq!(document["result"], 1);
     let why = document["unchecked"].as_str().unwrap();
-    assert!(why.contains("/nonexistent/tsc"), "{why}");
+    assert!(why.contains("/dev/null/tsc"), "{why}");
     // The note also comes without a terminal.
     for command in ["run", "check"] {
         let output = env
@@ -111,11 +111,11 @@ fn types_without_a_compiler_are_not_checked_and_the_reason_is_reported() {
             .args([command, "-e", "return 1"])
             .output();
         let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
-        assert_eq!(stderr.matches("/nonexistent/tsc").count(), 1, "{stderr}");
+        assert_eq!(stderr.matches("/dev/null/tsc").count(), 1, "{stderr}");
     }
     let status = env.mux(["--json", "status"]).ok().json();
     let problem = status["checker"]["problem"].as_str().unwrap();
-    assert!(problem.contains("/nonexistent/tsc"), "{problem}");
+    assert!(problem.contains("/dev/null/tsc"), "{problem}");
     let found = env.mux(["--json", "check", "-e", "return 1"]).ok().json();
     assert!(
         found["unchecked"].as_str().unwrap().contains("tsc"),
