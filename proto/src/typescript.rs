@@ -4,7 +4,7 @@
 //! In a type that is sent to the daemon, fields with a default may be absent. In a type that the daemon sends, only
 //! fields that serialization skips may be absent.
 
-use std::{collections::BTreeMap, env, fs, path::Path};
+use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::Path};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn typescript(schema: &Value, indent: usize, column: usize) -> String {
         } else {
             typescript(&variant, indent + INDENT, indent + INDENT)
         };
-        text += &format!("\n{doc}{pad}| {ty}");
+        _ = write!(text, "\n{doc}{pad}| {ty}");
     }
     text
 }
@@ -270,10 +270,10 @@ fn members(schema: &Value, indent: usize) -> Vec<MessageField> {
 
 fn block(members: &[MessageField], indent: usize) -> String {
     let pad = " ".repeat(indent);
-    let inner: String = members
-        .iter()
-        .map(|member| format!("{}{pad}  {};\n", member.doc, member.text))
-        .collect();
+    let mut inner = String::new();
+    for member in members {
+        _ = writeln!(inner, "{}{pad}  {};", member.doc, member.text);
+    }
     format!("{{\n{inner}{pad}}}")
 }
 
@@ -311,10 +311,10 @@ fn comment(doc: &str, indent: usize) -> String {
     if !doc.contains('\n') && indent + doc.chars().count() + "/**  */".len() <= MAX_COLUMNS {
         return format!("{pad}/** {doc} */\n");
     }
-    let lines: String = doc
-        .lines()
-        .map(|line| format!("{pad} * {line}\n"))
-        .collect();
+    let mut lines = String::new();
+    for line in doc.lines() {
+        _ = writeln!(lines, "{pad} * {line}");
+    }
     format!("{pad}/**\n{lines}{pad} */\n")
 }
 
@@ -325,7 +325,7 @@ fn without_links(doc: &str) -> String {
     while let Some((before, after)) = rest.split_once("[`") {
         let (name, after) = after.split_once("`]").expect("a link to a name");
         let name = name.trim_start_matches("crate::").replace("::", ".");
-        text += &format!("{before}`{name}`");
+        _ = write!(text, "{before}`{name}`");
         rest = match after.strip_prefix('(') {
             Some(target) => target.split_once(')').expect("a link's target").1,
             None => after,

@@ -264,7 +264,7 @@ impl Pool {
                     .await;
             pool.state().rebuilding -= 1;
             if let Ok(Ok(())) = ready {
-                pool.offer_worker(worker)
+                pool.offer_worker(worker);
             } else {
                 drop(worker);
                 pool.start_missing_workers();

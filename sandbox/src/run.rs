@@ -173,9 +173,8 @@ fn handle_frame(
                 job.host.console(ConsoleLevel::Warn, text);
             }
             // After one of these the state of the process is not trusted.
-            const UNCLEAN_KINDS: [FaultKind; 3] =
-                [FaultKind::Memory, FaultKind::Limit, FaultKind::Internal];
-            let clean = !matches!(&outcome, Err(fault) if UNCLEAN_KINDS.contains(&fault.kind));
+            let unclean_kinds = [FaultKind::Memory, FaultKind::Limit, FaultKind::Internal];
+            let clean = !matches!(&outcome, Err(fault) if unclean_kinds.contains(&fault.kind));
             Ok(Some(RunEnd {
                 outcome,
                 clean,

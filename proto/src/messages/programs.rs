@@ -15,6 +15,7 @@ pub enum Language {
 }
 
 impl Language {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
     pub(crate) fn is_typescript(&self) -> bool {
         *self == Self::TypeScript
     }

@@ -312,6 +312,7 @@ pub struct RunInfo {
     pub events: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

@@ -17,6 +17,7 @@ pub fn daemon_socket(stream: Stream) -> io::Result<DaemonSocket> {
     DaemonSocket::new(OwnedFd::try_from(stream)?)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as on Windows")]
 pub(super) fn peer_owner(stream: &Stream) -> io::Result<PeerOwner> {
     let me = nix::unistd::geteuid().as_raw();
     Ok(match stream.peer_creds().map(|creds| creds.euid()) {

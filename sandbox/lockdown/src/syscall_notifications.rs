@@ -99,6 +99,7 @@ pub fn continue_call(listener: impl AsFd, notification: &CallNotification) -> io
         id: notification.id,
         val: 0,
         error: 0,
+        #[expect(clippy::cast_possible_truncation, reason = "the flag is 1")]
         flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
     };
     send_answer(listener, answer)

@@ -121,7 +121,7 @@ mod tests {
     use crate::{ToolDecl, signature};
     use serde_json::{Value, json};
 
-    fn args(properties: Value) -> String {
+    fn args(properties: &Value) -> String {
         let schema = json!({ "type": "object", "properties": properties, "required": ["a"] });
         let line = signature(
             "s",
@@ -178,7 +178,7 @@ mod tests {
         ] {
             let mut schema = schema;
             schema["type"] = "string".into();
-            let told = args(json!({ "a": schema }));
+            let told = args(&json!({ "a": schema }));
             assert_eq!(told, format!("{{ a: {shown} }}"), "{schema}");
         }
         for (schema, shown) in [
@@ -195,7 +195,7 @@ mod tests {
                 "number",
             ),
         ] {
-            assert_eq!(args(json!({ "a": schema })), format!("{{ a: {shown} }}"));
+            assert_eq!(args(&json!({ "a": schema })), format!("{{ a: {shown} }}"));
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
             let properties = names
                 .iter()
                 .map(|name| ((*name).to_owned(), schema.clone()));
-            args(Value::Object(properties.collect()))
+            args(&Value::Object(properties.collect()))
         };
         let plain = with(&json!({ "type": "string" }));
         let noted = with(&day);

@@ -166,7 +166,9 @@ impl Type {
                 } else {
                     at
                 };
-                parts.iter().for_each(|part| part.mentions(at, visit));
+                for part in parts {
+                    part.mentions(at, visit);
+                }
             }
             _ => {}
         }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a `ValueDoc` contains only text that `sanitize` has sanitized, and can be written unchanged.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use super::sanitize;
@@ -150,7 +152,7 @@ impl ValueDoc {
                     block.push_str(line.trim_end());
                     block.push('\n');
                 }
-                block.push_str(&format!("{pad} */\n"));
+                _ = writeln!(block, "{pad} */");
                 block
             }
         }

@@ -40,7 +40,7 @@ mod tool_declarations;
 mod type_algebra;
 mod type_emitter;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Write as _};
 
 use names::spell;
 pub use observe::{ObservedResult, ResultShape, TextForm, TextKind, Witness};
@@ -154,21 +154,22 @@ pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
     };
     let declared = tool_declarations::declare_tool(tool, place);
     let mut text = declared.doc.block(0);
-    text.push_str(&format!("{head}{};\n", simplify_call(&declared.call)));
+    _ = writeln!(text, "{head}{};", simplify_call(&declared.call));
     let is_spelled = spell(server) == server && spell(tool.name) == tool.name;
     if !is_spelled && names::is_reachable(tool.name) {
         let server = sanitize::quote_string(server);
         let tool = sanitize::quote_string(tool.name);
-        text.push_str(&format!("// also mux[{server}][{tool}]\n"));
+        _ = writeln!(text, "// also mux[{server}][{tool}]");
     } else if !is_spelled {
         let path = sanitize::quote_string(&format!("{server}.{}", tool.name));
-        text.push_str(&format!("// also mux[{path}]\n"));
+        _ = writeln!(text, "// also mux[{path}]");
     }
     if !declared.types.is_empty() {
-        text.push_str(&format!(
+        _ = write!(
+            text,
             "\ndeclare namespace {home} {{\n{}}}\n",
             declared.types
-        ));
+        );
     }
     text
 }

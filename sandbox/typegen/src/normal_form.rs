@@ -187,7 +187,7 @@ impl<'a> Normalizer<'a> {
             self.keyword(keyword, value, members, pointer, depth, &mut normal);
         }
         keywords::open_where_lost(members, &mut normal);
-        self.require_marked_properties(members, &mut normal);
+        Self::require_marked_properties(members, &mut normal);
         value_types::reconcile(&mut normal, pointer, &mut self.notes);
         value_types::make_nullable(members, normal)
     }
@@ -444,11 +444,7 @@ impl<'a> Normalizer<'a> {
     }
 
     /// Up to draft 3, a property says itself that it is required.
-    fn require_marked_properties(
-        &self,
-        members: &Map<String, Value>,
-        normal: &mut Map<String, Value>,
-    ) {
+    fn require_marked_properties(members: &Map<String, Value>, normal: &mut Map<String, Value>) {
         let properties = members.get("properties").and_then(Value::as_object);
         let marked: Vec<&String> = properties
             .into_iter()

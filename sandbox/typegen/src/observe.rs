@@ -134,6 +134,7 @@ impl ResultShape {
     }
 
     /// The shape without field names, which contains only value kinds.
+    #[must_use]
     pub fn without_names(&self) -> Self {
         let mut shape = self.clone();
         shape.node.for_each_object(&mut ObjectShape::remove_names);

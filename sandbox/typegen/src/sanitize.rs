@@ -3,7 +3,7 @@
 //! Invariant: no returned text can end the comment or the string that contains it, or change how the rest of the line
 //! is displayed.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::names::is_identifier;
 
@@ -70,7 +70,7 @@ pub(super) fn quote_string(text: &str) -> String {
             '\t' => literal.push_str("\\t"),
             c if is_invisible(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
-                    literal.push_str(&format!("\\u{unit:04x}"));
+                    _ = write!(literal, "\\u{unit:04x}");
                 }
             }
             c => literal.push(c),

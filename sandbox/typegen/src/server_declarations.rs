@@ -3,8 +3,8 @@
 //! Invariant: every property of `mux` is declared once. A badly named server therefore does not affect the
 //! others.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::names::{
     SpellingCollision, find_collisions, is_path, is_reserved, is_server_name, spell, spell_flat,
@@ -48,13 +48,13 @@ pub(super) fn declare_servers(servers: &[ServerDecl<'_>], marks_closed: bool, ou
         match refusal(server.name, seen.insert(server.name)) {
             Some(why) => {
                 let name = sanitize::sanitize_line(&sanitize::quote_string(server.name));
-                refused.push_str(&format!("// {name} is not offered: {why}.\n"));
+                _ = writeln!(refused, "// {name} is not offered: {why}.");
             }
             None => offered.push(server),
         }
     }
     if !refused.is_empty() {
-        out.push_str(&format!("\n{refused}"));
+        _ = write!(out, "\n{refused}");
     }
     if offered.is_empty() {
         return;
@@ -70,7 +70,7 @@ pub(super) fn declare_servers(servers: &[ServerDecl<'_>], marks_closed: bool, ou
     for (server, type_name) in offered.iter().zip(&types) {
         let (key, exact) = server_keys(server.name, &colliding);
         for key in std::iter::once(key.as_ref()).chain(exact.as_deref()) {
-            out.push_str(&format!("  readonly {key}: Mux.{type_name};\n"));
+            _ = writeln!(out, "  readonly {key}: Mux.{type_name};");
         }
     }
     out.push_str("}\n\ndeclare namespace Mux {");
@@ -100,11 +100,11 @@ fn declare_server(
     out: &mut String,
 ) {
     let home = format!("Mux.{type_name}");
-    out.push_str(&format!("\n  /** The server `{}`.", server.name));
+    _ = write!(out, "\n  /** The server `{}`.", server.name);
     if let Some(note) = server.note {
-        out.push_str(&format!(" Note: {}", sanitize::sanitize_line(note)));
+        _ = write!(out, " Note: {}", sanitize::sanitize_line(note));
     }
-    out.push_str(&format!(" */\n  interface {type_name} {{\n"));
+    _ = write!(out, " */\n  interface {type_name} {{\n");
     match (server.tools.is_empty(), server.note) {
         (true, Some(_)) => {
             out.push_str("    // Its tools are currently unknown; calls fail with the reason.\n");
@@ -131,7 +131,7 @@ fn declare_server(
     };
     body.write_interface(members.server(), type_name, has_paths);
     if !types.is_empty() {
-        out.push_str(&format!("\n  namespace {type_name} {{\n{types}  }}\n"));
+        _ = write!(out, "\n  namespace {type_name} {{\n{types}  }}\n");
     }
 }
 
@@ -189,8 +189,7 @@ impl<'a> InterfaceWriter<'a> {
             if member.is_group() {
                 let inner = unused_name(&format!("{type_name}_{}", member.key), self.taken);
                 let key = property_key(member);
-                self.out
-                    .push_str(&format!("    readonly {key}: Mux.{inner};\n"));
+                _ = writeln!(self.out, "    readonly {key}: Mux.{inner};");
                 groups.push((member, inner));
             } else {
                 self.write_tool(member);
@@ -198,9 +197,7 @@ impl<'a> InterfaceWriter<'a> {
             for written in &member.written {
                 let written = sanitize::quote_string(written);
                 let key = sanitize::quote_string(&member.key);
-                self.out.push_str(&format!(
-                    "    readonly {written}: Mux.{type_name}[{key}];\n"
-                ));
+                _ = writeln!(self.out, "    readonly {written}: Mux.{type_name}[{key}];");
             }
         }
         if has_paths {
@@ -209,8 +206,7 @@ impl<'a> InterfaceWriter<'a> {
         }
         self.out.push_str("  }\n");
         for (group, type_name) in groups {
-            self.out
-                .push_str(&format!("\n  interface {type_name} {{\n"));
+            _ = write!(self.out, "\n  interface {type_name} {{\n");
             self.write_tool(group);
             self.write_interface(group, &type_name, false);
         }
@@ -222,8 +218,7 @@ impl<'a> InterfaceWriter<'a> {
             let declared = &self.declared[tool];
             self.out.push_str(&declared.doc.block(4));
             let method = method_name(member);
-            self.out
-                .push_str(&format!("    {method}{};\n", declared.call));
+            _ = writeln!(self.out, "    {method}{};", declared.call);
         }
     }
 }

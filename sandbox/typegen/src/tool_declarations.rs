@@ -3,6 +3,8 @@
 //! Invariant: a tool's declaration depends only on that tool and on the type names that are taken, and its types never
 //! take more than `MAX_TOOL_BYTES`.
 
+use std::fmt::Write as _;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
@@ -83,7 +85,7 @@ pub(super) fn declare_tool(
         && let Ok(ty) = TypeEmitter::new(&[], MAX_TOOL_BYTES.saturating_sub(size(&args)), start)
             .ty(&ty, place.pad)
     {
-        doc = append_line(doc, &observed.doc_line());
+        doc = append_line(&doc, &observed.doc_line());
         result = Some(DeclaredSchema {
             ty,
             ..DeclaredSchema::default()
@@ -203,9 +205,9 @@ fn declare_schema(
         definition.name = format!("{}.{}", place.home, unused_name(&wanted, place.taken));
     }
     if place.marks_closed {
-        definitions
-            .iter_mut()
-            .for_each(|definition| definition.body.mark_closed());
+        for definition in &mut definitions {
+            definition.body.mark_closed();
+        }
     }
     let side = write_schema(&definitions, place, column);
     side.map_or_else(
@@ -230,7 +232,7 @@ fn write_schema(
         let body = emitter.ty(&definition.body, place.types_pad)?;
         let blank = if body.starts_with('\n') { "" } else { " " };
         types.push_str(&definition.doc.block(place.types_pad));
-        types.push_str(&format!("{head}{blank}{body};\n"));
+        _ = writeln!(types, "{head}{blank}{body};");
     }
     let said = definitions
         .first()
@@ -254,7 +256,7 @@ pub(super) fn unused_name(wanted: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-fn append_line(words: String, line: &str) -> String {
+fn append_line(words: &str, line: &str) -> String {
     if words.is_empty() {
         line.to_owned()
     } else {

@@ -138,7 +138,7 @@ impl Object {
         for object in objects {
             for member in object.members {
                 if let Some(&at) = places.get(&member.name) {
-                    merged.members[at].narrow(member)
+                    merged.members[at].narrow(member);
                 } else {
                     places.insert(member.name.clone(), merged.members.len());
                     merged.members.push(member);

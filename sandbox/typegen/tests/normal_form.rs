@@ -4,14 +4,14 @@ use mux_typegen::normal_form::{JsonTypes, SchemaView, normalize};
 use serde_json::{Map, Value, json};
 
 #[track_caller]
-fn reads(schema: Value, expected: Value, notes: &[&str]) {
-    let normal = normalize(&schema);
-    assert_eq!(normal.schema, expected, "{schema}");
+fn reads(schema: &Value, expected: &Value, notes: &[&str]) {
+    let normal = normalize(schema);
+    assert_eq!(&normal.schema, expected, "{schema}");
     let noted: Vec<String> = normal.notes.iter().map(ToString::to_string).collect();
     assert_eq!(noted, notes, "{schema}");
-    let again = normalize(&expected);
+    let again = normalize(expected);
     assert_eq!(
-        again.schema, expected,
+        &again.schema, expected,
         "a normal form is its own normal form"
     );
 }
@@ -19,43 +19,43 @@ fn reads(schema: Value, expected: Value, notes: &[&str]) {
 #[test]
 fn dialects_have_one_form() {
     reads(
-        json!({ "type": "string", "nullable": true, "enum": ["a"] }),
-        json!({ "type": ["string", "null"], "enum": ["a", null] }),
+        &json!({ "type": "string", "nullable": true, "enum": ["a"] }),
+        &json!({ "type": ["string", "null"], "enum": ["a", null] }),
         &[],
     );
     reads(
-        json!({ "description": "d", "nullable": true, "allOf": [{ "type": "string" }] }),
-        json!({ "description": "d", "anyOf": [{ "allOf": [{ "type": "string" }] }, { "type": "null" }] }),
+        &json!({ "description": "d", "nullable": true, "allOf": [{ "type": "string" }] }),
+        &json!({ "description": "d", "anyOf": [{ "allOf": [{ "type": "string" }] }, { "type": "null" }] }),
         &[],
     );
     reads(
-        json!({ "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false }),
-        json!({ "exclusiveMinimum": 0, "maximum": 9 }),
+        &json!({ "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false }),
+        &json!({ "exclusiveMinimum": 0, "maximum": 9 }),
         &[],
     );
     reads(
-        json!({ "items": [{ "type": "string" }], "additionalItems": false }),
-        json!({ "prefixItems": [{ "type": "string" }], "items": false }),
+        &json!({ "items": [{ "type": "string" }], "additionalItems": false }),
+        &json!({ "prefixItems": [{ "type": "string" }], "items": false }),
         &[],
     );
     reads(
-        json!({ "dependencies": { "a": ["b"], "c": { "required": ["d"] } } }),
-        json!({ "dependentRequired": { "a": ["b"] }, "dependentSchemas": { "c": { "required": ["d"] } } }),
+        &json!({ "dependencies": { "a": ["b"], "c": { "required": ["d"] } } }),
+        &json!({ "dependentRequired": { "a": ["b"] }, "dependentSchemas": { "c": { "required": ["d"] } } }),
         &[],
     );
     reads(
-        json!({ "properties": { "a": { "type": "string", "required": true } } }),
-        json!({ "properties": { "a": { "type": "string" } }, "required": ["a"] }),
+        &json!({ "properties": { "a": { "type": "string", "required": true } } }),
+        &json!({ "properties": { "a": { "type": "string" } }, "required": ["a"] }),
         &[],
     );
     reads(
-        json!({ "$schema": "https://example.com/mine", "$id": "x", "type": "STRING", "pattern": "\\Aa\\Z" }),
-        json!({ "type": "string", "pattern": "^a$" }),
+        &json!({ "$schema": "https://example.com/mine", "$id": "x", "type": "STRING", "pattern": "\\Aa\\Z" }),
+        &json!({ "type": "string", "pattern": "^a$" }),
         &[],
     );
     reads(
-        json!({ "url": 1, "items": null, "enum": null, "anyOf": [], "not": null, "required": [] }),
-        json!({ "url": 1, "required": [] }),
+        &json!({ "url": 1, "items": null, "enum": null, "anyOf": [], "not": null, "required": [] }),
+        &json!({ "url": 1, "required": [] }),
         &[],
     );
 }
@@ -70,27 +70,27 @@ fn references_lead_to_definitions() {
     ] {
         let own = json!({ "type": "object", "properties": { "next": { "$ref": reference } } });
         reads(
-            json!({ container: { "Pet": own, "unused": {} }, "$ref": reference }),
-            json!({ "$ref": "#/$defs/Pet", "$defs": { "Pet": pet } }),
+            &json!({ container: { "Pet": own, "unused": {} }, "$ref": reference }),
+            &json!({ "$ref": "#/$defs/Pet", "$defs": { "Pet": pet } }),
             &[],
         );
     }
     reads(
-        json!({ "properties": { "a": { "type": "string" }, "b": { "$ref": "#/properties/a" } } }),
-        json!({ "properties": { "a": { "type": "string" }, "b": { "$ref": "#/$defs/a" } },
+        &json!({ "properties": { "a": { "type": "string" }, "b": { "$ref": "#/properties/a" } } }),
+        &json!({ "properties": { "a": { "type": "string" }, "b": { "$ref": "#/$defs/a" } },
             "$defs": { "a": { "type": "string" } } }),
         &[],
     );
     reads(
-        json!({ "items": { "$ref": "#named" }, "$defs": { "x": { "$anchor": "named", "type": "null" } } }),
-        json!({ "items": { "$ref": "#/$defs/x" }, "$defs": { "x": { "type": "null" } } }),
+        &json!({ "items": { "$ref": "#named" }, "$defs": { "x": { "$anchor": "named", "type": "null" } } }),
+        &json!({ "items": { "$ref": "#/$defs/x" }, "$defs": { "x": { "type": "null" } } }),
         &[],
     );
     // Up to draft 7, a reference replaces its siblings.
     reads(
-        json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": { "a": {} },
+        &json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": { "a": {} },
             "items": { "$ref": "#/definitions/a", "type": "string", "title": "t" } }),
-        json!({ "items": { "$ref": "#/$defs/a", "title": "t" }, "$defs": { "a": {} } }),
+        &json!({ "items": { "$ref": "#/$defs/a", "title": "t" }, "$defs": { "a": {} } }),
         &[],
     );
 }
@@ -129,7 +129,7 @@ fn parts_that_cannot_be_read_are_noted() {
             "properties.a: a type name in place of a schema",
         ),
     ] {
-        reads(schema, expected, &[note]);
+        reads(&schema, &expected, &[note]);
     }
     for (reference, note) in [
         ("#/nowhere", "`#/nowhere` refers to nothing and is ignored"),
@@ -194,8 +194,8 @@ fn many_closed_parts_with_many_members_are_limited() {
 fn closed_parts_close_the_whole_object() {
     let part = json!({ "type": "object", "properties": { "a": {} } });
     reads(
-        json!({ "allOf": [part], "additionalProperties": { "type": "string" } }),
-        json!({ "allOf": [part], "unevaluatedProperties": { "type": "string" } }),
+        &json!({ "allOf": [part], "additionalProperties": { "type": "string" } }),
+        &json!({ "allOf": [part], "unevaluatedProperties": { "type": "string" } }),
         &[],
     );
     let base = json!({ "properties": { "a": {} }, "additionalProperties": false });
@@ -211,7 +211,7 @@ fn closed_parts_close_the_whole_object() {
     let typed = |kind: &str| json!({ "additionalProperties": { "type": kind } });
     let mut expected = parts(json!({}));
     expected["unevaluatedProperties"] = json!({ "type": "string" });
-    reads(parts(typed("string")), expected, &[]);
+    reads(&parts(typed("string")), &expected, &[]);
     let several =
         json!({ "allOf": [part, typed("string"), { "additionalProperties": { "minLength": 1 } }] });
     assert_eq!(
@@ -220,7 +220,7 @@ fn closed_parts_close_the_whole_object() {
     );
     // A part that is the whole object stays closed.
     let alone = json!({ "allOf": [{ "properties": { "a": {} }, "additionalProperties": false }] });
-    reads(alone.clone(), alone, &[]);
+    reads(&alone, &alone, &[]);
 }
 
 #[test]

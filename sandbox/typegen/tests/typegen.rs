@@ -3,8 +3,8 @@
 //!
 //! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt::Write as _, fs};
 
 use mux_typegen::{
     GLOBALS, ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations, signature,
@@ -78,7 +78,7 @@ fn report(input: &Value) -> String {
         for tool in &server.tools {
             let line = signature(server.name, tool);
             assert!(!line.contains('\n'), "a signature is one line: {line}");
-            report.push_str(&format!("// {line}\n"));
+            _ = writeln!(report, "// {line}");
         }
     }
     if input["alone"] == true {

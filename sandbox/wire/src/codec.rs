@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn length_over_the_limit_is_refused_without_reading_the_frame() {
-        for length in [MAX_FRAME_BYTES as u32 + 1, u32::MAX] {
+        for length in [u32::try_from(MAX_FRAME_BYTES + 1).unwrap(), u32::MAX] {
             let got = read_frame::<ToWorker>(&mut length.to_be_bytes().as_slice());
             assert!(matches!(got, Err(FrameError::TooLong { .. })), "{got:?}");
         }
@@ -128,7 +128,7 @@ mod tests {
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
-                *byte = (state >> 33) as u8;
+                *byte = state.to_be_bytes()[3];
             }
             let length = (bytes[0] % 24) as usize;
             drop(decode_frame::<FromWorker>(&bytes[1..=length.min(23)]));

@@ -59,6 +59,7 @@ impl DaemonLink {
     }
 
     /// Writes a frame. Blocks while the link is full, which is the back-pressure on a script that sends too much.
+    #[expect(clippy::unused_self, reason = "only the owner of the link may write")]
     pub(crate) fn send(&self, frame: &FromWorker) -> Result<(), FrameError> {
         write_frame(&mut LinkWriter, frame)
     }

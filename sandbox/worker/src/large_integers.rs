@@ -9,6 +9,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    fmt::Write as _,
     ops::Range,
 };
 
@@ -142,7 +143,9 @@ impl LargeIntegers {
             let Some(known) = self.by_number.get(&number.to_bits()) else {
                 continue;
             };
-            let is_rounding = written == printed(number) || written == number as i128;
+            #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+            let exact = number as i128;
+            let is_rounding = written == printed(number) || written == exact;
             if !is_rounding {
                 continue;
             }
@@ -324,7 +327,7 @@ fn path_at(json: &str, position: usize) -> String {
     let mut path = String::new();
     for level in levels {
         match level {
-            Level::Item(index) => path.push_str(&format!("[{index}]")),
+            Level::Item(index) => _ = write!(path, "[{index}]"),
             Level::Member(key) => {
                 if !path.is_empty() {
                     path.push('.');

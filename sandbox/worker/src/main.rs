@@ -146,9 +146,10 @@ fn keep_no_bytecode() {
 /// The version of V8. QuickJS reports none.
 fn engine_version() -> Option<String> {
     #[cfg(feature = "v8")]
-    return Some(deno_core::v8::V8::get_version().to_owned());
+    let version = Some(deno_core::v8::V8::get_version().to_owned());
     #[cfg(not(feature = "v8"))]
-    None
+    let version = None;
+    version
 }
 
 /// Prints the version, as text, or as the JSON that `mux --version` reads.
@@ -197,7 +198,7 @@ fn run_script_thread(lockdown: Lockdown, basis: IsolateOptions) -> ExitCode {
         .on_thread_park(move || source.read_before_sleep())
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
-    let serve = serve_programs(link, frames, lockdown, (basis, watchdog));
+    let serve = serve_programs(link, frames, lockdown, basis, watchdog);
     match tokio.block_on(tokio::task::LocalSet::new().run_until(serve)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -212,7 +213,8 @@ async fn serve_programs(
     link: DaemonLink,
     mut frames: daemon_link::FrameReceiver,
     lockdown: Lockdown,
-    (basis, watchdog): (IsolateOptions, Watchdog),
+    basis: IsolateOptions,
+    watchdog: Watchdog,
 ) -> Result<(), mux_wire::FrameError> {
     let mut isolate = Isolate::build(&link, &watchdog, basis);
     // The first isolate has started every thread that the engine needs.

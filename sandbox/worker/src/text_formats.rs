@@ -175,6 +175,7 @@ fn plain_text(text: &str) -> ParseError {
 struct Problem {
     line: usize,
     column: usize,
+    #[expect(clippy::struct_field_names, reason = "as in `ParseError`")]
     problem: String,
 }
 

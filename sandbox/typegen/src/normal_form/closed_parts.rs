@@ -126,7 +126,7 @@ fn open_object(
         let place = opened.entry("allOf").or_insert_with(|| json!([]));
         let place = place.as_array_mut()?;
         if let Some(place) = place.get_mut(index) {
-            *place = part
+            *place = part;
         } else {
             place.push(part);
             opened.shift_remove("$ref");

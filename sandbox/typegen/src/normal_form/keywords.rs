@@ -174,7 +174,13 @@ pub(super) fn to_count(value: &Value) -> Option<Value> {
     }
     let number = number.as_f64()?;
     let is_count = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
-    is_count.then(|| Value::from(number as u64))
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "only used if in range"
+    )]
+    let count = number as u64;
+    is_count.then(|| Value::from(count))
 }
 
 pub(super) fn to_boolean(value: &Value) -> Option<Value> {

@@ -74,10 +74,14 @@ fn each_schema(schema: &Value, visit: &mut dyn FnMut(&Map<String, Value>)) {
         match (kind_of(keyword), value) {
             (Some(KeywordKind::Schema | KeywordKind::Items), schema) => each_schema(schema, visit),
             (Some(KeywordKind::Schemas), Value::Array(list)) => {
-                list.iter().for_each(|schema| each_schema(schema, visit));
+                for schema in list {
+                    each_schema(schema, visit);
+                }
             }
             (Some(KeywordKind::SchemaMap), Value::Object(map)) => {
-                map.values().for_each(|schema| each_schema(schema, visit));
+                for schema in map.values() {
+                    each_schema(schema, visit);
+                }
             }
             _ => {}
         }
@@ -151,10 +155,14 @@ fn each_child(members: &mut Map<String, Value>, visit: &mut dyn FnMut(&str, &mut
         match (kind_of(keyword), value) {
             (Some(KeywordKind::Schema | KeywordKind::Items), schema) => visit(keyword, schema),
             (Some(KeywordKind::Schemas), Value::Array(list)) => {
-                list.iter_mut().for_each(|schema| visit(keyword, schema));
+                for schema in list {
+                    visit(keyword, schema);
+                }
             }
             (Some(KeywordKind::SchemaMap), Value::Object(map)) => {
-                map.values_mut().for_each(|schema| visit(keyword, schema));
+                for schema in map.values_mut() {
+                    visit(keyword, schema);
+                }
             }
             _ => {}
         }

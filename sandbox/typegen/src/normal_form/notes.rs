@@ -119,7 +119,7 @@ impl SchemaNote {
     }
 }
 
-/// `properties.ttl: type `float` is read as `number``.
+/// ``properties.ttl: type `float` is read as `number` ``
 impl fmt::Display for SchemaNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_empty() {

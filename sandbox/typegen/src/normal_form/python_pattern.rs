@@ -1,5 +1,7 @@
 //! Patterns as Python writes them, in the syntax of JSON Schema.
 
+use std::fmt::Write as _;
+
 /// Translates named groups and the anchors of the whole string.
 pub(super) fn translate(pattern: &str) -> String {
     if !pattern.contains(['\\', '?']) {
@@ -29,7 +31,7 @@ pub(super) fn translate(pattern: &str) -> String {
             && let Some(after) = rest.strip_prefix("(?P=")
             && let Some((name, after)) = after.split_once(')')
         {
-            translated.push_str(&format!("\\k<{name}>"));
+            _ = write!(translated, "\\k<{name}>");
             rest = after;
             continue;
         }

@@ -203,14 +203,14 @@ impl<'a> SchemaDocument<'a> {
             };
             let base = Url::parse(ANONYMOUS_DOCUMENT).expect("a constant URL is valid");
             found.resources.push((String::new(), base.clone()));
-            found.search(self.root, String::new(), &base, 0);
+            found.search(self.root, "", &base, 0);
             found
         })
     }
 }
 
 impl Identifiers {
-    fn search(&mut self, schema: &Value, pointer: String, base: &Url, depth: usize) {
+    fn search(&mut self, schema: &Value, pointer: &str, base: &Url, depth: usize) {
         let Some(members) = schema.as_object().filter(|_| depth < MAX_SEARCHED_DEPTH) else {
             return;
         };
@@ -222,7 +222,7 @@ impl Identifiers {
         match id.filter(|_| has_id) {
             // Up to draft 7, an anchor.
             Some(id) if id.len() > 1 && id.starts_with('#') => {
-                self.anchor(&base, &id[1..], &pointer);
+                self.anchor(&base, &id[1..], pointer);
             }
             Some(id) => {
                 if self.resources.len() < MAX_RESOURCES
@@ -232,7 +232,7 @@ impl Identifiers {
                     if pointer.is_empty() {
                         self.resources.clear();
                     }
-                    self.resources.push((pointer.clone(), url.clone()));
+                    self.resources.push((pointer.to_owned(), url.clone()));
                     base = url;
                 }
             }
@@ -240,18 +240,18 @@ impl Identifiers {
         }
         for keyword in ["$anchor", "$dynamicAnchor"] {
             if let Some(name) = text(keyword) {
-                self.anchor(&base, name, &pointer);
+                self.anchor(&base, name, pointer);
             }
         }
         if let Some(name) = text("$dynamicAnchor") {
             let places = self.dynamic_anchors.entry(name.to_owned()).or_default();
-            places.push(pointer.clone());
+            places.push(pointer.to_owned());
         }
         if members.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
-            self.recursive_anchors.push(pointer.clone());
+            self.recursive_anchors.push(pointer.to_owned());
         }
-        each_subschema(members, &pointer, &mut |schema, pointer| {
-            self.search(schema, pointer, &base, depth + 1);
+        each_subschema(members, pointer, &mut |schema, pointer| {
+            self.search(schema, &pointer, &base, depth + 1);
         });
     }
 

@@ -33,6 +33,7 @@ impl TextForm {
         self.kind == Some(TextKind::Text)
     }
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -7,7 +7,7 @@ mod properties;
 use mux_typegen::{
     GLOBALS, ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations, signature,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The whole declaration of a tool with this shape.
 fn text(shape: &ResultShape) -> String {
@@ -93,7 +93,7 @@ fn kinds_and_unions() {
 fn many_members_make_a_map() {
     let object = |count: usize, value: fn(usize) -> Value| -> Value {
         let members = (0..count).map(|n| (name(n), value(n)));
-        Value::Object(Map::from_iter(members))
+        Value::Object(members.collect())
     };
     let one_kind = |_| json!(1);
     let kinds = |n| if n % 2 == 0 { json!(1) } else { json!("a") };
@@ -118,7 +118,7 @@ fn many_members_make_a_map() {
 fn name(mut n: usize) -> String {
     let mut name = "name_".to_owned();
     loop {
-        name.push(char::from(b'a' + (n % 26) as u8));
+        name.extend(('a'..='z').nth(n % 26));
         n /= 26;
         if n == 0 {
             return name;
@@ -170,7 +170,7 @@ fn shape_stays_within_its_budgets() {
     // 60 fields of 60 fields of 60 fields: the deepest level is dropped.
     let level = |inner: Value| -> Value {
         let members = (0..60).map(|n| (name(n), if n % 2 == 0 { json!(1) } else { inner.clone() }));
-        Value::Object(Map::from_iter(members))
+        Value::Object(members.collect())
     };
     let wide = shape_of(&[level(level(level(json!("bottom"))))]);
     let text = text(&wide);

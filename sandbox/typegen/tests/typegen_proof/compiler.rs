@@ -4,9 +4,9 @@
 //! the check for excess properties.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::{fmt::Write as _, fs};
 
 use mux_typegen::{
     ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations, tool_declaration,
@@ -48,14 +48,16 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
     for (at, case) in cases.iter().enumerate() {
         for value in &case.values {
             let ty = type_of(value);
-            program.push_str(&format!(
-                "var r{at} = (v: {ty}): Awaited<ReturnType<Mux.S[\"t{at}\"]>> => v;\n"
-            ));
+            _ = writeln!(
+                program,
+                "var r{at} = (v: {ty}): Awaited<ReturnType<Mux.S[\"t{at}\"]>> => v;"
+            );
             lines.push((at, value));
             if case.results.is_empty() && value.is_object() {
-                program.push_str(&format!(
-                    "var a{at} = (v: {ty}): Parameters<Mux.S[\"t{at}\"]>[0] => v;\n"
-                ));
+                _ = writeln!(
+                    program,
+                    "var a{at} = (v: {ty}): Parameters<Mux.S[\"t{at}\"]>[0] => v;"
+                );
                 lines.push((at, value));
             }
         }
@@ -65,9 +67,10 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
     for (at, case) in cases.iter().enumerate() {
         for value in &case.refused {
             let ty = type_of(value);
-            program.push_str(&format!(
-                "var r{at} = (v: {ty}): Awaited<ReturnType<Mux.S[\"t{at}\"]>> => v;\n"
-            ));
+            _ = writeln!(
+                program,
+                "var r{at} = (v: {ty}): Awaited<ReturnType<Mux.S[\"t{at}\"]>> => v;"
+            );
             wrong.insert(lines.len());
             lines.push((at, value));
         }
@@ -166,7 +169,7 @@ fn ascii(json: &str) -> String {
         if c.is_ascii() {
             text.push(c);
         } else {
-            text.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+            _ = write!(text, "\\u{{{:x}}}", u32::from(c));
         }
     }
     text

@@ -50,14 +50,14 @@ pub(crate) fn as_read(schema: &Value) -> Value {
     for (keyword, value) in &mut read {
         match value {
             Value::Object(schemas) if MAP.contains(&keyword.as_str()) => {
-                schemas
-                    .values_mut()
-                    .for_each(|schema| *schema = as_read(schema));
+                for schema in schemas.values_mut() {
+                    *schema = as_read(schema);
+                }
             }
             Value::Array(schemas) if LIST.contains(&keyword.as_str()) => {
-                schemas
-                    .iter_mut()
-                    .for_each(|schema| *schema = as_read(schema));
+                for schema in schemas {
+                    *schema = as_read(schema);
+                }
             }
             schema if ONE.contains(&keyword.as_str()) => *schema = as_read(schema),
             _ => {}

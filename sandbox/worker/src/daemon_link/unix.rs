@@ -21,6 +21,10 @@ impl LinkReader {
     pub(super) const CAN_WAIT: bool = true;
 
     /// Waits until there is something to read, or the end. Returns whether that happened in time.
+    #[expect(
+        clippy::unused_self,
+        reason = "only the owner of the reading end may wait"
+    )]
     pub(super) fn wait_until_readable(&self, within: Duration) -> bool {
         let within = PollTimeout::try_from(within).unwrap_or(PollTimeout::ZERO);
         let input = io::stdin();

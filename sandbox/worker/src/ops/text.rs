@@ -13,15 +13,15 @@ use crate::{
 #[string]
 pub(super) fn op_mux_parse(
     state: &mut OpState,
-    #[string] text: String,
-    #[string] format: String,
+    #[string] text: &str,
+    #[string] format: &str,
 ) -> Option<String> {
     let format = if format.is_empty() {
         None
     } else {
-        Some(TextFormat::named(&format)?)
+        Some(TextFormat::named(format)?)
     };
-    let parsed = text_formats::parse(&text, format);
+    let parsed = text_formats::parse(text, format);
     if let Ok(value) = &parsed {
         let bridge = state.borrow_mut::<OpBridge>();
         bridge.remember_integers(value, "`mux.$parse`");

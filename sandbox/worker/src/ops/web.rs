@@ -11,7 +11,7 @@ pub(super) fn op_mux_random(#[buffer] bytes: &mut [u8]) -> Result<(), JsErrorBox
 /// Decodes base64 to a binary string by the web's forgiving rules. Null if the input is not base64.
 #[op2]
 #[string]
-pub(super) fn op_mux_atob(#[string] text: String) -> Option<String> {
+pub(super) fn op_mux_atob(#[string] text: &str) -> Option<String> {
     let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     let bytes = base64_simd::forgiving_decode_to_vec(compact.as_bytes()).ok()?;
     Some(bytes.into_iter().map(char::from).collect())
@@ -19,7 +19,7 @@ pub(super) fn op_mux_atob(#[string] text: String) -> Option<String> {
 
 #[op2]
 #[string]
-pub(super) fn op_mux_btoa(#[string] text: String) -> Option<String> {
+pub(super) fn op_mux_btoa(#[string] text: &str) -> Option<String> {
     let bytes: Option<Vec<u8>> = text
         .chars()
         .map(|c| u8::try_from(u32::from(c)).ok())
@@ -51,7 +51,7 @@ pub(super) fn op_mux_utf8_decode(
 #[op2]
 #[string]
 pub(super) fn op_mux_url_parse(
-    #[string] url: String,
+    #[string] url: &str,
     #[string] base: Option<String>,
 ) -> Option<String> {
     let base = match base {
@@ -60,7 +60,7 @@ pub(super) fn op_mux_url_parse(
     };
     Url::options()
         .base_url(base.as_ref())
-        .parse(&url)
+        .parse(url)
         .ok()
         .map(|url| url_parts(&url))
 }
@@ -68,23 +68,23 @@ pub(super) fn op_mux_url_parse(
 #[op2]
 #[string]
 pub(super) fn op_mux_url_set(
-    #[string] href: String,
-    #[string] part: String,
-    #[string] value: String,
+    #[string] href: &str,
+    #[string] part: &str,
+    #[string] value: &str,
 ) -> Option<String> {
     use deno_core::url::quirks;
-    let mut url = Url::parse(&href).ok()?;
-    match part.as_str() {
-        "href" => url = Url::parse(&value).ok()?,
-        "protocol" => quirks::set_protocol(&mut url, &value).ok()?,
-        "username" => quirks::set_username(&mut url, &value).ok()?,
-        "password" => quirks::set_password(&mut url, &value).ok()?,
-        "host" => quirks::set_host(&mut url, &value).ok()?,
-        "hostname" => quirks::set_hostname(&mut url, &value).ok()?,
-        "port" => quirks::set_port(&mut url, &value).ok()?,
-        "pathname" => quirks::set_pathname(&mut url, &value),
-        "search" => quirks::set_search(&mut url, &value),
-        "hash" => quirks::set_hash(&mut url, &value),
+    let mut url = Url::parse(href).ok()?;
+    match part {
+        "href" => url = Url::parse(value).ok()?,
+        "protocol" => quirks::set_protocol(&mut url, value).ok()?,
+        "username" => quirks::set_username(&mut url, value).ok()?,
+        "password" => quirks::set_password(&mut url, value).ok()?,
+        "host" => quirks::set_host(&mut url, value).ok()?,
+        "hostname" => quirks::set_hostname(&mut url, value).ok()?,
+        "port" => quirks::set_port(&mut url, value).ok()?,
+        "pathname" => quirks::set_pathname(&mut url, value),
+        "search" => quirks::set_search(&mut url, value),
+        "hash" => quirks::set_hash(&mut url, value),
         _ => return None,
     }
     Some(url_parts(&url))

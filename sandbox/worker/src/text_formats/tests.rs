@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use deno_core::serde_json::{self, Value, json};
 use proptest::{
     collection::{btree_map, vec},
@@ -128,7 +130,7 @@ fn python_literals_are_read_as_python_reads_them() {
         ("{'a': [{'b': ('c',)}],}", json!({ "a": [{ "b": ["c"] }] })),
         (
             "12345678901234567890123",
-            json!(12345678901234567890123_f64),
+            json!(12_345_678_901_234_567_890_123_f64),
         ),
     ] {
         assert_eq!(
@@ -208,7 +210,10 @@ fn yaml_is_read_by_the_core_schema_of_yaml_1_2() {
             "1.10: a\n0x10: b\ntrue: c\n'2': d",
             json!({ "1.10": "a", "0x10": "b", "true": "c", "2": "d" }),
         ),
-        ("- 12345678901234567890", json!([12345678901234567890_u64])),
+        (
+            "- 12345678901234567890",
+            json!([12_345_678_901_234_567_890_u64]),
+        ),
         (r#"- "\ud83d\ude00""#, json!(["\u{1f600}"])),
         (
             "a: &m {x: 1}\nb: {<<: *m, y: 2}",
@@ -303,7 +308,7 @@ fn parse_what_stands_for_too_much() {
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let alias = vec![format!("*a{}", n - 1); 10].join(", ");
-        laughs.push_str(&format!("a{n}: &a{n} [{alias}]\n"));
+        _ = writeln!(laughs, "a{n}: &a{n} [{alias}]");
     }
     let alias_of_a_long_string = format!(
         "a: &a {}\nb: [{}]\n",

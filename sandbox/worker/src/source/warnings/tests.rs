@@ -29,8 +29,8 @@ fn warned(source: &str) -> String {
 #[track_caller]
 fn warns(table: &[(&str, &[&str])]) {
     for (source, expected) in table {
-        let expected: String = expected.iter().map(|line| format!("{line}\n")).collect();
-        assert_eq!(warned(source), expected, "{source}");
+        let warned = warned(source);
+        assert_eq!(warned.lines().collect::<Vec<_>>(), *expected, "{source}");
     }
 }
 
