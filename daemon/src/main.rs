@@ -313,9 +313,10 @@ fn build_setup(
 /// The exporter of spans, if it is built in.
 fn span_exporter() -> Option<trace::CollectorFactory> {
     #[cfg(feature = "otel")]
-    return Some(otel::start());
+    let exporter = Some(otel::start());
     #[cfg(not(feature = "otel"))]
-    None
+    let exporter = None;
+    exporter
 }
 
 fn dirs() -> Result<Dirs, EndpointError> {

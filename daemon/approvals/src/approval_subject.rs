@@ -87,11 +87,13 @@ impl ApprovalSubject {
         }
     }
 
+    #[must_use]
     pub fn of_server_request(mut self) -> Self {
         self.is_server_request = true;
         self
     }
 
+    #[must_use]
     pub fn of_offer(mut self) -> Self {
         self.is_offer = true;
         self

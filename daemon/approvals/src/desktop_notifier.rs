@@ -101,7 +101,7 @@ impl DesktopNotifier {
             }
             let mut line = self.line();
             if let Some((next, count)) = line.next.take() {
-                word = merged_notification(next, count)
+                word = merged_notification(next, count);
             } else {
                 line.busy = false;
                 return;

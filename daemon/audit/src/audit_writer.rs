@@ -141,7 +141,7 @@ impl AuditWriter {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         if lost > self.reported {
             // Goes first, because the lost lines are missing before these.
-            let mut whole = self.lost_lines_record(lost - self.reported);
+            let mut whole = Self::lost_lines_record(lost - self.reported);
             whole.append(&mut text);
             text = whole;
         }
@@ -162,7 +162,7 @@ impl AuditWriter {
         }
     }
 
-    fn lost_lines_record(&self, count: u64) -> Vec<u8> {
+    fn lost_lines_record(count: u64) -> Vec<u8> {
         let record = AuditRecord::Deed(Box::new(AdminEventRecord {
             at: SystemTime::now(),
             deed: AdminEvent::LinesLost,

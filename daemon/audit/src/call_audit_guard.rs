@@ -79,7 +79,7 @@ impl CallAuditGuard {
         let (kind, bytes) = match outcome {
             Ok(bytes) => ("ok", Some(bytes)),
             Err(fault) => {
-                self.set_refusal_decision(&fault.kind);
+                self.set_refusal_decision(fault.kind);
                 (fault.kind.as_str(), None)
             }
         };
@@ -87,7 +87,7 @@ impl CallAuditGuard {
     }
 
     /// Sets the decision of a call that was refused, if none was set.
-    fn set_refusal_decision(&mut self, kind: &FaultKind) {
+    fn set_refusal_decision(&mut self, kind: FaultKind) {
         let decision = match kind {
             FaultKind::Denied => "deny",
             FaultKind::Pending => "ask",

@@ -179,7 +179,7 @@ impl Account {
     }
 
     /// Uses other settings for further requests.
-    pub(super) fn use_entry(&self, entry: EntryOptions) {
+    pub(super) fn use_entry(&self, entry: &EntryOptions) {
         let before = std::mem::replace(&mut *self.entry.lock(), entry.clone());
         if before.client_auth != entry.client_auth {
             // The authorization server may accept the client now.
@@ -691,6 +691,8 @@ impl AccountState {
 
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account").field("key", &self.key).finish()
+        f.debug_struct("Account")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }

@@ -38,7 +38,7 @@ impl AccountsInUse {
         let key = (parts.key.clone(), parts.issuer.clone());
         let mut accounts = self.by_key.lock();
         if let Some(account) = accounts.get(&key) {
-            account.use_entry(parts.entry);
+            account.use_entry(&parts.entry);
             return Arc::clone(account);
         }
         let shared = shared_state(accounts.values(), &parts).unwrap_or_default();

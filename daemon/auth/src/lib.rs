@@ -135,7 +135,7 @@ impl Auth {
 
     /// The account for this server. `None` if the server does not use OAuth.
     pub fn account(&self, remote: &RemoteServer) -> Option<Arc<Account>> {
-        let (options, key, server) = self.login_options(remote)?;
+        let (options, key, server) = Self::login_options(remote)?;
         Some(self.accounts.of_entry(account::AccountParts {
             key,
             server,
@@ -167,7 +167,7 @@ impl Auth {
             AuthError::Inapplicable(why.into())
         };
         let account = self.account(remote).ok_or_else(inapplicable)?;
-        let (options, ..) = self.login_options(remote).ok_or_else(inapplicable)?;
+        let (options, ..) = Self::login_options(remote).ok_or_else(inapplicable)?;
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
@@ -312,7 +312,7 @@ impl Auth {
     }
 
     /// The login options of the entry. `None` if it does not use OAuth.
-    fn login_options(&self, remote: &RemoteServer) -> Option<(LoginOptions, LoginKey, url::Url)> {
+    fn login_options(remote: &RemoteServer) -> Option<(LoginOptions, LoginKey, url::Url)> {
         let OauthSetting::On {
             client_id,
             client_secret,

@@ -334,8 +334,10 @@ pub(super) mod tests {
     #[test]
     fn missing_refresh_token_and_scopes_keep_the_old_ones() {
         let mut record = record(None, 0);
-        let mut secrets = LoginSecrets::default();
-        secrets.refresh = Some(Secret::new("r1"));
+        let mut secrets = LoginSecrets {
+            refresh: Some(Secret::new("r1")),
+            ..LoginSecrets::default()
+        };
         let grant = |access: &str, refresh: Option<&str>, scopes: Option<&[&str]>| TokenGrant {
             access: Secret::new(access),
             refresh: refresh.map(Secret::new),

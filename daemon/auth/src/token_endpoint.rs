@@ -199,7 +199,7 @@ mod tests {
     fn response(status: u16, body: &str) -> AuthServerResponse {
         AuthServerResponse {
             status: StatusCode::from_u16(status).unwrap(),
-            headers: Default::default(),
+            headers: axum::http::HeaderMap::default(),
             body: body.into(),
         }
     }

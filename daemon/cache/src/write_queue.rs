@@ -158,6 +158,7 @@ mod tests {
 
     const KEY: DigestKey = [1; 32];
 
+    #[expect(clippy::unnecessary_wraps, reason = "the type of a pending value")]
     fn value(text: &str) -> PendingValue {
         Some(Arc::new(text.into()))
     }

@@ -168,7 +168,7 @@ impl CacheWriter {
         self.unflushed = None;
         self.shared.state().queue.flushed();
         if self.disk_bytes(store) > self.most {
-            self.compact(store)?;
+            self.compact(store);
         }
         Ok(())
     }
@@ -181,13 +181,13 @@ impl CacheWriter {
     }
 
     /// Replaces the store by a copy of the values that are expensive to recompute. Only copying reliably frees space.
-    fn compact(&mut self, store: &OpenStore) -> Result<(), StoreError> {
+    fn compact(&mut self, store: &OpenStore) {
         info!("the cache exceeds its size limit: dropping types and verdicts");
         let smaller = match self.place.beside() {
             Ok(smaller) => smaller,
             Err(error) => {
                 self.shared.fall_back_to_memory(error.to_string());
-                return Ok(());
+                return;
             }
         };
         let copied = smaller.run_fenced(|smaller| {
@@ -205,7 +205,7 @@ impl CacheWriter {
         if let Err(error) = copied {
             self.shared
                 .fall_back_to_memory(format!("it cannot be compacted: {error}"));
-            return Ok(());
+            return;
         }
         self.disk_bytes(&smaller);
         let mut state = self.shared.state();
@@ -215,7 +215,6 @@ impl CacheWriter {
         }
         drop(state);
         self.place.tidy();
-        Ok(())
     }
 
     fn replace_broken_store(&mut self, why: &str) {

@@ -246,6 +246,8 @@ fn shape(value: &Value) -> &'static str {
 mod tests {
     use crate::{ToolDescription, ToolSet};
 
+    use mux_settings::ToolOverrides;
+
     use super::*;
 
     async fn check(schema: Value, arguments: &str) -> Result<Map<String, Value>, Fault> {
@@ -254,7 +256,7 @@ mod tests {
             input_schema: schema.into(),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("m", vec![described], &[], &Default::default());
+        let set = ToolSet::new("m", vec![described], &[], &ToolOverrides::default());
         let tool = set.find("add").unwrap();
         tool.check_arguments(tool.read_arguments(arguments)?).await
     }
@@ -345,7 +347,7 @@ mod tests {
                 input_schema: schema.clone().into(),
                 ..ToolDescription::default()
             };
-            let set = ToolSet::new("s", vec![described], &[], &Default::default());
+            let set = ToolSet::new("s", vec![described], &[], &ToolOverrides::default());
             let pairs = pairs
                 .iter()
                 .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
@@ -415,7 +417,7 @@ mod tests {
                 input_schema: schema.into(),
                 ..ToolDescription::default()
             };
-            let set = ToolSet::new("m", vec![described], &[], &Default::default());
+            let set = ToolSet::new("m", vec![described], &[], &ToolOverrides::default());
             let arguments = arguments.as_object().unwrap().clone();
             set.find("add").unwrap().check_argument_names(&arguments)
         };

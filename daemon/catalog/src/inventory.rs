@@ -11,7 +11,7 @@ mod text_size;
 mod token_estimate;
 mod tool_order;
 
-use std::{borrow::Cow, cmp::Reverse};
+use std::{borrow::Cow, cmp::Reverse, fmt::Write as _};
 
 use self::overview::Overview;
 pub use self::{text_size::TextSize, token_estimate::tokens, tool_order::by_need};
@@ -404,11 +404,11 @@ impl<'a> PartialInventory<'a> {
                 names.push("…");
             }
             if !names.is_empty() {
-                text.push_str(&format!(": {}", names.join(", ")));
+                _ = write!(text, ": {}", names.join(", "));
             }
             text.push('\n');
             for (_, signature) in &part.signed {
-                text.push_str(&format!(" {signature}\n"));
+                _ = writeln!(text, " {signature}");
             }
         }
         text

@@ -248,6 +248,8 @@ impl LearnedShape {
 mod tests {
     use serde_json::json;
 
+    use mux_settings::ToolOverrides;
+
     use super::*;
     use crate::{ToolDescription, ToolSet};
 
@@ -258,7 +260,7 @@ mod tests {
             input_schema: json!({}).into(),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[], &Default::default());
+        let set = ToolSet::new("s", vec![described], &[], &ToolOverrides::default());
         Arc::clone(set.find(name).unwrap())
     }
 

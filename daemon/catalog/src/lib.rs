@@ -263,7 +263,7 @@ impl Catalog {
 
     /// Learns from a tool's result. The size of the value is approximate.
     pub fn observe(&self, tool: &Arc<Tool>, value: (Value, usize), witness: Witness) {
-        self.lessons.give(tool, value, witness);
+        self.lessons.give(tool, value.0, value.1, witness);
     }
 
     /// Counts a call of the tool.
@@ -354,7 +354,7 @@ impl Catalog {
         reader: &CatalogReader,
     ) -> TypeDeclarations {
         self.texts
-            .types(servers, &self.learned, (wording, reader))
+            .types(servers, &self.learned, wording, reader)
             .await
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Invariant: nothing is refused because of its name. Findings are only reported to the user.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
 use unicode_security::skeleton;
 
@@ -158,7 +158,7 @@ pub(super) fn visible(name: &str) -> String {
             ascii if ascii.is_ascii() => shown.push(ascii),
             other => {
                 shown.push(other);
-                shown.push_str(&format!("(U+{:04X})", u32::from(other)));
+                _ = write!(shown, "(U+{:04X})", u32::from(other));
             }
         }
     }
@@ -170,6 +170,8 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
+
+    use mux_settings::ToolOverrides;
 
     use super::*;
     use crate::ToolDescription;
@@ -186,7 +188,7 @@ mod tests {
                 name,
                 described.collect(),
                 &[],
-                &Default::default(),
+                &ToolOverrides::default(),
             ))),
             note: None,
         }

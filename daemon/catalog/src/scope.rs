@@ -359,13 +359,13 @@ mod tests {
 
     use super::*;
     use crate::ToolDescription;
-    use mux_config::Config;
-    use mux_settings::Settings;
+    use mux_config::{Config, environment::Environment};
+    use mux_settings::{Settings, ToolOverrides};
 
     fn scopes(config: &str) -> Scopes {
         let config = Config::parse(config, "c").unwrap();
         let home = std::path::Path::new("/home/me");
-        let agents = Settings::resolve(config, &Default::default(), home).agents;
+        let agents = Settings::resolve(config, &Environment::default(), home).agents;
         Scopes::new(&agents, BTreeMap::new(), ProjectDenials::new())
     }
 
@@ -379,7 +379,7 @@ mod tests {
             server,
             described.collect(),
             &[],
-            &Default::default(),
+            &ToolOverrides::default(),
         ))
     }
 
@@ -426,7 +426,8 @@ mod tests {
             tool("poll", json!(["app"])),
         ];
         let tools = Arc::new(
-            ToolSet::new("pdf", described, &[], &Default::default()).saying(Some("Read page 1.")),
+            ToolSet::new("pdf", described, &[], &ToolOverrides::default())
+                .saying(Some("Read page 1.")),
         );
         for config in ["", "[agents.small]\nexclude = [\"web.*\"]\n"] {
             let scope = scopes(config).of(Some("small"));
@@ -466,8 +467,9 @@ mod tests {
         )
         .unwrap();
         let home = Path::new("/home/me");
-        let agents = Settings::resolve(config, &Default::default(), home).agents;
-        let (one, two): (Arc<Path>, Arc<Path>) = (Path::new("/1").into(), Path::new("/2").into());
+        let agents = Settings::resolve(config, &Environment::default(), home).agents;
+        let one: Arc<Path> = Path::new("/1").into();
+        let two: Arc<Path> = Path::new("/2").into();
         let outlook = |root: &Arc<Path>| {
             let outlook = ProjectView {
                 root: Arc::clone(root),

@@ -51,7 +51,8 @@ impl ShapeLearner {
         Self { sender, waiting }
     }
 
-    pub(super) fn give(&self, tool: &Arc<Tool>, (value, bytes): (Value, usize), witness: Witness) {
+    /// Learns from a value, whose JSON text has this many bytes.
+    pub(super) fn give(&self, tool: &Arc<Tool>, value: Value, bytes: usize, witness: Witness) {
         if self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_WAITING_VALUE_BYTES {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             json_weight::drop_beside(value);

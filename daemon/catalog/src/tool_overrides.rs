@@ -149,7 +149,7 @@ pub(super) fn apply(
                 .position(|tool| spell(&tool.name) == spell(written))
         };
         if let Some(place) = exact.or_else(spelled) {
-            meant.push((place, written, read))
+            meant.push((place, written, read));
         } else {
             let names = tools.iter().map(|tool| tool.name.as_str());
             let near = nearest(written, names);
@@ -353,7 +353,7 @@ fn set_annotations(tool: &mut ToolDescription, read: &ToolOverride) {
 
 #[cfg(test)]
 mod tests {
-    use mux_config::Config;
+    use mux_config::{Config, environment::Environment};
     use mux_settings::Settings;
     use mux_wire::FaultKind;
 
@@ -363,7 +363,8 @@ mod tests {
     fn overrides(text: &str) -> ToolOverrides {
         let config =
             Config::parse(&format!("[servers.hub]\ncommand = \"x\"\n{text}"), "c").unwrap();
-        let settings = Settings::resolve(config, &Default::default(), std::path::Path::new("/"));
+        let settings =
+            Settings::resolve(config, &Environment::default(), std::path::Path::new("/"));
         let server = settings.servers["hub"].definition.as_ref().unwrap();
         server.overrides.clone()
     }
@@ -392,7 +393,7 @@ mod tests {
         ToolSet::new("hub", tools.collect(), &[], &overrides(text))
     }
 
-    fn object(value: Value) -> Map<String, Value> {
+    fn object(value: &Value) -> Map<String, Value> {
         value.as_object().unwrap().clone()
     }
 
@@ -422,7 +423,7 @@ mod tests {
             json!({ "readOnlyHint": false, "destructiveHint": true })
         );
         let sent = tool
-            .complete_arguments(object(json!({ "title": "t" })))
+            .complete_arguments(object(&json!({ "title": "t" })))
             .unwrap();
         let sent = tool.check_arguments(sent).await.unwrap();
         assert_eq!(
@@ -430,11 +431,11 @@ mod tests {
             json!({ "title": "t", "owner": "acme", "repo": "site" })
         );
         let sent = tool
-            .complete_arguments(object(json!({ "title": "t", "owner": "me" })))
+            .complete_arguments(object(&json!({ "title": "t", "owner": "me" })))
             .unwrap();
         assert_eq!(sent["owner"], "me");
         let wrong = tool
-            .complete_arguments(object(json!({ "title": 1 })))
+            .complete_arguments(object(&json!({ "title": 1 })))
             .unwrap();
         let fault = tool.check_arguments(wrong).await.unwrap_err();
         assert!(

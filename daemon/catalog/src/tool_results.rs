@@ -255,6 +255,8 @@ mod tests {
 
     use crate::{ToolDescription, ToolSet, cache_slot::CacheSlot};
 
+    use mux_settings::ToolOverrides;
+
     use super::*;
 
     async fn value(output_schema: Option<Value>, result: Value) -> Result<Value, Fault> {
@@ -272,7 +274,7 @@ mod tests {
             output_schema: output_schema.map(Into::into),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[], &Default::default());
+        let set = ToolSet::new("s", vec![described], &[], &ToolOverrides::default());
         let learned = LearnedShapes::new(&CacheSlot::default());
         value_of(set.find("t").unwrap(), result, check, &learned).await
     }
@@ -338,7 +340,7 @@ mod tests {
             input_schema: json!({}).into(),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[], &Default::default());
+        let set = ToolSet::new("s", vec![described], &[], &ToolOverrides::default());
         let tool = set.find("t").unwrap();
         let learned = LearnedShapes::new(&CacheSlot::default());
         for (text, structured, expected) in [
@@ -380,7 +382,7 @@ mod tests {
             output_schema: Some(schema(true).into()),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[], &Default::default());
+        let set = ToolSet::new("s", vec![described], &[], &ToolOverrides::default());
         let tool = set.find("t").unwrap();
         assert!(
             tool.signature().ends_with(": Promise<number>"),

@@ -114,6 +114,7 @@ impl ToolSet {
     }
 
     /// Adds the server's instructions.
+    #[must_use]
     pub fn saying(mut self, instructions: Option<&str>) -> Self {
         let Some(text) = instructions else {
             return self;

@@ -113,6 +113,8 @@ fn level(calls: u32) -> u32 {
 mod tests {
     use serde_json::json;
 
+    use mux_settings::ToolOverrides;
+
     use super::*;
     use crate::{ToolDescription, ToolSet};
 
@@ -124,7 +126,7 @@ mod tests {
             input_schema: json!({}).into(),
             ..ToolDescription::default()
         });
-        let tools = ToolSet::new("s", described.into(), &[], &Default::default());
+        let tools = ToolSet::new("s", described.into(), &[], &ToolOverrides::default());
         let [often, once, never] = names.map(|name| tools.find(name).unwrap());
         let cache = Cache::memory();
         let shelf = CacheSlot::default();

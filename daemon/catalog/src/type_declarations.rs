@@ -89,10 +89,11 @@ impl TypeTexts {
         &self,
         servers: &[KnownServer],
         learned: &Arc<LearnedShapes>,
-        (wording, reader): (TypeTextAudience, &CatalogReader),
+        wording: TypeTextAudience,
+        reader: &CatalogReader,
     ) -> TypeDeclarations {
         if wording == TypeTextAudience::Reader {
-            return made(servers, learned, (wording, reader)).await;
+            return made(servers, learned, wording, reader).await;
         }
         let quick = quick_basis(servers, learned, reader);
         let lessons = learned.version();
@@ -116,7 +117,7 @@ impl TypeTexts {
                 if let Some(types) = self.kept(lasting).await {
                     (types, None)
                 } else {
-                    let made = made(servers, learned, (wording, reader)).await;
+                    let made = made(servers, learned, wording, reader).await;
                     (made, Some(lasting))
                 }
             }
@@ -180,13 +181,14 @@ impl TypeTexts {
 async fn made(
     servers: &[KnownServer],
     learned: &Arc<LearnedShapes>,
-    (wording, reader): (TypeTextAudience, &CatalogReader),
+    wording: TypeTextAudience,
+    reader: &CatalogReader,
 ) -> TypeDeclarations {
     let servers = servers.to_vec();
     let learned = Arc::clone(learned);
     let reader = reader.clone();
     let make = move || {
-        let text = generate(&servers, &learned, (wording, &reader));
+        let text = generate(&servers, &learned, wording, &reader);
         let types = TypeDeclarations {
             hash: blake3::hash(text.as_bytes()).into(),
             text: text.as_str().into(),
@@ -240,7 +242,8 @@ fn lasting_basis(
 fn generate(
     servers: &[KnownServer],
     learned: &LearnedShapes,
-    (wording, reader): (TypeTextAudience, &CatalogReader),
+    wording: TypeTextAudience,
+    reader: &CatalogReader,
 ) -> String {
     let shapes: Vec<Vec<Option<Arc<ResultShape>>>> = servers
         .iter()

@@ -6,6 +6,7 @@ use std::{
 };
 
 use mux_catalog::{ToolDescription, ToolSet};
+use mux_settings::ToolOverrides;
 use serde_json::{Map, Value, json};
 
 /// The number of tools of a large API.
@@ -61,7 +62,12 @@ fn definition(number: usize) -> Value {
 fn tool_takes_little_more_memory_than_its_text() {
     // The patterns of signs are compiled once for all lists.
     let first = ToolDescription::of_definition(&definition(0)).unwrap();
-    drop(ToolSet::new("first", vec![first], &[], &Default::default()));
+    drop(ToolSet::new(
+        "first",
+        vec![first],
+        &[],
+        &ToolOverrides::default(),
+    ));
     let before = HELD.load(Ordering::Relaxed);
     let mut text = 0;
     let described = (0..TOOLS).map(|number| {
@@ -70,7 +76,7 @@ fn tool_takes_little_more_memory_than_its_text() {
         ToolDescription::of_definition(&definition).unwrap()
     });
     let described = described.collect();
-    let set = ToolSet::new("api", described, &[], &Default::default());
+    let set = ToolSet::new("api", described, &[], &ToolOverrides::default());
     let held = HELD.load(Ordering::Relaxed) - before;
     assert!(held < text + TOOLS * BESIDE, "{held} bytes for {text}");
 

@@ -17,6 +17,7 @@ pub enum EntryError {
 
 impl EntryError {
     /// Names the key of an invalid value.
+    #[must_use]
     pub fn in_key(self, key: &str) -> Self {
         match self {
             Self::Invalid(problem) => Self::Invalid(format!("{key}: {problem}")),

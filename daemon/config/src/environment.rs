@@ -93,6 +93,7 @@ impl Environment {
     }
 
     /// A copy with one more variable.
+    #[must_use]
     pub fn with(&self, name: &str, value: &str) -> Self {
         let mut more = self.clone();
         let name = system::variable_key(name).into_owned();
@@ -148,6 +149,7 @@ impl Environment {
     }
 
     /// The variables that every server gets.
+    #[must_use]
     pub fn passed_to_servers(&self) -> Self {
         let mut passed: BTreeMap<_, _> = PASSED_VARIABLES
             .iter()

@@ -60,7 +60,7 @@ impl LineIndex {
 
 fn line(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
+    before.split(|byte| *byte == b'\n').count()
 }
 
 #[cfg(test)]

@@ -172,8 +172,8 @@ fn enter_namespaces(
         .command
         .split_first()
         .ok_or("the plan does not name bubblewrap")?;
-    let options: String = start.args.iter().map(|word| format!("{word}\0")).collect();
-    let options = inherited_data(options.as_bytes())?;
+    let options: Vec<_> = start.args.iter().map(|word| format!("{word}\0")).collect();
+    let options = inherited_data(options.concat().as_bytes())?;
     let inner_plan = serde_json::to_vec(plan).map_err(|error| error.to_string())?;
     let inner_plan = inherited_data(&inner_plan)?;
     let mut command = Command::new(program_of_start);

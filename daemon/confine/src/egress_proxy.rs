@@ -129,7 +129,8 @@ impl EgressProxies {
     /// the same path: the sandbox sees the folder, not the socket itself.
     pub fn listen(
         &self,
-        (server, folder): (&str, &Path),
+        server: &str,
+        folder: &Path,
         hosts: Vec<HostPattern>,
         report: impl Fn(&str) + Send + Sync + 'static,
     ) -> io::Result<EgressLease> {
@@ -411,7 +412,7 @@ impl EgressRules {
             }
         };
         if is_tunnel {
-            tunnel(request, upstream, mark)
+            tunnel(request, upstream, &mark)
         } else {
             forward(request, upstream).await.unwrap_or_else(|error| {
                 reply(
@@ -512,7 +513,7 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 fn tunnel(
     request: Request<Incoming>,
     mut upstream: TcpStream,
-    mark: TunnelMark,
+    mark: &TunnelMark,
 ) -> Response<ProxyBody> {
     let Some(mut mark) = mark.lock().take() else {
         return reply(StatusCode::BAD_REQUEST, "muxd: this is a tunnel".into());
@@ -618,9 +619,7 @@ mod tests {
         let reports = Arc::clone(&reported);
         let hosts = vec![format!("127.0.0.1:{port}").parse().unwrap()];
         let report = move |text: &str| reports.lock().push(text.to_owned());
-        let _lease = proxies
-            .listen(("files", dir.path()), hosts, report)
-            .unwrap();
+        let _lease = proxies.listen("files", dir.path(), hosts, report).unwrap();
         let socket = dir.path().join(EGRESS_SOCKET);
 
         let plain = format!(
@@ -709,9 +708,7 @@ mod tests {
         let reports = Arc::clone(&reported);
         let hosts = vec![format!("127.0.0.1:{port}").parse().unwrap()];
         let report = move |text: &str| reports.lock().push(text.to_owned());
-        let _lease = proxies
-            .listen(("files", dir.path()), hosts, report)
-            .unwrap();
+        let _lease = proxies.listen("files", dir.path(), hosts, report).unwrap();
         let socket = dir.path().join(EGRESS_SOCKET);
         let connect = format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nhost: x\r\n\r\n");
         let mut tunnels = Vec::new();
@@ -751,7 +748,7 @@ mod tests {
         let proxies = EgressProxies::default();
         let listen = |folder: &Path| {
             let hosts = vec!["a.example".parse().unwrap()];
-            proxies.listen(("files", folder), hosts, |_| {}).unwrap()
+            proxies.listen("files", folder, hosts, |_| {}).unwrap()
         };
         let request = "GET http://evil.example/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
         let leases = [listen(&old), listen(&old)];
@@ -784,7 +781,7 @@ mod tests {
         assert!(new.exists());
         let next_daemon = EgressProxies::default();
         let hosts = vec!["a.example".parse().unwrap()];
-        let kept = next_daemon.listen(("files", &new), hosts, |_| {}).unwrap();
+        let kept = next_daemon.listen("files", &new, hosts, |_| {}).unwrap();
         let late = listen(&new);
         drop(kept);
         let answer = ask(&new.join(EGRESS_SOCKET), request, None).await;

@@ -30,7 +30,7 @@ use nix::{
 };
 
 use super::notified_server::{
-    argument, copy_descriptor, next_call, process_of, read_memory, read_string,
+    argument, copy_descriptor, int_argument, next_call, process_of, read_memory, read_string,
 };
 
 /// The kernel's limit.
@@ -181,7 +181,7 @@ fn make_call(
     if !is_waiting(listener, call) {
         return Err(Errno::ESRCH);
     }
-    let path = path_of(&object).map_err(errno_of)?;
+    let path = path_of(&object).map_err(|error| errno_of(&error))?;
     let is_in = |folders: &[File]| {
         let mut folders = folders.iter();
         folders.any(|folder| path_of(folder).is_ok_and(|folder| path.starts_with(folder)))
@@ -204,8 +204,7 @@ fn open_object(
     change: FileChange,
 ) -> Result<File, Errno> {
     let process = format!("/proc/{}", call.thread);
-    // Descriptors and flags are of the type `int`.
-    let int = |index: usize| argument(call, index) as i32;
+    let int = |index: usize| int_argument(call, index);
     let (path, follows) = match file {
         Descriptor(index) => return open(&format!("{process}/fd/{}", int(index)).into(), true),
         FileArgument::Path(index) => {
@@ -253,7 +252,7 @@ fn open(path: &PathBuf, follows: bool) -> Result<File, Errno> {
     };
     let mut options = OpenOptions::new();
     let opened = options.read(true).custom_flags(flags).open(path);
-    opened.map_err(errno_of)
+    opened.map_err(|error| errno_of(&error))
 }
 
 fn read_path(call: &CallNotification, pointer: u64) -> Result<PathBuf, Errno> {
@@ -294,8 +293,8 @@ enum FileOperation {
 
 impl FileOperation {
     fn read(call: &CallNotification, change: FileChange) -> Result<Self, Errno> {
-        // Modes, owners and flags have 32 bits.
-        let word = |index: usize| argument(call, index) as u32;
+        // Modes and owners have 32 bits.
+        let word = |index: usize| int_argument(call, index).cast_unsigned();
         let name = |index: usize| {
             let text = read_string(call.thread, argument(call, index)).ok_or(Errno::EFAULT)?;
             CString::new(text).map_err(|_| Errno::EINVAL)
@@ -317,12 +316,12 @@ impl FileOperation {
                 Self::SetAttribute {
                     name: name(index)?,
                     value,
-                    flags: word(index + 3) as i32,
+                    flags: int_argument(call, index + 3),
                 }
             }
             FileChange::RemoveAttribute(index) => Self::RemoveAttribute { name: name(index)? },
             FileChange::Watch => Self::Watch {
-                watches: copy_descriptor(call, word(0) as i32).ok_or(Errno::EBADF)?,
+                watches: copy_descriptor(call, int_argument(call, 0)).ok_or(Errno::EBADF)?,
                 // The link itself is already open.
                 events: word(2) & !libc::IN_DONT_FOLLOW,
             },
@@ -414,6 +413,6 @@ fn read_times(
     }
 }
 
-fn errno_of(error: io::Error) -> Errno {
+fn errno_of(error: &io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

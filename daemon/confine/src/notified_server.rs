@@ -151,6 +151,17 @@ pub(super) fn argument(call: &CallNotification, index: usize) -> u64 {
     call.arguments.get(index).copied().unwrap_or_default()
 }
 
+/// The argument with this index as an `int`, such as a descriptor or flags.
+pub(super) fn int_argument(call: &CallNotification, index: usize) -> i32 {
+    int_of(argument(call, index))
+}
+
+/// The lower half of a register, which is all that the kernel reads of an `int`.
+#[expect(clippy::cast_possible_truncation, reason = "that is the purpose")]
+pub(super) fn int_of(register: u64) -> i32 {
+    register as i32
+}
+
 /// A copy of a descriptor of the calling process.
 #[expect(unsafe_code, reason = "there is no safe wrapper for pidfd_getfd")]
 pub(super) fn copy_descriptor(call: &CallNotification, fd: i32) -> Option<OwnedFd> {
@@ -190,7 +201,7 @@ pub(super) fn read_string(thread: u32, at: u64) -> Option<Vec<u8>> {
     while text.len() < MAX_PATH_BYTES {
         // The next page may not exist.
         let next = at.checked_add(text.len() as u64)?;
-        let mut part = vec![0; (PAGE_BYTES - next % PAGE_BYTES) as usize];
+        let mut part = vec![0; usize::try_from(PAGE_BYTES - next % PAGE_BYTES).ok()?];
         let count = memory
             .read_at(&mut part, next)
             .ok()

@@ -39,8 +39,8 @@ use super::{
     confined_process::{CANNOT_START, set_termination},
     egress_forwarder,
     notified_server::{
-        ListenerHandover, argument, copy_descriptor, next_call, read_memory, read_string,
-        run_notified,
+        ListenerHandover, argument, copy_descriptor, int_argument, int_of, next_call, read_memory,
+        read_string, run_notified,
     },
     observation::{FileAccess, ObservationPlan, ObservedAction},
     observation_file::ObservationFile,
@@ -253,8 +253,7 @@ fn observe_path(
     let argument = |index: usize| argument(call, index);
     let (path_at, base) = match at {
         Cwd(index) => (index, None),
-        // The descriptor is an `int`.
-        Dir(index) => (index, Some(argument(index - 1) as i32)),
+        Dir(index) => (index, Some(int_argument(call, index - 1))),
     };
     let pointer = argument(path_at);
     if pointer == 0 {
@@ -323,10 +322,10 @@ fn wanted_access(call: &CallNotification, does: CallAccess) -> Option<FileAccess
         CallAccess::Read => return Some(FileAccess::Read),
         CallAccess::Change => return Some(FileAccess::Write),
         CallAccess::Create => return Some(FileAccess::Create),
-        CallAccess::Open(index) => argument(index) as i32,
+        CallAccess::Open(index) => int_argument(call, index),
         CallAccess::OpenHow(index) => {
             let flags = read_memory(call.thread, argument(index), 8)?;
-            u64::from_ne_bytes(flags.try_into().ok()?) as i32
+            int_of(u64::from_ne_bytes(flags.try_into().ok()?))
         }
     };
     Some(if flags & libc::O_PATH != 0 {
@@ -391,5 +390,5 @@ fn observe_address(
 
 /// A copy of the socket on which a call is made.
 fn own_socket(call: &CallNotification) -> Option<OwnedFd> {
-    copy_descriptor(call, argument(call, 0) as i32)
+    copy_descriptor(call, int_argument(call, 0))
 }

@@ -498,7 +498,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         let mut command = Vec::new();
         if let Some(scopes) = support.running_scopes() {
             command.push(scopes.program.clone().into_os_string());
-            command.extend(scopes.words(limits));
+            command.extend(crate::user_scope::UserScopes::words(limits));
             plan.runtime_dir = Some(scopes.runtime_dir.clone());
         }
         command.push(bwrap.into());

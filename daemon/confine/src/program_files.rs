@@ -453,7 +453,8 @@ mod tests {
         home: &Path,
         program: &Path,
         args: &[&str],
-        (granted, writable): (&[PathBuf], &[PathBuf]),
+        granted: &[PathBuf],
+        writable: &[PathBuf],
     ) -> ProgramFiles {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let find = |name: &Path| Some(home.join(".nvm/v20/bin").join(name));
@@ -480,7 +481,7 @@ mod tests {
     }
 
     fn granted(home: &Path, program: &Path, args: &[&str]) -> Vec<String> {
-        let files = files_of(home, program, args, (&[], &[]));
+        let files = files_of(home, program, args, &[], &[]);
         assert_eq!(files.escape, None);
         let read = files.read.iter();
         read.map(|path| {
@@ -594,7 +595,7 @@ mod tests {
         write(&real_home.join("pyvenv.cfg"), "");
         let home = dir.path().canonicalize().unwrap().join("me");
         symlink(&real_home, &home).unwrap();
-        let files = files_of(&home, &home.join("bin/server"), &[], (&[], &[]));
+        let files = files_of(&home, &home.join("bin/server"), &[], &[], &[]);
         assert!(
             files.read.iter().all(|path| path.ends_with("bin/server")),
             "{files:?}"
@@ -608,7 +609,7 @@ mod tests {
         write(&home.join(".ssh/id"), "");
         let project = [home.join("code")];
         let escape = |program: &str, granted: &[PathBuf]| {
-            let files = files_of(&home, &home.join(program), &[], (granted, &project));
+            let files = files_of(&home, &home.join(program), &[], granted, &project);
             let reaches = files
                 .read
                 .iter()

@@ -2,6 +2,8 @@
 //!
 //! Invariant: the profile denies by default, and every path in it is quoted.
 
+use std::fmt::Write as _;
+
 use std::path::{Path, PathBuf};
 
 use mux_settings::SandboxNetwork;
@@ -25,11 +27,12 @@ const BASE: &str = "(version 1)
 pub(super) fn profile(read: &[PathBuf], write: &[PathBuf], network: &SandboxNetwork) -> String {
     let mut text = BASE.to_owned();
     for path in read {
-        text += &format!("(allow file-read* (subpath {}))\n", quoted(path));
+        _ = writeln!(text, "(allow file-read* (subpath {}))", quoted(path));
     }
     for path in write {
-        text += &format!(
-            "(allow file-read* file-write* (subpath {}))\n",
+        _ = writeln!(
+            text,
+            "(allow file-read* file-write* (subpath {}))",
             quoted(path)
         );
     }

@@ -440,6 +440,8 @@ mod tests {
 
     #[test]
     fn files_become_the_folders_that_the_entry_names_or_that_they_are_in() {
+        use FileAccess::{Create, Look, Read, Write};
+
         let (_folder, home) = home_with(&[
             "notes/a/b.txt",
             "data/x.db",
@@ -449,7 +451,6 @@ mod tests {
         ]);
         let mut server = server(&home);
         server.named = vec![home.join("notes"), home.clone()];
-        use FileAccess::{Create, Look, Read, Write};
         let done = [
             (Look, "notes"),
             (Read, "notes/a/b.txt"),

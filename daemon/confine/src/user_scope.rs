@@ -45,7 +45,7 @@ impl UserScopes {
 
     /// The command that tries it. Exit code 0 means that it works.
     pub fn trial(&self) -> SpawnSpec {
-        let mut args = self.words(TRIAL_LIMITS);
+        let mut args = Self::words(TRIAL_LIMITS);
         args.extend(["/bin/sh", "-c", TRIAL_SCRIPT, "sh"].map(OsString::from));
         let TreeLimits { memory, tasks } = with_headroom(TRIAL_LIMITS);
         args.extend(memory.map(|bytes| bytes.to_string().into()));
@@ -71,7 +71,7 @@ impl UserScopes {
 
     /// The arguments between `systemd-run` and a command to start in a scope with these limits. `systemd-run` needs
     /// `XDG_RUNTIME_DIR`.
-    pub(super) fn words(&self, limits: TreeLimits) -> Vec<OsString> {
+    pub(super) fn words(limits: TreeLimits) -> Vec<OsString> {
         let mut words = [
             "--user",
             "--scope",
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn command_has_the_limits_with_some_headroom() {
         let words = |memory, tasks| {
-            let words = scopes(Path::new("/run/user/1")).words(TreeLimits { memory, tasks });
+            let words = UserScopes::words(TreeLimits { memory, tasks });
             let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
             words[5..].join(" ")
         };

@@ -48,8 +48,8 @@ pub fn write_with(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<File> {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
-    let turn = &WRITE_LOCKS[(hash % WRITE_LOCKS.len() as u64) as usize];
-    let _turn = turn.lock();
+    let [first, ..] = hash.to_ne_bytes();
+    let _turn = WRITE_LOCKS[usize::from(first) % WRITE_LOCKS.len()].lock();
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).private().create(folder)?;
     let folder = private_file::FolderHandle::lock(folder)?;

@@ -48,7 +48,7 @@ type WatcherResult = Result<Box<dyn Watcher + Send>, String>;
 
 fn new_watcher(wanted: &Arc<WatchedNames>) -> WatcherResult {
     let heard = Arc::clone(wanted);
-    let watcher = notify::recommended_watcher(move |event| heard.on_event(event));
+    let watcher = notify::recommended_watcher(move |event| heard.on_event(&event));
     watcher
         .map(|watcher| Box::new(watcher) as _)
         .map_err(|error| error.to_string())
@@ -135,8 +135,8 @@ impl FileWatcher {
 }
 
 impl WatchedNames {
-    fn on_event(&self, event: notify::Result<Event>) {
-        let relevant = match &event {
+    fn on_event(&self, event: &notify::Result<Event>) {
+        let relevant = match event {
             Ok(event) => self.concerns(event),
             // Events may have been lost.
             Err(error) => {

@@ -126,6 +126,8 @@ fn retry_allows(retry: RetryPolicy, read_only: Option<bool>, idempotent: bool) -
 mod tests {
     use std::sync::Arc;
 
+    use mux_settings::ToolOverrides;
+
     use super::*;
     use mux_catalog::{ToolDescription, ToolSet};
     use mux_upstream::NoBackChannel;
@@ -153,10 +155,11 @@ mod tests {
             read_only: Some(read_only),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![description], &[], &Default::default());
+        let set = ToolSet::new("s", vec![description], &[], &ToolOverrides::default());
         Arc::clone(set.find("t").unwrap())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "the outcome of an attempt")]
     fn sent(read_only: bool, error: CallError) -> Result<DispatchedCall, Fault> {
         Ok(DispatchedCall {
             tool: tool(read_only),

@@ -127,6 +127,7 @@ impl StoredValues {
     }
 
     /// A clone that stores values for this client and agent.
+    #[must_use]
     pub fn for_origin(&self, origin: &ClientOrigin) -> Self {
         Self {
             inner: Arc::clone(&self.inner),

@@ -49,7 +49,8 @@ impl ValueIndex {
         &mut self,
         name: HandleName,
         owner: &ValueOwner,
-        (bytes, stored): (u64, SystemTime),
+        bytes: u64,
+        stored: SystemTime,
         verified: bool,
     ) {
         let mut owners = self.remove(&name);
@@ -208,7 +209,7 @@ mod tests {
         quota: u64,
     ) -> Vec<HandleName> {
         let gone = shelf.evict_until_fits(bytes, of, quota);
-        shelf.insert(HandleName::of(name), of, (bytes, SystemTime::now()), true);
+        shelf.insert(HandleName::of(name), of, bytes, SystemTime::now(), true);
         gone
     }
 
@@ -219,12 +220,12 @@ mod tests {
         let us = owner("us");
         let now = SystemTime::now();
         for name in [&a, &b, &c] {
-            shelf.insert(name.clone(), &us, (10, now), true);
+            shelf.insert(name.clone(), &us, 10, now, true);
         }
         assert!(shelf.evict_until_fits(0, &us, 30).is_empty());
         assert_eq!(shelf.touch(&a), Some((10, true)));
         assert_eq!(shelf.evict_until_fits(5, &us, 30), [b]);
-        shelf.insert(c.clone(), &us, (12, now), false);
+        shelf.insert(c.clone(), &us, 12, now, false);
         assert_eq!((shelf.bytes(), shelf.len()), (22, 2));
         assert_eq!(shelf.evict_until_fits(30, &us, 30), [a, c]);
         assert_eq!((shelf.bytes(), shelf.len()), (0, 0));
@@ -277,9 +278,9 @@ mod tests {
         let hour = Duration::from_hours(1);
         let now = SystemTime::now();
         let us = owner("us");
-        shelf.insert(old.clone(), &us, (1, now - 2 * hour), true);
-        shelf.insert(new, &us, (1, now), true);
-        shelf.insert(future, &us, (1, now + 2 * hour), true);
+        shelf.insert(old.clone(), &us, 1, now - 2 * hour, true);
+        shelf.insert(new, &us, 1, now, true);
+        shelf.insert(future, &us, 1, now + 2 * hour, true);
         assert_eq!(shelf.take_expired(hour), [old]);
         assert_eq!(shelf.len(), 2);
         assert_eq!(shelf.take_expired(Duration::ZERO).len(), 2);

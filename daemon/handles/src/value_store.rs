@@ -95,7 +95,7 @@ impl ValueStore {
         let mut shelf = self.shelf();
         let left = ValueOwner::default();
         for (name, bytes, stored) in found {
-            shelf.insert(name, &left, (bytes, stored), false);
+            shelf.insert(name, &left, bytes, stored, false);
         }
         let terms = self.limits();
         let expired = shelf.take_expired(terms.keep_for);
@@ -139,10 +139,10 @@ impl ValueStore {
             self.remove(shelf.evict_until_fits(bytes, owner, terms.quota));
             self.folder.write(&name, text)?;
             for other in &others {
-                shelf.insert(name.clone(), other, (bytes, now), true);
+                shelf.insert(name.clone(), other, bytes, now, true);
             }
         }
-        shelf.insert(name.clone(), owner, (bytes, now), true);
+        shelf.insert(name.clone(), owner, bytes, now, true);
         Ok(ValueHandle {
             name: name.to_string(),
             bytes,

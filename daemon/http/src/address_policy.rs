@@ -402,12 +402,11 @@ fn class_v6(address: Ipv6Addr) -> AddressClass {
 
 /// The IPv4 address embedded in a mapped or translated IPv6 address.
 fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d, e, f, g, h] = address.segments();
     let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
-    match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => of(g, h),
-        [0, 0, 0, 0, 0, 0] if (g, h) > (0, 1) => of(g, h),
-        [0x2002, ..] => of(b, c),
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
+        [0, 0, 0, 0, 0, 0, high, low] if (high, low) > (0, 1) => of(high, low),
+        [0x2002, high, low, ..] => of(high, low),
         _ => None,
     }
 }

@@ -57,8 +57,8 @@ pub(crate) fn add_proxies(
     mut builder: ClientBuilder,
     network: &NetworkSettings,
 ) -> Result<ClientBuilder, String> {
-    let direct = direct_hosts(network);
     type MakeProxy = fn(&str) -> reqwest::Result<Proxy>;
+    let direct = direct_hosts(network);
     let make: [(_, MakeProxy); 3] = [
         (&network.http_proxy, |url| Proxy::http(url)),
         (&network.https_proxy, |url| Proxy::https(url)),

@@ -212,7 +212,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::Keeper;
+    use crate::{Keeper, TreeLimits};
 
     /// A keeper whose guard only records its input.
     async fn keeper(folder: &Path) -> Keeper {
@@ -234,7 +234,7 @@ mod tests {
             env: Vec::new(),
             cwd: "/".into(),
             tag: "test".into(),
-            limits: Default::default(),
+            limits: TreeLimits::default(),
         }
     }
 

@@ -85,6 +85,10 @@ impl KeeperLink {
     }
 
     /// The pipes of the `Spawned` event just read. The inner `None` means that the kernel could not deliver them.
+    #[expect(
+        clippy::option_option,
+        reason = "not arrived yet, not deliverable, or here"
+    )]
     pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Option<StartedChild>> {
         let mut next = || self.fds.pop_front();
         let all = (next()?, next()?, next()?);

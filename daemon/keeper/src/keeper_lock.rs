@@ -84,10 +84,11 @@ impl KeeperLock {
     /// Identifies the lock file by device and inode: the same for all keepers of one home.
     #[cfg(target_os = "linux")]
     pub(super) fn home(&self) -> String {
+        use std::os::unix::fs::MetadataExt as _;
+
         let (KeeperLock::Waiting { file, .. } | KeeperLock::Held(file)) = self else {
             return "none".to_owned();
         };
-        use std::os::unix::fs::MetadataExt as _;
         file.metadata().map_or_else(
             |_| "none".to_owned(),
             |file| format!("{:x}-{:x}", file.dev(), file.ino()),

@@ -141,10 +141,11 @@ pub fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
     let length = frame.len() - 4;
-    if length > MAX_FRAME_BYTES {
-        return Err(FrameError::TooLong(length));
-    }
-    frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
+    let prefix = u32::try_from(length)
+        .ok()
+        .filter(|_| length <= MAX_FRAME_BYTES);
+    let prefix = prefix.ok_or(FrameError::TooLong(length))?;
+    frame[..4].copy_from_slice(&prefix.to_le_bytes());
     Ok(frame)
 }
 
@@ -247,7 +248,8 @@ mod tests {
         let long = "x".repeat(MAX_FRAME_BYTES);
         assert!(matches!(encode_frame(&long), Err(FrameError::TooLong(_))));
         let mut inbox = FrameBuffer::default();
-        inbox.push(&(MAX_FRAME_BYTES as u32 + 1).to_le_bytes());
+        let over = u32::try_from(MAX_FRAME_BYTES + 1).unwrap();
+        inbox.push(&over.to_le_bytes());
         assert!(matches!(
             inbox.next_message::<KeeperEvent>(),
             Err(FrameError::TooLong(_))

@@ -115,7 +115,11 @@ impl Rule {
             let mut all = self.arguments.iter();
             let condition = all.find(|condition| condition.is_in_doubt(values))?;
             let found = condition.found(values);
-            let found: Vec<String> = found.iter().take(3).map(shown).collect();
+            let found: Vec<String> = found
+                .iter()
+                .take(3)
+                .map(|value| shown(value.as_ref()))
+                .collect();
             Some((condition.place(), found.join(", ")))
         });
         match in_doubt {
@@ -198,7 +202,11 @@ impl Rule {
             return "arguments: they are not an object".into();
         };
         let found = condition.found(values);
-        let found: Vec<String> = found.iter().take(3).map(shown).collect();
+        let found: Vec<String> = found
+            .iter()
+            .take(3)
+            .map(|value| shown(value.as_ref()))
+            .collect();
         let place = condition.place();
         // The index among the written conditions differs if some of them were invalid.
         let written = self.written.arguments.iter().find(|(it, _)| it == place);
@@ -217,7 +225,7 @@ impl Rule {
 }
 
 /// A value shortened for display.
-fn shown(value: &Option<Value>) -> String {
+fn shown(value: Option<&Value>) -> String {
     const MAX_SHOWN_VALUE_BYTES: usize = 80;
     let Some(value) = value else {
         return "nothing".into();

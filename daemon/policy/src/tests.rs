@@ -441,7 +441,7 @@ fn explanation_names_the_unmet_condition() {
 
 #[test]
 fn rules_are_indexed_by_server() {
-    let text: String = (0..1000)
+    let text: Vec<_> = (0..1000)
         .map(|n| {
             format!(
                 "[[policy]]\nmatch = \"s{}.tool_{n}_*\"\naction = \"deny\"\n",
@@ -450,7 +450,8 @@ fn rules_are_indexed_by_server() {
         })
         .collect();
     let (policies, _) = policies(&format!(
-        "{text}[[policy]]\nmatch = \"*.last\"\naction = \"ask\"\n"
+        "{}[[policy]]\nmatch = \"*.last\"\naction = \"ask\"\n",
+        text.concat()
     ));
     let policy = policies.of(None, &[]).own;
     assert_eq!(policy.rules_for_server("s3").count(), 51);

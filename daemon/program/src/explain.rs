@@ -37,7 +37,7 @@ pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedPro
     let mut lines = SourceLines::default();
     let mut called = vec![0; plan.steps.len()];
     if writer.needs_text_helper() {
-        lines.push(TEXT_HELPER_SOURCE.into());
+        lines.push(TEXT_HELPER_SOURCE);
     }
     for wave in order.waves() {
         for index in wave.iter().copied() {
@@ -47,26 +47,26 @@ pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedPro
             let name = &writer.names[only];
             let call = writer.call_expression(only, "await ");
             let remark = writer.line_comment(only);
-            called[only] = lines.push(format!("const {name} = {call};{remark}"));
+            called[only] = lines.push(&format!("const {name} = {call};{remark}"));
             continue;
         }
         let names: Vec<&str> = wave.iter().map(|i| writer.names[*i].as_str()).collect();
-        lines.push(format!(
+        lines.push(&format!(
             "const [{}] = await Promise.all([",
             names.join(", ")
         ));
         for index in wave {
             let call = writer.call_expression(index, "");
             let remark = writer.line_comment(index);
-            called[index] = lines.push(format!("  {call},{remark}"));
+            called[index] = lines.push(&format!("  {call},{remark}"));
         }
-        lines.push("]);".into());
+        lines.push("]);");
     }
     let result = match &plan.returns {
         Some(template) => writer.expression(template, true),
         None => writer.names.last().cloned().unwrap_or_default(),
     };
-    lines.push(format!("return {result};"));
+    lines.push(&format!("return {result};"));
     ExplainedProgram {
         source: lines.text,
         lines: called,
@@ -82,8 +82,8 @@ struct SourceLines {
 
 impl SourceLines {
     /// Returns the number of the line, counted from 1.
-    fn push(&mut self, line: String) -> usize {
-        self.text.push_str(&line);
+    fn push(&mut self, line: &str) -> usize {
+        self.text.push_str(line);
         self.text.push('\n');
         self.count += 1;
         self.count
@@ -91,7 +91,7 @@ impl SourceLines {
 
     fn extend(&mut self, line: Option<String>) {
         if let Some(line) = line {
-            self.push(line);
+            self.push(&line);
         }
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Invariant: values are skipped without being built, so a value of 15 MiB needs no additional memory.
 
-use std::{borrow::Cow, fmt};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 
 use serde::{
     Deserialize,
@@ -49,10 +52,10 @@ pub(super) fn path_text(path: &[PathKey]) -> String {
     let mut text = String::new();
     for key in path {
         match key {
-            PathKey::Index(index) => text.push_str(&format!("[{index}]")),
-            PathKey::Name(name) if is_plain_name(name) => text.push_str(&format!(".{name}")),
+            PathKey::Index(index) => _ = write!(text, "[{index}]"),
+            PathKey::Name(name) if is_plain_name(name) => _ = write!(text, ".{name}"),
             PathKey::Name(name) => {
-                text.push_str(&format!("[{}]", serde_json::Value::from(name.as_str())));
+                _ = write!(text, "[{}]", serde_json::Value::from(name.as_str()));
             }
         }
     }

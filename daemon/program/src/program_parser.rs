@@ -207,7 +207,7 @@ impl ProgramReader {
         };
         let id = self.read_id(index, members.shift_remove("id"));
         let tool = self.tool(members.shift_remove("tool"));
-        let on_error = self.on_error(members.shift_remove("on_error"));
+        let on_error = self.on_error(members.shift_remove("on_error").as_ref());
         let after = self.after(members.shift_remove("after"));
         let description = members.shift_remove("description");
         let description = description.and_then(|text| text.as_str().map(str::to_owned));
@@ -249,11 +249,11 @@ impl ProgramReader {
     }
 
     fn read_id(&mut self, index: usize, id: Option<Value>) -> String {
+        const ID_RULE: &str = "an id is a name of letters, digits, _ and -, such as \"list\"";
         let is_name = |id: &str| {
             id.chars()
                 .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))
         };
-        const ID_RULE: &str = "an id is a name of letters, digits, _ and -, such as \"list\"";
         match id {
             Some(Value::String(id)) => {
                 let place = self.current_place();
@@ -310,11 +310,8 @@ impl ProgramReader {
         String::new()
     }
 
-    fn on_error(&mut self, value: Option<Value>) -> OnError {
-        match value
-            .as_ref()
-            .map(|value| value.as_str().unwrap_or_default())
-        {
+    fn on_error(&mut self, value: Option<&Value>) -> OnError {
+        match value.map(|value| value.as_str().unwrap_or_default()) {
             None | Some("abort") => OnError::Abort,
             Some("continue") => OnError::Continue,
             Some(_) => {

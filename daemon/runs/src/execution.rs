@@ -34,6 +34,10 @@ pub(super) struct Execution {
     pub(super) plan: Option<Result<StepPlan, Fault>>,
     pub(super) call_context: CallContext,
     /// The agent whose check mode applies. The outer `None` skips the type check.
+    #[expect(
+        clippy::option_option,
+        reason = "no check, a check without an agent, or for one"
+    )]
     pub(super) checked_for: Option<Option<String>>,
     /// The number of calls that the resumed run had completed, if this run resumes one.
     pub(super) resumed_calls: Option<usize>,

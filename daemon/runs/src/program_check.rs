@@ -90,7 +90,7 @@ impl ProgramChecker {
     pub async fn warm_checker(&self) {
         if self.checks().any() {
             let types = self.types(&Scope::default(), &CatalogReader::user()).await;
-            self.checker.preload_types(&types).await;
+            self.checker.preload_types(&types);
         }
     }
 
@@ -105,7 +105,7 @@ impl ProgramChecker {
     ) -> CheckFindings {
         let strictness = self.checks().of(agent);
         if strictness == CheckMode::Off {
-            return CheckFindings::not_checked(CHECK_OFF);
+            return CheckFindings::not_checked(&CHECK_OFF);
         }
         let mut found = self.check_types(source, hints, viewer).await;
         // The compiler and V8 disagree about the syntax of some programs: V8 decides.
@@ -134,7 +134,7 @@ impl ProgramChecker {
         let mut inspection = match strictness {
             // A program that does not parse has no types.
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
-            CheckMode::Off => CheckFindings::not_checked(CHECK_OFF),
+            CheckMode::Off => CheckFindings::not_checked(&CHECK_OFF),
             _ => {
                 let checked = self.check_types(&source, HintScope::All, viewer);
                 checked.await.inspection
@@ -164,7 +164,7 @@ impl ProgramChecker {
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
                 CompilerFindings {
-                    inspection: CheckFindings::not_checked(unchecked),
+                    inspection: CheckFindings::not_checked(&unchecked),
                     syntax: false,
                 }
             }
@@ -244,7 +244,7 @@ struct CompilerFindings {
 }
 
 impl CheckFindings {
-    fn not_checked(reason: impl ToString) -> Self {
+    fn not_checked(reason: &impl ToString) -> Self {
         Self {
             unchecked: Some(reason.to_string()),
             ..Self::default()

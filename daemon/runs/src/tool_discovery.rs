@@ -282,7 +282,7 @@ impl ToolDiscovery<'_> {
     }
 
     /// An inventory of all tools, and the servers whose tools are unknown.
-    pub async fn inventory(&self, limits: InventoryLimits) -> (Inventory, Vec<String>) {
+    pub fn inventory(&self, limits: InventoryLimits) -> (Inventory, Vec<String>) {
         let unknown = self.unlisted_server_names();
         let known = self.known_servers();
         let catalog = self.catalog();

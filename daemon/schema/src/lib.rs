@@ -275,9 +275,9 @@ fn shorten_message(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn verdict(schema: Value, value: Value) -> SchemaVerdict {
-        let schema = CompiledSchema::compile(&schema).unwrap();
-        let verdict = schema.check_within(&value, MistakeWording::Stranger, MAX_CHECK_STEPS);
+    fn verdict(schema: &Value, value: &Value) -> SchemaVerdict {
+        let schema = CompiledSchema::compile(schema).unwrap();
+        let verdict = schema.check_within(value, MistakeWording::Stranger, MAX_CHECK_STEPS);
         verdict.unwrap_or(SchemaVerdict::TooMuch)
     }
 
@@ -310,14 +310,14 @@ mod tests {
             ),
             (json!(["secret"]), "/: expected object, got array"),
         ] {
-            let SchemaVerdict::Fails(mistakes) = verdict(schema.clone(), value.clone()) else {
+            let SchemaVerdict::Fails(mistakes) = verdict(&schema, &value) else {
                 panic!("{value}");
             };
             assert!(mistakes[0].starts_with(expected), "{value}: {mistakes:?}");
             assert!(!mistakes[0].contains("secret"), "{mistakes:?}");
         }
         assert_eq!(
-            verdict(schema, json!({ "id": 1, "tags": ["x", null] })),
+            verdict(&schema, &json!({ "id": 1, "tags": ["x", null] })),
             SchemaVerdict::Fits
         );
     }
@@ -332,7 +332,7 @@ mod tests {
         ] {
             let schema = json!({ "$schema": draft, "type": "string", "format": "date-time" });
             let local = json!("2026-11-27T10:00:00");
-            assert_eq!(verdict(schema, local), SchemaVerdict::Fits, "{draft}");
+            assert_eq!(verdict(&schema, &local), SchemaVerdict::Fits, "{draft}");
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
         let schema = json!({ "$defs": definitions, "$ref": "#/$defs/l59" });
         let value = (0..59).fold(json!(1), |inside, _| json!([inside]));
         // Any verdict but `Fits` is right, as long as the check ends.
-        assert_ne!(verdict(schema, value), SchemaVerdict::Fits);
+        assert_ne!(verdict(&schema, &value), SchemaVerdict::Fits);
 
         let twice = json!({ "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }] });
         let mut definitions = serde_json::Map::new();
@@ -364,7 +364,7 @@ mod tests {
         definitions.insert("a".into(), json!({ "$ref": "#/$defs/0" }));
         let mut schema = twice;
         schema["$defs"] = Value::Object(definitions);
-        assert_eq!(verdict(schema, json!(1)), SchemaVerdict::TooMuch);
+        assert_eq!(verdict(&schema, &json!(1)), SchemaVerdict::TooMuch);
     }
 
     #[test]
@@ -372,10 +372,10 @@ mod tests {
         let schema = json!({ "type": "array", "items": { "type": "object", "required": ["a"],
             "properties": { "a": { "type": "integer" } } } });
         let mut rows = vec![json!({ "a": 1 }); 100_000];
-        assert_eq!(verdict(schema.clone(), json!(rows)), SchemaVerdict::Fits);
+        assert_eq!(verdict(&schema, &json!(rows)), SchemaVerdict::Fits);
         rows.push(json!({}));
         assert!(matches!(
-            verdict(schema, json!(rows)),
+            verdict(&schema, &json!(rows)),
             SchemaVerdict::Fails(_)
         ));
     }

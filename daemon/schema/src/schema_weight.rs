@@ -396,7 +396,7 @@ mod tests {
     fn error_names_the_exceeded_limit() {
         let properties = |count: usize, schema: fn(usize) -> Value| {
             let named = (0..count).map(|n| (format!("p{n}"), schema(n)));
-            json!({ "type": "object", "properties": Map::from_iter(named) })
+            json!({ "type": "object", "properties": named.collect::<Map<_, _>>() })
         };
         for (schema, limit) in [
             (properties(50_000, |_| json!({})), "values"),

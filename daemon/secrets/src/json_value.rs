@@ -46,10 +46,10 @@ pub fn mask_value(value: &mut Value) {
 /// Returns true if the value has at most `max_values` values and, without Base64, `max_bytes` bytes of text. Stops
 /// counting at the limits.
 pub fn is_searchable_within(value: &Value, max_values: usize, max_bytes: usize) -> bool {
-    fn left_of(value: &Value, (values, bytes): (usize, usize)) -> Option<(usize, usize)> {
-        let left = (values.checked_sub(1)?, bytes);
+    fn left_of(value: &Value, left: (usize, usize)) -> Option<(usize, usize)> {
+        let left = (left.0.checked_sub(1)?, left.1);
         match value {
-            Value::String(text) => Some((left.0, bytes.checked_sub(text.len())?)),
+            Value::String(text) => Some((left.0, left.1.checked_sub(text.len())?)),
             Value::Array(items) => items
                 .iter()
                 .try_fold(left, |left, item| left_of(item, left)),

@@ -139,9 +139,9 @@ impl KnownSecrets {
                 Suspicion::Likely | Suspicion::None => {}
             },
             Value::Array(items) => {
-                items
-                    .iter()
-                    .for_each(|item| self.add_members(item, announced));
+                for item in items {
+                    self.add_members(item, announced);
+                }
             }
             Value::Object(members) => {
                 for (name, value) in members {

@@ -47,16 +47,16 @@ fn uuids_hashes_versions_and_numbers_are_unchanged() {
         for text in [
             format!(
                 "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-                a as u32,
-                b as u16,
+                a >> 32,
+                b & 0xffff,
                 b >> 52,
                 c >> 52,
                 c & 0xffff_ffff_ffff
             ),
-            format!("{a:016x}{b:016x}{:08x}", c as u32),
+            format!("{a:016x}{b:016x}{:08x}", c >> 32),
             format!("{a:016x}{b:016x}{c:016x}{a:016x}"),
             format!("sha256:{a:016x}{b:016x}{c:016x}{b:016x}"),
-            format!("commit {a:016x}{b:016x}{:08x} (HEAD -> main)", c as u32),
+            format!("commit {a:016x}{b:016x}{:08x} (HEAD -> main)", c >> 32),
             format!("00-{a:016x}{b:016x}-{c:016x}-01"),
             format!("v{}.{}.{}-rc.{}", a % 99, b % 99, c % 99, a % 9),
             format!(

@@ -274,7 +274,7 @@ impl Settings {
             let definition = check_name(&name, &names)
                 .and(entry)
                 .map_err(EntryError::from)
-                .and_then(|entry| ServerDefinition::resolve(entry, environment, home, defaults));
+                .and_then(|entry| ServerDefinition::resolve(&entry, environment, home, defaults));
             let server = ServerSettings {
                 name: name.clone(),
                 project: None,

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a displayed URL contains no password, no query value, and no part of a path that looks like a key.
 
+use std::fmt::Write as _;
+
 use mux_secrets::{KnownSecrets, Secret, url};
 
 use super::{OauthSetting, RemoteServer};
@@ -79,7 +81,7 @@ impl RemoteServer {
     pub fn redacted_url(&self) -> String {
         let mut shown = url::shown(&self.written);
         if let Some(socket) = &self.socket {
-            shown.push_str(&format!(" over {}", socket.display()));
+            _ = write!(shown, " over {}", socket.display());
         }
         shown
     }
@@ -105,6 +107,8 @@ impl RemoteServer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -116,7 +120,7 @@ mod tests {
             headers: headers.map(|(n, v)| (n.into(), v.into())).into(),
             transport: None,
             socket: None,
-            network: Default::default(),
+            network: Arc::default(),
             oauth: OauthSetting::Off,
             account: None,
         };

@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
     use crate::Settings;
-    use mux_config::Config;
+    use mux_config::{Config, environment::Environment};
 
     fn settings(section: &str) -> Settings {
         let text = format!(
@@ -50,7 +50,7 @@ mod tests {
              [servers.d]\ncommand = \"x\"\nsecrets = \"hide\"\n"
         );
         let config = Config::parse(&text, "c").unwrap();
-        Settings::resolve(config, &Default::default(), Path::new("/home/me"))
+        Settings::resolve(config, &Environment::default(), Path::new("/home/me"))
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl SandboxSetting {
 
 impl ServerSandbox {
     fn resolve(
-        entry: SandboxEntry,
+        entry: &SandboxEntry,
         environment: &Environment,
         home: &Path,
     ) -> Result<Self, EntryError> {
@@ -140,8 +140,9 @@ impl SandboxGrant {
     pub fn led_elsewhere(&self, link: &Path, by: &str, real: &Path) -> ConfigProblem {
         let key = self.key;
         let link = link.display();
+        let shown = real.to_string_lossy();
         self.problem(&format!(
-            "leads to {} by the link {link}, which the server `{by}` may change: the server does not start; write {real:?} in sandbox.{key} if you want that",
+            "leads to {} by the link {link}, which the server `{by}` may change: the server does not start; write {shown:?} in sandbox.{key} if you want that",
             real.display()
         ))
     }

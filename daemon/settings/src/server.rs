@@ -210,14 +210,14 @@ impl ServerDefinition {
 
     /// Resolves an entry. `home` is the default working directory.
     pub fn resolve(
-        entry: ServerEntry,
+        entry: &ServerEntry,
         environment: &Environment,
         home: &Path,
         defaults: ServerDefaults,
     ) -> Result<Self, EntryError> {
         let link = resolve_link(entry.clone(), environment, home, defaults.sandbox_mode)?;
         let this = Self {
-            written: EntryFingerprint::of_server(&entry),
+            written: EntryFingerprint::of_server(entry),
             roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
             overrides: ToolOverrides::resolve(&entry.r#override),

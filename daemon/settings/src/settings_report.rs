@@ -224,23 +224,24 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use mux_config::Config;
+    use mux_config::{Config, environment::Environment};
 
     #[test]
     fn each_setting_has_its_origin() {
+        use SettingOrigin::{Agent, Config as File, Default as Nobody};
+
         let text = "[limits]\nwall = \"20s\"\ncpu = \"9days\"\n[audit]\nkeep = \"30days\"\n[check]\nmode = \"warn\"\n\
                     [[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
                     [servers.s]\ncommand = \"x\"\ntools = { direct = [\"show\"] }\n\
                     [agents.small]\nexclude = [\"b.*\"]\nlimits = { wall = \"5s\", calls = 0 }\ncheck = \"off\"\n\
                     policy = []\n";
         let config = Config::parse(text, "c").unwrap();
-        let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
+        let settings = Settings::resolve(config, &Environment::default(), Path::new("/home/me"));
         let of = |agent, name: &str| {
             let rows = settings.report(agent, HostDefaults::default());
             let row = rows.into_iter().find(|row| row.name == name).unwrap();
             (row.value, row.origin, row.line)
         };
-        use SettingOrigin::{Agent, Config as File, Default as Nobody};
         for (agent, name, value, origin, line) in [
             (None, "limits.wall", json!("20s"), File, Some(2)),
             (Some("small"), "limits.wall", json!("5s"), Agent, Some(16)),

@@ -5,6 +5,8 @@
 
 mod written_secrets;
 
+use std::fmt::Write as _;
+
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -120,7 +122,7 @@ impl SettingsText<'_> {
         let line = self.lines.at(&["policy", &number.to_string()]);
         self.header(&format!("[[policy]]  # {}", config_line(line)));
         for (key, value) in rule.as_table().into_iter().flatten() {
-            self.text += &format!("{}\n", assignment(&[key], value));
+            _ = writeln!(self.text, "{}", assignment(&[key], value));
         }
     }
 
@@ -155,14 +157,14 @@ impl SettingsText<'_> {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.text += &format!("{header}\n");
+        _ = writeln!(self.text, "{header}");
     }
 
     /// `prefix` precedes each line of a value that has several.
     fn line(&mut self, prefix: &str, text: &str, comment: &str) {
         let text = format!("{prefix}{}", text.replace('\n', &format!("\n{prefix}")));
         let comment = comment.replace(char::is_control, " ");
-        self.text += &format!("{text:COMMENT_COLUMN$}  # {comment}\n");
+        _ = writeln!(self.text, "{text:COMMENT_COLUMN$}  # {comment}");
     }
 }
 

@@ -99,13 +99,12 @@ fn telemetry_of_environment(
     if is_off("OTEL_SDK_DISABLED", "true") || is_off("OTEL_TRACES_EXPORTER", "none") {
         return None;
     }
-    let (written, url) = match get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+    let (written, url) = if let Some(whole) = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
         // This variable has the whole URL.
-        Some(whole) => (whole, check_endpoint(whole)),
-        None => {
-            let base = get("OTEL_EXPORTER_OTLP_ENDPOINT")?;
-            (base, traces_url(base))
-        }
+        (whole, check_endpoint(whole))
+    } else {
+        let base = get("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+        (base, traces_url(base))
     };
     let shown = mux_secrets::url::shown(written);
     if either("PROTOCOL").is_some_and(|protocol| protocol == "grpc") {

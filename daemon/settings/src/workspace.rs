@@ -39,6 +39,7 @@ impl ServerDefinition {
     }
 
     /// The definition with `${workspace}` expanded.
+    #[must_use]
     pub fn in_workspace(&self, workspace: &Path) -> Self {
         let mut this = self.clone();
         let here = workspace.to_string_lossy();

@@ -58,13 +58,13 @@ impl Predecessor {
             contract,
         };
         channel.send(&hello, &[]).await?;
-        let (awaited, keeper, legacy) = match hear(&mut channel).await? {
-            PredecessorFrame::Offer {
-                awaited,
-                keeper,
-                service,
-            } => (awaited, keeper, service),
-            _ => return Err(HandoverError::OutOfTurn),
+        let PredecessorFrame::Offer {
+            awaited,
+            keeper,
+            service: legacy,
+        } = hear(&mut channel).await?
+        else {
+            return Err(HandoverError::OutOfTurn);
         };
         let [listener, lock] = channel.take()?;
         let keeper = match keeper {

@@ -41,6 +41,7 @@ pub(super) fn detect(
 }
 
 /// There is no launchd here.
+#[expect(clippy::unnecessary_wraps, reason = "as on macOS")]
 pub(super) fn launchd_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
     Ok(None)
 }

@@ -45,6 +45,7 @@ pub(super) struct BatchSender {
 struct ExportRefusal {
     why: String,
     /// `Some` if the batch may be retried, with the delay that the collector requests, if any.
+    #[expect(clippy::option_option, reason = "never, at any time, or after a delay")]
     later: Option<Option<Duration>>,
 }
 

@@ -36,7 +36,7 @@ impl<S: Serve> Serve for CatchPanics<S> {
 mod tests {
     use mux_proto::{Error, MuxClient, service::MuxRequest, service::MuxResponse, transport};
     use tarpc::{
-        client::RpcError,
+        client::{Config, RpcError},
         server::{BaseChannel, Channel, serve},
     };
     use tokio::io::duplex;
@@ -57,7 +57,7 @@ mod tests {
             use futures::StreamExt;
             requests.for_each_concurrent(None, |request| request).await;
         });
-        let client = MuxClient::new(Default::default(), transport::frames(ours)).spawn();
+        let client = MuxClient::new(Config::default(), transport::frames(ours)).spawn();
         let soon = || transport::within(std::time::Duration::from_secs(30));
         let failed: Result<Result<(), Error>, RpcError> = client.retire(soon(), "x".into()).await;
         let Err(RpcError::Server(error)) = failed else {

@@ -49,15 +49,15 @@ pub(super) fn error(fault: Fault) -> wire::Error {
         column: fault.column,
         path: fault.path,
         recoverable: fault.recoverable,
-        details: fault.details.map(error_details),
+        details: fault.details.map(|text| error_details(&text)),
     }
 }
 
 /// Details are auxiliary: only their length is sent if they are too long.
-fn error_details(text: String) -> Value {
+fn error_details(text: &str) -> Value {
     const MAX_DETAIL_BYTES: usize = 4 << 20;
-    let readable = || serde_json::from_str(&text).ok();
-    let short = Some(&text)
+    let readable = || serde_json::from_str(text).ok();
+    let short = Some(text)
         .filter(|text| text.len() <= MAX_DETAIL_BYTES && json_depth::check(text, "").is_ok());
     short
         .and_then(|_| readable())

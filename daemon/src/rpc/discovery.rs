@@ -140,7 +140,7 @@ pub(super) async fn inventory(
         overview_chars: request.max_overview_chars,
         chars: request.max_chars,
     };
-    let (inventory, unknown) = discovery.inventory(limits).await;
+    let (inventory, unknown) = discovery.inventory(limits);
     Ok(wire::Inventory {
         overview: inventory.overview,
         text: inventory.text,

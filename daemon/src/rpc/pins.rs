@@ -31,7 +31,7 @@ pub(super) async fn list(
     let infos = blocking_pool::run(move || {
         let mut budget = AnswerBudget::new();
         let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
-            let info = pin_info(tool, pinned);
+            let info = pin_info(tool, &pinned);
             budget.take(&info).map(|()| info)
         });
         infos.collect::<Result<_, _>>()
@@ -103,7 +103,7 @@ fn accept_fault(server: &str, error: &AcceptError) -> Fault {
     }
 }
 
-fn pin_info(tool: &Tool, pinned: PinnedTool) -> wire::PinInfo {
+fn pin_info(tool: &Tool, pinned: &PinnedTool) -> wire::PinInfo {
     let change = tool.change();
     let digest = change.map(|change| change.digest).or(pinned.digest);
     wire::PinInfo {

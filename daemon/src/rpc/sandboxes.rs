@@ -8,7 +8,7 @@ use mux_audit::AdminEvent;
 use mux_catalog::Scope;
 use mux_proto::{self as wire, Kind};
 use mux_settings::{SandboxSetting, ServerEndpoint};
-use mux_upstream::{ObservationError, Server, SuggestedNetwork, SuggestedSandbox};
+use mux_upstream::{ObservationError, SandboxGrants, Server, SuggestedNetwork, SuggestedSandbox};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -40,7 +40,7 @@ pub(super) async fn profile(
     };
     let (problem, grants) = match report.grants {
         Ok(grants) => (None, grants),
-        Err(problem) => (Some(problem), Default::default()),
+        Err(problem) => (Some(problem), SandboxGrants::default()),
     };
     Ok(wire::SandboxProfile {
         server: server.name().to_owned(),

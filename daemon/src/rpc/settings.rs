@@ -1,6 +1,6 @@
 //! An agent's active settings, and the problems of a configuration.
 
-use std::path::Path;
+use std::{fmt::Write as _, path::Path};
 
 use mux_proto as wire;
 use serde_json::json;
@@ -49,7 +49,7 @@ pub(super) fn report(
     for setting in of_projects {
         let file = setting.file.as_deref().unwrap_or(Path::new("project"));
         let line = format!("{}: {}  # {}", setting.name, setting.value, file.display());
-        text += &format!("# {}\n", line.replace(char::is_control, " "));
+        _ = writeln!(text, "# {}", line.replace(char::is_control, " "));
     }
     wire::SettingsReport {
         file: daemon.paths.config.clone(),

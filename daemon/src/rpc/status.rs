@@ -68,7 +68,7 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         clients: daemon.activity.client_count(),
         agents: match connection.access() {
             RunAccess::Everyone => daemon.agents.list(),
-            _ => Vec::new(),
+            RunAccess::Own(_) => Vec::new(),
         },
         workers: wire::WorkerStatus {
             ready: workers.ready,

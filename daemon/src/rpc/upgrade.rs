@@ -13,7 +13,7 @@ pub(super) async fn upgrade(
 ) -> wire::Result<wire::Upgraded> {
     let wire::UpgradeRequest { binary, contract } = request;
     if !binary.is_absolute() {
-        let message = format!("{binary:?} is not an absolute path");
+        let message = format!("{:?} is not an absolute path", binary.to_string_lossy());
         return Err(wire::Error::new(Kind::Validation, message));
     }
     let (answer, answered) = oneshot::channel();

@@ -44,8 +44,8 @@ fn add_silenced_targets(filter: &str) -> String {
     let quiet = QUIET_TARGETS
         .iter()
         .filter(|target| !filter.contains(**target));
-    let quiet: String = quiet.map(|target| format!("{target}=warn,")).collect();
-    format!("{filter},{quiet}{RMCP_LOG_FILTER}")
+    let quiet: Vec<_> = quiet.map(|target| format!("{target}=warn,")).collect();
+    format!("{filter},{}{RMCP_LOG_FILTER}", quiet.concat())
 }
 
 /// Starts logging to `dir`, including panics. The guard flushes when it is dropped: keep it until the end.
@@ -191,7 +191,7 @@ mod tests {
         log.flush().unwrap();
         assert_eq!(written(), "first\nsecond\n");
         log.flush().unwrap();
-        let line = [b'x'; MAX_COLLECTED_BYTES];
+        let line = vec![b'x'; MAX_COLLECTED_BYTES];
         log.write_all(&line).unwrap();
         assert_eq!(written().len(), "first\nsecond\n".len() + line.len());
     }

@@ -10,7 +10,7 @@ use mux_proto::{
     SessionInfo, SubscribeRequest, ToolInfo, ToolsRequest, transport,
     version::{BUILD, CONTRACT, features},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use crate::home::Home;
@@ -234,7 +234,7 @@ impl Client {
             server: "fix".into(),
             uri: uri.into(),
             token: None,
-            meta: Default::default(),
+            meta: Map::default(),
         };
         self.rpc.read_resource(within(), request).await.unwrap()
     }
@@ -245,7 +245,7 @@ impl Client {
             name: name.into(),
             arguments: arguments.as_object().cloned().unwrap_or_default(),
             token: None,
-            meta: Default::default(),
+            meta: Map::default(),
         };
         self.rpc.get_prompt(within(), request).await.unwrap()
     }

@@ -201,7 +201,7 @@ impl ServerLauncher for FixtureLauncher {
                     searched: Vec::new(),
                 });
             }
-            let flags = process.args.iter().map(|arg| arg.expose());
+            let flags = process.args.iter().map(mux_secrets::Secret::expose);
             let server = mux_fixture::connect(flags);
             let mut server = server.map_err(|error| OpenError::Failed(error.to_string()))?;
             let (ours, mut theirs) = duplex(STREAM_BYTES);

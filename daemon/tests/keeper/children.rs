@@ -147,7 +147,7 @@ async fn a_hundred_at_once_get_their_own_answers() {
     for (number, child) in children.into_iter().enumerate() {
         let (said, exit) = child.await.unwrap();
         assert_eq!(said.trim(), number.to_string());
-        assert_eq!(exit.code, Some(number as i32));
+        assert_eq!(exit.code, i32::try_from(number).ok());
     }
 }
 

@@ -93,7 +93,8 @@ fn spawn(place: &Place, script: &str) -> Vec<u8> {
         "tag": "test",
     }});
     let body = serde_json::to_vec(&spawn).unwrap();
-    [&(body.len() as u32).to_le_bytes()[..], &body].concat()
+    let length = u32::try_from(body.len()).unwrap();
+    [&length.to_le_bytes()[..], &body].concat()
 }
 
 /// A keeper sees the death of its daemon as the end of the socket only, so the test sends the frames itself and closes
@@ -113,7 +114,7 @@ async fn nothing_outlives_a_killed_daemon() {
     let witness = place.witness(4).await;
     // The keeper ignores signals that a service manager or a terminal sends to all processes.
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        kill(Pid::from_raw(keeper.id() as i32), signal).unwrap();
+        kill(Pid::from_raw(keeper.id().cast_signed()), signal).unwrap();
     }
     drop(daemon);
     let exit = tokio::task::spawn_blocking(move || keeper.wait().unwrap());
@@ -165,7 +166,7 @@ fn below(guard: u32) -> Pid {
 /// Kills the keeper first, while its guard is stopped.
 fn kill_both(guard: u32) {
     let keeper = below(guard);
-    let guard = Pid::from_raw(guard as i32);
+    let guard = Pid::from_raw(guard.cast_signed());
     for (pid, signal) in [
         (guard, Signal::SIGSTOP),
         (keeper, Signal::SIGKILL),
@@ -194,7 +195,7 @@ async fn keeper_without_its_guard_ends_all_children_and_is_replaced() {
     let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
     let witness = place.witness(4).await;
     let inner = below(keeper.pid());
-    kill(Pid::from_raw(keeper.pid() as i32), Signal::SIGKILL).unwrap();
+    kill(Pid::from_raw(keeper.pid().cast_signed()), Signal::SIGKILL).unwrap();
     ended(witness, PROMISED).await;
     keeper.gone().await;
     assert_eq!(child.wait().await.signal, Some(9));

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use mux_keeper::{ChildExit, Keeper, KeptChild, SpawnSpec};
+use mux_keeper::{ChildExit, Keeper, KeptChild, SpawnSpec, TreeLimits};
 use nix::{sys::stat::Mode, unistd::mkfifo};
 use tokio::{io::AsyncReadExt, net::unix::pipe, time::timeout};
 
@@ -52,7 +52,7 @@ impl Place {
             ],
             cwd: self.0.clone(),
             tag: "test".into(),
-            limits: Default::default(),
+            limits: TreeLimits::default(),
         }
     }
 

@@ -95,8 +95,10 @@ fn spell_number(number: &Number) -> String {
         Some(float)
             if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER =>
         {
-            // Integral and in range, so the conversion is exact. Minus zero becomes zero.
-            (float as i64).to_string()
+            // Minus zero becomes zero.
+            #[expect(clippy::cast_possible_truncation, reason = "integral and in range")]
+            let integer = float as i64;
+            integer.to_string()
         }
         _ => number.to_string(),
     }

@@ -15,17 +15,20 @@ impl Digest {
         Self::default()
     }
 
+    #[must_use]
     pub fn bytes(mut self, part: &[u8]) -> Self {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
         self
     }
 
+    #[must_use]
     pub fn text(self, part: &str) -> Self {
         self.bytes(part.as_bytes())
     }
 
     /// Adds an optional string. `None` differs from an empty string.
+    #[must_use]
     pub fn optional_text(self, part: Option<&str>) -> Self {
         match part {
             Some(text) => self.bytes(&[1]).text(text),

@@ -6,7 +6,7 @@
 //!
 //! Invariant: every description is sanitized once, when its tool is created.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -131,7 +131,7 @@ pub fn push_visible(shown: &mut String, text: &str) {
         if is_unseen(letter) {
             let mut units = [0; 2];
             for unit in letter.encode_utf16(&mut units) {
-                shown.push_str(&format!("\\u{unit:04x}"));
+                _ = write!(shown, "\\u{unit:04x}");
             }
         } else {
             shown.push(letter);

@@ -82,7 +82,8 @@ impl Compiler {
         work: &Path,
         limits: CheckLimits,
     ) -> Result<Self, CheckFailure> {
-        let died = |error: std::io::Error| CheckFailure::Died(format!("{program:?}: {error}"));
+        let named = program.to_string_lossy();
+        let died = |error: std::io::Error| CheckFailure::Died(format!("{named:?}: {error}"));
         let mut command = command(program, path);
         // The garbage collector works harder before the limit is reached.
         let hurry = limits.memory / 4 * 3;
@@ -137,7 +138,7 @@ impl Compiler {
         .await
         {
             Ok(Ok(_)) => {
-                compiler.tell("initialized", json!({}));
+                compiler.tell("initialized", &json!({}));
                 Ok(compiler)
             }
             Ok(Err(why)) => Err(CheckFailure::Died(why)),
@@ -193,7 +194,7 @@ impl Compiler {
         let uri = lsp::file_uri(&folder.join(format!("s-{}.ts", check.number)));
         let document =
             json!({ "uri": uri, "languageId": "typescript", "version": 1, "text": text });
-        self.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        self.tell("textDocument/didOpen", &json!({ "textDocument": document }));
         let asked = self.ask(
             "textDocument/diagnostic",
             json!({ "textDocument": { "uri": uri } }),
@@ -218,7 +219,7 @@ impl Compiler {
         };
         self.tell(
             "textDocument/didClose",
-            json!({ "textDocument": { "uri": uri } }),
+            &json!({ "textDocument": { "uri": uri } }),
         );
         let report = answer.and_then(|answer| {
             serde_json::from_str::<DiagnosticReport>(answer.get())
@@ -271,7 +272,7 @@ impl Compiler {
         self.end.cancel();
     }
 
-    fn tell(&self, method: &str, params: Value) {
+    fn tell(&self, method: &str, params: &Value) {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         // If the process has ended, the next request fails.
         drop(self.outbox.send(lsp::encode_message(&message)));

@@ -82,7 +82,7 @@ impl OwnerShared {
             ..CheckerStatus::default()
         };
         let known = self.known.lock();
-        status.problem = known.problem.clone();
+        status.problem.clone_from(&known.problem);
         if let Some(found) = &known.found {
             status.compiler = Some(found.path.clone());
             status.version = Some(found.version.clone());

@@ -5,6 +5,8 @@
 
 mod severity;
 
+use std::fmt::Write as _;
+
 use std::collections::{BTreeSet, HashSet};
 
 use mux_wire::program_wrapper::WRAPPER_PREFIX;
@@ -56,10 +58,8 @@ pub(super) fn declared_type_names(found: &[LspDiagnostic]) -> String {
     let names: BTreeSet<&str> = unknown
         .filter_map(|found| found.message.split('\'').nth(1))
         .collect();
-    names
-        .iter()
-        .map(|name| format!("type {name} = any;\n"))
-        .collect()
+    let declare = |name: &&str| format!("type {name} = any;\n");
+    names.iter().map(declare).collect::<Vec<_>>().concat()
 }
 
 pub(super) fn judge(
@@ -332,8 +332,7 @@ fn few(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         return diagnostics;
     }
     if let Some(last) = diagnostics.last_mut() {
-        last.message
-            .push_str(&format!("\n({more} more are not shown)"));
+        _ = write!(last.message, "\n({more} more are not shown)");
     }
     diagnostics
 }

@@ -77,12 +77,13 @@ impl CompilerFinder {
         }
         let search = settings.search_path.as_deref().filter(|_| is_script(path));
         let mut command = compiler::command(path, search);
+        let named = path.to_string_lossy();
         let within = VERSION_TIMEOUT.min(5 * settings.deadline);
         let answer = match timeout(within, command.arg("--version").output()).await {
             Ok(Ok(output)) => output,
-            Ok(Err(error)) => return Err(CheckFailure::Died(format!("{path:?}: {error}"))),
+            Ok(Err(error)) => return Err(CheckFailure::Died(format!("{named:?}: {error}"))),
             Err(_) => {
-                let silent = format!("{path:?} did not report its version within {within:?}");
+                let silent = format!("{named:?} did not report its version within {within:?}");
                 return Err(CheckFailure::Died(silent));
             }
         };

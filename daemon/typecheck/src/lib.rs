@@ -171,7 +171,8 @@ fn compiler_missing_text(named: Option<&Path>) -> String {
                 .into()
         }
         Some(path) => format!(
-            "there is no compiler {path:?}: correct [check] tsc in config.toml, or remove it and run `mux setup`"
+            "there is no compiler {:?}: correct [check] tsc in config.toml, or remove it and run `mux setup`",
+            path.to_string_lossy()
         ),
     }
 }
@@ -251,7 +252,7 @@ impl Checker {
     }
 
     /// Starts the compiler and loads these types, in the background.
-    pub async fn preload_types(&self, types: &TypeDeclarations) {
+    pub fn preload_types(&self, types: &TypeDeclarations) {
         let inner = Arc::clone(&self.inner);
         let types = types.clone();
         tokio::spawn(async move {

@@ -3,7 +3,7 @@
 //! Invariant: messages of the compiler are read within limits, and its requests are answered, because it waits for the
 //! responses.
 
-use std::{io, path::Path};
+use std::{fmt::Write as _, io, path::Path};
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -155,7 +155,7 @@ pub(super) fn file_uri(path: &Path) -> String {
                 uri.push(char::from(*byte));
             }
             b'\\' if cfg!(windows) => uri.push('/'),
-            byte => uri.push_str(&format!("%{byte:02X}")),
+            byte => _ = write!(uri, "%{byte:02X}"),
         }
     }
     uri

@@ -118,10 +118,7 @@ impl TypesFolders {
 
 fn name(hash: &[u8; 32]) -> String {
     // Half of the hash keeps the path short. A collision would not be an attack.
-    hash[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    blake3::Hash::from(*hash).to_hex()[..32].to_owned()
 }
 
 fn is_name(name: &str) -> bool {

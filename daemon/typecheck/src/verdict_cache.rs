@@ -183,6 +183,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a verdict without a finding")]
     fn nothing() -> CheckVerdict {
         Ok(Arc::new([]))
     }

@@ -58,6 +58,7 @@ pub struct Server {
     definition: Result<ServerDefinition, EntryError>,
     meters: Arc<ServerMeters>,
     /// `None` if the definition is invalid.
+    #[expect(clippy::struct_field_names, reason = "`slots` are also shared")]
     server_shared: Option<Arc<ServerShared>>,
     slots: Mutex<ServerSlots>,
 }
@@ -473,7 +474,7 @@ impl RootsObserver for Server {
                         .clone()
                         .map_or(SessionKey::User, SessionKey::Workspace);
                     let their_state = slots.client_states.entry(key).or_default();
-                    their_state.subscribers.add_moved_subscriber(other);
+                    their_state.subscribers.add_moved_subscriber(&other);
                 }
                 slots.client_states.insert(key.clone(), client_state);
             }

@@ -141,7 +141,7 @@ fn failed_resume_is_undone_and_name_cycles_terminate() {
 fn unattended_approvals_are_bounded_in_number_and_age() {
     let mut book = PendingApprovals::default();
     for number in 1..=MAX_UNATTENDED_APPROVALS as u64 + 5 {
-        held(&mut book, number, number as u32, None);
+        held(&mut book, number, u32::try_from(number).unwrap(), None);
         book.set_pending(number);
     }
     assert_eq!(book.expire(None).len(), 5);
@@ -158,7 +158,7 @@ fn arguments_of_held_and_unattended_approvals_are_bounded_in_bytes() {
     let mut book = PendingApprovals::default();
     let long = |number: u64| ApprovalSubject {
         arguments: "x".repeat(MAX_HELD_ARGUMENT_BYTES / 4).into(),
-        ..subject(number as u32)
+        ..subject(u32::try_from(number).unwrap())
     };
     let mut enter = |number| {
         let entered = book.enter(|| Ok(number), long(number), Some(run("r")), None, ROOM);

@@ -75,7 +75,9 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
         })
     });
     let (answers, ()) = tokio::join!(futures::future::join_all(answers), calls);
-    answers.into_iter().for_each(|answer| answer.unwrap());
+    for answer in answers {
+        answer.unwrap();
+    }
     let approvals = open(&home);
     let views = approvals.list().await;
     let approved =

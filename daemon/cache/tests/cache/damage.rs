@@ -26,17 +26,15 @@ impl Original {
     async fn new() -> Self {
         let home = quick_folder();
         // The second start writes a snapshot of the first one's values.
-        for part in 0..2 {
+        for (part, space_of_long) in [(0, SPACES[0]), (1, SPACES[1])] {
             let (cache, _) = open(home.path()).await;
-            for number in (0..40).map(|number| number + part * 40) {
-                let space = SPACES[number as usize % 4];
+            for (number, space) in (part * 40..(part + 1) * 40).zip(SPACES.into_iter().cycle()) {
                 let key = key(number);
                 cache.put(space, key, value(space, &key));
             }
-            let long = (0..).map(key).find(|key| key[2].is_multiple_of(64));
-            let space = SPACES[part as usize];
+            let long = (0..1000).map(key).find(|key| key[2].is_multiple_of(64));
             let long = long.unwrap();
-            cache.put(space, long, value(space, &long));
+            cache.put(space_of_long, long, value(space_of_long, &long));
             cache.flush().await;
             assert_eq!(cache.status().problem, None);
             close(cache, home.path());

@@ -3,6 +3,8 @@
 //! Invariant: every server is named, in the most detailed form for which there is room. If not even the names fit, the
 //! text says how many are missing. Without room for that, the text is empty.
 
+use std::fmt::Write as _;
+
 use super::{InventoryServer, count_with_noun, text_size::TextSize};
 
 /// The lengths to which purposes are shortened, in characters, until they fit.
@@ -30,11 +32,12 @@ impl Overview<'_> {
     fn purposes(&self, max_chars: usize) -> String {
         let mut text = String::new();
         for server in self.servers {
-            text.push_str(&format!(
+            _ = write!(
+                text,
                 "{} ({})",
                 server.spelled,
                 count_with_noun(server.tools.len(), "tool")
-            ));
+            );
             if let Some(purpose) = self.purpose(server) {
                 text.push_str(": ");
                 text.push_str(&shorten(&purpose, max_chars));

@@ -31,10 +31,11 @@ fn servers() -> impl Strategy<Value = Vec<InventoryServer>> {
 }
 
 fn line(servers: &[InventoryServer], server: usize, tool: usize) -> InventoryLine {
-    let (server, tool) = (&servers[server].spelled, &servers[server].tools[tool]);
+    let InventoryServer { spelled, tools, .. } = &servers[server];
+    let tool = &tools[tool];
     let arguments = "path: string; ".repeat(tool.len() % 7);
     InventoryLine {
-        signature: format!("{server}.{tool}(args: {{ {arguments}}})"),
+        signature: format!("{spelled}.{tool}(args: {{ {arguments}}})"),
         summary: tool
             .len()
             .is_multiple_of(2)

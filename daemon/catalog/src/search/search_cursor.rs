@@ -27,15 +27,10 @@ impl SearchCursor {
         let asked = Digest::new()
             .text(&query.text)
             .optional_text(query.server.as_deref());
-        let name = |key: &[u8]| {
-            key.iter()
-                .take(6)
-                .map(|byte| format!("{byte:02x}"))
-                .collect()
-        };
+        let name = |key| blake3::Hash::from_bytes(key).to_hex()[..12].to_owned();
         Self {
-            query: name(&asked.key()),
-            pool: name(&pool.key()),
+            query: name(asked.key()),
+            pool: name(pool.key()),
         }
     }
 

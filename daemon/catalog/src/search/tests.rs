@@ -1,5 +1,6 @@
 //! Typical queries of people and models, over a realistic pool of tools.
 
+use mux_settings::ToolOverrides;
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -141,7 +142,7 @@ fn server(name: &str, tools: &[&str]) -> KnownServer {
             name,
             described,
             &[],
-            &Default::default(),
+            &ToolOverrides::default(),
         ))),
         note: None,
     }
@@ -424,7 +425,7 @@ fn pool_of(set: &DiscoverySet) -> Vec<KnownServer> {
                 name,
                 tools.into_iter().map(describe).collect(),
                 &[],
-                &Default::default(),
+                &ToolOverrides::default(),
             ))),
             note: None,
         })

@@ -14,7 +14,7 @@ use mux_secrets::Secret;
 
 use super::{Environment, system::shell_command};
 use crate::EntryError;
-use mux_keeper::{ChildExit, SpawnSpec};
+use mux_keeper::{ChildExit, SpawnSpec, TreeLimits};
 
 /// The time limit of a command.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec 
             .collect(),
         cwd: home.to_owned(),
         tag: "config-command".into(),
-        limits: Default::default(),
+        limits: TreeLimits::default(),
     }
 }
 
@@ -114,6 +114,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "the answer of a command that ran")]
     fn output_of(text: &str, code: i32) -> Result<CommandOutput, String> {
         Ok(CommandOutput {
             printed: text.into(),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, ffi::OsString, time::Duration};
 
-use mux_keeper::SpawnSpec;
+use mux_keeper::{SpawnSpec, TreeLimits};
 
 use super::{CapturedEnvironment, Environment, is_variable_name};
 
@@ -70,7 +70,7 @@ pub(super) async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
     let shell = basis.get("SHELL").unwrap_or("/bin/sh").to_owned();
     let spec = |options: &[&str]| shell_spawn_spec(&shell, options, basis);
     let interactive = run(spec(&["-i", "-l", "-c"]), INTERACTIVE_TIMEOUT).await;
-    let problem = match interactive.and_then(parse_shell_output) {
+    let problem = match interactive.and_then(|printed| parse_shell_output(&printed)) {
         Ok(found) => {
             return CapturedEnvironment {
                 found: Some(found),
@@ -80,7 +80,7 @@ pub(super) async fn capture<F: Future<Output = Result<Vec<u8>, String>>>(
         Err(problem) => problem,
     };
     let login = run(spec(&["-l", "-c"]), LOGIN_TIMEOUT).await;
-    match login.and_then(parse_shell_output) {
+    match login.and_then(|printed| parse_shell_output(&printed)) {
         Ok(found) => CapturedEnvironment {
             found: Some(found),
             problem: Some(format!(
@@ -111,17 +111,17 @@ fn shell_spawn_spec(shell: &str, options: &[&str], basis: &Environment) -> Spawn
             .collect(),
         cwd: "/".into(),
         tag: "login-shell".into(),
-        limits: Default::default(),
+        limits: TreeLimits::default(),
     }
 }
 
-fn parse_shell_output(printed: Vec<u8>) -> Result<Environment, String> {
+fn parse_shell_output(printed: &[u8]) -> Result<Environment, String> {
     let marked = |text: &[u8]| {
         let mut windows = text.windows(OUTPUT_MARKER.len());
         windows.position(|window| window == OUTPUT_MARKER)
     };
     let enclosed = || {
-        let start = marked(&printed)? + OUTPUT_MARKER.len();
+        let start = marked(printed)? + OUTPUT_MARKER.len();
         let length = marked(&printed[start..])?;
         Some(&printed[start..start + length])
     };

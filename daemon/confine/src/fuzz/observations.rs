@@ -50,7 +50,9 @@ fn fuzz_damaged_line_of_a_record_costs_itself() {
             let lines = actions.iter().enumerate().map(|(index, action)| {
                 let mut line = serde_json::to_vec(action).unwrap();
                 if index == which {
-                    damages.iter().for_each(|damage| damage.apply(&mut line));
+                    for damage in &damages {
+                        damage.apply(&mut line);
+                    }
                 }
                 line.push(b'\n');
                 line

@@ -1,13 +1,13 @@
 //! Rules on functions apply to every other way to reach them.
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path, sync::LazyLock};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 
 use super::*;
 use mux_catalog::{ChangeReaction, DefinitionChange, PinStatus, Scopes, ToolDescription};
-use mux_config::Config;
+use mux_config::{Config, environment::Environment};
 use mux_policy::PolicySet;
 use mux_settings::Settings;
 use mux_sources::graphql_source;
@@ -91,8 +91,8 @@ impl Pool {
             self.rules, self.entry
         );
         let config = Config::parse(&config, "c").unwrap();
-        let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
-        let scopes = Scopes::new(&settings.agents, BTreeMap::new(), Default::default());
+        let settings = Settings::resolve(config, &Environment::default(), Path::new("/home/me"));
+        let scopes = Scopes::new(&settings.agents, BTreeMap::new(), BTreeMap::default());
         let scope = scopes.of(Some("me"));
         let definition = settings.servers["blog"].definition.as_ref().unwrap();
         let overrides = &definition.overrides;
@@ -384,7 +384,8 @@ fn arguments_of_every_operation_are_checked() {
 #[test]
 fn denial_comes_before_the_document_limits() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
-    let many: String = (0..30_000).map(|n| format!("f{n} ")).collect();
+    let many: Vec<_> = (0..30_000).map(|n| format!("f{n} ")).collect();
+    let many = many.concat();
     // The fields after the denied one are not examined.
     let query = json!({ "query": format!("{{ a {many} }}") });
     assert_eq!(Pool::new(SCHEMA, rules).action("graphql", query), "deny");
@@ -500,13 +501,7 @@ impl Route {
     }
 
     /// Steps around a leaf, as text, with the fragments that they need.
-    fn text(
-        &self,
-        steps: &[(&str, &str)],
-        leaf: String,
-        manners: &[u8],
-        named: bool,
-    ) -> (String, String) {
+    fn text(steps: &[(&str, &str)], leaf: String, manners: &[u8], named: bool) -> (String, String) {
         let mut text = leaf;
         let mut fragments = String::new();
         for (place, (name, ty)) in steps.iter().enumerate().rev() {
@@ -515,7 +510,7 @@ impl Route {
                 1 => format!("... {{ {text} }}"),
                 2 => format!("... on {ty} {{ {text} }}"),
                 3 if named => {
-                    fragments.push_str(&format!(" fragment F{place} on {ty} {{ {text} }}"));
+                    _ = write!(fragments, " fragment F{place} on {ty} {{ {text} }}");
                     format!("...F{place}")
                 }
                 4 => format!("__typename ... @include(if: true) {{ {text} }}"),
@@ -541,7 +536,7 @@ impl Route {
             _ => ("(x: $x)".into(), format!("($x: Int = {x})"), json!({})),
         };
         let leaf = self.leaf(&argument);
-        let (text, fragments) = self.text(&self.steps, leaf, manners, true);
+        let (text, fragments) = Self::text(&self.steps, leaf, manners, true);
         let other = if *beside { "query Other { id }" } else { "" };
         let word = Self::word(self.begins);
         json!({
@@ -555,7 +550,7 @@ impl Route {
     fn selected(&self, (manners, ..): &Manners) -> Option<(String, Value, Value)> {
         let ((first, _), steps) = self.steps.split_first()?;
         let leaf = self.leaf(&format!("(x: {})", self.x.unwrap_or_default()));
-        let (text, _) = self.text(steps, leaf, manners, false);
+        let (text, _) = Self::text(steps, leaf, manners, false);
         let mut object = match self.field {
             "wipe" => json!({ "ok": true }),
             _ => json!({}),

@@ -36,6 +36,10 @@ pub(super) fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
     }
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "files have no such owner on Windows"
+)]
 pub(super) fn owner(meta: &Metadata) -> Option<u32> {
     Some(meta.uid())
 }

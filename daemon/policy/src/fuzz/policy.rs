@@ -2,6 +2,8 @@
 //!
 //! Above all: a call is never allowed because its argument is written in another way.
 
+use std::fmt::Write as _;
+
 use mux_chance::{
     broken,
     damage::{damage_of, damaged},
@@ -241,9 +243,9 @@ fn fuzz_no_spelling_of_a_path_gets_a_laxer_decision() {
         let (policies, problems) = policies(&rules);
         prop_assert!(problems.is_empty(), "{problems:?}");
         let mut other = path.to_owned();
-        spellings
-            .iter()
-            .for_each(|spelling| spelling.apply(&mut other));
+        for spelling in spellings {
+            spelling.apply(&mut other);
+        }
         let plain = action(&policies, &arguments(path));
         let spelled = action(&policies, &arguments(&other));
         prop_assert!(
@@ -449,13 +451,13 @@ fn path_to(value: &Value, steps: &[(Index, bool)]) -> (String, Value) {
                     path.push_str(if path.is_empty() { "" } else { "." });
                     path.push_str(name);
                 } else {
-                    path.push_str(&format!("[{}]", Value::from(name.as_str())));
+                    _ = write!(path, "[{}]", Value::from(name.as_str()));
                 }
                 here = member;
             }
             Value::Array(items) if !items.is_empty() => {
                 let at = index.index(items.len());
-                path.push_str(&format!("[{at}]"));
+                _ = write!(path, "[{at}]");
                 here = &items[at];
             }
             _ => break,

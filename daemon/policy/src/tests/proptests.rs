@@ -192,7 +192,8 @@ fn tool_named(written: &str) -> &'static str {
 /// The action for a call that writes its tool this way.
 fn action(
     policies: &PolicySet,
-    (server, written): (&str, &str),
+    server: &str,
+    written: &str,
     agent: Option<&str>,
     arguments: &str,
 ) -> RuleAction {
@@ -231,8 +232,8 @@ proptest! {
         );
         let all = tool_paths(server, name);
         let written = &all[written.min(all.len() - 1)][server.len() + 1..];
-        let expected = action(&policies, (server, name), agent, &plain);
-        prop_assert_eq!(action(&policies, (server, written), agent, &other), expected);
+        let expected = action(&policies, server, name, agent, &plain);
+        prop_assert_eq!(action(&policies, server, written, agent, &other), expected);
     }
 
     /// A spelling that a server may read as the same path, URL or number is never allowed if the plain spelling is
@@ -245,7 +246,7 @@ proptest! {
     ) {
         let of = |n: &str, path: &str, uri: &str| {
             let arguments = json!({ "n": n, "path": path, "uri": uri, "list": [n] });
-            action(&policies, (server, name), agent, &arguments.to_string())
+            action(&policies, server, name, agent, &arguments.to_string())
         };
         let plain = of(n, path, uri);
         let other = of(other_n, other_path, other_uri);
@@ -262,6 +263,6 @@ proptest! {
         let glob = toml::Value::String(written);
         let text = format!("[[policy]]\nmatch = {glob}\naction = {:?}\n", word.word());
         let (policies, _) = policies(&text);
-        prop_assert_eq!(action(&policies, (server, name), None, "{}"), word, "{}", glob);
+        prop_assert_eq!(action(&policies, server, name, None, "{}"), word, "{}", glob);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::{PathKey, ReferenceRoot, StepPart, Template, ValueReference, template::TextPiece};
 
-fn mistakes_of(program: Value) -> Vec<String> {
+fn mistakes_of(program: &Value) -> Vec<String> {
     let fault = parse_program(&program.to_string(), 100).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Syntax);
     let mut mistakes = vec![format!("{} | {}", fault.message, fault.hint.unwrap())];
@@ -66,7 +66,7 @@ fn references_of_every_form_are_parsed() {
 
 #[test]
 fn all_mistakes_are_reported_at_once_with_hints() {
-    let mistakes = mistakes_of(json!({ "steps": [
+    let mistakes = mistakes_of(&json!({ "steps": [
         { "id": "a", "tool": "s.t", "params": {} },
         { "id": "a", "tool": "st", "on_error": "ignore" },
         { "tool": "s.t", "args": { "x": "{{lost}} {{#each x}}" } },

@@ -123,7 +123,7 @@ impl Project {
                             "a project cannot switch off the sandbox that [sandbox] mode = \"enforce\" demands; remove `sandbox = false`",
                         ));
                     }
-                    ServerDefinition::resolve(entry, &environment, &self.root, defaults)
+                    ServerDefinition::resolve(&entry, &environment, &self.root, defaults)
                 });
             if let Err(problem) = &definition {
                 let root = self.root.display();

@@ -72,7 +72,7 @@ fn mask(name: &str, value: &mut Value, kind: LiteralKind) {
             // The string also differs if it has a fragment, which is not sent.
             match address.filter(|shown| shown != text) {
                 Some(shown) => *text = shown,
-                None if is_hidden(name, text, kind) => *text = MASK.to_owned(),
+                None if is_hidden(name, text, kind) => MASK.clone_into(text),
                 None => {}
             }
         }

@@ -39,7 +39,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<String, String> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let start = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = start.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = start.split(|byte| *byte == b'\n').count();
         let before = start.iter().rev().take_while(|byte| **byte != b'\n');
         let column = before.count() + 1;
         format!("is not UTF-8 text: the byte at line {line}, column {column} is not valid UTF-8; save it as UTF-8")

@@ -335,6 +335,7 @@ impl<'a> FieldClashes<'a> {
 }
 
 /// The alias of a field, if it needs one. `None` if the alias is taken, too.
+#[expect(clippy::option_option, reason = "taken, not needed, or chosen")]
 fn alias(
     field: &SchemaField,
     ty: &str,

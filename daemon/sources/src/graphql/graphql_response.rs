@@ -5,6 +5,8 @@
 //!
 //! Invariant: a body that is a GraphQL response counts as one regardless of its status.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 /// The number of errors in a message.
@@ -92,16 +94,17 @@ pub(super) fn message(errors: &Value) -> String {
                 Value::String(name) => name.clone(),
                 other => other.to_string(),
             });
-            text.push_str(&format!(" (at {})", steps.collect::<Vec<_>>().join(".")));
+            _ = write!(text, " (at {})", steps.collect::<Vec<_>>().join("."));
         }
         text
     });
     let mut text = messages.collect::<Vec<_>>().join("; ");
     if errors.len() > MAX_REPORTED_ERRORS {
-        text.push_str(&format!(
+        _ = write!(
+            text,
             " (and {} more errors)",
             errors.len() - MAX_REPORTED_ERRORS
-        ));
+        );
     }
     text
 }
@@ -110,18 +113,18 @@ pub(super) fn message(errors: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn outcome(body: Value, field: Option<&str>) -> Value {
+    fn outcome(body: &Value, field: Option<&str>) -> Value {
         result(read(body.to_string().as_bytes()).unwrap(), field, 200)
     }
 
     #[test]
     fn function_result_is_its_field_and_a_document_result_is_the_whole_response() {
         let body = json!({ "data": { "user": { "id": "1" } }, "extensions": { "cost": 1 } });
-        let user = outcome(body.clone(), Some("user"));
+        let user = outcome(&body, Some("user"));
         assert_eq!(user["structuredContent"], json!({ "id": "1" }));
         assert_eq!(user["content"][0]["text"], "{\"id\":\"1\"}");
-        assert_eq!(outcome(body.clone(), None)["structuredContent"], body);
-        let nothing = outcome(json!({ "data": { "user": null } }), Some("user"));
+        assert_eq!(outcome(&body, None)["structuredContent"], body);
+        let nothing = outcome(&json!({ "data": { "user": null } }), Some("user"));
         assert_eq!(nothing["structuredContent"], Value::Null);
         assert!(nothing.get("isError").is_none());
     }
@@ -138,7 +141,7 @@ mod tests {
             json!({ "user": { "posts": [{ "title": null }] } }),
         ] {
             let body = json!({ "errors": errors, "data": data });
-            let failed = outcome(body.clone(), Some("user"));
+            let failed = outcome(&body, Some("user"));
             assert_eq!(failed["isError"], true);
             let details = json!({ "errors": errors, "data": data, "status": 200 });
             assert_eq!(failed["structuredContent"], details);
@@ -146,14 +149,14 @@ mod tests {
                 failed["content"][0]["text"],
                 "no such user; hidden (at user.posts.0.title); c (and 1 more errors)"
             );
-            let whole = outcome(body.clone(), None);
+            let whole = outcome(&body, None);
             assert!(whole.get("isError").is_none());
             assert_eq!(
                 whole["structuredContent"],
                 json!({ "data": data, "errors": errors })
             );
         }
-        let refused = outcome(json!({ "errors": [{}] }), None);
+        let refused = outcome(&json!({ "errors": [{}] }), None);
         assert_eq!(refused["structuredContent"]["data"], Value::Null);
     }
 

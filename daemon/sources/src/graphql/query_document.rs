@@ -172,7 +172,7 @@ impl DocumentChecker {
             match definition {
                 Definition::FragmentDefinition(fragment) => {
                     unique(&mut fragments, fragment.name.as_str(), "fragments")?;
-                    self.directives(&fragment.directives)?;
+                    Self::directives(&fragment.directives)?;
                     self.selections(&fragment.selection_set)?;
                 }
                 Definition::OperationDefinition(operation) => {
@@ -183,10 +183,10 @@ impl DocumentChecker {
                     for variable in &operation.variables {
                         unique(&mut variables, variable.name.as_str(), "variables")?;
                         if let Some(default) = &variable.default_value {
-                            self.value(default)?;
+                            Self::value(default)?;
                         }
                     }
-                    self.directives(&operation.directives)?;
+                    Self::directives(&operation.directives)?;
                     self.selections(&operation.selection_set)?;
                 }
                 _ => {}
@@ -200,45 +200,42 @@ impl DocumentChecker {
             match selection {
                 Selection::Field(field) => {
                     self.destroys |= destroys(field.name.as_str());
-                    self.arguments(&field.arguments)?;
-                    self.directives(&field.directives)?;
+                    Self::arguments(&field.arguments)?;
+                    Self::directives(&field.directives)?;
                     self.selections(&field.selection_set)?;
                 }
                 Selection::InlineFragment(fragment) => {
-                    self.directives(&fragment.directives)?;
+                    Self::directives(&fragment.directives)?;
                     self.selections(&fragment.selection_set)?;
                 }
-                Selection::FragmentSpread(spread) => self.directives(&spread.directives)?,
+                Selection::FragmentSpread(spread) => Self::directives(&spread.directives)?,
             }
         }
         Ok(())
     }
 
-    fn directives(&self, directives: &ast::DirectiveList) -> Result<(), DocumentError> {
+    fn directives(directives: &ast::DirectiveList) -> Result<(), DocumentError> {
         let mut each = directives.iter();
-        each.try_for_each(|directive| self.arguments(&directive.arguments))
+        each.try_for_each(|directive| Self::arguments(&directive.arguments))
     }
 
-    fn arguments(
-        &self,
-        arguments: &[apollo_compiler::Node<ast::Argument>],
-    ) -> Result<(), DocumentError> {
+    fn arguments(arguments: &[apollo_compiler::Node<ast::Argument>]) -> Result<(), DocumentError> {
         let mut names = HashSet::new();
         for argument in arguments {
             unique(&mut names, argument.name.as_str(), "arguments")?;
-            self.value(&argument.value)?;
+            Self::value(&argument.value)?;
         }
         Ok(())
     }
 
-    fn value(&self, value: &ast::Value) -> Result<(), DocumentError> {
+    fn value(value: &ast::Value) -> Result<(), DocumentError> {
         match value {
-            ast::Value::List(items) => items.iter().try_for_each(|item| self.value(item)),
+            ast::Value::List(items) => items.iter().try_for_each(|item| Self::value(item)),
             ast::Value::Object(members) => {
                 let mut names = HashSet::new();
                 for (name, value) in members {
                     unique(&mut names, name.as_str(), "fields of one input")?;
-                    self.value(value)?;
+                    Self::value(value)?;
                 }
                 Ok(())
             }

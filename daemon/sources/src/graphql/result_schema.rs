@@ -94,7 +94,7 @@ impl ResultSchemaBuilder<'_> {
     fn object(&mut self, selection: &DefaultSelection<'_>, node: usize) -> Value {
         let ty = selection.ty(node).unwrap_or_default();
         let Some(TypeShape::Union(members)) = self.schema.shape(ty) else {
-            return self.members(selection, node, json!({ "type": "string" }));
+            return self.members(selection, node, &json!({ "type": "string" }));
         };
         let mut alternatives = Vec::new();
         let mut others: Vec<&str> = members.iter().map(String::as_str).collect();
@@ -102,7 +102,7 @@ impl ResultSchemaBuilder<'_> {
             if let SelectionItem::On(member) = selection.what(child) {
                 others.retain(|other| other != member);
                 let name = json!({ "const": member });
-                alternatives.push(self.members(selection, child, name));
+                alternatives.push(self.members(selection, child, &name));
             }
         }
         if alternatives.is_empty() || !others.is_empty() {
@@ -127,7 +127,7 @@ impl ResultSchemaBuilder<'_> {
         &mut self,
         selection: &DefaultSelection<'_>,
         node: usize,
-        type_name: Value,
+        type_name: &Value,
     ) -> Value {
         let mut properties = Map::new();
         if matches!(selection.what(node), SelectionItem::On(_)) {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an error names the line and the column. Directives have no effect here, so errors in them are ignored.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Write as _};
 
 use apollo_compiler::{
     Name, Node, Schema as Parsed,
@@ -103,7 +103,7 @@ fn report_mistakes(errors: &DiagnosticList, place: &str, harmless: &[&str]) -> O
         .unwrap_or(&harmful)
         .join("; ");
     if more > 0 {
-        text.push_str(&format!(" (and {more} more)"));
+        _ = write!(text, " (and {more} more)");
     }
     (!harmful.is_empty()).then_some(text)
 }

@@ -97,7 +97,7 @@ fn sent(tool: &str, arguments: Value) -> (String, Value) {
 }
 
 /// The selection that `query.user` sends for `$select`, or the error.
-fn selected(select: Value) -> Result<String, String> {
+fn selected(select: &Value) -> Result<String, String> {
     match called("query.user", json!({ "id": 1, "$select": select })) {
         Ok(call) => {
             let Some(RequestBody::Json(body)) = call.request.body else {
@@ -203,11 +203,7 @@ fn selection_is_accepted_as_text_and_as_object() {
         ),
         (json!("{\"id\": true}"), "{ id }"),
     ] {
-        assert_eq!(
-            selected(select.clone()).as_deref(),
-            Ok(expected),
-            "{select}"
-        );
+        assert_eq!(selected(&select).as_deref(), Ok(expected), "{select}");
     }
 }
 
@@ -239,7 +235,7 @@ fn invalid_selection_error_suggests_a_valid_one() {
         (json!({ "... on No": { "id": true } }), "no type"),
         (json!(7), "a string or an object"),
     ] {
-        let why = selected(select.clone()).unwrap_err();
+        let why = selected(&select).unwrap_err();
         assert!(why.contains(part), "{select}: {why}");
         assert!(why.starts_with("`$select`: "), "{why}");
     }
@@ -351,13 +347,13 @@ fn selection_cannot_escape_its_field() {
         "fragment f on User { id }",
         "subscription { renamed { id } }",
     ] {
-        let outcome = selected(json!(select));
+        let outcome = selected(&json!(select));
         assert!(outcome.is_err(), "{select}: {outcome:?}");
     }
     let deep = "{ friends ".repeat(5_000) + &"}".repeat(5_000);
-    assert!(selected(json!(deep)).is_err());
+    assert!(selected(&json!(deep)).is_err());
     let long = format!("{{ {} }}", "id ".repeat(40_000));
-    assert!(selected(json!(long)).unwrap_err().contains("longer than"));
+    assert!(selected(&json!(long)).unwrap_err().contains("longer than"));
 }
 
 #[test]

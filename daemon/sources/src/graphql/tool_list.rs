@@ -2,6 +2,8 @@
 //!
 //! Invariant: the same schema gives the same tools, and the list is within the limits for tool lists.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -124,9 +126,7 @@ fn tool(
             said.push_str("\n\n");
         }
         let shown = cut(selection.text(), MAX_SHOWN_SELECTION_BYTES.min(room.words));
-        said.push_str(&format!(
-            "Selects `{shown}` unless `$select` says otherwise."
-        ));
+        _ = write!(said, "Selects `{shown}` unless `$select` says otherwise.");
     }
     let mut tool = json!({
         "name": format!("{}.{}", operation.word(), field.name),

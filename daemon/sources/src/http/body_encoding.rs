@@ -1,5 +1,7 @@
 //! Encodes request bodies for the wire.
 
+use std::fmt::Write as _;
+
 use super::{FormPart, MultipartBody, RequestBody};
 
 const FORM_DATA: &str = "multipart/form-data";
@@ -27,7 +29,7 @@ pub(super) fn encoded(body: &RequestBody) -> Result<(String, Vec<u8>), String> {
                 && let Some(root) = body.parts.first()
             {
                 // RFC 2387: the type of the first part.
-                media.push_str(&format!("; type=\"{}\"", quoted(part_media(root))));
+                _ = write!(media, "; type=\"{}\"", quoted(part_media(root)));
             }
             (media, bytes)
         }
@@ -51,18 +53,18 @@ fn multipart(body: &MultipartBody, boundary: &str) -> Vec<u8> {
         let name = quoted(&part.name);
         let mut head = format!("--{boundary}\r\n");
         if is_related(body) {
-            head.push_str(&format!("Content-ID: <{name}>\r\n"));
+            _ = write!(head, "Content-ID: <{name}>\r\n");
         } else {
-            head.push_str(&format!("Content-Disposition: form-data; name=\"{name}\""));
+            _ = write!(head, "Content-Disposition: form-data; name=\"{name}\"");
             if let Some(file) = &part.file_name {
-                head.push_str(&format!("; filename=\"{}\"", quoted(file)));
+                _ = write!(head, "; filename=\"{}\"", quoted(file));
             }
             head.push_str("\r\n");
         }
         // Without a type, a form's text has the form's type.
         if part.media.is_some() || body.media != FORM_DATA {
             let media = part_media(part).replace(['\r', '\n'], "");
-            head.push_str(&format!("Content-Type: {media}\r\n"));
+            _ = write!(head, "Content-Type: {media}\r\n");
         }
         head.push_str("\r\n");
         text.extend_from_slice(head.as_bytes());

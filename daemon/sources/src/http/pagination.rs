@@ -287,7 +287,7 @@ impl ApiClient {
         current: &Url,
     ) -> Result<Url, CallFailure> {
         match target {
-            NextTarget::Url(url) => self.page_url(current, &url),
+            NextTarget::Url(url) => page_url(current, &url),
             NextTarget::Query(name, value) => {
                 request.query.retain(|(known, _)| *known != name);
                 request.query.push((name, value));
@@ -308,31 +308,31 @@ impl ApiClient {
             }
         }
     }
+}
 
-    /// The URL of the next page. Must be within the origin, because the request carries credentials.
-    pub(super) fn page_url(&self, current: &Url, next: &str) -> Result<Url, CallFailure> {
-        let Ok(mut url) = current.join(next) else {
-            return Err(CallFailure::Declined(
-                "the URL of the next page cannot be read".into(),
-            ));
-        };
-        // APIs behind a proxy often do not know that they are called over TLS.
-        let is_downgrade = current.scheme() == "https"
-            && url.scheme() == "http"
-            && url.port().is_none()
-            && current.port().is_none();
-        if is_downgrade {
-            // Fails for no pair of these schemes.
-            _ = url.set_scheme("https");
-        }
-        if url.origin() == current.origin() {
-            return Ok(url);
-        }
-        Err(CallFailure::Declined(format!(
-            "the next page is at another origin, {}, and credentials go to one origin only",
-            url.host_str().unwrap_or_default()
-        )))
+/// The URL of the next page. Must be within the origin, because the request carries credentials.
+pub(super) fn page_url(current: &Url, next: &str) -> Result<Url, CallFailure> {
+    let Ok(mut url) = current.join(next) else {
+        return Err(CallFailure::Declined(
+            "the URL of the next page cannot be read".into(),
+        ));
+    };
+    // APIs behind a proxy often do not know that they are called over TLS.
+    let is_downgrade = current.scheme() == "https"
+        && url.scheme() == "http"
+        && url.port().is_none()
+        && current.port().is_none();
+    if is_downgrade {
+        // Fails for no pair of these schemes.
+        _ = url.set_scheme("https");
     }
+    if url.origin() == current.origin() {
+        return Ok(url);
+    }
+    Err(CallFailure::Declined(format!(
+        "the next page is at another origin, {}, and credentials go to one origin only",
+        url.host_str().unwrap_or_default()
+    )))
 }
 
 /// Identifies a request among those of one call.
@@ -395,9 +395,8 @@ pub(crate) fn choose_list(lists: &[Vec<&str>]) -> Option<Vec<String>> {
     let usual = LIST_MEMBER_NAMES
         .iter()
         .find_map(|usual| lists.iter().find(|path| path.last() == Some(usual)));
-    let path = match (usual, lists) {
-        (Some(path), _) | (None, [path]) => path,
-        (None, _) => return None,
+    let ((Some(path), _) | (None, [path])) = (usual, lists) else {
+        return None;
     };
     Some(path.iter().map(|name| (*name).to_owned()).collect())
 }

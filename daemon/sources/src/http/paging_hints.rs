@@ -412,13 +412,13 @@ mod tests {
 
     use super::*;
 
-    fn hints(headers: &[(&'static str, &str)], body: Value) -> PagingHints {
+    fn hints(headers: &[(&'static str, &str)], body: &Value) -> PagingHints {
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         PagingHints::read(
             &headers.collect(),
-            &body,
+            body,
             &["data", "users", "items"].map(str::to_owned),
         )
     }
@@ -472,10 +472,10 @@ mod tests {
                 NextHint::Offset(20),
             ),
         ] {
-            assert_eq!(hints(&[], body.clone()).next, [next], "{body}");
+            assert_eq!(hints(&[], &body).next, [next], "{body}");
         }
         let headers = [("link", "</a?page=2>; rel=\"next\""), ("x-next-page", "2")];
-        let found = hints(&headers, json!([]));
+        let found = hints(&headers, &json!([]));
         assert_eq!(found.next, [url("/a?page=2"), NextHint::Number(2)]);
     }
 
@@ -491,7 +491,7 @@ mod tests {
             json!({ "links": [{ "rel": "first", "href": "/a" }] }),
             json!({ "links": { "next": null } }),
         ] {
-            assert!(hints(&[], body.clone()).has_empty_next, "{body}");
+            assert!(hints(&[], &body).has_empty_next, "{body}");
         }
         for (headers, body) in [
             (vec![], json!({ "has_more": false })),
@@ -499,7 +499,7 @@ mod tests {
             (vec![], json!({ "meta": { "isLastPage": "true" } })),
             (vec![("x-pagination", "{\"HasNext\":false}")], json!([])),
         ] {
-            assert_eq!(hints(&headers, body.clone()).more, Some(false), "{body}");
+            assert_eq!(hints(&headers, &body).more, Some(false), "{body}");
         }
         for (headers, body) in [
             (vec![], json!({ "total_pages": 3, "total": 7, "page": 2 })),
@@ -516,11 +516,11 @@ mod tests {
                 json!([]),
             ),
         ] {
-            let found = hints(&headers, body.clone());
+            let found = hints(&headers, &body);
             let totals = (found.total_pages, found.total_items, found.current_page);
             assert_eq!(totals, (Some(3), Some(7), Some(2)), "{body}");
         }
-        let range = hints(&[("content-range", "items 0-24/319")], json!([]));
+        let range = hints(&[("content-range", "items 0-24/319")], &json!([]));
         assert_eq!(range.total_items, Some(319));
     }
 
@@ -536,9 +536,9 @@ mod tests {
             json!({ "links": { "last": "https://h/?page=9", "self": "https://h/" } }),
             json!({ "next": {}, "total": "many", "page": { "a": 1 } }),
         ] {
-            assert_eq!(hints(&[], body.clone()), PagingHints::default(), "{body}");
+            assert_eq!(hints(&[], &body), PagingHints::default(), "{body}");
         }
         let preload = [("link", "</app.css>; rel=preload"), ("x-request-id", "7")];
-        assert_eq!(hints(&preload, json!([])), PagingHints::default());
+        assert_eq!(hints(&preload, &json!([])), PagingHints::default());
     }
 }

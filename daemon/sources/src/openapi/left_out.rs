@@ -226,11 +226,8 @@ components:
         assert_eq!(lines[0], Some(line_of("      \"get\": {")));
         assert_eq!(lines[1], Some(line_of("      \"get\": []")));
         assert_eq!(lines_of(&["GET /a"], &value.to_string()), [None]);
-        let flat: String = pretty
-            .lines()
-            .map(|line| format!("{}\n", line.trim()))
-            .collect();
-        assert_eq!(lines_of(&["GET /a"], &flat), [None]);
+        let flat: Vec<_> = pretty.lines().map(str::trim).collect();
+        assert_eq!(lines_of(&["GET /a"], &flat.join("\n")), [None]);
     }
 
     #[test]

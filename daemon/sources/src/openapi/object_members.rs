@@ -37,7 +37,7 @@ impl<'a> MemberList<'a> {
 
     fn insert(&mut self, name: &'a str, member: &'a Value) {
         if let Some(place) = self.indices.get(name) {
-            self.list[*place].1 = member
+            self.list[*place].1 = member;
         } else {
             self.indices.insert(name, self.list.len());
             self.list.push((name, member));

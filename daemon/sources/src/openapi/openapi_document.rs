@@ -280,6 +280,8 @@ fn version(root: &Value) -> Result<OpenApiVersion, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use serde_json::json;
 
     use super::*;
@@ -410,7 +412,7 @@ mod tests {
         for level in 1..12 {
             let before = format!("*a{}", level - 1);
             let ten = vec![before; 10].join(", ");
-            text.push_str(&format!("a{level}: &a{level} [{ten}]\n"));
+            _ = writeln!(text, "a{level}: &a{level} [{ten}]");
         }
         assert!(OpenApiDocument::read(&text).is_err());
     }

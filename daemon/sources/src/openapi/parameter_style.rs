@@ -2,6 +2,8 @@
 //!
 //! Invariant: a value stays in its position. It does not end a path segment, a query pair or a header.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 /// The location in which a parameter is sent.
@@ -240,7 +242,7 @@ pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
         if stands {
             written.push(char::from(byte));
         } else {
-            written.push_str(&format!("%{byte:02X}"));
+            _ = write!(written, "%{byte:02X}");
         }
     }
     written

@@ -350,14 +350,14 @@ mod tests {
     fn said(
         version: &str,
         direction: SchemaDirection,
-        schema: Value,
+        schema: &Value,
     ) -> Result<Value, UnresolvedReference> {
         let text = json!({
             "openapi": version,
             "components": { "schemas": { "Id": { "type": "integer", "readOnly": true } } },
         });
         let document = OpenApiDocument::read(&text.to_string()).unwrap();
-        let said = SchemaDialect::new(&document).say(&schema, direction)?;
+        let said = SchemaDialect::new(&document).say(schema, direction)?;
         Ok(said.schema)
     }
 
@@ -385,7 +385,7 @@ mod tests {
                 json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
             ),
         ] {
-            let found = said("3.0.3", SchemaDirection::Arguments, schema.clone()).unwrap();
+            let found = said("3.0.3", SchemaDirection::Arguments, &schema).unwrap();
             assert_eq!(found, expected, "{schema}");
         }
     }
@@ -398,7 +398,7 @@ mod tests {
                 .as_object_mut()
                 .unwrap()
                 .extend(more.as_object().cloned().unwrap());
-            said("3.0.3", SchemaDirection::Arguments, schema).unwrap()
+            said("3.0.3", SchemaDirection::Arguments, &schema).unwrap()
         };
         let closed = object(json!({ "additionalProperties": false }));
         assert_eq!(closed["required"], json!(["a"]));
@@ -422,13 +422,13 @@ mod tests {
                 "name": { "type": "string", "minLength": 3 },
             },
         });
-        let asked = said("3.1.0", SchemaDirection::Arguments, schema.clone()).unwrap();
+        let asked = said("3.1.0", SchemaDirection::Arguments, &schema).unwrap();
         assert_eq!(asked["required"], json!(["key", "name"]));
         assert_eq!(
             asked["properties"]["key"],
             json!({ "type": "string", "minLength": 3 })
         );
-        let promised = said("3.1.0", SchemaDirection::Results, schema).unwrap();
+        let promised = said("3.1.0", SchemaDirection::Results, &schema).unwrap();
         assert_eq!(promised["required"], json!(["id", "name"]));
         assert_eq!(promised["properties"]["name"], json!({ "type": "string" }));
         assert_eq!(promised.get("additionalProperties"), None);
@@ -440,7 +440,7 @@ mod tests {
             { "type": "object", "properties": { "id": { "$ref": "#/components/schemas/Id" } } },
             { "required": ["id", "name"] },
         ] });
-        let asked = said("3.0.3", SchemaDirection::Arguments, schema).unwrap();
+        let asked = said("3.0.3", SchemaDirection::Arguments, &schema).unwrap();
         assert_eq!(asked["allOf"][1], json!({ "required": ["name"] }));
     }
 
@@ -448,11 +448,11 @@ mod tests {
     fn external_reference_is_an_error_in_arguments_and_unconstrained_in_results() {
         let schema = json!({ "type": "array", "items": { "$ref": "other.json#/a" } });
         assert_eq!(
-            said("3.1.0", SchemaDirection::Arguments, schema.clone()),
+            said("3.1.0", SchemaDirection::Arguments, &schema),
             Err(UnresolvedReference::Elsewhere("other.json#/a".into()))
         );
         assert_eq!(
-            said("3.1.0", SchemaDirection::Results, schema),
+            said("3.1.0", SchemaDirection::Results, &schema),
             Ok(json!({ "type": "array", "items": {} }))
         );
     }

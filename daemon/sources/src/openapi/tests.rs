@@ -7,6 +7,8 @@ mod places;
 mod repetition;
 mod selection;
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -42,33 +44,34 @@ fn written(request: &ApiRequest) -> String {
     };
     let mut lines = format!("{} {}", request.method, request.path);
     if !request.query.is_empty() {
-        lines.push_str(&format!("?{}", pairs(&request.query, "&")));
+        _ = write!(lines, "?{}", pairs(&request.query, "&"));
     }
     for (name, value) in request.headers.iter().filter(|(name, _)| name != "accept") {
-        lines.push_str(&format!("\n{name}: {value}"));
+        _ = write!(lines, "\n{name}: {value}");
     }
     if !request.cookies.is_empty() {
-        lines.push_str(&format!("\ncookie: {}", pairs(&request.cookies, "; ")));
+        _ = write!(lines, "\ncookie: {}", pairs(&request.cookies, "; "));
     }
     match &request.body {
         None => {}
-        Some(RequestBody::Json(value)) => lines.push_str(&format!("\n\n{value}")),
-        Some(RequestBody::Form(form)) => lines.push_str(&format!("\n\n{}", pairs(form, "&"))),
+        Some(RequestBody::Json(value)) => _ = write!(lines, "\n\n{value}"),
+        Some(RequestBody::Form(form)) => _ = write!(lines, "\n\n{}", pairs(form, "&")),
         Some(RequestBody::Multipart(body)) => {
             for part in &body.parts {
                 let text = String::from_utf8_lossy(&part.bytes);
                 let file = part.file_name.as_deref();
                 let media = part.media.as_deref();
-                lines.push_str(&format!(
+                _ = write!(
+                    lines,
                     "\n\n{} {} {}\n{text}",
                     part.name,
                     file.unwrap_or("-"),
                     media.unwrap_or("-")
-                ));
+                );
             }
         }
         Some(RequestBody::Bytes { media, bytes }) => {
-            lines.push_str(&format!("\n\n{media}\n{}", String::from_utf8_lossy(bytes)));
+            _ = write!(lines, "\n\n{media}\n{}", String::from_utf8_lossy(bytes));
         }
     }
     lines
@@ -271,7 +274,7 @@ fn paging_is_detected_by_names() {
             "parameters": parameters.collect::<Vec<_>>(),
             "responses": { "200": { "content": { "application/json": { "schema": schema } } } },
         });
-        assert_eq!(paging("get", operation), expected, "{schema}");
+        assert_eq!(paging("get", &operation), expected, "{schema}");
     }
 }
 
@@ -289,13 +292,13 @@ fn post_is_paged_if_its_body_takes_the_cursor_of_its_response() {
     };
     let page = json!({ "results": list, "next_cursor": {}, "has_more": {} });
     assert_eq!(
-        paging("post", operation("start_cursor", page.clone())),
+        paging("post", &operation("start_cursor", page.clone())),
         "[results] body.start_cursor declared"
     );
-    assert_eq!(paging("post", operation("other", page.clone())), "none");
-    assert_eq!(paging("put", operation("start_cursor", page)), "none");
+    assert_eq!(paging("post", &operation("other", page.clone())), "none");
+    assert_eq!(paging("put", &operation("start_cursor", page)), "none");
     assert_eq!(
-        paging("post", operation("NextToken", json!({ "Items": list }))),
+        paging("post", &operation("NextToken", json!({ "Items": list }))),
         "none"
     );
 }
@@ -325,13 +328,13 @@ fn first_page_is_known_from_the_parameter() {
         let content = json!({ "application/json": { "schema": { "type": "array" } } });
         let operation =
             json!({ "parameters": [described], "responses": { "200": { "content": content } } });
-        assert_eq!(paging("get", operation), expected, "{parameter}");
+        assert_eq!(paging("get", &operation), expected, "{parameter}");
     }
 }
 
 /// The pagination plan of an operation: the path of the list, the parameters with their first numbers, and the
 /// declaration of the next page, if any.
-fn paging(verb: &str, operation: Value) -> String {
+fn paging(verb: &str, operation: &Value) -> String {
     let text = json!({ "openapi": "3.1.0", "paths": { "/a": { verb: operation } } });
     let description = OpenApiDescription::read(&text.to_string(), &entry(), &everything()).unwrap();
     let operation = description.operations.values().next().unwrap();

@@ -81,8 +81,10 @@ impl Span {
 
     pub(super) fn recorded(
         trace: TraceScope,
-        (context, parent): (TraceContext, Option<SpanId>),
-        (kind, name): (SpanKind, String),
+        context: TraceContext,
+        parent: Option<SpanId>,
+        kind: SpanKind,
+        name: String,
         collector: Arc<dyn SpanCollector>,
     ) -> Self {
         let span = EndedSpan {

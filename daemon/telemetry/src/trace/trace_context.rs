@@ -109,8 +109,8 @@ impl TraceContext {
 
 /// A new span ID. Never all zeros, because the version bits of a UUID are not.
 fn span_id() -> SpanId {
-    let [a, b, c, d, e, f, g, h, ..] = Uuid::new_v4().into_bytes();
-    [a, b, c, d, e, f, g, h]
+    let (high, _) = Uuid::new_v4().as_u64_pair();
+    high.to_be_bytes()
 }
 
 /// Parses `N` bytes of lower-case hexadecimal digits.

@@ -180,7 +180,7 @@ fn start_span(
         collector: Some(Arc::clone(&collector)),
     };
     let above = parent.map(|parent| parent.span);
-    Span::recorded(trace, (context, above), (kind, name()), collector)
+    Span::recorded(trace, context, above, kind, name(), collector)
 }
 
 #[cfg(test)]

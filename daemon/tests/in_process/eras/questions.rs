@@ -65,7 +65,7 @@ async fn questions_are_answered_by_the_calling_client() {
         assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
         let sampled = deaf.begin("sample", json!({})).await.unwrap();
         if era == LEGACY {
-            assert_eq!(sampled.unwrap()["error"]["code"], -1)
+            assert_eq!(sampled.unwrap()["error"]["code"], -1);
         } else {
             let error = sampled.unwrap_err();
             assert!(

@@ -1,6 +1,6 @@
 //! Server starts that fail, that take long, and that wait for their turn.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use futures::future::join_all;
 use mux_proto::{Kind, ServerInfo, ServerState};
@@ -117,7 +117,7 @@ async fn eager_servers_start_with_the_daemon_within_the_limit_of_starts() {
     let mut config = String::from("[limits]\nstarts = 2\n");
     for name in &names {
         let slow = home.fixture(name, &["--slow-start", "600"]);
-        config.push_str(&format!("{slow}start = \"eager\"\n"));
+        _ = writeln!(config, "{slow}start = \"eager\"");
     }
     home.write_config(&config);
     let client = Client::deaf(&home).await;

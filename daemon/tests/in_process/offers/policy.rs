@@ -1,5 +1,7 @@
 //! Policy rules on requests of a server to the client whose call it is executing.
 
+use std::fmt::Write as _;
+
 use mux_proto::{Answer, ApprovalsRequest, AskKind, NoticeKind};
 use serde_json::{Value, json};
 
@@ -20,7 +22,10 @@ fn under(rules: &[(&str, &str)]) -> Home {
     let home = Home::new();
     let mut config = home.fixture("fix", &["--offers"]);
     for (path, action) in rules {
-        config += &format!("[[policy]]\nmatch = {path:?}\naction = {action:?}\n");
+        _ = write!(
+            config,
+            "[[policy]]\nmatch = {path:?}\naction = {action:?}\n"
+        );
     }
     home.write_config(&config);
     home

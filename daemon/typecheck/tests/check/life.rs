@@ -104,7 +104,7 @@ async fn check_ends_an_idle_compiler_and_starts_another() {
 #[tokio::test]
 async fn checker_can_be_preloaded_and_closed() {
     let setting = Setting::new();
-    setting.checker.preload_types(&setting.types).await;
+    setting.checker.preload_types(&setting.types);
     while setting.checker.status().pid.is_none() {
         tokio::task::yield_now().await;
     }

@@ -45,10 +45,8 @@ async fn errors_have_positions_and_hints() {
         };
         assert_eq!(one.severity, Severity::Error, "{source}: {one:#?}");
         assert_eq!((one.line, one.column), (line, column), "{source}: {one:#?}");
-        let tool = one.tool.iter();
-        let tool: String = tool
-            .map(|(server, tool)| format!("mux.{server}.{tool}"))
-            .collect();
+        let tool = one.tool.as_ref();
+        let tool = tool.map_or_else(String::new, |(server, tool)| format!("mux.{server}.{tool}"));
         let hint = one.hint.clone().map_or_else(String::new, |hint| hint.text);
         let all = format!("{} {hint} {tool}", one.message);
         for part in parts {

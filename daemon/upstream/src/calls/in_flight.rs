@@ -44,6 +44,10 @@ struct InFlightState {
     /// Runs whose requests have ended, and when.
     ended: VecDeque<(Instant, String)>,
     /// The connection that made the first request of a caller. A caller may have none.
+    #[expect(
+        clippy::option_option,
+        reason = "no request yet, one without a connection, or one with it"
+    )]
     first_caller: Option<Option<u64>>,
     /// Another connection has made a request since. Because a server may work on a request long after it was answered
     /// or given up, its output may be about any of them.
@@ -412,7 +416,8 @@ mod tests {
         let id = RequestId::Number(1);
         all.register_sent(request.in_flight_id(), id.clone(), token.clone());
         all.progress(&notification);
-        assert_eq!(request.meter.take_latest().unwrap().progress, 0.5);
+        let latest = request.meter.take_latest();
+        assert_eq!(latest.map(|latest| latest.progress), Some(0.5));
         let mark = request.in_flight_id();
         drop(request);
         all.register_sent(mark, id.clone(), token.clone());

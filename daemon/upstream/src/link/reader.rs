@@ -9,6 +9,11 @@
 //! - An unreadable answer ends its request with an error, if its id can be read.
 //! - Nothing is repaired silently.
 
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+fn to_integer(number: f64) -> i64 {
+    number as i64
+}
+
 #[cfg(test)]
 mod fuzz;
 mod lenient_json;
@@ -137,7 +142,7 @@ impl MessageReader {
             return read;
         }
         let mut made = Vec::new();
-        match self.parse(text, &mut made) {
+        match Self::parse(text, &mut made) {
             Ok(Value::Array(batch)) => {
                 for message in batch {
                     self.read_value(message, answered, &mut read);
@@ -165,14 +170,14 @@ impl MessageReader {
 
     /// Reads the body of an error response, if it is a JSON-RPC error.
     pub(super) fn read_error_body(&self, body: &[u8]) -> Option<ErrorData> {
-        let mut message = self.parse(body, &mut Vec::new()).ok()?;
+        let mut message = Self::parse(body, &mut Vec::new()).ok()?;
         let error = message.get_mut("error")?.take();
         let is_json_rpc = message.get("jsonrpc").is_some() || error.get("code").is_some();
-        is_json_rpc.then(|| self.error_data(error, Position::in_message("an error response")))
+        is_json_rpc.then(|| self.error_data(&error, Position::in_message("an error response")))
     }
 
     /// The error is a sentence for the user.
-    fn parse(&self, text: &[u8], made: &mut Vec<Repair>) -> Result<Value, String> {
+    fn parse(text: &[u8], made: &mut Vec<Repair>) -> Result<Value, String> {
         if text.len() > LARGE_MESSAGE_BYTES {
             malloc_trim::give_back_soon();
         }
@@ -279,7 +284,7 @@ impl MessageReader {
         }
         if let Some(error) = error {
             let position = Position::in_message(&request.method);
-            return JsonRpcMessage::error(self.error_data(error, position), Some(id));
+            return JsonRpcMessage::error(self.error_data(&error, position), Some(id));
         }
         let mut result = result.unwrap_or_default();
         self.repair_result(&mut result, request);
@@ -387,13 +392,13 @@ impl MessageReader {
     }
 
     /// An `error` in JSON-RPC's form.
-    fn error_data(&self, error: Value, position: Position<'_>) -> ErrorData {
-        if let Ok(error) = ErrorData::deserialize(&error) {
+    fn error_data(&self, error: &Value, position: Position<'_>) -> ErrorData {
+        if let Ok(error) = ErrorData::deserialize(error) {
             return error;
         }
         self.repairs.record(Repair::ErrorObject, position);
         let code = error.get("code").and_then(|code| match code {
-            Value::Number(code) => code.as_i64().or_else(|| code.as_f64().map(|it| it as i64)),
+            Value::Number(code) => code.as_i64().or_else(|| code.as_f64().map(to_integer)),
             Value::String(code) => code.trim().parse().ok(),
             _ => None,
         });

@@ -109,6 +109,11 @@ impl ListPage {
 }
 
 /// Parses a TTL. Negative values become zero.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates"
+)]
 fn parse_ttl(value: &Value) -> Option<Duration> {
     let millis = value
         .as_u64()
@@ -272,6 +277,8 @@ fn describe_tool(mut tool: Value) -> Option<ToolDescription> {
 mod tests {
     use serde_json::json;
 
+    use mux_settings::ToolOverrides;
+
     use super::*;
     use mux_catalog::ToolSet;
 
@@ -294,7 +301,7 @@ mod tests {
             kept,
             ["title", "annotations", "icons", "_meta", "execution"]
         );
-        let set = ToolSet::new("s", vec![described], &[], &Default::default());
+        let set = ToolSet::new("s", vec![described], &[], &ToolOverrides::default());
         assert_eq!(set.find("n").unwrap().definition(), value);
     }
 }

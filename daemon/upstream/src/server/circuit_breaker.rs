@@ -187,7 +187,7 @@ fn random_fraction() -> f64 {
 mod tests {
     use super::*;
 
-    fn shut(gate: BreakerDecision) -> bool {
+    fn shut(gate: &BreakerDecision) -> bool {
         matches!(gate, BreakerDecision::Open { .. })
     }
 
@@ -221,7 +221,7 @@ mod tests {
             now = retry_at;
         }
         assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
-        assert!(shut(breaker.try_enter(now)), "one try is enough");
+        assert!(shut(&breaker.try_enter(now)), "one try is enough");
         // The attempt fails: the breaker opens again, for longer.
         let (retry_at, open) = breaker.record_failure(now, "still");
         assert!(
@@ -238,7 +238,7 @@ mod tests {
             "there is a session"
         );
         assert!(breaker.record_failure(retry_at, "again").1);
-        assert!(shut(breaker.try_enter(retry_at)));
+        assert!(shut(&breaker.try_enter(retry_at)));
         breaker.reset();
         assert_eq!(breaker.try_enter(retry_at), BreakerDecision::Allowed);
         assert!(!breaker.record_failure(retry_at, "once").1);
@@ -295,7 +295,7 @@ mod tests {
         }
         assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
         let retry_at = breaker.record_slow_start(now, "slow");
-        assert!(shut(breaker.try_enter(now)), "an open breaker stays open");
+        assert!(shut(&breaker.try_enter(now)), "an open breaker stays open");
         assert_eq!(breaker.try_enter(retry_at), BreakerDecision::Allowed);
     }
 

@@ -117,7 +117,9 @@ impl Server {
             let log = shared.identity.log().to_owned();
             let written = spawn_blocking(move || {
                 let mut log = ServerLog::open(&log);
-                lines.iter().for_each(|line| log.write(line));
+                for line in &lines {
+                    log.write(line);
+                }
             });
             // The blocking pool may have shut down.
             written.await.ok();

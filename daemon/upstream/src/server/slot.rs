@@ -61,6 +61,10 @@ pub struct Slot {
     open: Arc<ArcSwapOption<Session>>,
     /// Limits its calls.
     call_limiter: Arc<CallLimiter>,
+    #[expect(
+        clippy::struct_field_names,
+        reason = "the server has a shared part, too"
+    )]
     pub(crate) slot_shared: Arc<SlotShared>,
     /// Commands to the task that owns the subscriptions.
     subscription_commands: mpsc::UnboundedSender<SubscriptionCommand>,

@@ -59,7 +59,7 @@ impl StartLimiter {
         } else if let Ok(fewer) = u32::try_from(*current - count) {
             // Permits in use are removed when they are returned.
             if let Ok(free) = self.permits.try_acquire_many(fewer) {
-                free.forget()
+                free.forget();
             } else {
                 let surplus = Arc::clone(&self.permits).acquire_many_owned(fewer);
                 tokio::spawn(async move { surplus.await.map(OwnedSemaphorePermit::forget) });

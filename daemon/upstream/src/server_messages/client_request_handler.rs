@@ -63,7 +63,7 @@ impl ClientHandler for ClientRequestHandler {
         params: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let params = serde_json::to_value(params).map_err(params_error)?;
+        let params = serde_json::to_value(params).map_err(|error| params_error(&error))?;
         Ok(self
             .server_requests
             .elicit(self.server_requests.sole_recipient(), params, &context.ct)
@@ -76,7 +76,7 @@ impl ClientHandler for ClientRequestHandler {
         params: CreateMessageRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        let params = serde_json::to_value(params).map_err(params_error)?;
+        let params = serde_json::to_value(params).map_err(|error| params_error(&error))?;
         self.server_requests
             .sample(self.server_requests.sole_recipient(), params, &context.ct)
             .await
@@ -118,6 +118,6 @@ fn roots_capability() -> RootsCapabilities {
     roots
 }
 
-fn params_error(error: serde_json::Error) -> ErrorData {
+fn params_error(error: &serde_json::Error) -> ErrorData {
     ErrorData::invalid_params(error.to_string(), None)
 }

@@ -6,6 +6,8 @@
 //! Invariant: displayed text has no invisible characters, titles have one line, and a message is short enough to keep
 //! the line above it, which names the server, in view.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use mux_caller::QuestionKind;
@@ -68,7 +70,10 @@ fn sanitize_message(text: &str) -> String {
                 shown.push_str(&line[..room]);
             }
             let bytes = text.len();
-            shown.push_str(&format!("\n… (the message has {bytes} bytes; muxd shows {MAX_MESSAGE_LINES} lines, {MAX_SHOWN_MESSAGE_BYTES} bytes)"));
+            _ = write!(
+                shown,
+                "\n… (the message has {bytes} bytes; muxd shows {MAX_MESSAGE_LINES} lines, {MAX_SHOWN_MESSAGE_BYTES} bytes)"
+            );
             return shown;
         }
         begin_line(&mut shown, blank);
@@ -119,11 +124,11 @@ fn sanitize_form(schema: &mut Value) {
                 sanitize_member(members, name, |text| sanitize_title(text, MAX_TITLE_CHARS));
             }
             if let Some(Value::Array(names)) = members.get_mut("enumNames") {
-                names.iter_mut().for_each(|name| {
+                for name in names {
                     if let Value::String(text) = name {
                         *text = sanitize_title(text, MAX_TITLE_CHARS);
                     }
-                });
+                }
             } else if let Some(names) = names_of_values(members) {
                 members.insert("enumNames".into(), names);
             }

@@ -143,6 +143,7 @@ mod tests {
         })
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "the outcome of a call")]
     fn failed(text: &str) -> Result<Value, CallError> {
         Ok(json!({ "isError": true, "content": [{ "type": "text", "text": text }] }))
     }

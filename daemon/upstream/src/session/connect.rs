@@ -441,7 +441,7 @@ impl<'a> SessionConnector<'a> {
                     error.problem = with_time(end);
                 }
                 endpoint.stop().await;
-                error.problem = last_lines.append_last_lines(error.problem);
+                error.problem = last_lines.append_last_lines(&error.problem);
                 return Err(error);
             }
         };

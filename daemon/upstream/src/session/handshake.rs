@@ -230,7 +230,7 @@ async fn initialize<T: Transport<RoleClient, Error = LinkError> + 'static>(
         }
     }
     let speaks_newest = late.answer.get().is_some_and(supports_newest_version);
-    let mut error = connect_error(error);
+    let mut error = connect_error(&error);
     // The server may have understood the probe after all, or it was never probed.
     let unprobed = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !error.closed_by_server;
     error.retry_era = match knowledge {
@@ -384,7 +384,7 @@ fn parse_discover_result(result: ServerResult) -> Option<DiscoverResult> {
     }
 }
 
-fn connect_error(error: ClientInitializeError) -> ServerConnectError {
+fn connect_error(error: &ClientInitializeError) -> ServerConnectError {
     let closed_by_server = matches!(
         error,
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
@@ -392,11 +392,11 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     let default_problem = if closed_by_server {
         "it closed its pipes before it had answered".into()
     } else {
-        handshake_problem(&error)
+        handshake_problem(error)
     };
     ServerConnectError {
         closed_by_server,
-        ..ServerConnectError::from_link_error(LinkError::of_handshake(&error), &default_problem)
+        ..ServerConnectError::from_link_error(LinkError::of_handshake(error), &default_problem)
     }
 }
 

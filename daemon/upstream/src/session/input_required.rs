@@ -28,7 +28,7 @@ use mux_caller::PausableClock;
 use mux_catalog::ProtocolEra;
 use mux_text::error_chain::excerpt;
 
-const MAX_ROUNDS: usize = 8;
+const MAX_ROUNDS: u32 = 8;
 /// The maximum number of questions in one round.
 const MAX_QUESTIONS_PER_ROUND: usize = 16;
 /// The delay before the next round if the server asked no question.
@@ -143,7 +143,7 @@ impl Session {
                 responses: if let Some(questions) = input.input_requests {
                     Some(self.answer_questions(questions, budget, options).await?)
                 } else {
-                    sleep(EMPTY_ROUND_DELAY * (round as u32 + 1)).await;
+                    sleep(EMPTY_ROUND_DELAY * (round + 1)).await;
                     None
                 },
                 state: input.request_state,
@@ -167,7 +167,7 @@ impl Session {
             return Err(CallError::TooMuch(message));
         }
         let asked = questions.into_iter().map(|(key, question)| async move {
-            let recipient = self.recipient_for(&key, budget, options);
+            let recipient = Self::recipient_for(&key, budget, options);
             let answer = self.answer_question(question, recipient).await?;
             Ok::<_, CallError>((key, answer))
         });
@@ -176,7 +176,6 @@ impl Session {
 
     /// The caller of the request as the recipient of its questions.
     fn recipient_for(
-        &self,
         key: &str,
         budget: &RoundBudget,
         options: &RequestOptions<'_>,

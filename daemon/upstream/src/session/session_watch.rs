@@ -151,7 +151,7 @@ impl SessionWatch {
 
     fn end_cause(&self, end: Option<String>) -> String {
         let what = end.unwrap_or_else(|| "it closed its output or broke the protocol".into());
-        self.last_lines.append_last_lines(what)
+        self.last_lines.append_last_lines(&what)
     }
 
     /// Lists the tools again. Returns the digest of the server's list.

@@ -205,6 +205,11 @@ impl Session {
 
     /// Waits for the server's poll interval, or until it reports a status.
     async fn wait_poll_interval(&self, interval: Option<f64>) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the cast saturates"
+        )]
         let interval =
             interval.map_or(DEFAULT_POLL_INTERVAL, |ms| Duration::from_millis(ms as u64));
         sleep(MIN_POLL_INTERVAL).await;

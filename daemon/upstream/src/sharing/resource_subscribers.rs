@@ -142,7 +142,7 @@ impl ResourceSubscribers {
         others
     }
 
-    pub(crate) fn add_moved_subscriber(&self, other: MovedSubscriber) {
+    pub(crate) fn add_moved_subscriber(&self, other: &MovedSubscriber) {
         // The limit applied in the subscriber's former slot, too.
         _ = self.add_subscriber(&other.uri, &other.mailbox, other.workspace.as_deref());
     }
@@ -233,7 +233,7 @@ mod tests {
         }
         for parted in all.split_off_other_workspaces(here) {
             assert_eq!(parted.workspace.as_deref(), Some(other));
-            there.add_moved_subscriber(parted);
+            there.add_moved_subscriber(&parted);
         }
         assert!(all.has_subscriber("a", 1) && !all.has_subscriber("a", 2));
         assert_eq!(

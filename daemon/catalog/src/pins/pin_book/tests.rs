@@ -1,5 +1,6 @@
 //! One server's pins while its tool list changes.
 
+use mux_settings::ToolOverrides;
 use serde_json::json;
 
 use super::*;
@@ -19,7 +20,10 @@ fn judge(book: &mut PinBook, tools: &[ToolDescription], on_change: OnChange) -> 
     let whole = book.whole();
     let listed = listed.map(|tool| DigestedTool::of(tool, &whole)).collect();
     let (judged, pinned) = book.judge(listed, on_change, 1);
-    (ToolSet::new("s", judged, &[], &Default::default()), pinned)
+    (
+        ToolSet::new("s", judged, &[], &ToolOverrides::default()),
+        pinned,
+    )
 }
 
 fn first(tool: ToolDescription) -> DigestedTool {
@@ -341,7 +345,7 @@ fn number_of_pins_is_limited() {
         "s",
         judged[MAX_PINS - 1..].to_vec(),
         &[],
-        &Default::default(),
+        &ToolOverrides::default(),
     );
     let fault = last.iter().next().unwrap().check_standing().unwrap_err();
     assert!(fault.message.contains("more tools"), "{}", fault.message);

@@ -1,5 +1,7 @@
 //! Hostile schemas: their content stays out of queries and within limits.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -44,20 +46,22 @@ fn invalid_names_of_a_schema_are_left_out() {
 fn tool_list_of_ten_thousand_cyclic_types_stays_within_its_limits() {
     let mut text = String::from("type Query {");
     for n in 0..10_000 {
-        text.push_str(&format!(
+        _ = write!(
+            text,
             "f{n}(where: I{n}, deep: {}Int{}): T{n} ",
             "[".repeat(90),
             "]".repeat(90)
-        ));
+        );
     }
     text.push_str("} ");
     let words = "word ".repeat(100);
     for n in 0..10_000 {
         let next = (n + 1) % 10_000;
-        text.push_str(&format!(
+        _ = write!(
+            text,
             "\"{words}\" type T{n} {{ id: ID! next: T{next} all: [T{next}] }} \
              input I{n} {{ and: [I{n}!] next: I{next} of: String }} "
-        ));
+        );
     }
     let (schema, left_out) = parse_schema(&text, "s").unwrap();
     assert_eq!((left_out, schema.types.len()), (0, 20_001));
@@ -80,7 +84,7 @@ fn input_types_that_do_not_fit_are_described_by_name() {
     let mut text = String::from("type Query { f(in: I0!): Int } ");
     for n in 0..500 {
         let next = n + 1;
-        text.push_str(&format!("input I{n} {{ next: I{next} again: I0 }} "));
+        _ = write!(text, "input I{n} {{ next: I{next} again: I0 }} ");
     }
     text.push_str("input I500 { end: Int }");
     let tool = &tools(&text, 2)["query.f"];

@@ -50,8 +50,8 @@ fn reached(
     }
 }
 
-fn functions_of(query: &str, variables: Value) -> Result<Vec<String>, DocumentError> {
-    reached(None, query, &variables).map(|(functions, _)| functions)
+fn functions_of(query: &str, variables: &Value) -> Result<Vec<String>, DocumentError> {
+    reached(None, query, variables).map(|(functions, _)| functions)
 }
 
 #[test]
@@ -79,7 +79,11 @@ fn root_fields_are_reported_with_their_arguments() {
         ("subscription { s }", json!(null), &["subscription.s {}"]),
         ("{ a a b: a }", json!({}), &["query.a {}"]),
     ] {
-        assert_eq!(functions_of(query, variables).unwrap(), expected, "{query}");
+        assert_eq!(
+            functions_of(query, &variables).unwrap(),
+            expected,
+            "{query}"
+        );
     }
 }
 
@@ -112,7 +116,7 @@ fn root_fields_are_recognized_by_the_type_they_are_selected_on() {
 
 /// Asserts that a document exceeds the limit of this name and value.
 #[track_caller]
-fn refused(query: &str, variables: Value, name: &str, value: &str) {
+fn refused(query: &str, variables: &Value, name: &str, value: &str) {
     let error = functions_of(query, variables).unwrap_err();
     let text = error.to_string();
     assert!(
@@ -130,30 +134,35 @@ fn exceeded_limit_is_named_in_the_error() {
     let many =
         |count: usize, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<String>();
     let long = format!("{{ a(x: \"{}\") }}", "y".repeat(MAX_DOCUMENT_BYTES));
-    refused(&long, json!({}), "max_document_bytes", "262144");
+    refused(&long, &json!({}), "max_document_bytes", "262144");
     let signs = format!("{{ a(x: [{}]) }}", "1,".repeat(MAX_DOCUMENT_TOKENS / 2));
-    refused(&signs, json!({}), "max_document_tokens", "100000");
+    refused(&signs, &json!({}), "max_document_tokens", "100000");
     let operations = many(101, &|n| format!("query q{n} {{ a }} "));
-    refused(&operations, json!({}), "max_operations", "100");
+    refused(&operations, &json!({}), "max_operations", "100");
     let fields = many(1_001, &|n| format!("f{n} "));
     refused(
         &format!("{{ {fields} }}"),
-        json!({}),
+        &json!({}),
         "max_root_fields",
         "1000",
     );
     let fields = many(20_001, &|_| "a ".into());
-    refused(&format!("{{ {fields} }}"), json!({}), "max_visits", "20000");
+    refused(
+        &format!("{{ {fields} }}"),
+        &json!({}),
+        "max_visits",
+        "20000",
+    );
     // Each operation has another default, so the fragment is walked for each operation.
     let operations = many(100, &|n| format!("query q{n}($v: Int = {n}) {{ ...F }} "));
     let fields = many(900, &|n| format!("b{n} "));
     let query = format!("{operations} fragment F on Query {{ a {{ {fields} }} }}");
-    refused(&query, json!({}), "max_visits", "20000");
+    refused(&query, &json!({}), "max_visits", "20000");
     let fields = many(50, &|n| format!("f{n}(x: $v) "));
     let query = format!("query($v: String) {{ {fields} }}");
     refused(
         &query,
-        json!({ "v": "x".repeat(100_000) }),
+        &json!({ "v": "x".repeat(100_000) }),
         "max_argument_bytes",
         "4194304",
     );
@@ -161,7 +170,7 @@ fn exceeded_limit_is_named_in_the_error() {
     let query = format!("query($v: String) {{ a(x: [{items}]) }}");
     refused(
         &query,
-        json!({ "v": "x".repeat(1_000) }),
+        &json!({ "v": "x".repeat(1_000) }),
         "max_argument_bytes",
         "4194304",
     );
@@ -179,24 +188,26 @@ fn check_after_the_deadline_exceeds_a_limit() {
 
 #[test]
 fn fragment_is_walked_once_for_each_root_type() {
-    let operations: String = (0..100)
+    let operations: Vec<_> = (0..100)
         .map(|n| format!("query q{n}($v: String) {{ ...F }} "))
         .collect();
+    let operations = operations.concat();
     let fields = "a(x: $v) ".repeat(5_000);
     let query = format!("{operations} fragment F on Query {{ {fields} }}");
     let given = json!({ "v": "x".repeat(1 << 20) });
-    let functions = functions_of(&query, given).unwrap();
+    let functions = functions_of(&query, &given).unwrap();
     assert_eq!(functions.len(), 1);
 }
 
 #[test]
 fn long_chain_of_fragments_is_followed() {
     let count = 5_000;
-    let chain: String = (0..count)
+    let chain: Vec<_> = (0..count)
         .map(|n| format!("fragment F{n} on Query {{ ...F{} }} ", n + 1))
         .collect();
+    let chain = chain.concat();
     let query = format!("{{ ...F0 }} {chain} fragment F{count} on Query {{ end }}");
-    assert_eq!(functions_of(&query, json!({})).unwrap(), ["query.end {}"]);
+    assert_eq!(functions_of(&query, &json!({})).unwrap(), ["query.end {}"]);
 }
 
 #[test]
@@ -213,7 +224,7 @@ fn document_with_duplicate_names_is_refused() {
         "query($v: I = { k: 1, k: 2 }) { a }",
         "{ a } fragment F on Query { b(x: 1, x: 2) }",
     ] {
-        let error = functions_of(query, json!({})).unwrap_err().to_string();
+        let error = functions_of(query, &json!({})).unwrap_err().to_string();
         assert!(error.contains("has two"), "{query}: {error}");
     }
     for query in [
@@ -221,7 +232,7 @@ fn document_with_duplicate_names_is_refused() {
         "query A { a } mutation B { a }",
         "{ a(x: 1) b(x: 1) }",
     ] {
-        functions_of(query, json!({})).unwrap();
+        functions_of(query, &json!({})).unwrap();
     }
 }
 
@@ -239,7 +250,7 @@ fn invalid_document_is_refused() {
         ("", "no"),
         ("{ ...G }", "no fragment `G`"),
     ] {
-        let error = functions_of(query, json!({})).unwrap_err().to_string();
+        let error = functions_of(query, &json!({})).unwrap_err().to_string();
         assert!(error.contains(part), "{query:.40}: {error}");
     }
     assert!(function_call::document_of(&Map::from_iter([("query".to_owned(), json!(3))])).is_err());
@@ -348,13 +359,11 @@ fn interfaces_of_root_types_are_read_from_introspection() {
 
 /// A schema with a type that has many scalars and many fields of its own type.
 fn wide() -> GraphqlSchema {
-    let scalars: String = (0..118)
-        .map(|n| format!("a_rather_long_name_of_a_field_{n}: Int "))
-        .collect();
-    let own: String = (0..60).map(|n| format!("c{n}: T ")).collect();
-    schema(&format!(
-        "type Query {{ t: T }} type T {{ {scalars} {own} }}"
-    ))
+    let scalars = (0..118).map(|n| format!("a_rather_long_name_of_a_field_{n}: Int "));
+    let own = (0..60).map(|n| format!("c{n}: T "));
+    let fields: Vec<_> = scalars.chain(own).collect();
+    let fields = fields.concat();
+    schema(&format!("type Query {{ t: T }} type T {{ {fields} }}"))
 }
 
 #[test]
@@ -367,10 +376,11 @@ fn selection_limit_is_the_same_for_text_and_object() {
     let written = object.to_string();
     assert!(written.len() < 60 << 10, "{}", written.len());
     // Long as written.
-    let leaves: String = (0..60)
-        .map(|n| format!("c{n} {{ a_rather_long_name_of_a_field_1 }} "))
-        .collect();
-    let all: String = (0..60).map(|n| format!("c{n} {{ {leaves} }} ")).collect();
+    let nest = |inner: &str| -> String {
+        let fields: Vec<_> = (0..60).map(|n| format!("c{n} {{ {inner} }} ")).collect();
+        fields.concat()
+    };
+    let all = nest(&nest("a_rather_long_name_of_a_field_1"));
     let long = nested(nested(nested(json!(true))));
     for (choice, part) in [
         (

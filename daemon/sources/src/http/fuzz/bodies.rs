@@ -1,6 +1,7 @@
 //! Bodies of responses: in any pieces, framing and compression, cut, damaged, and of any media type and character set.
 
 use std::{
+    fmt::Write as _,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener},
     sync::{Arc, Mutex},
@@ -192,14 +193,14 @@ fn response(
 ) -> Vec<Vec<u8>> {
     let mut head = "HTTP/1.1 200 OK\r\nConnection: close\r\n".to_owned();
     if let Some(media) = media {
-        head.push_str(&format!("Content-Type: {media}\r\n"));
+        _ = write!(head, "Content-Type: {media}\r\n");
     }
     if let Some(encoding) = encoding {
-        head.push_str(&format!("Content-Encoding: {encoding}\r\n"));
+        _ = write!(head, "Content-Encoding: {encoding}\r\n");
     }
     let parts = pieces(body, cuts);
     match framing {
-        Framing::Length => head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len())),
+        Framing::Length => _ = write!(head, "Content-Length: {}\r\n\r\n", body.len()),
         Framing::Chunked => head.push_str("Transfer-Encoding: chunked\r\n\r\n"),
         Framing::End => head.push_str("\r\n"),
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use mux_catalog::{Catalog, value_of};
-use mux_settings::ResultCheck;
+use mux_settings::{ResultCheck, ToolOverrides};
 
 /// The value or the error of a call, for a tool without an output schema.
 async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
@@ -14,7 +14,7 @@ async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
         input_schema: json!({}).into(),
         ..Default::default()
     };
-    let set = mux_catalog::ToolSet::new("shop", vec![described], &[], &Default::default());
+    let set = mux_catalog::ToolSet::new("shop", vec![described], &[], &ToolOverrides::default());
     let catalog = Catalog::new();
     let learned = catalog.learned();
     value_of(set.find("t").unwrap(), result, ResultCheck::Error, learned).await

@@ -16,7 +16,7 @@ const TEST_LIST_BYTES: usize = 1 << 20;
 /// Detects a hang. Does not measure speed.
 const HANG_TIMEOUT: Duration = Duration::from_mins(2);
 
-fn read(paths: Value, components: Value) -> OpenApiDescription {
+fn read(paths: &Value, components: &Value) -> OpenApiDescription {
     let text = json!({
         "openapi": "3.1.0",
         "info": { "title": "t", "version": "1" },
@@ -84,7 +84,7 @@ fn mutually_composed_objects_are_not_flattened() {
         "requestBody": json_of(&to("S0")),
         "responses": { "200": json_of(&to("S0")) },
     } } });
-    let description = read(paths, json!({ "schemas": schemas }));
+    let description = read(&paths, &json!({ "schemas": schemas }));
     assert_eq!(description.left_out(), []);
     let arguments = &arguments(&description)[0];
     assert_eq!(arguments["properties"]["body"]["$ref"], "#/$defs/S0");
@@ -103,7 +103,7 @@ fn recursive_schema_is_searched_once() {
         "parameters": [cursor, { "name": "starting_after", "in": "query", "schema": {} }],
         "responses": { "200": json_of(&to("Node")) },
     } } });
-    let description = read(paths, json!({ "schemas": { "Node": node } }));
+    let description = read(&paths, &json!({ "schemas": { "Node": node } }));
     assert_eq!(description.left_out(), []);
     let pages = &arguments(&description)[0]["properties"]["$pages"];
     assert_eq!(pages["default"], 1, "it is still a list with pages");
@@ -131,7 +131,7 @@ fn argument_types_that_do_not_fit_are_described_by_name() {
         });
         paths.insert(format!("/{number}"), json!({ "post": operation }));
     }
-    let description = read(Value::Object(paths), json!({ "schemas": schemas }));
+    let description = read(&Value::Object(paths), &json!({ "schemas": schemas }));
     assert_eq!(description.left_out(), []);
     assert_eq!(description.tools().len(), 50);
     let bytes: usize = description
@@ -167,7 +167,7 @@ fn functions_that_do_not_fit_are_left_out() {
         })
         .collect();
     let components = json!({ "requestBodies": { "Long": json_of(&body) } });
-    let description = read(Value::Object(paths), components);
+    let description = read(&Value::Object(paths), &components);
     let kept = description.tools().len();
     let left_out = description.left_out();
     assert!((15..30).contains(&kept), "{kept}");

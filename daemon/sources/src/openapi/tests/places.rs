@@ -170,7 +170,7 @@ fn names_that_would_be_equal_without_marks_stay_apart() {
 }
 
 /// An operation at `path` with these parameters and this body, called with the arguments.
-fn sent(path: &str, operation: Value, arguments: Value) -> Result<String, String> {
+fn sent(path: &str, operation: &Value, arguments: &Value) -> Result<String, String> {
     let text = json!({
         "openapi": "3.0.0",
         "paths": { path: { "post": operation } },
@@ -215,7 +215,7 @@ fn member_of_an_exploded_object_takes_no_other_name() {
     let of = |arguments: Value| {
         let mut arguments = arguments;
         arguments["shop"] = "s".into();
-        sent("/{shop}?page=1", operation.clone(), arguments)
+        sent("/{shop}?page=1", &operation, &arguments)
     };
     for (argument, member, taken) in [
         ("filter", "account", "`account`"),
@@ -266,7 +266,7 @@ fn name_of_a_member_does_not_end_early() {
     filter["allowReserved"] = true.into();
     let operation = json!({ "parameters": [filter] });
     let arguments = json!({ "filter": { "account=victim;a": "b=c" } });
-    let sent = sent("/a", operation, arguments).unwrap();
+    let sent = sent("/a", &operation, &arguments).unwrap();
     assert!(
         sent.starts_with("POST /a?account%3Dvictim%3Ba=b=c"),
         "{sent}"
@@ -286,7 +286,8 @@ fn path_parameter_stays_in_its_segment() {
                 let mut parameter = reserved.clone();
                 (parameter["style"], parameter["explode"]) = (style.into(), explode.into());
                 let operation = json!({ "parameters": [parameter] });
-                let sent = sent("/items/{id}/end?q=1", operation, json!({ "id": value })).unwrap();
+                let sent =
+                    sent("/items/{id}/end?q=1", &operation, &json!({ "id": value })).unwrap();
                 let path = sent.split(['\n', ' ']).nth(1).unwrap();
                 let inner = path.strip_prefix("/items/").unwrap();
                 let inner = inner
@@ -301,8 +302,8 @@ fn path_parameter_stays_in_its_segment() {
     }
     let kept = sent(
         "/items/{id}",
-        json!({ "parameters": [reserved] }),
-        json!({ "id": "a:b,c@d;e=f" }),
+        &json!({ "parameters": [reserved] }),
+        &json!({ "id": "a:b,c@d;e=f" }),
     );
     assert_eq!(kept.unwrap(), "POST /items/a:b,c@d;e=f");
 }
@@ -318,7 +319,7 @@ fn query_of_a_path_is_split_before_it_is_filled_in() {
         ("/a/{id}", &many, "1/b?x=1", "/a/1/b%3Fx%3D1"),
     ] {
         let operation = json!({ "parameters": [parameter] });
-        let sent = sent(path, operation, json!({ "id": value })).unwrap();
+        let sent = sent(path, &operation, &json!({ "id": value })).unwrap();
         assert_eq!(sent, format!("POST {expected}"), "{path}");
     }
 }

@@ -20,13 +20,13 @@ impl TokenProvider for AccountTokenProvider {
         Box::pin(async {
             let token = self.0.token().await;
             token
-                .map(|token| token.map(bearer_text))
+                .map(|token| token.map(|token| bearer_text(&token)))
                 .map_err(|error| auth_link_error(error, 401))
         })
     }
 
     fn held_token(&self) -> Option<String> {
-        self.0.held_token().map(bearer_text)
+        self.0.held_token().map(|token| bearer_text(&token))
     }
 
     fn token_refused<'a>(
@@ -44,7 +44,7 @@ impl TokenProvider for AccountTokenProvider {
             }
             let before = sent_before.map(Secret::new);
             match self.0.handle_unauthorized(before.as_ref(), header).await {
-                Ok(token) => Ok(Some(bearer_text(token))),
+                Ok(token) => Ok(Some(bearer_text(&token))),
                 Err(error) => Err(auth_link_error(error, 401)),
             }
         })
@@ -72,7 +72,7 @@ impl TokenProvider for AccountTokenProvider {
     }
 }
 
-fn bearer_text(token: Secret) -> String {
+fn bearer_text(token: &Secret) -> String {
     token.expose().to_owned()
 }
 

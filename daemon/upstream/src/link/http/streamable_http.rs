@@ -251,7 +251,7 @@ impl StreamableHttpClient for HttpExchange {
         if let Ok(answer) =
             timeout(DELETE_SESSION_TIMEOUT, self.send_without_refresh(request)).await
         {
-            drop(answer?)
+            drop(answer?);
         } else {
             let text = format!(
                 "it did not confirm the end of the session within {DELETE_SESSION_TIMEOUT:?}"

@@ -319,10 +319,7 @@ impl ProcessLauncher {
                 let line = LogStamp::default().stamp_line(&format!("[muxd] sandbox: {text}"));
                 ServerLog::open(&log).write(&line);
             };
-            let listening = self
-                .0
-                .egress
-                .listen((identity.key(), &folder), hosts, report);
+            let listening = self.0.egress.listen(identity.key(), &folder, hosts, report);
             let lease = listening.map_err(|error| {
                 OpenError::Failed(format!(
                     "its sandbox needs a proxy, which cannot listen: {error}"

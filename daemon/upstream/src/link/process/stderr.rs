@@ -74,19 +74,19 @@ impl LastLines {
     }
 
     /// Appends the last lines to an error text for the user or for a start.
-    pub(crate) fn append_last_lines(&self, problem: String) -> String {
+    pub(crate) fn append_last_lines(&self, problem: &str) -> String {
         // The text may quote the server.
-        let problem = self.mask_text(&problem);
-        append_lines(problem, self.get())
+        let problem = self.mask_text(problem);
+        append_lines(problem, &self.get())
     }
 
     /// Appends the lines that were read since `began` to an error text.
     pub(crate) fn append_lines_since(&self, problem: &str, began: Instant) -> String {
         let lines = self.lines.lock();
         let recent = lines.iter().filter(|line| line.read_at >= began);
-        let recent = recent.map(|line| line.text.clone()).collect();
+        let recent: Vec<_> = recent.map(|line| line.text.clone()).collect();
         drop(lines);
-        append_lines(problem.to_owned(), recent)
+        append_lines(problem.to_owned(), &recent)
     }
 
     pub(crate) fn get(&self) -> Vec<String> {
@@ -95,7 +95,7 @@ impl LastLines {
     }
 }
 
-fn append_lines(problem: String, lines: Vec<String>) -> String {
+fn append_lines(problem: String, lines: &[String]) -> String {
     let truncate =
         |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
     let lines: Vec<String> = lines.iter().map(truncate).collect();
@@ -192,7 +192,8 @@ mod tests {
     async fn lines_reach_the_log_and_the_last_ones_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("s.log");
-        let text: String = (0..50).map(|i| format!("line {i}\n")).collect();
+        let text: Vec<_> = (0..50).map(|i| format!("line {i}\n")).collect();
+        let text = text.concat();
         let (kept, ended, _) = drain_stderr(
             std::io::Cursor::new(text.clone()),
             log.clone(),
@@ -218,7 +219,7 @@ mod tests {
         lines.push("mine");
         let told = lines.append_lines_since("it ended", began);
         assert_eq!(told, format!("it ended{LAST_OUTPUT}mine"));
-        let all = lines.append_last_lines("it ended".into());
+        let all = lines.append_last_lines("it ended");
         assert_eq!(all, format!("it ended{LAST_OUTPUT}of others\n  mine"));
         assert_eq!(without_output(&all), "it ended");
     }
@@ -227,7 +228,7 @@ mod tests {
     async fn unwritable_log_does_not_stop_draining() {
         let (kept, ended, _) = drain_stderr(
             std::io::Cursor::new("a\n"),
-            "/nonexistent/x.log".into(),
+            "/dev/null/x.log".into(),
             LogStamp::default(),
             &KnownSecrets::default(),
         );

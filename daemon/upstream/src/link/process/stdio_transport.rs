@@ -470,7 +470,7 @@ mod tests {
             last_lines.clone(),
         );
         while transport.receive().await.is_some() {}
-        let problem = last_lines.append_last_lines("it ended".into());
+        let problem = last_lines.append_last_lines("it ended");
         assert!(problem.contains("no account"), "{problem}");
     }
 

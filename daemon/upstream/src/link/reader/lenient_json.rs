@@ -5,7 +5,7 @@
 //!
 //! Invariant: valid JSON is parsed once and never changed.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ impl<'a> TextRepairer<'a> {
                 control @ '\0'..='\u{1f}' => {
                     on_repair(Repair::ControlCharacter);
                     self.take(1);
-                    self.out.push_str(&format!("\\u{:04x}", u32::from(control)));
+                    _ = write!(self.out, "\\u{:04x}", u32::from(control));
                 }
                 other => self.copy(other.len_utf8()),
             }

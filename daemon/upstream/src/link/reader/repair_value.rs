@@ -414,8 +414,8 @@ fn to_string(value: &Value) -> Option<Value> {
 
 fn to_boolean(value: &Value) -> Option<Value> {
     if let Some(number) = value.as_f64() {
-        let is_flag = number == 0.0 || number == 1.0;
-        return is_flag.then(|| (number == 1.0).into());
+        let is_flag = [0.0, 1.0].contains(&number);
+        return is_flag.then(|| (number > 0.0).into());
     }
     match value.as_str()?.trim().to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" | "y" | "on" | "1" => Some(true.into()),
@@ -437,8 +437,13 @@ fn to_unsigned(value: &Value) -> Option<Value> {
         Value::String(text) => text.trim().parse().ok()?,
         other => other.as_f64()?,
     };
-    // The cast saturates, so negative numbers become zero.
-    Some((number as u64).into())
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates"
+    )]
+    let unsigned = number as u64;
+    Some(unsigned.into())
 }
 
 /// The name that the text means: in another letter case, or abbreviated to at least three letters such as `warn`.

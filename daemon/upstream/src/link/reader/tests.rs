@@ -31,7 +31,7 @@ fn read_one(reader: &MessageReader, text: &str) -> IncomingMessage {
 
 /// The result read from an answer to the method.
 #[track_caller]
-fn result_of(method: &str, result: Value) -> Value {
+fn result_of(method: &str, result: &Value) -> Value {
     let text = json!({ "jsonrpc": "2.0", "id": 7, "result": result }).to_string();
     match read_one(&reader_after(method), &text) {
         JsonRpcMessage::Response(answer) => result_to_value(answer.result).unwrap(),
@@ -84,7 +84,7 @@ fn handshakes_with_missing_and_odd_members_are_read() {
         let read = read_one(&reader_after("initialize"), text);
         assert!(matches!(read, JsonRpcMessage::Response(_)), "{text}");
     }
-    let read = result_of("initialize", json!({ "capabilities": {} }));
+    let read = result_of("initialize", &json!({ "capabilities": {} }));
     assert_eq!(read["protocolVersion"], "2025-11-25");
 }
 
@@ -150,14 +150,14 @@ fn lists_of_other_languages_are_lists() {
         ),
     ] {
         assert_eq!(
-            result_of("tools/list", result.clone())["tools"],
+            result_of("tools/list", &result)["tools"],
             expected,
             "{result}"
         );
     }
     let read = result_of(
         "tools/list",
-        json!({ "tools": [], "nextCursor": 2, "_meta": null }),
+        &json!({ "tools": [], "nextCursor": 2, "_meta": null }),
     );
     assert_eq!(read, json!({ "tools": [], "nextCursor": "2" }));
     for (method, name) in [
@@ -166,13 +166,13 @@ fn lists_of_other_languages_are_lists() {
         ("prompts/list", "prompts"),
     ] {
         assert_eq!(
-            result_of(method, json!({ name: [null, {}] }))[name],
+            result_of(method, &json!({ name: [null, {}] }))[name],
             json!([])
         );
     }
     let prompts = json!({ "prompts": [{ "name": "p", "arguments": [{ "name": "a", "required": "yes" }, {}] }] });
     assert_eq!(
-        result_of("prompts/list", prompts)["prompts"][0]["arguments"],
+        result_of("prompts/list", &prompts)["prompts"][0]["arguments"],
         json!([{ "name": "a", "required": true }])
     );
 }
@@ -223,7 +223,7 @@ fn tool_results_without_content_are_results() {
             json!({ "content": [{ "type": "newer", "x": 1 }], "extra": [1] }),
         ),
     ] {
-        let read = result_of("tools/call", result.clone());
+        let read = result_of("tools/call", &result);
         assert_eq!(read, expected, "{result}");
     }
 }
@@ -452,7 +452,7 @@ fn schemas_of_other_languages_are_schemas() {
     });
     let read = result_of(
         "tools/list",
-        json!({ "tools": [{ "name": "a", "inputSchema": schema }] }),
+        &json!({ "tools": [{ "name": "a", "inputSchema": schema }] }),
     );
     assert_eq!(
         read["tools"][0]["inputSchema"],

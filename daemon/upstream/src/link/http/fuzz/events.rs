@@ -1,5 +1,7 @@
 //! Event streams: well-formed streams in any line ends and chunks, and damaged streams in any chunks.
 
+use std::fmt::Write as _;
+
 use mux_chance::{
     damage::{cuts, damage_of, damaged, pieces},
     holds,
@@ -99,8 +101,7 @@ fn fuzz_written_events_are_read_back() {
         |(events, end, cuts)| {
             let mut text = String::new();
             for event in &events {
-                let mut line =
-                    |name: &str, value: &str| text.push_str(&format!("{name}: {value}{end}"));
+                let mut line = |name: &str, value: &str| _ = write!(text, "{name}: {value}{end}");
                 if let Some(name) = &event.event {
                     line("event", name);
                 }
