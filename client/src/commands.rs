@@ -241,7 +241,7 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
             let script = completion::registration_script(shell);
             Ok(render::completion_script(shell, &script, json))
         }
-        MuxCommand::Help(args) => help::help(args),
+        MuxCommand::Help(args) => Ok(help::help(&args)),
         MuxCommand::Shortcut(ShortcutCommand::Ps(list)) => {
             let list = RunsListArgs {
                 running: true,

@@ -137,7 +137,7 @@ fn write_candidates(
 ) -> String {
     let said = words.iter().map(|word| word.to_string_lossy().into_owned());
     let candidates = CandidateFinder::new(said.collect(), dirs);
-    let mut command = completed_command(Arc::new(candidates));
+    let mut command = completed_command(&Arc::new(candidates));
     let mut output = Vec::new();
     let workspace = commands::client_identity().workspace;
     // Without a word to complete there are no candidates.
@@ -146,11 +146,11 @@ fn write_candidates(
 }
 
 /// The command line with a completer at each argument of [`COMPLETED`].
-fn completed_command(candidates: Arc<CandidateFinder>) -> Command {
+fn completed_command(candidates: &Arc<CandidateFinder>) -> Command {
     COMPLETED
         .iter()
         .fold(MuxCli::command(), |command, (path, argument, name)| {
-            let candidates = Arc::clone(&candidates);
+            let candidates = Arc::clone(candidates);
             let name = *name;
             let complete = move |current: &OsStr| {
                 let current = current.to_string_lossy();
@@ -160,7 +160,7 @@ fn completed_command(candidates: Arc<CandidateFinder>) -> Command {
                 });
                 found.map(shell_candidate).collect()
             };
-            with_completer(command, path, argument, ArgValueCompleter::new(complete))
+            with_completer(command, path, argument, &ArgValueCompleter::new(complete))
         })
 }
 
@@ -168,7 +168,7 @@ fn with_completer(
     command: Command,
     path: &[&'static str],
     argument: &'static str,
-    completer: ArgValueCompleter,
+    completer: &ArgValueCompleter,
 ) -> Command {
     // `mut_arg` and `mut_subcommand` would change the order.
     match path {
@@ -181,7 +181,7 @@ fn with_completer(
         }),
         [first, rest @ ..] => command.mut_subcommands(|inner| {
             if inner.get_name() == *first {
-                with_completer(inner, rest, argument, completer.clone())
+                with_completer(inner, rest, argument, completer)
             } else {
                 inner
             }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn every_completed_argument_exists() {
-        let command = completed_command(Arc::default());
+        let command = completed_command(&Arc::default());
         for (path, argument, _) in COMPLETED {
             let found = path.iter().try_fold(&command, |command, name| {
                 let mut inner = command.get_subcommands();

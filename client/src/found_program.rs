@@ -54,6 +54,7 @@ pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
 /// The hint for a server whose program this process finds at `found`.
 pub(crate) fn fix(found: &Path, server: &str) -> String {
     let folder = found.parent().unwrap_or(found).display();
+    let found = found.to_string_lossy();
     format!(
         "this shell finds {found:?}: write that as `command` in [servers.{server}], or add {folder} to PATH in the startup \
          files of your login shell and run `mux restart`"

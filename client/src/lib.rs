@@ -4,10 +4,10 @@
 //! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
 //! use mux_proto::{RunRequest, endpoint::Dirs};
 //! let dirs = Dirs::resolve(None)?;
-//! let me = mux_client::Identity::new("my-editor", "1.0");
+//! let me = mux_client::ClientIdentity::new("my-editor", "1.0");
 //! let session = mux_client::connect_or_spawn(&dirs, None, &me).await?;
 //! let request = RunRequest { source: "return 1 + 1".into(), ..RunRequest::default() };
-//! let finished = mux_client::run(&session, request, |event| drop(event)).await?;
+//! let finished = mux_client::run(&session, request, |_| {}).await?;
 //! # Ok(()) }
 //! ```
 //!

@@ -48,7 +48,7 @@ fn parse_metrics_line(line: &str, families: &mut Vec<MetricFamily>) -> Option<()
         family_named(families, name).help = unescape_label(help)?;
     } else if let Some(rest) = line.strip_prefix("# TYPE ") {
         let (name, kind) = rest.split_once(' ')?;
-        family_named(families, name).kind = kind.to_owned();
+        kind.clone_into(&mut family_named(families, name).kind);
     } else if !line.starts_with('#') && !line.trim().is_empty() {
         let sample = parse_sample(line)?;
         let of_last = families

@@ -1,5 +1,7 @@
 //! Diffs of configuration edits, for users.
 
+use std::fmt::Write as _;
+
 use mux_secrets::mask_config_line;
 use similar::{ChangeTag, TextDiff};
 
@@ -26,7 +28,7 @@ fn render_diff(old: &str, new: &str, path: &str, shown_line: fn(&str) -> String)
         if shown.is_empty() {
             shown = format!("--- {path}\n+++ {path}\n");
         }
-        shown.push_str(&format!("{}\n", hunk.header()));
+        _ = writeln!(shown, "{}", hunk.header());
         for change in hunk.iter_changes() {
             let sign = match change.tag() {
                 ChangeTag::Delete => '-',
@@ -34,7 +36,7 @@ fn render_diff(old: &str, new: &str, path: &str, shown_line: fn(&str) -> String)
                 ChangeTag::Equal => ' ',
             };
             let line = shown_line(change.value().trim_end_matches(['\n', '\r']));
-            shown.push_str(&format!("{sign}{line}\n"));
+            _ = writeln!(shown, "{sign}{line}");
         }
     }
     shown

@@ -137,6 +137,7 @@ pub(crate) struct ToolOverrideArgs {
     /// A fixed argument that callers can neither see nor pass; can be repeated
     #[arg(long = "fix", value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) fixed: Vec<(String, String)>,
+    #[expect(clippy::doc_markdown, reason = "the help has no markup")]
     /// read_only, destructive, idempotent or open_world, for rules and approvals; can be repeated
     #[arg(long = "annotation", value_name = "KEY=BOOL", value_parser = parse_pair)]
     pub(crate) annotations: Vec<(String, String)>,

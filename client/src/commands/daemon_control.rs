@@ -25,7 +25,8 @@ pub(super) async fn stop(args: &args::StopArgs, json: bool) -> CommandResult {
         stop_daemon(session, args.now).await?;
         render::stopped(Some(pid), json);
     } else {
-        let leaving = mux_client::lock_holder(&resolve_dirs()?).map_err(lock_failure)?;
+        let leaving =
+            mux_client::lock_holder(&resolve_dirs()?).map_err(|error| lock_failure(&error))?;
         if let Some(pid) = leaving {
             if args.now {
                 terminate_draining(pid);
@@ -87,7 +88,7 @@ fn terminate_draining(pid: u32) {
     }
 }
 
-fn lock_failure(error: std::io::Error) -> CommandFailure {
+fn lock_failure(error: &std::io::Error) -> CommandFailure {
     exit::unavailable_error(format!("cannot read the lock: {error}")).into()
 }
 
@@ -99,7 +100,7 @@ async fn wait_for_exit(pid: u32) -> Result<(), CommandFailure> {
     .await
     {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(lock_failure(error)),
+        Ok(Err(error)) => Err(lock_failure(&error)),
         Err(_) => {
             let mut error =
                 exit::unavailable_error(format!("muxd did not exit within {STOP_TIMEOUT:?}"))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
-use super::{CommandResult, config_edit};
+use super::config_edit;
 use crate::{
     args::{HelpArgs, MuxCli, grouped_help},
     render, usage,
@@ -14,12 +14,12 @@ use crate::{
 const FIRST_STEP: &str =
     "Nothing is configured yet. Start with `mux init`, or add a server with `mux servers add`.";
 
-pub(super) fn help(args: HelpArgs) -> CommandResult {
+pub(super) fn help(args: &HelpArgs) -> ExitCode {
     if args.all {
         render::help(&MuxCli::command().render_help(), None);
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
-    Ok(usage::print_help_of(&args.commands))
+    usage::print_help_of(&args.commands)
 }
 
 /// The help, with the first step if nothing is configured.

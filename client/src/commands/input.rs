@@ -267,7 +267,11 @@ mod tests {
         let word = format!("@{}", file.display());
         std::fs::write(&file, "{ a: 1 } // one").unwrap();
         assert_eq!(read(&[&word]), Ok(GivenInput::Json(json!({ "a": 1 }))));
-        std::fs::write(&file, vec![b' '; (MAX_INPUT_BYTES + 1) as usize]).unwrap();
+        std::fs::write(
+            &file,
+            " ".repeat(usize::try_from(MAX_INPUT_BYTES).unwrap() + 1),
+        )
+        .unwrap();
         assert!(read(&[&word]).unwrap_err().contains("limit of 4 MiB"));
     }
 

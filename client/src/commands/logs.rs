@@ -22,7 +22,7 @@ use self::{
 use super::{CommandFailure, CommandResult, UsageMistake, audit, resolve_dirs, wait_for_ctrl_c};
 use crate::{
     args,
-    log_line::{LogLine, LogSource},
+    log_line::{LineContext, LogLine, LogSource},
     render,
 };
 
@@ -99,7 +99,7 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         for family in select_logs(&dirs, of) {
             // A server may have no log before its first start.
             if !tails.iter().any(|tail| tail.family == family) {
-                tails.push(LogTail::resume_at(family, None, Default::default()));
+                tails.push(LogTail::resume_at(family, None, LineContext::default()));
             }
         }
         let mut logs = Vec::new();

@@ -4,7 +4,10 @@ mod add;
 mod cases;
 mod reachability;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use mux_client::within_seconds;
 use mux_proto::{
@@ -36,7 +39,9 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
             let explanation = explain_call(&args).await?;
             Ok(render::policy_explanation(&explanation, json))
         }
-        Some(PolicyCommand::Test(args)) if args.path.ends_with(".toml") => {
+        Some(PolicyCommand::Test(args))
+            if Path::new(&args.path).extension() == Some("toml".as_ref()) =>
+        {
             test_cases(&args, json).await
         }
         Some(PolicyCommand::Test(args)) => {
@@ -139,6 +144,6 @@ async fn explain(
 }
 
 /// An absolute path: the daemon has another working directory.
-fn absolute_workspace(dir: &std::path::Path) -> PathBuf {
+fn absolute_workspace(dir: &Path) -> PathBuf {
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }

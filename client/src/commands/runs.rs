@@ -22,25 +22,21 @@ use crate::{
 
 pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
     let command = args.command.unwrap_or(RunsCommand::List(args.list));
-    let session = match &command {
-        RunsCommand::Read(_) => connect_or_start().await?,
-        _ => match connect_if_running().await? {
-            Some(session) => session,
-            // Without a daemon there are no runs, and an empty list is a normal result.
-            None => {
-                if let RunsCommand::List(args) = command {
-                    let none = RunList {
-                        runs: Vec::new(),
-                        total: 0,
-                    };
-                    return Ok(render::runs(&none, args.running, json));
-                } else {
-                    render::not_running(&resolve_dirs()?.socket(), json);
-                    note_audit_log()?;
-                    return Ok(ExitCode::from(3));
-                }
-            }
-        },
+    let session = if let RunsCommand::Read(_) = &command {
+        connect_or_start().await?
+    } else if let Some(session) = connect_if_running().await? {
+        session
+    } else if let RunsCommand::List(args) = command {
+        // Without a daemon there are no runs, and an empty list is a normal result.
+        let none = RunList {
+            runs: Vec::new(),
+            total: 0,
+        };
+        return Ok(render::runs(&none, args.running, json));
+    } else {
+        render::not_running(&resolve_dirs()?.socket(), json);
+        note_audit_log()?;
+        return Ok(ExitCode::from(3));
     };
     match command {
         RunsCommand::List(args) => list_runs(&session, &args, json).await,

@@ -388,8 +388,8 @@ mod tests {
 
     use super::*;
 
-    fn field(schema: Value) -> FormField {
-        FormField::parse("f", &schema, true)
+    fn field(schema: &Value) -> FormField {
+        FormField::parse("f", schema, true)
     }
 
     #[test]
@@ -485,7 +485,7 @@ mod tests {
             ),
             (json!({ "type": "object" }), "{\"a\": 1}", json!({ "a": 1 })),
         ] {
-            let read = field(schema.clone()).parse_line(line);
+            let read = field(&schema).parse_line(line);
             assert_eq!(read, Ok(Some(value)), "{schema} {line:?}");
         }
     }
@@ -564,7 +564,7 @@ mod tests {
             ),
             (json!({ "type": "object" }), "hunter2", "a JSON value"),
         ] {
-            let why = field(schema.clone()).parse_line(line).unwrap_err();
+            let why = field(&schema).parse_line(line).unwrap_err();
             assert!(
                 why.contains(reason) && !why.contains("hunter2"),
                 "{schema}: {why}"
@@ -581,18 +581,15 @@ mod tests {
             Ok(None)
         );
         let with_default = json!({ "type": "string", "enum": colors, "default": "blue" });
-        assert_eq!(
-            field(with_default.clone()).parse_line(""),
-            Ok(Some(json!("blue")))
-        );
+        assert_eq!(field(&with_default).parse_line(""), Ok(Some(json!("blue"))));
         assert_eq!(optional(with_default.clone()).parse_line("-"), Ok(None));
-        assert!(field(with_default).parse_line("-").is_err());
+        assert!(field(&with_default).parse_line("-").is_err());
         // A dash is an answer where an empty line skips.
         let text = optional(json!({ "type": "string" }));
         assert_eq!(text.parse_line("-"), Ok(Some(json!("-"))));
         // A default that does not fit is none.
         let wrong = json!({ "type": "string", "enum": colors, "default": "green" });
-        assert!(field(wrong).parse_line("").is_err());
+        assert!(field(&wrong).parse_line("").is_err());
     }
 
     #[test]

@@ -508,8 +508,12 @@ async fn execute_read(
 }
 
 /// Seconds as milliseconds. The daemon rejects values outside its limits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates"
+)]
 fn seconds_to_millis(seconds: f64) -> u64 {
-    // The cast saturates.
     (seconds * 1000.0).round() as u64
 }
 

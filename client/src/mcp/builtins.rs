@@ -301,6 +301,7 @@ fn run_output() -> Value {
     })
 }
 
+#[expect(clippy::fn_params_excessive_bools, reason = "the four hints of MCP")]
 fn tool_annotations(
     read_only: bool,
     destructive: bool,

@@ -290,7 +290,8 @@ mod tests {
         assert_eq!(first, format!("<untrusted data of a {number}>\n{LONG}"));
         assert_eq!(last, format!("more\n</untrusted {number}>"));
         // Text with every short number gets a longer one.
-        let all: String = (0..FENCE_NUMBERS).map(|n| format!("{n:06}")).collect();
+        let all: Vec<_> = (0..FENCE_NUMBERS).map(|n| format!("{n:06}")).collect();
+        let all = all.concat();
         let number = free_number(&[ContentBlock::text(all.as_str())]);
         assert!(number.len() > 20 && !all.contains(&number), "{number}");
     }

@@ -1,5 +1,7 @@
 //! The instructions for agents: short ones with the tools, and the full guide as a resource and a prompt.
 
+use std::fmt::Write as _;
+
 use mux_proto::ServerInstructions;
 use rmcp::model::{GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceContents};
 use serde_json::json;
@@ -82,14 +84,14 @@ fn guide_text(servers: &[ServerInstructions]) -> String {
         match room.checked_sub(short.len()) {
             Some(rest) => {
                 room = rest;
-                text.push_str(&format!("\n{short}\n"));
+                _ = write!(text, "\n{short}\n");
             }
             None => left_out.push(server.as_str()),
         }
     }
     if !left_out.is_empty() {
         let names = left_out.join(", ");
-        text.push_str(&format!("\nSo do these, which `describe` shows: {names}\n"));
+        _ = write!(text, "\nSo do these, which `describe` shows: {names}\n");
     }
     text
 }

@@ -84,7 +84,8 @@ fn is_valid_name(name: &str) -> bool {
 /// A name that is truncated and ends with a digest of server and name, which makes it unique.
 fn digest_name(plain: &str, server: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{server}\0{name}"));
-    let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    let mark: Vec<_> = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    let mark = mark.concat();
     let kept = plain.len().min(MAX_TOOL_NAME_LEN - mark.len() - 1);
     format!("{}_{mark}", &plain[..kept])
 }

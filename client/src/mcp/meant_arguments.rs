@@ -105,7 +105,12 @@ fn meant_value(value: &Value, kinds: &[&str]) -> Option<Value> {
         // A whole number with a fraction of zero.
         Value::Number(number) if wants("integer") => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0)?;
-            (whole.abs() < 9e15).then(|| Value::from(whole as i64))
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "larger numbers are left alone"
+            )]
+            let integer = whole as i64;
+            (whole.abs() < 9e15).then(|| Value::from(integer))
         }
         Value::Number(_) | Value::Bool(_) if wants("string") => Some(value.to_string().into()),
         Value::String(_) if wants("array") => Some(Value::Array(vec![value.clone()])),
@@ -152,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    fn converted(value: Value) -> Result<Value, String> {
+    fn converted(value: &Value) -> Result<Value, String> {
         let schema = json!({
             "properties": {
                 "any": { "type": ["object", "array", "string", "number", "boolean", "null"] },
@@ -203,7 +208,7 @@ mod tests {
             (json!({ "text": 5, "wait": null }), json!({ "text": "5" })),
             (json!({ "other": "{}" }), json!({ "other": "{}" })),
         ] {
-            assert_eq!(converted(given.clone()).as_ref(), Ok(&read), "{given}");
+            assert_eq!(converted(&given).as_ref(), Ok(&read), "{given}");
         }
         for (given, part) in [
             (json!({ "args": "{half" }), "`args` must be an object"),
@@ -212,7 +217,7 @@ mod tests {
             (json!({ "steps": [{ "args": 5 }] }), "`steps[0].args`"),
             (json!({ "text": null }), "and it is null"),
         ] {
-            let error = converted(given).unwrap_err();
+            let error = converted(&given).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
     }

@@ -379,11 +379,11 @@ async fn keep(value: JsonText, link: &DaemonLink) -> Result<Handle, Error> {
 }
 
 async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<(String, ShownForm), Error> {
-    let page = |offset: u64, length: usize| {
+    let page = |offset: u64, length: u64| {
         let request = ReadRequest {
             handle: handle.handle.clone(),
             offset,
-            length: Some(length as u64),
+            length: Some(length),
         };
         let send = |client: MuxClient, request| async move {
             client.read(within_seconds(30), request).await
@@ -391,7 +391,7 @@ async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<(String, S
         link.request(request, send)
     };
     if handle.bytes <= MAX_FETCHED_BYTES {
-        let whole = page(0, MAX_FETCHED_BYTES as usize).await?;
+        let whole = page(0, MAX_FETCHED_BYTES).await?;
         let value = serde_json::from_str::<Value>(&whole.text);
         let shown = value.ok().filter(is_shown_otherwise);
         let Some(shown) = shown.map(|value| value_text(&value)) else {
@@ -400,10 +400,11 @@ async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<(String, S
         let form = ShownForm::of(&whole.text, &shown);
         return Ok((both_ends(&shown), form));
     }
-    let head = page(0, HEAD_BYTES).await?.text;
+    let head = page(0, HEAD_BYTES as u64).await?.text;
     let tail_offset = handle.bytes.saturating_sub(TAIL_BYTES as u64);
-    let tail = page(tail_offset, TAIL_BYTES).await?.text;
-    let left_out = (handle.bytes as usize).saturating_sub(head.len() + tail.len());
+    let tail = page(tail_offset, TAIL_BYTES as u64).await?.text;
+    let bytes = usize::try_from(handle.bytes).unwrap_or(usize::MAX);
+    let left_out = bytes.saturating_sub(head.len() + tail.len());
     Ok((gap(&head, left_out, &tail), ShownForm::Json))
 }
 

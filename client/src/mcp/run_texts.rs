@@ -8,6 +8,8 @@
 //! - How to write a program, how results come back, and the servers are in the first 2,000 characters of the
 //!   description.
 
+use std::fmt::Write as _;
+
 use mux_proto::{Inventory, InventoryRequest};
 
 use super::{
@@ -69,16 +71,17 @@ pub(super) fn names_request() -> InventoryRequest {
 pub(super) fn run_texts(profile: &AgentProfile, inventory: &Inventory) -> RunTexts {
     let mut description = String::new();
     if profile.preview_chars.is_some() {
-        description.push_str(&format!(
+        _ = write!(
+            description,
             "{}: ",
             names_within(inventory, PREVIEW_NAMES_CHARS)
-        ));
+        );
     }
     description.push_str(RUN_PURPOSE);
     description.push_str(RUN_RULES);
     let overview = inventory.overview.trim_end();
     if !overview.is_empty() {
-        description.push_str(&format!("\n\n{overview}"));
+        _ = write!(description, "\n\n{overview}");
     }
     let mut code = CODE_DESCRIPTION.to_owned();
     if !inventory.text.is_empty() {
@@ -86,7 +89,7 @@ pub(super) fn run_texts(profile: &AgentProfile, inventory: &Inventory) -> RunTex
         match profile.inventory {
             InventoryPlace::Description => description.push_str(&tools),
             InventoryPlace::Code => {
-                description.push_str(&format!("\n{CODE_POINTER}"));
+                _ = write!(description, "\n{CODE_POINTER}");
                 code.push_str(&tools);
             }
         }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a result is complete, or says where the rest can be read.
 
+use std::fmt::Write as _;
+
 use mux_proto::{Error, Held, JsonText, Kind};
 use rmcp::{
     ErrorData,
@@ -143,7 +145,7 @@ fn error_data_lines(error: &Error) -> String {
         let data = data.to_string();
         let shown = &data[..data.floor_char_boundary(MAX_ERROR_DATA_BYTES)];
         let end = if shown.len() < data.len() { "…" } else { "" };
-        text.push_str(&format!("\n  data: {shown}{end}"));
+        _ = write!(text, "\n  data: {shown}{end}");
     }
     let others = error.details.as_ref().and_then(|d| d["others"].as_array());
     let others = others.map_or(&[][..], Vec::as_slice);
@@ -154,7 +156,7 @@ fn error_data_lines(error: &Error) -> String {
         let message = other["message"].as_str().unwrap_or_default();
         let line = format!("\n  also{position}: {message}");
         if shown > 0 && line.len() > room {
-            text.push_str(&format!("\n  and {} more", others.len() - shown));
+            _ = write!(text, "\n  and {} more", others.len() - shown);
             break;
         }
         room = room.saturating_sub(line.len());

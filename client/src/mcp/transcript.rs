@@ -422,7 +422,9 @@ pub(super) fn progress_message(event: &Event) -> Option<String> {
             ..
         } => {
             let of = total.map_or_else(String::new, |total| format!("/{total}"));
-            let words = message.iter().map(|m| format!(" {m}")).collect::<String>();
+            let words = message
+                .as_ref()
+                .map_or_else(String::new, |m| format!(" {m}"));
             Some(format!("{} {progress}{of}{words}", display_path(path)))
         }
         EventKind::StepStarted { step, .. } => Some(format!("step {step}")),

@@ -5,7 +5,7 @@
 //! Invariant: the text is the JSON, or YAML of the same value. No string can leave its block, because each of its lines is
 //! indented more than the key or the dash before it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use serde_json::Value;
 
@@ -97,10 +97,10 @@ fn write_members(yaml: &mut String, value: &Value, indent: usize, continues_line
 /// Writes a block, or JSON, with its line break.
 fn write_value(yaml: &mut String, value: &Value, indent: usize) {
     let Some(block) = value.as_str().and_then(literal_block) else {
-        yaml.push_str(&format!(" {value}\n"));
+        _ = writeln!(yaml, " {value}");
         return;
     };
-    yaml.push_str(&format!(" {}\n", block.header));
+    _ = writeln!(yaml, " {}", block.header);
     for line in block.content.split('\n') {
         if !line.is_empty() {
             yaml.push_str(&" ".repeat(indent));

@@ -133,7 +133,7 @@ fn page_lines(url: &Url, columns: usize) -> Vec<String> {
         paint(STRONG, ascii)
     )];
     // In full: the user agrees to this address. Its length is limited, and it is ASCII.
-    lines.extend(behind_bar(wrapped(url.as_str(), quoted_columns(columns))));
+    lines.extend(behind_bar(&wrapped(url.as_str(), quoted_columns(columns))));
     lines
 }
 
@@ -336,14 +336,14 @@ fn quoted_lines(text: &str, columns: usize) -> Vec<String> {
         lines.truncate(MAX_QUOTED_LINES);
         lines.push("\u{2026}");
     }
-    behind_bar(lines)
+    behind_bar(&lines)
 }
 
 fn quoted_columns(columns: usize) -> usize {
     columns.saturating_sub(BAR.chars().count() + 1)
 }
 
-fn behind_bar(lines: Vec<&str>) -> Vec<String> {
+fn behind_bar(lines: &[&str]) -> Vec<String> {
     let bar = paint(DIM, BAR).clone();
     lines.iter().map(|line| format!("{bar}{line}")).collect()
 }
@@ -387,8 +387,8 @@ mod tests {
     }
 
     /// The terminal's content while these lines are typed, and the answer, if any.
-    fn screen(params: Value, typed: &[&str]) -> (Vec<String>, Option<Value>) {
-        let mut dialog = ElicitationDialog::parse(&params).unwrap();
+    fn screen(params: &Value, typed: &[&str]) -> (Vec<String>, Option<Value>) {
+        let mut dialog = ElicitationDialog::parse(params).unwrap();
         let mut shown = opening_lines("fix", Some("fix.elicit"), &dialog, 60);
         let mut again = false;
         for line in typed {
@@ -446,7 +446,7 @@ mod tests {
             "?",
             "a",
         ];
-        let (shown, answer) = screen(params, &typed);
+        let (shown, answer) = screen(&params, &typed);
         let expected = [
             "The MCP server \"fix\" asks, for the call fix.elicit:",
             "  │ Who are you?",
@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn origin_of_a_page_is_shown_in_ascii_and_as_it_looks() {
         let page = |url: &str| json!({ "mode": "url", "message": "log in", "url": url });
-        let (shown, answer) = screen(page("https://bank.test@evil.test:8443/a?b#c"), &["d"]);
+        let (shown, answer) = screen(&page("https://bank.test@evil.test:8443/a?b#c"), &["d"]);
         assert_eq!(
             shown,
             [
@@ -506,7 +506,7 @@ mod tests {
         );
         assert_eq!(answer, Some(json!({ "action": "decline" })));
         // The first letter is Cyrillic.
-        let (shown, _) = screen(page("https://\u{430}pple.com/"), &[]);
+        let (shown, _) = screen(&page("https://\u{430}pple.com/"), &[]);
         assert_eq!(
             shown[2],
             "  the page is at https://xn--pple-43d.com which a browser may show as https://\u{430}pple.com"

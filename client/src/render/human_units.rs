@@ -26,6 +26,11 @@ pub(crate) fn duration_text(ms: f64) -> String {
     } else if ms < 60_000.0 {
         format!("{:.1} s", ms / 1_000.0)
     } else {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at least 60"
+        )]
         let seconds = (ms / 1_000.0) as u64;
         format!("{}m {}s", seconds / 60, seconds % 60)
     }

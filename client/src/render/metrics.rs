@@ -88,7 +88,9 @@ fn labels(sample: &MetricSample) -> Value {
 fn json_number(value: f64) -> Value {
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {
-        json!(value as i64)
+        #[expect(clippy::cast_possible_truncation, reason = "the conversion is exact")]
+        let integer = value as i64;
+        json!(integer)
     } else {
         json!(value)
     }

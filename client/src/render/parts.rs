@@ -23,7 +23,7 @@ const MAX_PART_NAME_CHARS: usize = 100;
 /// Prints an emitted part: text unchanged, of other parts the type and size. Parts are numbered from 1.
 pub(super) fn print_part(number: usize, part: &Held) {
     if let Some(text) = plain_text(part) {
-        eprintln!("{}", escape_text(&text))
+        eprintln!("{}", escape_text(&text));
     } else {
         let label = paint(DIM, format!("part {number}:"));
         eprintln!("{label} {}", part_summary(part));

@@ -1,6 +1,6 @@
 //! The output of `mux service`.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{fmt::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use super::terminal::{eprintln, keep_reports, println, report};
 use mux_proto::{Error, Started, StartedBy};
@@ -189,7 +189,7 @@ pub(crate) fn start_origin_text(started: Option<&Started>) -> String {
     }
     if let Some(ms) = started.watchdog_ms {
         let patience = humantime::format_duration(Duration::from_millis(ms));
-        text.push_str(&format!("; watchdog {patience}"));
+        _ = write!(text, "; watchdog {patience}");
     }
     text
 }

@@ -10,7 +10,7 @@
 
 use std::{
     borrow::Cow,
-    fmt,
+    fmt::{self, Write as _},
     io::{self, IsTerminal as _},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -89,7 +89,7 @@ pub(crate) fn print_data(text: &str) -> io::Result<()> {
 /// Prints TOML, with control and invisible characters escaped as in basic strings of TOML.
 pub(crate) fn print_toml(text: &str) -> io::Result<()> {
     let text = escape_with(text, |c, spelled| {
-        spelled.push_str(&format!("\\U{:08X}", u32::from(c)));
+        _ = write!(spelled, "\\U{:08X}", u32::from(c));
     });
     write_to(io::stdout().lock(), &text)
 }
@@ -149,7 +149,7 @@ pub(crate) fn escape_one_line(text: &str) -> String {
 pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
     escape_with(text, |c, spelled| {
         for unit in c.encode_utf16(&mut [0; 2]) {
-            spelled.push_str(&format!("\\u{unit:04x}"));
+            _ = write!(spelled, "\\u{unit:04x}");
         }
     })
 }

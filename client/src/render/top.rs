@@ -5,7 +5,7 @@
 mod draw;
 mod terminal;
 
-use std::{process::ExitCode, time::Duration};
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use super::terminal::println;
 use comfy_table::Cell;
@@ -65,7 +65,8 @@ pub(crate) fn top_once(figures: &TopFigures, json: bool) -> ExitCode {
 
 /// Two lines about the daemon as a whole.
 fn summary_lines(figures: &TopFigures) -> [String; 2] {
-    let uptime = Duration::from_secs(figures.uptime_seconds as u64);
+    let uptime = Duration::try_from_secs_f64(figures.uptime_seconds).unwrap_or_default();
+    let uptime = Duration::from_secs(uptime.as_secs());
     let cpu = match (figures.cpu, figures.cpu_seconds) {
         (Some(share), _) => format!("cpu {:.1}%", share * 100.0),
         (None, Some(seconds)) => format!("cpu {seconds:.1} s"),
@@ -84,7 +85,7 @@ fn summary_lines(figures: &TopFigures) -> [String; 2] {
         workers.waiting
     );
     if figures.approvals > 0 {
-        second.push_str(&format!("   approvals {} waiting", figures.approvals));
+        _ = write!(second, "   approvals {} waiting", figures.approvals);
     }
     [
         format!(

@@ -120,8 +120,13 @@ fn server_figures(name: &str, server: &ServerReading, history: &ReadingHistory) 
 }
 
 /// A count, which is a floating-point number in the metrics.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates"
+)]
 fn to_count(number: f64) -> u64 {
-    number.max(0.0) as u64
+    number as u64
 }
 
 /// The state of the best session, ordered by how long a call must wait.

@@ -88,13 +88,12 @@ fn proc_address(end: SocketAddr) -> String {
     match end.ip() {
         IpAddr::V4(ip) => format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), end.port()),
         IpAddr::V6(ip) => {
-            let words: String = ip
-                .octets()
+            let words = ip.octets();
+            let words = words
                 .chunks_exact(4)
-                .map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))
-                .map(|word| format!("{word:08X}"))
-                .collect();
-            format!("{words}:{:04X}", end.port())
+                .map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+            let words: Vec<_> = words.map(|word| format!("{word:08X}")).collect();
+            format!("{}:{:04X}", words.concat(), end.port())
         }
     }
 }

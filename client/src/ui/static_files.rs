@@ -134,7 +134,13 @@ pub(super) async fn serve_static_file(uri: Uri) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    fn is_script(path: &str) -> bool {
+        Path::new(path).extension() == Some("js".as_ref())
+    }
 
     #[test]
     fn page_references_only_its_own_files() {
@@ -142,14 +148,14 @@ mod tests {
         for (path, _, content) in STATIC_FILES {
             for part in content.split(['"', '\'']) {
                 let named = part.strip_prefix('.').unwrap_or(part);
-                if named.starts_with('/') && named.ends_with(".js") {
+                if named.starts_with('/') && is_script(named) {
                     assert!(
                         STATIC_FILES.iter().any(|(path, _, _)| *path == named),
                         "{path} names {named}"
                     );
                 }
             }
-            if path.ends_with(".js") {
+            if is_script(path) {
                 assert!(index.contains(path), "{path} is not loaded ahead");
             }
         }

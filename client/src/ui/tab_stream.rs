@@ -103,7 +103,7 @@ fn message_between<'a>(sent: &'a FeedSnapshot, next: &'a FeedSnapshot) -> TabMes
     let runs = run_changes(&sent.runs, &next.runs);
     let latencies = &next.latencies;
     TabMessage {
-        status: status.filter(|_| !is_same_snapshot(&sent.status, &next.status)),
+        status: status.filter(|_| !is_same_snapshot(sent.status.as_ref(), next.status.as_ref())),
         runs: (runs
             != RunChanges {
                 changed: vec![],
@@ -111,14 +111,14 @@ fn message_between<'a>(sent: &'a FeedSnapshot, next: &'a FeedSnapshot) -> TabMes
             })
         .then_some(runs),
         approvals: approvals
-            .filter(|_| !is_same_snapshot(&sent.approvals, &next.approvals))
+            .filter(|_| !is_same_snapshot(sent.approvals.as_ref(), next.approvals.as_ref()))
             .map(TimedApprovals::now),
         latencies: (!Arc::ptr_eq(&sent.latencies, latencies)).then_some(latencies),
         ..TabMessage::default()
     }
 }
 
-fn is_same_snapshot<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
+fn is_same_snapshot<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
         _ => false,

@@ -41,6 +41,7 @@ impl AuditFilter {
     }
 
     /// Parses a line: `None` if it is invalid, `Some(None)` if it does not match.
+    #[expect(clippy::option_option, reason = "invalid, not wanted, or wanted")]
     pub(super) fn parse_match(&self, line: &str) -> Option<Option<Value>> {
         let entry: Value = serde_json::from_str(line).ok()?;
         let at = entry["at"].as_str()?;

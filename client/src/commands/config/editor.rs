@@ -80,9 +80,11 @@ async fn edit_copy(
     path: &Path,
 ) -> Result<Option<String>, CommandFailure> {
     loop {
-        let status = run_editor(copy).await.map_err(editor_failure)?;
+        let status = run_editor(copy)
+            .await
+            .map_err(|error| editor_failure(&error))?;
         if !status.success() {
-            return Err(editor_failure(io::Error::other(format!(
+            return Err(editor_failure(&io::Error::other(format!(
                 "it ended with {status}"
             ))));
         }
@@ -166,7 +168,7 @@ async fn run_editor(file: &Path) -> io::Result<ExitStatus> {
     Err(io::Error::other(format!("neither {tried} is installed")))
 }
 
-fn editor_failure(error: io::Error) -> CommandFailure {
+fn editor_failure(error: &io::Error) -> CommandFailure {
     Error::new(Kind::Runtime, format!("the editor failed: {error}"))
         .hint("set $VISUAL or $EDITOR to an editor that waits, such as `code --wait`")
         .into()

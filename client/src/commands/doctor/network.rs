@@ -118,8 +118,8 @@ mod tests {
             .map(|c| (c.verdict, c.message.as_str()))
             .collect();
         let verdicts: Vec<_> = checks.iter().map(|(verdict, _)| *verdict).collect();
-        use CheckVerdict::{Failure, Ok};
-        assert_eq!(verdicts, [Failure, Ok, Failure, Failure, Ok], "{checks:#?}");
+        let (failure, ok) = (CheckVerdict::Failure, CheckVerdict::Ok);
+        assert_eq!(verdicts, [failure, ok, failure, failure, ok], "{checks:#?}");
         assert!(
             checks
                 .iter()

@@ -132,7 +132,7 @@ mod tests {
     use crate::render::{CheckVerdict, DoctorCheck};
 
     /// The check of a server with these fields, in a home whose configuration is in /c.
-    fn check_of(fields: Value) -> DoctorCheck {
+    fn check_of(fields: &Value) -> DoctorCheck {
         let mut server = json!({
             "name": "s", "state": "failed", "command": "x", "starts": 0, "calls": 0, "in_flight": 0
         });
@@ -153,7 +153,7 @@ mod tests {
     fn fix_names_a_log_only_if_there_is_one() {
         let fix = |state: &str, has_log: bool| {
             let reason = "it was not ready within 10s (start_timeout)";
-            check_of(json!({ "state": state, "reason": reason, "has_log": has_log })).fix
+            check_of(&json!({ "state": state, "reason": reason, "has_log": has_log })).fix
         };
         for state in ["failed", "backing_off", "degraded"] {
             let with_log = fix(state, true).unwrap();
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn missing_program_is_one_line_with_its_directories_as_detail() {
-        let check = check_of(json!({
+        let check = check_of(&json!({
             "reason": "`nosuch` is not in PATH", "detail": "searched /usr/bin, /bin",
             "cause": { "kind": "missing_program" }
         }));
@@ -187,7 +187,7 @@ mod tests {
     fn warnings_are_shown_with_the_fixes_of_the_daemon() {
         let shown = |warning: &str, fix: Value| {
             let fields = json!({ "state": "ready", "warnings": [warning], "warning_fixes": [fix] });
-            let check = check_of(fields);
+            let check = check_of(&fields);
             (check.verdict, check.message, check.fix)
         };
         let warning = (
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn fix_of_an_unset_value_names_where_it_is_set() {
         let fix = |cause: Value| {
-            let check = check_of(json!({ "state": "broken", "reason": "why", "cause": cause }));
+            let check = check_of(&json!({ "state": "broken", "reason": "why", "cause": cause }));
             check.fix.unwrap()
         };
         let unset = json!({ "kind": "unset_variable", "name": "TOKEN" });

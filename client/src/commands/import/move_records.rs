@@ -59,7 +59,7 @@ impl From<&AgentServer> for MovedServer {
 
 /// All records, the earliest first.
 pub(super) fn read_moves(dirs: &Dirs) -> Result<Vec<MoveRecord>, Error> {
-    parse_moves(&AgentFile::read(&dirs.moved_servers()).map_err(unreadable)?)
+    parse_moves(&AgentFile::read(&dirs.moved_servers()).map_err(|error| unreadable(&error))?)
 }
 
 /// Replaces the records by the result of `change`.
@@ -68,12 +68,13 @@ pub(super) fn update_moves(
     change: impl FnOnce(&mut Vec<MoveRecord>),
 ) -> Result<(), Error> {
     // Only commands write this file: the lock is enough.
-    let lock = EditLock::take(dirs).map_err(unreadable)?;
-    let file = AgentFile::read(&dirs.moved_servers()).map_err(unreadable)?;
+    let lock = EditLock::take(dirs).map_err(|error| unreadable(&error))?;
+    let file = AgentFile::read(&dirs.moved_servers()).map_err(|error| unreadable(&error))?;
     let mut records = parse_moves(&file)?;
     change(&mut records);
     let text = serde_json::json!(records).to_string();
-    file.replace(text.as_bytes(), &lock).map_err(unreadable)
+    file.replace(text.as_bytes(), &lock)
+        .map_err(|error| unreadable(&error))
 }
 
 fn parse_moves(file: &AgentFile) -> Result<Vec<MoveRecord>, Error> {
@@ -89,6 +90,6 @@ fn parse_moves(file: &AgentFile) -> Result<Vec<MoveRecord>, Error> {
     })
 }
 
-fn unreadable(error: AgentFileError) -> Error {
+fn unreadable(error: &AgentFileError) -> Error {
     exit::unavailable_error(error.to_string())
 }

@@ -11,7 +11,8 @@ pub(in crate::commands) fn nearest_valid_name(name: &str) -> String {
         .collect();
     let mut spelled = spelled.trim_matches('-').to_owned();
     if !spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        spelled = format!("server-{spelled}").trim_end_matches('-').to_owned();
+        spelled = format!("server-{spelled}");
+        spelled.truncate(spelled.trim_end_matches('-').len());
     }
     if is_reserved(&spelled) {
         spelled.push_str("-server");

@@ -1,6 +1,6 @@
 //! Translates the agents' references to variables into the syntax of config.toml.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::server_names::secret_variable;
 use crate::agents::{Agent, ReferenceSyntax};
@@ -53,7 +53,7 @@ impl<'a> ReferenceTranslator<'a> {
             if let Some((name, after)) = inner("${") {
                 match self.translate_reference(name, place) {
                     Some(ours) => out.push_str(&ours),
-                    None => out.push_str(&format!("$${{{}}}", escape_literal(name))),
+                    None => _ = write!(out, "$${{{}}}", escape_literal(name)),
                 }
                 rest = after;
             } else if self.replaces(ReferenceSyntax::Braces)
@@ -65,13 +65,13 @@ impl<'a> ReferenceTranslator<'a> {
             } else if let Some(name) = self.bare_name(rest) {
                 match self.translate_reference(name, place) {
                     Some(ours) => out.push_str(&ours),
-                    None => out.push_str(&format!("${name}")),
+                    None => _ = write!(out, "${name}"),
                 }
                 rest = &rest[1 + name.len()..];
             } else if self.replaces(ReferenceSyntax::Command)
                 && let Some((command, after)) = split_command(rest)
             {
-                out.push_str(&format!("${{cmd:{command}}}"));
+                _ = write!(out, "${{cmd:{command}}}");
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('$') {
                 out.push_str(if after.starts_with(['$', '{']) {

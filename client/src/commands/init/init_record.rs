@@ -138,5 +138,6 @@ impl InitRecord {
 /// The digest of an entry, to see whether it was changed.
 pub(super) fn entry_digest(entry: &Value) -> String {
     let digest = Sha256::digest(entry.to_string());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let bytes: Vec<_> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.concat()
 }

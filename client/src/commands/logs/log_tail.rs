@@ -179,7 +179,7 @@ mod tests {
     };
 
     struct Home {
-        _home: tempfile::TempDir,
+        _folder: tempfile::TempDir,
         logs: PathBuf,
         tail: LogTail,
     }
@@ -195,7 +195,7 @@ mod tests {
             let family = select_logs(&dirs, LogSelection::All).remove(0);
             let past = read_past_lines(&family, &LogFilter::default(), 0, true).unwrap();
             Self {
-                _home: home,
+                _folder: home,
                 logs: dirs.logs(),
                 tail: LogTail::resume_at(family, past.read, past.before),
             }

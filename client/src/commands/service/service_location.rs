@@ -25,8 +25,8 @@ pub(super) fn service_name(home: Option<&Path>) -> String {
         None => "muxd".into(),
         Some(home) => {
             let digest = Sha256::digest(home.as_os_str().as_encoded_bytes());
-            let letters: String = digest[..4].iter().map(|b| format!("{b:02x}")).collect();
-            format!("muxd-{letters}")
+            let bytes: Vec<_> = digest[..4].iter().map(|b| format!("{b:02x}")).collect();
+            format!("muxd-{}", bytes.concat())
         }
     }
 }

@@ -165,9 +165,8 @@ impl ServiceManager {
             Self::Launchd => ServiceStep::required_step(&["launchctl", "print", &launchd_domain()]),
             Self::TaskScheduler => task_scheduler::reachable_step(),
         };
-        let error = match question.run_command().await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
+        let Err(error) = question.run_command().await else {
+            return Ok(());
         };
         let otherwise = "muxd needs no service: the first client starts it";
         Err(match (self, error) {

@@ -32,7 +32,7 @@ pub(super) async fn stop_running_daemon(
         None => mux_client::lock_holder(dirs).map_err(failed)?,
     };
     if let Ok(ended) = tokio::time::timeout(DRAIN_TIMEOUT, held.wait_until_unlocked(dirs)).await {
-        ended.map_err(failed)?
+        ended.map_err(failed)?;
     } else {
         let mut error =
             exit::unavailable_error(format!("muxd did not exit within {DRAIN_TIMEOUT:?}"))

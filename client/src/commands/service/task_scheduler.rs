@@ -3,7 +3,7 @@
 //! Invariant: pure. A task definition is ASCII without a declared encoding, because `schtasks` reads a file in the
 //! encoding of the system.
 
-use std::path::Path;
+use std::{fmt::Write as _, path::Path};
 
 use super::{
     service_command::ServiceStep,
@@ -39,7 +39,7 @@ fn console_arguments(described: &ServiceSpec) -> Result<String, UnwritablePathEr
     let muxd = quotable_path(&described.muxd)?;
     let mut settings = String::new();
     for (name, value) in &described.variables {
-        settings.push_str(&format!("set \"{name}={}\"&& ", quotable_path(value)?));
+        _ = write!(settings, "set \"{name}={}\"&& ", quotable_path(value)?);
     }
     Ok(match settings.as_str() {
         "" => format!("--headless \"{muxd}\""),
@@ -67,7 +67,7 @@ fn spell_as_ascii(text: &str) -> String {
         if character.is_ascii() {
             spelled.push(character);
         } else {
-            spelled.push_str(&format!("&#{};", u32::from(character)));
+            _ = write!(spelled, "&#{};", u32::from(character));
         }
     }
     spelled

@@ -2,6 +2,8 @@
 //!
 //! Invariant: pure. A path that a file cannot represent is an error.
 
+use std::fmt::Write as _;
+
 use std::path::{Path, PathBuf};
 
 const SERVICE_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.service");
@@ -32,10 +34,11 @@ impl ServiceSpec {
     pub(super) fn service_unit_text(&self) -> Result<String, UnwritablePathError> {
         let mut environment = String::new();
         for (name, value) in &self.variables {
-            environment.push_str(&format!(
-                "Environment={}\n",
+            _ = writeln!(
+                environment,
+                "Environment={}",
                 quote_for_systemd(&format!("{name}={}", plain_path(value)?))
-            ));
+            );
         }
         let text = SERVICE_TEMPLATE
             .replace("@ENVIRONMENT@\n", &environment)

@@ -44,13 +44,13 @@ pub(super) fn install_compiler(
     archive: &[u8],
     folder: &Path,
 ) -> Result<CompilerInfo, SetupError> {
+    static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let unwritable = |source| SetupError::Unwritable {
         folder: folder.to_owned(),
         source,
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
     remove_stale_drafts(folder);
-    static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let number = DRAFTS.fetch_add(1, Relaxed);
     let draft = DraftDir(folder.join(format!("{DRAFT_PREFIX}{}-{number}", std::process::id())));
     fs::create_dir(&draft.0).map_err(unwritable)?;
@@ -74,7 +74,9 @@ impl Drop for DraftDir {
 
 fn unpack_package(archive: &[u8], into: &Path) -> Result<(), SetupError> {
     let broken = |error: io::Error| SetupError::Archive(error.to_string());
-    let refused = |what: &str, path: &Path| SetupError::Archive(format!("{what}: {path:?}"));
+    let refused = |what: &str, path: &Path| {
+        SetupError::Archive(format!("{what}: {:?}", path.to_string_lossy()))
+    };
     let plain = GzDecoder::new(archive).take(MAX_UNPACKED_BYTES);
     let mut archive = Archive::new(plain);
     let lib = into.join("lib");

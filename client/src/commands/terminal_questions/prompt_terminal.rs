@@ -77,6 +77,10 @@ impl PromptTerminal {
         Ok(())
     }
 
+    #[expect(
+        clippy::unused_self,
+        reason = "only the owner of the terminal may show input"
+    )]
     pub(super) fn show_input(&self) {
         hidden_input::restore_echo();
     }

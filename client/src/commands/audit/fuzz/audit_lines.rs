@@ -49,7 +49,9 @@ fn fuzz_damaged_line_of_the_audit_log_costs_itself() {
             for (index, entry) in entries.iter().enumerate() {
                 let mut line = entry.to_string().into_bytes();
                 if index == which {
-                    damages.iter().for_each(|damage| damage.apply(&mut line));
+                    for damage in &damages {
+                        damage.apply(&mut line);
+                    }
                 }
                 text.extend(line);
                 text.push(b'\n');

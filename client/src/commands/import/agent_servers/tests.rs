@@ -3,8 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::agents::tests::system_path;
 
-fn read_one(agent: Agent, entry: Value) -> (Result<Value, SkipReason>, Vec<String>) {
-    let source = convert_entry(agent, &["servers"], "it", &entry);
+fn read_one(agent: Agent, entry: &Value) -> (Result<Value, SkipReason>, Vec<String>) {
+    let source = convert_entry(agent, &["servers"], "it", entry);
     let server = source
         .server
         .map(|definition| Value::Object(definition.to_entry()));
@@ -80,7 +80,7 @@ fn import_reads_every_way_to_write_an_entry() {
             json!({ "command": "a" }),
         ),
     ] {
-        let (server, notes) = read_one(agent, theirs.clone());
+        let (server, notes) = read_one(agent, &theirs);
         assert_eq!((server.unwrap(), notes), (ours, vec![]), "{theirs}");
     }
 }
@@ -144,7 +144,7 @@ fn import_reports_keys_that_it_cannot_convert() {
             &["`trust`", "`V` is not imported"],
         ),
     ] {
-        let (server, found) = read_one(agent, theirs.clone());
+        let (server, found) = read_one(agent, &theirs);
         assert_eq!(found.len(), notes.len(), "{theirs}: {found:?}");
         assert!(
             found
@@ -180,7 +180,7 @@ fn import_skips_entries_that_are_not_servers() {
         (Agent::Cursor, json!({ "args": [] }), SkipReason::Nothing),
         (Agent::Cursor, json!("text"), SkipReason::Nothing),
     ] {
-        let (server, _) = read_one(agent, theirs);
+        let (server, _) = read_one(agent, &theirs);
         assert_eq!(server.unwrap_err(), reason);
     }
 }
