@@ -3,6 +3,16 @@
 //! No test asserts a time. Whoever wants to know runs this, on a machine at rest, with release binaries
 //! (`scripts/bench`). Figures are printed as medians and 99th percentiles, with ratios.
 
+#![expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "paths in TOML are quoted strings"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures are small and positive"
+)]
+
 #[path = "bench/agents.rs"]
 mod agents;
 #[path = "bench/apis.rs"]
@@ -154,7 +164,7 @@ fn main() -> anyhow::Result<()> {
     }
     let args = Args::parse();
     let worker = args.binaries.join("mux-worker");
-    let place = commands::Place::new(args.binaries, &args.server)?;
+    let place = commands::Place::new(&args.binaries, &args.server)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

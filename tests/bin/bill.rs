@@ -2,6 +2,12 @@
 //!
 //! Tokens are counted with OpenAI's `o200k_base`. Other models differ by a little.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures are small and positive"
+)]
+
 #[path = "bill/digest.rs"]
 mod digest;
 #[path = "bill/discover.rs"]

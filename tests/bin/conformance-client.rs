@@ -108,7 +108,7 @@ async fn everything(session: &Session) -> Result<()> {
                     name: text(&offer.offer["name"]),
                     arguments: arguments_of(&offer.offer),
                     token: None,
-                    meta: Default::default(),
+                    meta: Map::default(),
                 };
                 worked(client.get_prompt(within_seconds(PATIENCE), request).await?)?;
             } else {
@@ -116,7 +116,7 @@ async fn everything(session: &Session) -> Result<()> {
                     server: "suite".into(),
                     uri: text(&offer.offer["uri"]),
                     token: None,
-                    meta: Default::default(),
+                    meta: Map::default(),
                 };
                 worked(
                     client

@@ -4,6 +4,11 @@
 //! daemon's resources. The end prints how they have changed, and is a failure if an answer was wrong, an effect was
 //! doubled or lost, a process stayed a zombie or something grew over its bound (`scripts/soak`).
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "frames are short, or random bits cut on purpose"
+)]
+
 #[path = "soak/agent.rs"]
 mod agent;
 #[path = "soak/answers.rs"]

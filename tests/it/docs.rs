@@ -147,10 +147,9 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         let words = loop {
             if let Some(words) = split(&command) {
                 break words;
-            } else {
-                command.push('\n');
-                command.push_str(lines.next().expect("a quote is closed"));
             }
+            command.push('\n');
+            command.push_str(lines.next().expect("a quote is closed"));
         };
         commands.push(words);
     }

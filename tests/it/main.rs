@@ -1,5 +1,19 @@
 //! End-to-end tests of `muxd` and `mux`: one binary with a module per subject.
 
+#![expect(clippy::format_collect, reason = "short, and speed does not matter")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments are mostly `json!` literals"
+)]
+#![expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "paths in TOML are quoted strings"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers are small, or random bits cut on purpose"
+)]
+
 mod agents;
 mod approvals;
 #[cfg(target_os = "linux")]

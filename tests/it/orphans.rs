@@ -155,7 +155,7 @@ fn nothing_left(text: &str, since: Instant, within: Duration, what: &str) -> Res
     loop {
         // Our own commands also mention the home.
         let mut found = process::mentioning(text);
-        found.retain(|pid| *pid != std::process::id() as i32);
+        found.retain(|pid| *pid != std::process::id().cast_signed());
         if found.is_empty() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -85,7 +86,6 @@ fn recording_contains_no_secret() {
         assert!(!text.contains(secret), "{secret} is in {text}");
     }
     assert!(text.contains("***"));
-    use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }

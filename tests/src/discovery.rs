@@ -73,6 +73,7 @@ impl DiscoverySet {
     }
 
     /// The first tools, with the queries that are about them.
+    #[must_use]
     pub fn first(&self, tools: usize) -> Self {
         let tools: Vec<DiscoveryTool> = self.tools.iter().take(tools).cloned().collect();
         let keys: std::collections::HashSet<String> =

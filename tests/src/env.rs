@@ -54,6 +54,7 @@ impl Output {
 
     /// Fails unless the command succeeded.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "it asserts")]
     pub fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self:#?}");
         self
@@ -61,6 +62,7 @@ impl Output {
 
     /// Fails unless the command exited with this code and its output contains all of these texts.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "it asserts")]
     pub fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         let all = format!("{}{}", self.stdout, self.stderr);

@@ -21,6 +21,20 @@
 //!
 //! Invariants: a daemon has exited when its home is dropped. No test waits by sleeping.
 
+#![expect(clippy::format_collect, reason = "short, and speed does not matter")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments are mostly `json!` literals"
+)]
+#![expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "paths in TOML are quoted strings"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "random bits, cut on purpose"
+)]
+
 pub mod agent;
 pub mod authority;
 pub mod browser;

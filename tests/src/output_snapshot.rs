@@ -3,6 +3,8 @@
 //! Invariant: a snapshot has no value of one run or of one machine. Paths, ids and times are replaced by a name in
 //! brackets.
 
+use std::fmt::Write as _;
+
 use std::fmt::{self, Display};
 
 use insta::internals::SettingsBindDropGuard;
@@ -92,7 +94,7 @@ pub struct CommandTranscript(String);
 
 impl CommandTranscript {
     pub fn add(&mut self, command: impl Display, output: &Output) {
-        self.0 += &format!("$ {command}\n{output}\n");
+        _ = write!(self.0, "$ {command}\n{output}\n");
     }
 }
 

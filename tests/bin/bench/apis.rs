@@ -2,6 +2,7 @@
 //! them in the daemon, and offering them to a model.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -12,6 +13,7 @@ use anyhow::{Context, ensure};
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_client::{ClientIdentity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{CheckRequest, endpoint::Dirs};
+use mux_settings::ToolOverrides;
 use mux_sources::openapi::{FunctionSelection, OpenApiDescription, ServerOverrides};
 use mux_tests::process;
 use mux_typegen::{ServerDecl, declarations};
@@ -151,7 +153,7 @@ fn generated(
         .iter()
         .filter_map(ToolDescription::of_definition)
         .collect();
-    let set = ToolSet::new(name, described, &[], &Default::default());
+    let set = ToolSet::new(name, described, &[], &ToolOverrides::default());
     let mut types = String::new();
     for _ in 0..rounds {
         types = typed.time(|| {
@@ -227,9 +229,10 @@ async fn daemon(
     let mut config = format!("[check]\ntsc = {compiler:?}\n");
     for name in names {
         let file = folder.join(format!("{name}.json"));
-        config.push_str(&format!(
+        _ = write!(
+            config,
             "[sources.{name}]\nopenapi = {file:?}\nbase_url = \"http://127.0.0.1:9\"\n"
-        ));
+        );
     }
     fs::write(home.path().join("config.toml"), config)?;
     let dirs = Dirs::under(home.path())?;

@@ -56,7 +56,7 @@ pub(crate) fn start_with_snapshot(env: &TestEnv) -> anyhow::Result<()> {
 }
 
 impl Place {
-    pub(crate) fn new(binaries: PathBuf, server: &[String]) -> anyhow::Result<Self> {
+    pub(crate) fn new(binaries: &Path, server: &[String]) -> anyhow::Result<Self> {
         let (program, arguments) = server.split_first().context("--server names a program")?;
         let home = tempfile::Builder::new()
             .prefix("mux-bench-")

@@ -1,6 +1,8 @@
 //! The cost of a sandbox for a server. Each round measures the same server without a sandbox and in several
 //! sandboxes, one after the other.
 
+use std::fmt::Write as _;
+
 use anyhow::ensure;
 use mux_tests::{
     Agent, TestEnv,
@@ -30,7 +32,7 @@ pub(crate) fn measure(rounds: usize) -> anyhow::Result<()> {
     for (name, program) in programs {
         for (n, (_, sandbox)) in SANDBOXES.iter().enumerate() {
             let entry = server(&format!("{name}{n}"), program, &[]);
-            config += &format!("{entry}sandbox = {sandbox}\n");
+            _ = writeln!(config, "{entry}sandbox = {sandbox}");
         }
     }
     env.write_config(&config);

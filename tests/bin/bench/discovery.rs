@@ -11,6 +11,7 @@ use mux_catalog::{
     KnownServer, ToolDescription, ToolSet,
     search::{SearchQuery, build_index, search},
 };
+use mux_settings::ToolOverrides;
 use mux_tests::discovery::{
     DiscoverySet, DiscoveryTool, GradedQuery, JUDGED_HITS, PlainBm25, RankingFigures,
 };
@@ -129,7 +130,7 @@ fn known_servers(set: &DiscoverySet) -> Vec<KnownServer> {
                     name,
                     described,
                     &[],
-                    &Default::default(),
+                    &ToolOverrides::default(),
                 ))),
                 note: None,
             }

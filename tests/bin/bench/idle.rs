@@ -1,6 +1,6 @@
 //! An idle daemon: the memory that it keeps, and the events that wake it.
 
-use std::{path::Path, thread, time::Duration};
+use std::{fmt::Write as _, path::Path, thread, time::Duration};
 
 use super::{
     commands::Place,
@@ -39,7 +39,7 @@ fn one(
 ) -> anyhow::Result<()> {
     let mut config = format!("[check]\ntsc = {tsc:?}\n");
     for n in 0..servers {
-        config += &format!("[servers.s{n}]\ncommand = {:?}\n", place.fixture);
+        _ = write!(config, "[servers.s{n}]\ncommand = {:?}\n", place.fixture);
     }
     let home = place.beside(&config)?;
     for n in 0..servers {

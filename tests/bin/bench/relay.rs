@@ -22,7 +22,19 @@ use anyhow::Context;
 pub(crate) const ARGUMENT: &str = "relay";
 
 /// Two file descriptors, from which and to which bytes are copied.
-type Direction = (OwnedFd, OwnedFd);
+struct Direction {
+    from: File,
+    to: File,
+}
+
+impl Direction {
+    fn new(from: impl Into<OwnedFd>, to: impl Into<OwnedFd>) -> Self {
+        Self {
+            from: File::from(from.into()),
+            to: File::from(to.into()),
+        }
+    }
+}
 
 /// A command that speaks to `server` by way of two processes of the kind that `argument` names. No other process uses
 /// `socket`.
@@ -46,8 +58,8 @@ pub(crate) fn serve(socket: &Path, server: Option<OsString>) -> anyhow::Result<(
         let stream = UnixStream::connect(socket)?;
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
-        let requests = (input, stream.try_clone()?.into());
-        let answers = (stream.try_clone()?.into(), output);
+        let requests = Direction::new(input, stream.try_clone()?);
+        let answers = Direction::new(stream.try_clone()?, output);
         return copy_both(requests, answers, move || stream.shutdown(Shutdown::Write));
     };
     let listener = UnixListener::bind(socket)?;
@@ -59,9 +71,10 @@ pub(crate) fn serve(socket: &Path, server: Option<OsString>) -> anyhow::Result<(
         .spawn()?;
     let input = server.stdin.take().context("no stdin")?;
     let output = server.stdout.take().context("no stdout")?;
-    let requests = (stream.try_clone()?.into(), input.into());
+    let requests = Direction::new(stream.try_clone()?, input);
     // The server's input is closed with the requests.
-    copy_both(requests, (output.into(), stream.into()), || Ok(()))?;
+    let answers = Direction::new(output, stream);
+    copy_both(requests, answers, || Ok(()))?;
     front.wait()?;
     server.wait()?;
     Ok(())
@@ -79,14 +92,13 @@ fn copy_both(
 }
 
 /// Each read is written immediately. `io::copy` would let the kernel copy, which collects more.
-fn copy((from, to): Direction) -> io::Result<()> {
-    let (mut from, mut to) = (File::from(from), File::from(to));
+fn copy(mut direction: Direction) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {
-        let bytes = from.read(&mut buffer)?;
+        let bytes = direction.from.read(&mut buffer)?;
         if bytes == 0 {
             return Ok(());
         }
-        to.write_all(&buffer[..bytes])?;
+        direction.to.write_all(&buffer[..bytes])?;
     }
 }

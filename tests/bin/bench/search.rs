@@ -7,6 +7,7 @@ use mux_catalog::{
     KnownServer, ToolDescription, ToolSet,
     search::{SearchQuery, build_index, search},
 };
+use mux_settings::ToolOverrides;
 use mux_wire::Fault;
 use serde_json::json;
 
@@ -150,7 +151,7 @@ fn server(number: usize, tools: usize) -> KnownServer {
         }
     });
     let name = format!("server{number}");
-    let tools = ToolSet::new(&name, described.collect(), &[], &Default::default());
+    let tools = ToolSet::new(&name, described.collect(), &[], &ToolOverrides::default());
     KnownServer {
         name,
         tools: Some(Arc::new(tools)),

@@ -33,7 +33,7 @@ pub(crate) async fn measure(clients: usize) -> anyhow::Result<()> {
     }
     let took = began.elapsed();
     let me = i32::try_from(std::process::id())?;
-    let alone = pss_below(me)?;
+    let alone = pss_below(me);
     fact(
         &format!("{clients} clients, {SERVERS} servers each, nothing shared: PSS"),
         &format!(
@@ -69,7 +69,7 @@ pub(crate) async fn measure(clients: usize) -> anyhow::Result<()> {
     }
     let took = began.elapsed();
     let daemon = env.daemon().context("no daemon")?;
-    let (bytes, count) = pss_below(daemon)?;
+    let (bytes, count) = pss_below(daemon);
     let faces: u64 = agents.iter().map(|agent| pss(agent.pid())).sum();
     let shared = bytes + pss(daemon) + faces;
     fact(
@@ -92,9 +92,9 @@ pub(crate) async fn measure(clients: usize) -> anyhow::Result<()> {
 }
 
 /// Bytes and processes.
-fn pss_below(pid: i32) -> anyhow::Result<(u64, usize)> {
+fn pss_below(pid: i32) -> (u64, usize) {
     let below = process::descendants(pid);
-    Ok((below.iter().map(|pid| pss(*pid)).sum(), below.len()))
+    (below.iter().map(|pid| pss(*pid)).sum(), below.len())
 }
 
 /// The daemon's tree, by the names of the programs.

@@ -52,7 +52,7 @@ pub(crate) fn measure() -> anyhow::Result<()> {
         "three calls, each client with a server of its own",
         &alone.0,
     );
-    let baseline = rate(&alone);
+    let baseline = rate(&alone.0, alone.1);
     fact("that often per second", &format!("{baseline:.0}"));
     for (name, check, goal) in [("checked", true, 300), ("unchecked", false, 500)] {
         let programs = crowd(
@@ -70,7 +70,7 @@ pub(crate) fn measure() -> anyhow::Result<()> {
             &format!("the same as a program never seen, {name}"),
             &programs.0,
         );
-        let each = rate(&programs);
+        let each = rate(&programs.0, programs.1);
         fact(
             &format!("programs per second, {name} (goal {goal})"),
             &format!(
@@ -123,6 +123,6 @@ fn crowd(
     (all, took)
 }
 
-fn rate((samples, took): &(Samples, Duration)) -> f64 {
+fn rate(samples: &Samples, took: Duration) -> f64 {
     samples.count() as f64 / took.as_secs_f64()
 }

@@ -98,7 +98,7 @@ impl<'a> ToolDiscovery<'a> {
                 if !view.is_complete {
                     if found.is_empty() && !turn.user.is_empty() {
                         exchanges.push(view.search(&turn.user)?);
-                        found = exchanges[exchanges.len() - 1].heard.clone();
+                        found.clone_from(&exchanges[exchanges.len() - 1].heard);
                     }
                     // A search that fails is followed by one for the tool's own words.
                     if !shows(&found, &path) {

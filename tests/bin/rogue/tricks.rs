@@ -85,7 +85,7 @@ pub(super) fn play(program: &str, link: &mut DaemonLink) -> io::Result<Option<Ex
 /// Frames that are none, or come at the wrong moment.
 fn frames(name: &str, rest: &str, link: &mut DaemonLink) -> io::Result<()> {
     match name {
-        "garbage" => link.write(&[0xa5; 1 << 16])?,
+        "garbage" => link.write(&vec![0xa5; 1 << 16])?,
         "noise" => link.write_frame(&noise(rest.parse().unwrap_or(1)))?,
         "truncated" => {
             link.promise(100)?;
@@ -147,7 +147,7 @@ fn frames(name: &str, rest: &str, link: &mut DaemonLink) -> io::Result<()> {
         }
         "ends-and-raves" => {
             link.done("1")?;
-            link.write(&[0xa5; 1 << 16])?;
+            link.write(&vec![0xa5; 1 << 16])?;
         }
         "ends-in-a-call" => {
             for call in 0..3 {
@@ -218,6 +218,6 @@ fn noise(seed: u64) -> Vec<u8> {
     // Most begin like a frame. Otherwise all would be refused at their first byte.
     let first = (next() % 9) as u8;
     std::iter::once(first)
-        .chain((0..length).map(|_| next() as u8))
+        .chain((0..length).map(|_| next().to_le_bytes()[0]))
         .collect()
 }

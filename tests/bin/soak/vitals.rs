@@ -155,7 +155,7 @@ impl Vitals {
                 problems.push(format!("{what}: {now} at rest, {before:.0} before"));
             }
         }
-        let (grown, slope) = self.growth(&warm);
+        let (grown, slope) = Self::growth(&warm);
         if at >= SHORT && grown > MEMORY {
             problems.push(format!(
                 "memory has grown by {grown:.1} MiB, more than {MEMORY}"
@@ -171,7 +171,7 @@ impl Vitals {
 
     pub(crate) fn summary(&self) -> String {
         let warm: Vec<ResourceSample> = self.warm().copied().collect();
-        let (grown, slope) = self.growth(&warm);
+        let (grown, slope) = Self::growth(&warm);
         let descriptors = slope_of(&warm, |look| look.descriptors as f64);
         format!(
             "after the warm-up: RSS {slope:+.2} MiB/h ({grown:+.1} MiB from half to half), descriptors {descriptors:+.2}/h"
@@ -183,7 +183,7 @@ impl Vitals {
     }
 
     /// In MiB, and MiB an hour.
-    fn growth(&self, warm: &[ResourceSample]) -> (f64, f64) {
+    fn growth(warm: &[ResourceSample]) -> (f64, f64) {
         let (first, second) = warm.split_at(warm.len() / 2);
         let middle = |half: &[ResourceSample]| median(half.iter().map(|look| look.resident));
         let slope = slope_of(warm, |look| look.resident);

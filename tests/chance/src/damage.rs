@@ -39,25 +39,25 @@ impl Damage {
                 bytes.splice(place..place, more.iter().copied());
             }
             Self::Remove(one, other) => {
-                let range = range(bytes, one, other);
+                let range = range(bytes, *one, *other);
                 bytes.drain(range);
             }
             Self::Repeat(one, other) => {
-                let range = range(bytes, one, other);
+                let range = range(bytes, *one, *other);
                 let end = range.end;
                 let mut again = bytes[range].to_vec();
                 again.truncate(MAX_ADDED_BYTES);
                 bytes.splice(end..end, again);
             }
             Self::Blank(one, other, byte) => {
-                let range = range(bytes, one, other);
+                let range = range(bytes, *one, *other);
                 bytes[range].fill(*byte);
             }
         }
     }
 }
 
-fn range(bytes: &[u8], one: &Index, other: &Index) -> std::ops::Range<usize> {
+fn range(bytes: &[u8], one: Index, other: Index) -> std::ops::Range<usize> {
     let one = one.index(bytes.len() + 1);
     let other = other.index(bytes.len() + 1);
     one.min(other)..one.max(other)
@@ -66,7 +66,9 @@ fn range(bytes: &[u8], one: &Index, other: &Index) -> std::ops::Range<usize> {
 /// Bytes changed by each damage in turn.
 pub fn damaged(bytes: impl Into<Vec<u8>>, damages: &[Damage]) -> Vec<u8> {
     let mut bytes = bytes.into();
-    damages.iter().for_each(|damage| damage.apply(&mut bytes));
+    for damage in damages {
+        damage.apply(&mut bytes);
+    }
     bytes
 }
 

@@ -184,7 +184,9 @@ impl Change {
 
 /// The value after each change in turn.
 pub fn changed(mut value: Value, changes: &[Change]) -> Value {
-    changes.iter().for_each(|change| change.apply(&mut value));
+    for change in changes {
+        change.apply(&mut value);
+    }
     value
 }
 

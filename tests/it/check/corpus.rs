@@ -6,7 +6,7 @@
 //! Invariant: programs of `works` have the same result with and without the check. Programs of `fails` fail without it,
 //! and are rejected with it. Programs of `may_fail` fail, and are not rejected: a comment says why they are not certain to.
 
-use std::{fs, path::PathBuf, thread};
+use std::{fmt::Write as _, fs, path::PathBuf, thread};
 
 use mux_tests::{Output, TestEnv, env::compiler, golden};
 use serde_json::Value;
@@ -90,7 +90,7 @@ fn compare_all(set: &str, least: usize, judge: fn(&Outcomes) -> Result<String, S
         for (program, outcomes) in programs.iter().zip(run_all(&env, &programs)) {
             match judge(&outcomes) {
                 Ok(outcome) => {
-                    recorded.push_str(&format!("{SEPARATOR}{}\n{outcome}\n", program.name));
+                    _ = write!(recorded, "{SEPARATOR}{}\n{outcome}\n", program.name);
                 }
                 Err(why) => {
                     failures.push(format!("{} {}: {why}", name(&file), program.name));
@@ -181,7 +181,7 @@ fn finding_text(finding: &Value) -> String {
     let mut text = format!("line {}: {}", finding["line"], first("message"));
     let hint = first("hint");
     if !hint.is_empty() {
-        text.push_str(&format!("\n  hint: {hint}"));
+        _ = write!(text, "\n  hint: {hint}");
     }
     text
 }

@@ -7,6 +7,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -237,14 +238,14 @@ fn texts(value: &Value, at: &mut String, places: &mut Vec<String>) {
         Value::String(_) => places.push(at.clone()),
         Value::Array(items) => {
             for (n, item) in items.iter().enumerate() {
-                at.push_str(&format!("/{n}"));
+                _ = write!(at, "/{n}");
                 texts(item, at, places);
                 at.truncate(length);
             }
         }
         Value::Object(members) => {
             for (name, member) in members {
-                at.push_str(&format!("/{}", name.replace('~', "~0").replace('/', "~1")));
+                _ = write!(at, "/{}", name.replace('~', "~0").replace('/', "~1"));
                 texts(member, at, places);
                 at.truncate(length);
             }

@@ -1,6 +1,6 @@
 //! Mistakes in the configuration file as a whole, and in its entries.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use mux_tests::{CommandTranscript, TestEnv, mux_snapshot};
 
@@ -175,7 +175,11 @@ fn config_mistake_in_an_entry_breaks_only_that_entry() {
     {
         env.write_config(&format!("{entry}{good}"));
         env.mux(["reload"]).ok();
-        output += &format!("{entry}\n- problems: {}\n", problems(&env).join("\n"));
+        _ = write!(
+            output,
+            "{entry}\n- problems: {}\n",
+            problems(&env).join("\n")
+        );
         // The server's entry and the error of a call have the same reason.
         let servers = env.mux(["servers", "--json"]).ok().json();
         let broken = servers
@@ -184,11 +188,11 @@ fn config_mistake_in_an_entry_breaks_only_that_entry() {
             .iter()
             .find(|s| s["state"] == "broken");
         let broken = broken.unwrap_or_else(|| panic!("{entry}: {servers:#}"));
-        output += &format!("- servers: {}\n", broken["reason"].as_str().unwrap());
+        _ = writeln!(output, "- servers: {}", broken["reason"].as_str().unwrap());
         let name = broken["name"].as_str().unwrap();
         if !name.is_empty() && !name.contains('.') {
             let called = env.mux(["call", &format!("{name}.echo")]).fails(3, &[]);
-            output += &format!("- call: {}", called.stderr);
+            _ = write!(output, "- call: {}", called.stderr);
         }
         env.mux(["call", "good.pid"]).ok();
         output.push('\n');

@@ -1,6 +1,6 @@
 //! `${cmd:…}`: values that commands print.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use mux_tests::{Output, TestEnv, mux_snapshot};
 
@@ -96,7 +96,7 @@ fn config_failing_commands_break_only_their_entry_and_are_shown_by_first_word() 
     for name in ["fails", "talks", "silent", "floods", "open", "misplaced"] {
         let info = server(&env, name);
         assert_eq!(info["state"], "broken", "{info:#}");
-        reasons += &format!("{name}: {}\n", info["reason"].as_str().unwrap());
+        _ = writeln!(reasons, "{name}: {}", info["reason"].as_str().unwrap());
     }
     assert!(!reasons.contains("canary"), "{reasons}");
     mux_snapshot!(reasons, @"

@@ -175,7 +175,9 @@ async fn hidden_tool_is_in_no_list() {
             output.text,
         ];
         if is_small {
-            texts.iter().for_each(|text| none_of(text));
+            for text in &texts {
+                none_of(text);
+            }
             none_of(&seen.to_string());
             for types in [&types, &watched] {
                 assert!(!types.contains("interface Web "));
@@ -186,9 +188,9 @@ async fn hidden_tool_is_in_no_list() {
             assert_eq!(seen.to_value()[3].as_array().unwrap().len(), 2, "{seen}");
         } else {
             let all = texts.join(" ") + &seen.to_string();
-            hidden
-                .iter()
-                .for_each(|path| assert!(all.contains(path), "{path} not in {all}"));
+            for path in &hidden {
+                assert!(all.contains(path), "{path} not in {all}");
+            }
             assert!(types.contains("    add(") && watched.contains("interface Web "));
         }
     }

@@ -1,7 +1,7 @@
 //! The files that are generated from the configuration types: the tables of `config.md`, and
 //! `config.schema.json`.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use mux_config::schema;
 use mux_tests::{TestEnv, golden};
@@ -94,8 +94,9 @@ fn rows(schema: &Value, of: &str, wanted: &[&str], prefix: &str, table: &mut Str
         let meaning = key["description"].as_str();
         let meaning = meaning.unwrap_or_else(|| panic!("{name} is not documented"));
         let is_required = required.iter().any(|required| required == name);
-        *table += &format!(
-            "| `{prefix}{name}` | {} | {} | {} |\n",
+        _ = writeln!(
+            table,
+            "| `{prefix}{name}` | {} | {} | {} |",
             type_text(key),
             default_text(key, is_required),
             meaning.replace('\n', " ")
@@ -112,7 +113,7 @@ fn tables_of_the_configuration_reference_are_current() {
     let mut documented = Map::new();
     let mut lines = written.lines();
     while let Some(line) = lines.next() {
-        text += &format!("{line}\n");
+        _ = writeln!(text, "{line}");
         let Some(marker) = line.strip_prefix(TABLE_START) else {
             continue;
         };
@@ -121,7 +122,7 @@ fn tables_of_the_configuration_reference_are_current() {
         let (of, wanted) = words.split_first().unwrap();
         text += "| key | type | default | meaning |\n|---|---|---|---|\n";
         rows(&schema, of, wanted, "", &mut text);
-        text += &format!("{TABLE_END}\n");
+        _ = writeln!(text, "{TABLE_END}");
         let keys = documented
             .entry((*of).to_owned())
             .or_insert_with(|| Value::Array(Vec::new()));

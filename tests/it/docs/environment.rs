@@ -1,6 +1,6 @@
 //! The table of muxd's own variables in `environment.md`, generated from `mux_proto::variables`.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use mux_proto::variables::REFERENCE;
 use mux_tests::golden;
@@ -24,8 +24,9 @@ fn table_of_environment_variables_is_current() {
     for variable in REFERENCE {
         let names = variable.names.iter().map(|name| format!("`{name}`"));
         let names: Vec<String> = names.collect();
-        table += &format!(
-            "| {} | {} | {} | {} | {} |\n",
+        _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} |",
             names.join(", "),
             variable.value,
             variable.default,

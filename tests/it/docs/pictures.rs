@@ -5,7 +5,9 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -191,8 +193,9 @@ fn svg(command: &str, screen: &vt100::Screen, env: &TestEnv) -> String {
         let weight = if bold { " font-weight=\"bold\"" } else { "" };
         let length = text.chars().count() as f32 * CELL.0;
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
-        picture += &format!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{color}\"{weight} textLength=\"{length:.1}\" xml:space=\"preserve\">{text}</text>\n"
+        _ = writeln!(
+            picture,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{color}\"{weight} textLength=\"{length:.1}\" xml:space=\"preserve\">{text}</text>"
         );
     };
     line(0, 0, "$ ", "#9ba1a8", false);

@@ -159,7 +159,9 @@ fn fuzz_any_configuration_gives_settings_or_an_error() {
     let values = (texts, vec(damage_of(VALUES), 0..3));
     holds("configs", 1000, values, |(text, damages)| {
         let mut bytes = text.into_bytes();
-        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        for damage in damages {
+            damage.apply(&mut bytes);
+        }
         let text = String::from_utf8_lossy(&bytes);
         let config = match Config::parse(&text, "config.toml") {
             Ok(config) => config,

@@ -182,7 +182,9 @@ fn fuzz_damaged_stream_is_read_alike_in_any_pieces_up_to_the_damage() {
                     .sum();
                 bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
             }
-            damages.iter().for_each(|damage| damage.apply(&mut bytes));
+            for damage in damages {
+                damage.apply(&mut bytes);
+            }
             let read = read_all(&bytes, usize::MAX);
             prop_assert_eq!(&read_all(&bytes, piece), &read);
             // The frames that end before the first damaged byte.
@@ -208,7 +210,9 @@ fn fuzz_damaged_frames_of_a_worker_are_errors_or_frames() {
     let values = (from_worker(), vec(damage(), 1..4));
     holds("frames_from_worker", 2000, values, |(frame, damages)| {
         let mut bytes = encode_frame(&frame).unwrap().split_off(4);
-        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        for damage in damages {
+            damage.apply(&mut bytes);
+        }
         // A decoded frame can be encoded and decoded again.
         if let Ok(frame) = decode_frame::<FromWorker>(&bytes) {
             let again = encode_frame(&frame).unwrap().split_off(4);
@@ -225,7 +229,9 @@ fn fuzz_damaged_frames_to_a_worker_are_errors_or_frames() {
     holds("frames_to_worker", 2000, values, |(frame, damages)| {
         let mut bytes = encode_frame(&frame).unwrap().split_off(4);
         prop_assert_eq!(&decode_frame::<ToWorker>(&bytes).unwrap(), &frame);
-        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        for damage in damages {
+            damage.apply(&mut bytes);
+        }
         if let Ok(frame) = decode_frame::<ToWorker>(&bytes) {
             let again = encode_frame(&frame).unwrap().split_off(4);
             prop_assert_eq!(decode_frame::<ToWorker>(&again).unwrap(), frame);

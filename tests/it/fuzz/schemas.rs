@@ -3,7 +3,7 @@
 use mux_chance::{holds, json};
 use mux_typegen::{ServerDecl, ToolDecl, declarations, signature, tool_declaration};
 use proptest::{collection::vec, prelude::*, sample::select};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The documented 64 KiB of types, and room for a description and the frame.
 const MOST: usize = 64 * 1024 + 8 * 1024;
@@ -58,7 +58,7 @@ fn schema() -> impl Strategy<Value = Value> {
             let members = members
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value));
-            Value::Object(Map::from_iter(members))
+            Value::Object(members.collect())
         });
         prop_oneof![
             4 => members,

@@ -143,7 +143,8 @@ impl Drop for Pulse {
     }
 }
 
-async fn listen(session: &Session, (beats, bell): &(Mutex<Beats>, Condvar)) {
+async fn listen(session: &Session, heard: &(Mutex<Beats>, Condvar)) {
+    let (beats, bell) = heard;
     let mut ticks = tokio::time::interval(STEP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

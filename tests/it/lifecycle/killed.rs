@@ -192,7 +192,9 @@ fn daemon_killed_at_any_moment_gives_right_answers_or_unknown_outcome() {
                 killed.push(daemon);
             }
         }
-        works.into_iter().for_each(|work| work.join().unwrap());
+        for work in works {
+            work.join().unwrap();
+        }
         right += answers.try_iter().count();
         assert!(
             right > 0 && !killed.is_empty(),

@@ -57,7 +57,9 @@ fn meta_of_a_request_reaches_the_server_with_that_request_only() {
     );
     let sent = meta_of_calls(&log);
     assert_eq!(sent.len(), 2);
-    sent.iter().for_each(|sent| check(sent, "tools/call"));
+    for sent in &sent {
+        check(sent, "tools/call");
+    }
 
     // A call of another client in the same session, and a program's call, do not have it.
     plain.call("call", json!({ "path": "fix.echo", "arguments": echo }));

@@ -1,6 +1,6 @@
 //! Every secret of a login is a unique text, which is searched for in all output and files.
 
-use std::{fmt::Debug, fs, path::Path};
+use std::{fmt::Debug, fmt::Write as _, fs, path::Path};
 
 use mux_client::within_seconds;
 use mux_proto::LoginFinishRequest;
@@ -20,7 +20,7 @@ fn oauth_tokens_codes_and_secrets_are_only_in_the_credentials_file() {
     });
     let env = home(&authority, "");
     let mut said = String::new();
-    let mut say = |args: &[&str]| said.push_str(&format!("{:?}", env.mux(args)));
+    let mut say = |args: &[&str]| _ = write!(said, "{:?}", env.mux(args));
     say(&["call", "docs.echo", "text=x"]);
     signed_in(&env);
     say(&["call", "docs.echo", "text=x", "--raw"]);
@@ -71,7 +71,7 @@ fn oauth_secrets_that_an_issuer_repeats_are_not_told() {
     });
     let env = home(&authority, "");
     let mut said = String::new();
-    let mut say = |output: &dyn Debug| said.push_str(&format!("{output:?}\n"));
+    let mut say = |output: &dyn Debug| _ = writeln!(said, "{output:?}");
     signed_in(&env);
     // A page about an unknown client, and a code that is rejected.
     for status in [400, 401] {

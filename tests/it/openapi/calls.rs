@@ -1,6 +1,6 @@
 //! Functions of a description, called by programs and from the command line, with a local API server.
 
-use std::{fs, path::Path};
+use std::{fmt::Write as _, fs, path::Path};
 
 use mux_tests::{Agent, TestEnv, env::compiler};
 use serde_json::{Value, json};
@@ -16,10 +16,11 @@ fn home(shop: &Shop, names: &[&str], more: &str) -> TestEnv {
         let file = env.path(&format!("{name}.yaml"));
         fs::copy(folder.join(format!("{name}.yaml")), &file).unwrap();
         let source = name.replace('-', "_");
-        config.push_str(&format!(
+        _ = write!(
+            config,
             "[sources.{source}]\nopenapi = {file:?}\nbase_url = {:?}\n{more}",
             shop.url()
-        ));
+        );
     }
     env.write_config(&config);
     env

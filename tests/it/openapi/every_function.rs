@@ -366,7 +366,7 @@ impl Generator<'_> {
             if list.contains(&item) {
                 item = match item {
                     Value::String(text) => json!(format!("{text}{number}")),
-                    Value::Number(first) => json!(first.as_i64().unwrap_or(0) + number as i64),
+                    Value::Number(first) => json!(first.as_u64().unwrap_or(0) + number),
                     other => other,
                 };
             }

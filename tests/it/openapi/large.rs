@@ -4,6 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use mux_catalog::{ToolDescription, ToolSet};
 use mux_schema::can_be_checked;
+use mux_settings::ToolOverrides;
 use mux_sources::openapi::{FunctionSelection, OpenApiDescription, ServerOverrides};
 use mux_tests::{
     TestEnv,
@@ -86,7 +87,7 @@ fn is_whole(name: &str, known: &str, example: &str) {
         );
         described.push(ToolDescription::of_definition(tool).unwrap());
     }
-    let set = ToolSet::new(name, described, &[], &Default::default());
+    let set = ToolSet::new(name, described, &[], &ToolOverrides::default());
     assert!(set.warnings.is_empty(), "{:?}", set.warnings);
     let found = set.find(known);
     let found = found.unwrap_or_else(|| panic!("{known}: {:?}", set.nearest(known)));
@@ -225,7 +226,7 @@ fn apis_have_hardly_an_operation_whose_text_seems_to_instruct_a_model() {
         let tools = description.tools();
         let described = tools.iter();
         let described = described.map(|tool| ToolDescription::of_definition(tool).unwrap());
-        let set = ToolSet::new(name, described.collect(), &[], &Default::default());
+        let set = ToolSet::new(name, described.collect(), &[], &ToolOverrides::default());
         for tool in set.iter() {
             operations += 1;
             let signs = tool.injection_signs();

@@ -3,6 +3,7 @@
 //! Invariant: a new way of calling a tool is added to [`Callers`].
 
 use std::{
+    fmt::Write as _,
     fs,
     sync::{Arc, Mutex},
 };
@@ -163,7 +164,7 @@ fn random_rules_get_one_verdict_on_every_way_to_a_graphql_function() {
                 entry = format!("tools = {{ exclude = [{excluded:?}] }}\n");
             }
             if !changes.is_empty() {
-                entry += &format!("[sources.blog.override.\"query.user\"]\n{changes}\n");
+                _ = write!(entry, "[sources.blog.override.\"query.user\"]\n{changes}\n");
             }
             let view = match hidden {
                 "" => String::new(),

@@ -18,13 +18,14 @@ fn greeting() -> Value {
 
 #[test]
 fn program_is_read_from_file_stdin_and_command_line() {
+    fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["program", "--input", "{\"name\": \"you\"}"], more].concat()
+    }
+
     let env = pool();
     let file = env.path("hello.json");
     let text = greeting().to_string();
     fs::write(&file, &text).unwrap();
-    fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-        [&["program", "--input", "{\"name\": \"you\"}"], more].concat()
-    }
     for output in [
         env.mux(with(&[file.to_str().unwrap()])),
         env.mux(with(&["-e", &text])),

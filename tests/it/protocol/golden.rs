@@ -76,7 +76,7 @@ fn responses_are_encoded_and_decoded_as_they_were_recorded() {
 #[tokio::test]
 async fn client_library_sends_the_recorded_bytes_with_a_length_prefix() {
     let (ours, mut theirs) = duplex(1 << 16);
-    let client = MuxClient::new(Default::default(), transport::frames(ours)).spawn();
+    let client = MuxClient::new(Config::default(), transport::frames(ours)).spawn();
     let Some((_, MuxRequest::Hello { hello })) = requests::all().into_iter().next() else {
         panic!("hello comes first");
     };

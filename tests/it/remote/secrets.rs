@@ -1,6 +1,6 @@
 //! Proxies; and that no secret in a URL, a header or a proxy setting is ever shown.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use mux_tests::{TestEnv, proxy::Proxy};
 
@@ -163,7 +163,7 @@ fn no_secret_in_a_url_a_header_or_a_proxy_is_shown_or_logged() {
         assert!(said.contains("unavailable"), "{fault}: {said}");
         said.push_str(&info(&env, "fix").to_string());
         for command in [&["doctor"][..], &["status"], &["servers"]] {
-            said.push_str(&format!("{:?}", env.mux(command)));
+            _ = write!(said, "{:?}", env.mux(command));
         }
         env.stop();
         said.push_str(&env.log());

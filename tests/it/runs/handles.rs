@@ -98,7 +98,7 @@ async fn invalid_handles_and_offsets_are_answered() {
 }
 
 /// Kills the daemon. The next request starts another.
-async fn restart(env: &TestEnv) {
+fn restart(env: &TestEnv) {
     let daemon = env.daemon().unwrap();
     process::kill(daemon);
     assert!(process::wait_for_end(
@@ -121,7 +121,7 @@ async fn handles_outlive_the_daemon_unless_their_files_are_damaged() {
     // A newer file could belong to a daemon that is shutting down.
     let before = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
     unfinished.set_modified(before).unwrap();
-    restart(&env).await;
+    restart(&env);
 
     let session = client(&env).await;
     let whole = text(&session, &good, 1 << 20).await;

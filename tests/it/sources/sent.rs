@@ -1,6 +1,6 @@
 //! Calls of an API's functions: the requests that are sent, and the results.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use axum::{Json, http::StatusCode, response::IntoResponse};
 use serde_json::json;
@@ -162,7 +162,7 @@ fn credentials_appear_only_in_requests() {
         "return await mux.call.raw('api.shop.refuse', {})",
     ] {
         let output = env.mux(["--json", "run", "-e", code]);
-        shown.push_str(&format!("{output:?}"));
+        _ = write!(shown, "{output:?}");
     }
     for command in [
         &["--json", "sources"][..],
@@ -173,7 +173,7 @@ fn credentials_appear_only_in_requests() {
         &["call", "api.shop.refuse"],
         &["types", "api"],
     ] {
-        shown.push_str(&format!("{:?}", env.mux(command)));
+        _ = write!(shown, "{:?}", env.mux(command));
     }
     shown.push_str(&env.log());
     assert_eq!(site.asked()[0].key.as_deref(), Some(KEY));

@@ -15,9 +15,21 @@ use serde_json::Value;
 
 use super::home::{Bridge, home, home_with, node_program};
 
-/// The revisions, and how many scenarios each requires of a server.
-const OLD: (&str, usize) = ("2025-11-25", 30);
-const NEW: (&str, usize) = ("2026-07-28", 37);
+/// A revision of MCP, and how many scenarios it requires of a server.
+#[derive(Clone, Copy)]
+struct Revision {
+    name: &'static str,
+    scenarios: usize,
+}
+
+const OLD: Revision = Revision {
+    name: "2025-11-25",
+    scenarios: 30,
+};
+const NEW: Revision = Revision {
+    name: "2026-07-28",
+    scenarios: 37,
+};
 
 /// Shows that a failure of the other tests is not a failure of the server behind `mux mcp`.
 #[test]
@@ -43,13 +55,13 @@ fn mux_mcp_conforms_to_2026_07_28() {
 }
 
 #[track_caller]
-fn passed_through(revision: (&str, usize)) {
+fn passed_through(revision: Revision) {
     // The server speaks both.
-    let env = home_with(&format!("era = {:?}\n", revision.0));
+    let env = home_with(&format!("era = {:?}\n", revision.name));
     let mut server = env.command("mux");
     server.args(["mcp", "--passthrough=conf"]);
     let bridge = Bridge::to(&env, &server);
-    let list = format!("data/conformance/{}.yml", revision.0);
+    let list = format!("data/conformance/{}.yml", revision.name);
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join(list);
     conforms(&env, &bridge, revision, &list);
 }
@@ -99,7 +111,11 @@ fn as_a_client(revision: &str, scenarios: usize) {
 }
 
 #[track_caller]
-fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize), list: &Path) {
+fn conforms(env: &TestEnv, bridge: &Bridge, required_of: Revision, list: &Path) {
+    let Revision {
+        name: revision,
+        scenarios,
+    } = required_of;
     let suite = client("@modelcontextprotocol/conformance/dist/index.js");
     let results = env.path(revision);
     let run = output(

@@ -31,9 +31,6 @@ enum Step {
     Approved,
 }
 
-/// Why a request is rejected: the `error` and its description.
-type Reason = (&'static str, String);
-
 pub(super) fn routes() -> Router<Arc<Shared>> {
     Router::new()
         .route("/authorize", get(authorize).post(approve))
@@ -132,24 +129,24 @@ fn check(us: &Shared, state: &mut State, asked: &Fields) -> Result<(), Response>
         known.is_some_and(|known| !known.contains(prompt))
     });
     if let Some((error, why)) = state.rules.rejects {
-        return Err(reject(us, state, asked, (error, why.to_owned())));
+        return Err(reject(us, state, asked, error, why));
     }
     if unknown.next().is_some() {
-        let why = "unsupported prompt value requested".to_owned();
-        return Err(reject(us, state, asked, ("invalid_request", why)));
+        let why = "unsupported prompt value requested";
+        return Err(reject(us, state, asked, "invalid_request", why));
     }
     if let Some(scope) = unregistered.next().filter(|_| state.rules.scopes_bound) {
         let why = format!("Client was not registered with scope {scope}");
-        return Err(reject(us, state, asked, ("invalid_scope", why)));
+        return Err(reject(us, state, asked, "invalid_scope", &why));
     }
     if asked.all("resource").count() > 1 && state.rules.grants == Grants::One {
-        let why = "only one resource indicator value is supported".to_owned();
-        return Err(reject(us, state, asked, ("invalid_target", why)));
+        let why = "only one resource indicator value is supported";
+        return Err(reject(us, state, asked, "invalid_target", why));
     }
     Ok(())
 }
 
-fn reject(us: &Shared, state: &State, asked: &Fields, (error, why): Reason) -> Response {
+fn reject(us: &Shared, state: &State, asked: &Fields, error: &str, why: &str) -> Response {
     let mut back = match state.rules.rejection {
         Rejection::Page(status) => {
             let page = format!("<h1>{error}</h1><p>{why}</p>");
@@ -161,7 +158,7 @@ fn reject(us: &Shared, state: &State, asked: &Fields, (error, why): Reason) -> R
     back.query_pairs_mut()
         .append_pair("state", asked.get("state").unwrap_or_default())
         .append_pair("error", error)
-        .append_pair("error_description", &why);
+        .append_pair("error_description", why);
     answered(us, state, back)
 }
 

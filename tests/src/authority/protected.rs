@@ -1,6 +1,6 @@
 //! The MCP server that requires a token: streamable HTTP with a few tools.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -108,7 +108,7 @@ fn refusal(us: &ProtectedServer, state: &State, token: &str) -> Response {
         );
         if state.rules.points {
             let at = format!("{{origin}}{}", state.rules.resource_metadata_at);
-            challenge.push_str(&format!(", resource_metadata=\"{at}\""));
+            _ = write!(challenge, ", resource_metadata=\"{at}\"");
         }
         vec![challenge]
     };

@@ -394,7 +394,7 @@ impl Change {
                 "snake"
             }),
             Self::EmptyName => {
-                member.name = "\"\"".to_owned();
+                "\"\"".clone_into(&mut member.name);
                 Some("unnamed")
             }
             Self::UnknownType => (member.name == "\"type\"").then(|| {

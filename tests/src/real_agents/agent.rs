@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs::{self, File},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
@@ -253,7 +254,7 @@ fn run_in_group(command: &mut Command, home: &Path) -> Output {
         code: status.code().unwrap_or(-1),
     };
     if !has_ended {
-        output.stderr.push_str(&format!("\nended after {HANG:?}"));
+        _ = write!(output.stderr, "\nended after {HANG:?}");
     }
     output
 }

@@ -1,5 +1,7 @@
 //! A session with `mux mcp` in front of servers that hang and fail beside good ones.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::{
@@ -26,9 +28,10 @@ impl BadServers {
             let mut config: String = GOOD.iter().map(|name| env.fixture(name, &[])).collect();
             config.push_str(&env.fixture(unwell, &["--exit-at-start", "3"]));
             config.push_str(&env.fixture(silent, &["--mute"]));
-            config.push_str(&format!(
+            _ = write!(
+                config,
                 "[servers.{absent}]\nurl = \"http://127.0.0.1:9/mcp\"\n"
-            ));
+            );
             env.write_config(&config);
         };
         let env = TestEnv::new();

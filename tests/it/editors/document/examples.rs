@@ -122,7 +122,7 @@ fn laid_out(value: &Value, indent: usize, taken: usize) -> String {
                     && indent + line.chars().count() + item.chars().count() + 5
                         <= MAX_LINE_CHARS =>
             {
-                *line += &format!(", {item}");
+                _ = write!(line, ", {item}");
             }
             _ => lines.push(item),
         }

@@ -1,7 +1,7 @@
 //! The parts of the document that come from the types: the signatures of methods from TypeScript's, and the kinds of
 //! errors.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use mux_proto::Kind;
 use mux_tests::editors::source;
@@ -24,7 +24,7 @@ pub(super) fn with_types(document: &str) -> String {
             Some((former, body)) if former.starts_with("`{") => body.to_owned(),
             _ => format!("\n{body}"),
         };
-        written += &format!("\n### `{method}`\n\n{signature}\n{body}");
+        _ = write!(written, "\n### `{method}`\n\n{signature}\n{body}");
     }
     written
 }
