@@ -10,6 +10,7 @@ use jsonc_parser::{
     parse_to_ast,
 };
 use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
 
 use super::{
     config_document::nested_value,
@@ -56,7 +57,7 @@ pub(super) fn put_json_entry(
     if let Some(root) = tree.object_value() {
         set_json_value(&root, &[section, &[name]].concat(), entry)?;
     }
-    Ok(tree.to_string())
+    Ok(keep_blank_lines(text, &tree.to_string()))
 }
 
 pub(super) fn take_json_entry(
@@ -95,7 +96,11 @@ fn set_json_value(
             .try_for_each(|(key, value)| set_json_value(&inner, &[key], value)),
         _ => {
             if property.to_serde_value().as_ref() != Some(value) {
-                property.set_value(to_tree_value(value));
+                property.set_value(if is_minified(object) {
+                    CstInputValue::Number(value.to_string())
+                } else {
+                    to_tree_value(value)
+                });
             }
             Ok(())
         }
@@ -105,11 +110,7 @@ fn set_json_value(
 /// Adds a property at the end of an object. The tree puts each property on its own line, except in an object without
 /// any whitespace.
 fn append_property(object: &CstObject, key: &str, value: &Value) {
-    let children = object.children();
-    let is_minified = !children
-        .iter()
-        .any(|child| child.is_whitespace() || child.is_newline());
-    let last = object.properties().pop().filter(|_| is_minified);
+    let last = object.properties().pop().filter(|_| is_minified(object));
     let Some((last, old)) = last.and_then(|last| Some((last.clone(), last.value()?))) else {
         object.append(key, to_tree_value(value));
         return;
@@ -117,6 +118,31 @@ fn append_property(object: &CstObject, key: &str, value: &Value) {
     let key = Value::from(key);
     // The tree writes a number as it is given.
     last.set_value(CstInputValue::Number(format!("{old},{key}:{value}")));
+}
+
+fn is_minified(object: &CstObject) -> bool {
+    let children = object.children();
+    let mut children = children.iter();
+    !children.any(|child| child.is_whitespace() || child.is_newline())
+}
+
+/// The edited source with the blank lines that the tree has removed next to braces.
+fn keep_blank_lines(old: &str, edited: &str) -> String {
+    let mut kept = String::with_capacity(edited.len());
+    let mut blank = String::new();
+    for change in TextDiff::from_lines(old, edited).iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => kept.push_str(change.value()),
+            ChangeTag::Equal => {
+                kept.push_str(&blank);
+                blank.clear();
+                kept.push_str(change.value());
+            }
+            ChangeTag::Delete if change.value().trim().is_empty() => blank.push_str(change.value()),
+            ChangeTag::Delete => {}
+        }
+    }
+    kept + &blank
 }
 
 /// The property of this name. Of duplicates, the last one, which takes effect.

@@ -6,10 +6,13 @@ mod headed_tables;
 mod values;
 
 use serde_json::{Map, Value};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike};
 
-use self::headed_tables::{add_table, headed_table, keep_comments};
 pub(super) use self::values::{add_toml_item, set_toml_value};
+use self::{
+    headed_tables::{add_table, headed_table, keep_comments},
+    values::set_value,
+};
 use super::config_document_error::{ConfigDocumentError, utf16_position};
 
 pub(super) fn read_toml(text: &str) -> Result<Value, ConfigDocumentError> {
@@ -38,15 +41,12 @@ pub(super) fn put_toml_entry(
 ) -> Result<String, ConfigDocumentError> {
     let mut document = parse_toml(text)?;
     let table = section_table(&mut document, section)?;
-    if let (Some(old), Value::Object(new)) =
-        (table.get_mut(name).and_then(Item::as_table_like_mut), entry)
-    {
-        set_toml_values(old, new);
-        return Ok(document.to_string());
-    }
     let within_line = table.is_dotted() || table.iter().any(|(_, item)| item.is_inline_table());
-    if within_line || table.contains_key(name) {
-        table.insert(name, value(to_inline_value(entry)));
+    let old = table.get_mut(name).and_then(Item::as_table_like_mut);
+    if let (Some(old), Value::Object(new)) = (old, entry) {
+        merge_values(old, new)?;
+    } else if within_line || table.contains_key(name) {
+        set_value(table, &[name], entry)?;
     } else {
         add_table(&mut document, section, name, headed_table(entry))?;
     }
@@ -87,25 +87,21 @@ fn section_table<'a>(
     Ok(place)
 }
 
-fn set_toml_values(old: &mut dyn TableLike, new: &Map<String, Value>) {
+fn merge_values(
+    old: &mut dyn TableLike,
+    new: &Map<String, Value>,
+) -> Result<(), ConfigDocumentError> {
     for (key, value) in new {
-        let found = old.get_mut(key);
-        match (found, value) {
-            (Some(item), Value::Object(new)) if item.is_table_like() => {
-                if let Some(old) = item.as_table_like_mut() {
-                    set_toml_values(old, new);
-                }
-            }
-            (Some(item), value) => {
-                if item_to_json(item).as_ref() != Some(value) {
-                    *item = Item::Value(to_inline_value(value));
-                }
-            }
-            (None, new) => {
-                old.insert(key, Item::Value(to_inline_value(new)));
-            }
+        let item = old.get_mut(key);
+        let is_equal = item.as_deref().and_then(item_to_json).as_ref() == Some(value);
+        let inner = item.and_then(Item::as_table_like_mut);
+        if let (Some(inner), Value::Object(new)) = (inner, value) {
+            merge_values(inner, new)?;
+        } else if !is_equal {
+            set_value(old, &[key], value)?;
         }
     }
+    Ok(())
 }
 
 /// Converts a JSON value. Null becomes an empty string, but our own entries contain none.

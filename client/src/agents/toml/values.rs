@@ -24,16 +24,17 @@ pub(in crate::agents) fn set_toml_value(
     if find_item(document.as_item_mut(), section).is_some() {
         let table = section_table(&mut document, section);
         let no_table = |_| ConfigDocumentError::NoTable(section.join("."));
-        set_below(table.map_err(no_table)?, rest, value)?;
+        set_value(table.map_err(no_table)?, rest, value)?;
     } else if let Some((name, above)) = section.split_last() {
         let mut table = Table::new();
-        set_below(&mut table, rest, value)?;
+        set_value(&mut table, rest, value)?;
         add_table(&mut document, above, name, table)?;
     }
     Ok(document.to_string())
 }
 
-fn set_below(
+/// Sets the value at a path below a table. Missing tables become inline tables.
+pub(super) fn set_value(
     table: &mut dyn TableLike,
     path: &[&str],
     value: &Value,
@@ -52,7 +53,7 @@ fn set_below(
         let inner = inner
             .as_table_like_mut()
             .ok_or_else(|| ConfigDocumentError::NoTable((*key).into()))?;
-        return set_below(inner, rest, value);
+        return set_value(inner, rest, value);
     }
     let mut new = to_inline_value(value);
     if let Some(Item::Value(old)) = table.get(key) {

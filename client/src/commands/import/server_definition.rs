@@ -33,34 +33,30 @@ pub(in crate::commands) struct ServerDefinition {
 impl ServerDefinition {
     /// The entry as written, without default values.
     pub(in crate::commands) fn to_entry(&self) -> Map<String, Value> {
-        let mut entry = Map::new();
-        let texts = |texts: &BTreeMap<String, String>| {
-            let pairs = texts.iter();
-            Value::Object(pairs.map(|(k, v)| (k.clone(), v.as_str().into())).collect())
-        };
-        let mut set = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                entry.insert(key.into(), value);
-            }
-        };
-        let text = |text: &Option<String>| text.as_deref().map(Value::from);
-        set("command", text(&self.command));
-        set("args", (!self.args.is_empty()).then(|| json!(self.args)));
-        set("env", (!self.env.is_empty()).then(|| texts(&self.env)));
-        set("cwd", text(&self.cwd));
-        set("url", text(&self.url));
-        set(
-            "headers",
-            (!self.headers.is_empty()).then(|| texts(&self.headers)),
-        );
-        set(
-            "tools",
-            (!self.exclude.is_empty()).then(|| json!({ "exclude": self.exclude })),
-        );
-        set("start_timeout", text(&self.start_timeout));
-        set("call_timeout", text(&self.call_timeout));
-        set("enabled", self.disabled.then_some(Value::Bool(false)));
-        entry
+        let defaults = [
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({ "exclude": [] }),
+            json!(true),
+        ];
+        let all = [
+            ("command", json!(self.command)),
+            ("args", json!(self.args)),
+            ("env", json!(self.env)),
+            ("cwd", json!(self.cwd)),
+            ("url", json!(self.url)),
+            ("headers", json!(self.headers)),
+            ("tools", json!({ "exclude": self.exclude })),
+            ("start_timeout", json!(self.start_timeout)),
+            ("call_timeout", json!(self.call_timeout)),
+            ("enabled", json!(!self.disabled)),
+        ];
+        let all = all.into_iter();
+        let written = all.filter(|(_, value)| !defaults.contains(value));
+        written
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
     }
 
     /// A sandbox that fits the server, if it is a well-known one.

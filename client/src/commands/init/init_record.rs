@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// All changes of `mux init` since the last undo.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub(super) struct InitRecord {
     /// The agents whose files got mux.
@@ -59,16 +59,11 @@ impl InitRecord {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let Self {
-            agents,
-            servers,
-            variables,
-            created_env: _,
-            compiler,
-            service,
-        } = self;
-        let has_names = !agents.is_empty() || !servers.is_empty() || !variables.is_empty();
-        !has_names && compiler.is_none() && !service
+        let unchanged = Self {
+            created_env: self.created_env,
+            ..Self::default()
+        };
+        *self == unchanged
     }
 
     /// The agents whose files got mux.
