@@ -87,9 +87,10 @@ impl Home {
 
     /// The number of saved records of runs that wait for approval.
     fn records(&self) -> usize {
-        let folder = self.env.dirs.state.join("approvals");
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let json = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|end| end == "json");
-        entries.filter(json).count()
+        let database = self.env.dirs.state.join("history.db");
+        let database = rusqlite::Connection::open(database).unwrap();
+        let count = "SELECT count(DISTINCT owner) FROM held_approvals";
+        let count: u32 = database.query_row(count, [], |row| row.get(0)).unwrap();
+        count as usize
     }
 }

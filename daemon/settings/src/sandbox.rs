@@ -72,7 +72,7 @@ impl SandboxSetting {
 
 impl ServerSandbox {
     fn resolve(
-        entry: &SandboxEntry,
+        entry: SandboxEntry,
         environment: &Environment,
         home: &Path,
     ) -> Result<Self, EntryError> {

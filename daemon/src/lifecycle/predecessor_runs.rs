@@ -11,8 +11,7 @@ use std::{collections::BTreeMap, time::Duration};
 use futures::{StreamExt, stream::FuturesUnordered};
 use mux_proto::{
     Error, EventKind, EventPage, EventsRequest, Kind, MuxClient, RunInfo, RunState, RunsRequest,
-    StopRequest, transport,
-    version::{CONTRACT, FEATURES},
+    StopRequest, transport, version::CONTRACT,
 };
 use parking_lot::{Mutex, MutexGuard};
 use tarpc::client::{Config, RpcError};

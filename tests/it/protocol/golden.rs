@@ -11,7 +11,7 @@ use mux_proto::{
 use mux_tests::{TestEnv, frames::Wire, golden};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use tarpc::{ClientMessage, Request, Response};
+use tarpc::{ClientMessage, Request, Response, client::Config};
 use tokio::io::{AsyncReadExt, duplex};
 
 use super::{requests, responses};

@@ -230,7 +230,11 @@ async fn damage_that_is_found_by_a_write_costs_that_write() {
         }
         let status = history.status();
         let problem = status.problem.unwrap_or_default();
-        assert!(problem.contains("set-aside"), "{is_alone}: {problem} {}", bytes.len());
+        assert!(
+            problem.contains("set-aside"),
+            "{is_alone}: {problem} {}",
+            bytes.len()
+        );
         // A daemon that starts alone writes at once, and finds it before it has anything to lose.
         assert_eq!(status.incomplete_runs, u64::from(!is_alone));
         assert!(listed(&history, &ALL).contains(&"a-3".to_owned()));
