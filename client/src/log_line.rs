@@ -122,6 +122,7 @@ impl LogLine {
 }
 
 /// A time as the log files have it.
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
 fn rfc3339_text<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
     let text = time.map(|time| humantime::format_rfc3339_micros(time).to_string());
     text.serialize(to)

@@ -35,6 +35,9 @@ pub struct AgentEntry {
     #[serde(deserialize_with = "rules")]
     #[schemars(with = "Vec<RuleTable>", extend("x-type" = "list of rules", "x-default" = "`[[policy]]`"))]
     pub policy: Option<Vec<PolicyEntry>>,
+    /// `false` keeps inputs, arguments, results and output of this agent's runs out of the [history](#history).
+    #[schemars(extend("default" = true))]
+    pub history: Option<bool>,
     /// How `mux mcp` adapts its texts to this agent, instead of by the agent's program name.
     #[schemars(extend("x-default" = "by the program's name"))]
     pub profile: Option<AgentProfile>,

@@ -33,6 +33,7 @@ mod config_problem;
 mod entry_error;
 pub mod environment;
 mod expanded_texts;
+mod history;
 mod limits;
 mod line_index;
 mod metrics;
@@ -65,6 +66,7 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use toml::{Table, Value, de::DeTable};
 
 pub use self::approvals::ApprovalsEntry;
+pub use self::history::HistoryEntry;
 pub use self::{
     account_name::{MAX_ACCOUNT_CHARS, is_account_name},
     agents::AgentEntry,
@@ -111,6 +113,7 @@ pub struct Config {
     pub audit: AuditEntry,
     pub metrics: MetricsEntry,
     pub approvals: ApprovalsEntry,
+    pub history: HistoryEntry,
     pub telemetry: TelemetryEntry,
     /// The ignored values, with reasons.
     pub problems: Vec<ConfigProblem>,
@@ -197,6 +200,9 @@ pub struct ServerEntry {
     /// `false` keeps the entry but disables it.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
+    /// `false` keeps arguments and results of this server out of the [history](#history).
+    #[schemars(extend("default" = true))]
+    pub history: Option<bool>,
     /// Time from process start to the tool list.
     pub start_timeout: Seconds<0, { u64::MAX }, DEFAULT_START_TIMEOUT_SECS>,
     /// Time a call may be silent. A progress notification resets the clock.
@@ -389,6 +395,7 @@ impl Config {
                 "audit" => config.audit = read_section(value, section, problems)?,
                 "metrics" => config.metrics = read_section(value, section, problems)?,
                 "approvals" => config.approvals = read_section(value, section, problems)?,
+                "history" => config.history = read_section(value, section, problems)?,
                 "telemetry" => config.telemetry = read_section(value, section, problems)?,
                 "daemon" => config.daemon = read_section(value, section, problems)?,
                 unknown => {

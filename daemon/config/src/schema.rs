@@ -53,6 +53,8 @@ struct ConfigFile {
     sandbox: Option<SandboxDefaultsEntry>,
     /// How calls wait for an approval.
     approvals: Option<ApprovalsEntry>,
+    /// The runs that are kept.
+    history: Option<HistoryEntry>,
     /// The audit log.
     audit: Option<AuditEntry>,
     /// The port for Prometheus.

@@ -66,6 +66,9 @@ pub struct SourceEntry {
     /// `false` keeps the entry but disables it.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,
+    /// `false` keeps arguments and results of this API out of the [history](#history).
+    #[schemars(extend("default" = true))]
+    pub history: Option<bool>,
     /// Time a call may be silent.
     pub call_timeout: Seconds<0, { u64::MAX }, 60>,
     /// Total time of one call.

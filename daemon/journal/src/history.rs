@@ -53,8 +53,6 @@ pub struct HistoryLimits {
     pub keep: Duration,
     /// The maximum size of the database in bytes. The oldest runs are removed first.
     pub size: u64,
-    /// Servers whose arguments and results are not kept.
-    pub bare_servers: BTreeSet<String>,
     /// Agents whose inputs, arguments, results and output are not kept.
     pub bare_agents: BTreeSet<String>,
 }
@@ -64,7 +62,6 @@ impl Default for HistoryLimits {
         Self {
             keep: Duration::from_hours(7 * 24),
             size: 1 << 30,
-            bare_servers: BTreeSet::new(),
             bare_agents: BTreeSet::new(),
         }
     }
@@ -92,7 +89,16 @@ pub struct HistoryStatus {
     pub incomplete_runs: u64,
 }
 
-type KnownSecretsSource = Arc<dyn Fn() -> KnownSecrets + Send + Sync>;
+/// What the configured servers say about what may be written.
+#[derive(Default)]
+pub struct ServerRules {
+    /// The credentials of all servers, which are masked.
+    pub secrets: KnownSecrets,
+    /// Servers whose arguments and results are not kept.
+    pub bare_servers: BTreeSet<String>,
+}
+
+type ServerRulesSource = Arc<dyn Fn() -> ServerRules + Send + Sync>;
 
 /// The history of runs. Clones share it.
 #[derive(Clone)]
@@ -106,7 +112,7 @@ struct Shared {
     path: Option<PathBuf>,
     status: Mutex<HistoryStatus>,
     limits: Mutex<HistoryLimits>,
-    secrets: OnceLock<KnownSecretsSource>,
+    server_rules: OnceLock<ServerRulesSource>,
     reader: Mutex<Option<Connection>>,
     queued: AtomicUsize,
 }
@@ -150,7 +156,7 @@ impl History {
             path: path.clone(),
             status: Mutex::default(),
             limits: Mutex::default(),
-            secrets: OnceLock::new(),
+            server_rules: OnceLock::new(),
             reader: Mutex::new(None),
             queued: AtomicUsize::new(0),
         });
@@ -184,10 +190,10 @@ impl History {
         *self.shared.limits.lock() = limits;
     }
 
-    /// Sets the source of the credentials that are masked in what is written.
-    pub fn set_secrets(&self, secrets: impl Fn() -> KnownSecrets + Send + Sync + 'static) {
+    /// Sets the source of what the configured servers say about what may be written.
+    pub fn set_server_rules(&self, rules: impl Fn() -> ServerRules + Send + Sync + 'static) {
         // There is one source in a daemon.
-        drop(self.shared.secrets.set(Arc::new(secrets)));
+        drop(self.shared.server_rules.set(Arc::new(rules)));
     }
 
     pub fn status(&self) -> HistoryStatus {
@@ -263,10 +269,9 @@ impl Shared {
         self.limits.lock().clone()
     }
 
-    fn known_secrets(&self) -> KnownSecrets {
-        self.secrets
-            .get()
-            .map_or_else(KnownSecrets::new, |secrets| secrets())
+    fn server_rules(&self) -> ServerRules {
+        let source = self.server_rules.get();
+        source.map_or_else(ServerRules::default, |rules| rules())
     }
 }
 

@@ -151,7 +151,7 @@ impl Runs {
         history: History,
     ) -> Arc<Self> {
         let upstreams = Arc::clone(gateway.upstreams());
-        history.set_secrets(move || recording::collect_known_secrets(&upstreams));
+        history.set_server_rules(move || recording::server_rules(&upstreams));
         Arc::new(Self {
             gateway,
             inspector,

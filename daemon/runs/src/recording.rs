@@ -18,7 +18,7 @@ pub(crate) use self::file_format::MAX_RECORDING_BYTES;
 use self::file_format::{RecordedCall, RecordedOutcome};
 pub use self::{
     file_format::{RecordedProgram, RunRecording},
-    known_secrets::collect_known_secrets,
+    known_secrets::{collect_known_secrets, server_rules},
 };
 
 /// The recording of a run that has just ended, as JSON. `names` is the program's `Object.keys(mux)`.

@@ -35,6 +35,7 @@ mod entry_fingerprint;
 mod excluded_tools;
 pub mod projects;
 mod remote;
+mod history;
 mod results;
 mod roots;
 mod sandbox;
@@ -61,6 +62,7 @@ use mux_typegen::names::{is_reserved, is_server_name, spell};
 pub use self::{
     agents::{AgentView, AgentViews},
     approvals::ApprovalTerms,
+    history::HistorySettings,
     audit::AuditRetention,
     check_mode::CheckModes,
     differences::{ConfigChanges, LoadedConfig, SectionChange},
@@ -100,6 +102,8 @@ pub struct Settings {
     pub policy: PolicySet,
     pub limits: LimitSettings,
     pub approvals: ApprovalTerms,
+    /// Which runs are kept.
+    pub history: HistorySettings,
     /// The run limits of each agent.
     pub runs: RunLimits,
     pub checks: CheckModes,
@@ -259,6 +263,7 @@ impl Settings {
         let sandbox_mode = config.sandbox.mode;
         let results = ResultSettings::of(&config.results);
         let defaults = ServerDefaults::new(&limits, on_change, results, sandbox_mode);
+        let history = HistorySettings::of(&config);
         let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
@@ -320,6 +325,7 @@ impl Settings {
             policy,
             limits,
             approvals: ApprovalTerms::of(&config.approvals),
+            history,
             runs,
             checks,
             agents,
@@ -524,7 +530,7 @@ mod tests {
                 "{config}[servers.a]\ncommand = \"x\"\n[servers.b]\ncommand = \"x\"\npins = \"off\"\n"
             );
             let config = Config::parse(&text, "c").unwrap();
-            let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
+            let settings = Settings::resolve(config, &Environment::default(), Path::new("/home/me"));
             let pins = |name: &str| settings.servers[name].definition.as_ref().unwrap().pins;
             assert_eq!((pins("a"), pins("b")), (expected, OnChange::Off), "{text}");
             assert_eq!(settings.problems.len(), problems, "{:?}", settings.problems);

@@ -54,6 +54,8 @@ pub struct ServerDefinition {
     /// The only era in which sessions are opened. With `None`, the era is negotiated, and changed if tools need the
     /// other era.
     pub era: Option<ProtocolEra>,
+    /// False if the history does not keep arguments and results of this server.
+    pub has_history: bool,
     /// The fingerprint of the entry as written.
     pub written: EntryFingerprint,
 }
@@ -236,6 +238,7 @@ impl ServerDefinition {
             check_results: entry.check_results,
             results: defaults.results.of_entry(entry.fence, entry.secrets),
             era: entry.era,
+            has_history: entry.history.unwrap_or(true),
             link,
         };
         if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
@@ -396,7 +399,7 @@ fn resolve_oauth(
 ) -> Result<OauthSetting, EntryError> {
     let own = match entry {
         Some(SwitchOrTable::Switch(false)) => return Ok(OauthSetting::Off),
-        None | Some(SwitchOrTable::Switch(true)) => Default::default(),
+        None | Some(SwitchOrTable::Switch(true)) => OauthClient::default(),
         Some(SwitchOrTable::Table(own)) => own,
     };
     let expand = |text: Option<String>| {

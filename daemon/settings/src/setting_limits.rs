@@ -63,7 +63,7 @@ impl LimitSettings {
         Self {
             run: program_limits(entry),
             pool: PoolLimits {
-                ceiling: entry.workers.map_or_else(workers, |count| count.as_usize()),
+                ceiling: entry.workers.map_or_else(workers, Count::as_usize),
                 queue: entry.queue.as_usize(),
                 memory: MemoryLimits {
                     heap: entry.heap.as_u32() >> 20,

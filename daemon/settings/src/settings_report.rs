@@ -72,6 +72,8 @@ impl Settings {
         let time_or_never = |limit: Option<Duration>| limit.map_or_else(|| json!("never"), time);
         report.row(&["daemon", "idle_exit"], time_or_never(self.idle_exit));
         report.row(&["daemon", "prestart"], time_or_never(self.prestart));
+        report.row(&["history", "keep"], time(self.history.keep));
+        report.size(&["history", "size"], self.history.size);
         let (enabled, terms) = self.audit;
         report.row(&["audit", "enabled"], json!(enabled));
         report.row(&["audit", "keep"], time(terms.keep));

@@ -119,6 +119,7 @@ impl ServerDefinition {
     ) -> Result<Self, EntryError> {
         Ok(Self {
             written: EntryFingerprint::of_source(&entry),
+            has_history: entry.history.unwrap_or(true),
             exclude: entry.tools.exclude.clone(),
             overrides: ToolOverrides::resolve(&entry.r#override),
             share: Some(ShareMode::User),

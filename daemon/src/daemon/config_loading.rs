@@ -25,6 +25,7 @@ use mux_config::{
     Config,
     environment::{COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES},
 };
+use mux_journal::HistoryLimits;
 use mux_settings::{
     AgentViews, ConfigChanges, LoadedConfig, ServerSettings, Settings,
     projects::{Project, ProjectDenials, ProjectView},
@@ -381,6 +382,11 @@ impl Daemon {
         // Pending approvals must not be dropped because of a default.
         let approvals = is_said.then(|| self.gateway.approvals());
         approvals.inspect(|of| of.set_terms(settings.approvals.clone()));
+        self.runs.history().set_limits(HistoryLimits {
+            keep: settings.history.keep,
+            size: settings.history.size,
+            bare_agents: settings.history.bare_agents.clone(),
+        });
         self.runs.set_limits(settings.runs.clone());
         self.runs.pool().set_bounds(allowed.pool);
         self.runs.inspector().set_checks(settings.checks.clone());

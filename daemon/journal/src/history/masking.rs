@@ -3,12 +3,12 @@
 //! Invariant: a credential that the daemon knows, a published token format, and the value of a member whose name
 //! announces a secret never reach the disk in the rows that the history shows.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use mux_handles::InlineOrStored;
 use mux_secrets::{KnownSecrets, Masker};
 
-use super::{HistoryLimits, stored_entry::StoredText};
+use super::stored_entry::StoredText;
 use crate::{
     call_log::{CallState, LoggedCall},
     event::{RunEvent, SequencedEvent},
@@ -39,8 +39,8 @@ pub(super) fn texts_of(call: &LoggedCall) -> impl Iterator<Item = &str> {
 }
 
 /// True if arguments and results of this call are not kept.
-pub(super) fn is_bare(call: &LoggedCall, limits: &HistoryLimits) -> bool {
-    if limits.bare_servers.is_empty() {
+pub(super) fn is_bare(call: &LoggedCall, bare_servers: &BTreeSet<String>) -> bool {
+    if bare_servers.is_empty() {
         return false;
     }
     let server = match call.tool.strip_prefix("mux.") {
@@ -50,7 +50,7 @@ pub(super) fn is_bare(call: &LoggedCall, limits: &HistoryLimits) -> bool {
             .split_once('.')
             .map(|(server, _)| Cow::Borrowed(server)),
     };
-    server.is_some_and(|server| limits.bare_servers.contains(&*server))
+    server.is_some_and(|server| bare_servers.contains(&*server))
 }
 
 /// The server of a call of `mux.resources` or `mux.prompts`.

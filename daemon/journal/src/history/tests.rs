@@ -284,8 +284,11 @@ async fn directory_that_is_not_writable_costs_the_history() {
 async fn values_of_excluded_servers_and_agents_are_not_kept() {
     let home = tempfile::tempdir().unwrap();
     let history = open(&home);
-    history.set_limits(HistoryLimits {
+    history.set_server_rules(|| ServerRules {
         bare_servers: ["vault".to_owned()].into(),
+        ..ServerRules::default()
+    });
+    history.set_limits(HistoryLimits {
         bare_agents: ["private".to_owned()].into(),
         ..HistoryLimits::default()
     });

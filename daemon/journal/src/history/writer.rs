@@ -4,7 +4,7 @@
 //! is set aside.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -52,6 +52,7 @@ struct RunWriter<'a> {
     transaction: &'a Transaction<'a>,
     daemon: &'a str,
     limits: &'a HistoryLimits,
+    bare_servers: &'a BTreeSet<String>,
     secrets: &'a KnownSecrets,
 }
 
@@ -195,7 +196,7 @@ impl Store {
         parts: &[(Arc<RunJournal>, UnwrittenPart)],
         limits: &HistoryLimits,
     ) -> Result<(), HistoryError> {
-        let known = self.shared.known_secrets();
+        let rules = self.shared.server_rules();
         let daemon = self.daemon.clone();
         let mut announced = std::mem::take(&mut self.announced);
         let connection = self.connection()?;
@@ -208,12 +209,13 @@ impl Store {
             if part.is_first {
                 masking::add_announced_secrets(&mut secrets, [&*run.program.input]);
             }
-            let mut all = known.clone();
+            let mut all = rules.secrets.clone();
             all.extend(&secrets);
             let writer = RunWriter {
                 transaction: &transaction,
                 daemon: &daemon,
                 limits,
+                bare_servers: &rules.bare_servers,
                 secrets: &all,
             };
             writer.write(run, part)?;
@@ -272,7 +274,7 @@ impl RunWriter<'_> {
         };
         let mut shared = Vec::new();
         for (index, call) in &part.calls.calls {
-            let is_bare = is_bare_agent || masking::is_bare(call, self.limits);
+            let is_bare = is_bare_agent || masking::is_bare(call, self.bare_servers);
             let stored = StoredCall::of(call, |text| {
                 if is_bare {
                     return masking::withheld_text(text);

@@ -4,6 +4,7 @@
 
 use mux_secrets::KnownSecrets;
 
+use mux_journal::history::ServerRules;
 use mux_settings::ServerEndpoint;
 use mux_upstream::Upstreams;
 
@@ -25,4 +26,17 @@ pub fn collect_known_secrets(upstreams: &Upstreams) -> KnownSecrets {
         }
     }
     found
+}
+
+/// What the configured servers say about what the history may keep.
+pub fn server_rules(upstreams: &Upstreams) -> ServerRules {
+    let servers = upstreams.all().into_iter();
+    let bare = servers.filter(|server| {
+        let definition = server.definition();
+        definition.as_ref().is_ok_and(|definition| !definition.has_history)
+    });
+    ServerRules {
+        secrets: collect_known_secrets(upstreams),
+        bare_servers: bare.map(|server| server.name().to_owned()).collect(),
+    }
 }
