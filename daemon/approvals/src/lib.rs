@@ -120,7 +120,9 @@ impl Approvals {
         }
         let mut book = PendingApprovals::default();
         let known = saved.iter().map(|view| view.number).max().unwrap_or(0);
-        saved.into_iter().for_each(|view| book.restore(view));
+        for view in saved {
+            book.restore(view);
+        }
         Arc::new(Self {
             book: Mutex::new(book),
             grants: Mutex::new(Grants::open(paths.grants)),

@@ -90,8 +90,8 @@ fn run(id: &str, resumes: Option<(&str, Vec<LoggedCall>)>) -> Arc<RunJournal> {
 /// The program and the calls that are saved for a resumed run.
 async fn saved(approvals: &Arc<Approvals>, owner: &str) -> (Program, Vec<LoggedCall>) {
     let held = approvals.history.read_held_run(owner.into()).await.unwrap();
-    let (program, calls) = held.expect("it is saved");
-    (program, calls.expect("its calls fit"))
+    let held = held.expect("it is saved");
+    (held.program, held.calls.expect("its calls fit"))
 }
 
 /// Waits until `count` approvals are listed.

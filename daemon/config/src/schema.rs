@@ -13,9 +13,9 @@ use schemars::{
 };
 
 use super::{
-    AgentEntry, AnnotationsEntry, ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry,
-    MetricsEntry, PinsEntry, ResultsEntry, SandboxDefaultsEntry, ServerEntry, SourceEntry,
-    TelemetryEntry,
+    AgentEntry, AnnotationsEntry, ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry,
+    HistoryEntry, LimitsEntry, MetricsEntry, PinsEntry, ResultsEntry, SandboxDefaultsEntry,
+    ServerEntry, SourceEntry, TelemetryEntry,
 };
 
 pub(super) type Keys = LazyLock<Vec<String>>;

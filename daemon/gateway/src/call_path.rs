@@ -149,16 +149,15 @@ impl<'a> CallPath<'a> {
             tools = session.current_tools().await;
             found = scope.view(&tools).find(&self.name).cloned();
         }
-        match found {
-            Some(tool) => Ok(ListedTool {
+        if let Some(tool) = found {
+            Ok(ListedTool {
                 path: tool.path(),
                 tool,
                 tools,
-            }),
-            None => {
-                let offered = scope.offered(&tools);
-                Err(no_such_tool(&offered, self.server.name(), &self.name))
-            }
+            })
+        } else {
+            let offered = scope.offered(&tools);
+            Err(no_such_tool(&offered, self.server.name(), &self.name))
         }
     }
 

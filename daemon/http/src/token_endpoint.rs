@@ -155,7 +155,13 @@ pub fn seconds(members: &Map<String, Value>, name: &str) -> Option<u64> {
         _ => return None,
     };
     // Negative numbers become 0.
-    number.is_finite().then_some(number as u64)
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates"
+    )]
+    let seconds = number as u64;
+    number.is_finite().then_some(seconds)
 }
 
 /// Words separated by spaces, or a list of strings.

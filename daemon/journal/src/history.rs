@@ -33,7 +33,7 @@ use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
 pub use self::{
-    held_runs::{HeldApproval, HeldOwner, HeldRun},
+    held_runs::{HeldApproval, HeldOwner, HeldRun, SavedRun},
     reader::{PastCall, RunFilter, RunRecord},
 };
 use self::{schema::OpenError, writer::Store};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{ResumedCalls, Runs};
 use mux_approvals::ApprovalSubject;
 use mux_caller::RunAccess;
-use mux_journal::Program;
+use mux_journal::{Program, history::SavedRun};
 use mux_sandbox::ProgramLimits;
 
 /// A run to execute again.
@@ -46,7 +46,8 @@ impl Runs {
         };
         let held = self.history.read_held_run(view.owner.stem()).await;
         let held = held.map_err(|error| unreadable(&error.to_string()))?;
-        let (program, calls) = held.ok_or_else(|| unreadable("the record is missing"))?;
+        let SavedRun { program, calls } =
+            held.ok_or_else(|| unreadable("the record is missing"))?;
         let calls = calls.ok_or_else(|| {
             let message = format!(
                 "cannot resume `{id}`: its calls and their results exceeded the log limit (approvals.log)"

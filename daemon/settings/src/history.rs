@@ -1,8 +1,11 @@
 //! `[history]`: which runs are kept, and for how long.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use mux_config::Config;
+use mux_config::{AgentEntry, HistoryEntry};
 
 /// What the history keeps.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -16,12 +19,13 @@ pub struct HistorySettings {
 }
 
 impl HistorySettings {
-    pub(super) fn of(config: &Config) -> Self {
-        let agents = config.agents.iter();
-        let bare = agents.filter(|(_, agent)| agent.history == Some(false));
+    pub(super) fn of(entry: &HistoryEntry, agents: &BTreeMap<String, AgentEntry>) -> Self {
+        let bare = agents
+            .iter()
+            .filter(|(_, agent)| agent.history == Some(false));
         Self {
-            keep: config.history.keep.0,
-            size: config.history.size.0.0,
+            keep: entry.keep.0,
+            size: entry.size.0.0,
             bare_agents: bare.map(|(name, _)| name.clone()).collect(),
         }
     }

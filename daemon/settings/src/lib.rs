@@ -33,9 +33,9 @@ mod check_mode;
 mod differences;
 mod entry_fingerprint;
 mod excluded_tools;
+mod history;
 pub mod projects;
 mod remote;
-mod history;
 mod results;
 mod roots;
 mod sandbox;
@@ -62,12 +62,12 @@ use mux_typegen::names::{is_reserved, is_server_name, spell};
 pub use self::{
     agents::{AgentView, AgentViews},
     approvals::ApprovalTerms,
-    history::HistorySettings,
     audit::AuditRetention,
     check_mode::CheckModes,
     differences::{ConfigChanges, LoadedConfig, SectionChange},
     entry_fingerprint::EntryFingerprint,
     excluded_tools::ExcludedTools,
+    history::HistorySettings,
     remote::{NetworkSettings, NetworkVariable},
     results::ResultSettings,
     roots::RootsSetting,
@@ -263,7 +263,7 @@ impl Settings {
         let sandbox_mode = config.sandbox.mode;
         let results = ResultSettings::of(&config.results);
         let defaults = ServerDefaults::new(&limits, on_change, results, sandbox_mode);
-        let history = HistorySettings::of(&config);
+        let history = HistorySettings::of(&config.history, &config.agents);
         let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
@@ -530,7 +530,8 @@ mod tests {
                 "{config}[servers.a]\ncommand = \"x\"\n[servers.b]\ncommand = \"x\"\npins = \"off\"\n"
             );
             let config = Config::parse(&text, "c").unwrap();
-            let settings = Settings::resolve(config, &Environment::default(), Path::new("/home/me"));
+            let settings =
+                Settings::resolve(config, &Environment::default(), Path::new("/home/me"));
             let pins = |name: &str| settings.servers[name].definition.as_ref().unwrap().pins;
             assert_eq!((pins("a"), pins("b")), (expected, OnChange::Off), "{text}");
             assert_eq!(settings.problems.len(), problems, "{:?}", settings.problems);

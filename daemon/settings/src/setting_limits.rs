@@ -63,7 +63,9 @@ impl LimitSettings {
         Self {
             run: program_limits(entry),
             pool: PoolLimits {
-                ceiling: entry.workers.map_or_else(workers, Count::as_usize),
+                ceiling: entry
+                    .workers
+                    .map_or_else(workers, mux_config::Count::<1, 256>::as_usize),
                 queue: entry.queue.as_usize(),
                 memory: MemoryLimits {
                     heap: entry.heap.as_u32() >> 20,

@@ -113,8 +113,8 @@ async fn run_over_its_call_limit_cannot_be_resumed() {
     made(&approvals, &run, "[]", &"x".repeat(2 << 20)).await;
     made(&approvals, &run, "[1]", "1").await;
     let held = approvals.history.read_held_run("r-1".into()).await.unwrap();
-    let (program, calls) = held.unwrap();
-    assert!(!program.source.is_empty() && calls.is_none());
+    let held = held.unwrap();
+    assert!(!held.program.source.is_empty() && held.calls.is_none());
 }
 
 #[tokio::test]

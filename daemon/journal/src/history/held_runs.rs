@@ -42,6 +42,15 @@ pub struct HeldRun {
     pub approvals: Vec<HeldApproval>,
 }
 
+/// What is saved of an owner.
+#[derive(Debug)]
+pub struct SavedRun {
+    /// Without a source for a single call.
+    pub program: Program,
+    /// `None` if the calls exceeded the limit of the run.
+    pub calls: Option<Vec<LoggedCall>>,
+}
+
 impl History {
     /// Writes the current state of an owner: its approvals, and the calls of its run that are not written yet. Without
     /// approvals, the rows are deleted. `is_durable` waits until the rows are on disk.
@@ -104,12 +113,8 @@ impl History {
         })
     }
 
-    /// The program of a held run, and its calls. The calls are `None` if they exceeded the limit of the run. The program
-    /// of a single call has no source.
-    pub async fn read_held_run(
-        &self,
-        owner: String,
-    ) -> Result<Option<(Program, Option<Vec<LoggedCall>>)>, HistoryError> {
+    /// What is saved of an owner. `None` if there is nothing.
+    pub async fn read_held_run(&self, owner: String) -> Result<Option<SavedRun>, HistoryError> {
         self.write(move |store| read_run(store.connection()?, &owner))
             .await
     }
@@ -311,10 +316,7 @@ fn read_all(connection: &Connection) -> Result<Vec<HeldRun>, HistoryError> {
     Ok(held.into_values().collect())
 }
 
-fn read_run(
-    connection: &Connection,
-    owner: &str,
-) -> Result<Option<(Program, Option<Vec<LoggedCall>>)>, HistoryError> {
+fn read_run(connection: &Connection, owner: &str) -> Result<Option<SavedRun>, HistoryError> {
     let found = connection
         .prepare_cached("SELECT program, is_full FROM held_owners WHERE owner = ?1")?
         .query_row([owner], |row| {
@@ -328,5 +330,8 @@ fn read_run(
         .prepare_cached("SELECT call FROM held_calls WHERE owner = ?1 ORDER BY place")?
         .query_map([owner], |row| json_column(row, "call"))?
         .collect::<Result<_, _>>()?;
-    Ok(Some((program, (!is_full).then_some(calls))))
+    Ok(Some(SavedRun {
+        program,
+        calls: (!is_full).then_some(calls),
+    }))
 }

@@ -93,7 +93,7 @@ impl History {
             };
             let mut events = Vec::new();
             each_row(connection, run, after, |entries| {
-                events.extend(entries.events)
+                events.extend(entries.events);
             })?;
             let skipped = events.partition_point(|event: &SequencedEvent| event.seq <= after);
             events.drain(..skipped);

@@ -33,7 +33,9 @@ pub fn server_rules(upstreams: &Upstreams) -> ServerRules {
     let servers = upstreams.all().into_iter();
     let bare = servers.filter(|server| {
         let definition = server.definition();
-        definition.as_ref().is_ok_and(|definition| !definition.has_history)
+        definition
+            .as_ref()
+            .is_ok_and(|definition| !definition.has_history)
     });
     ServerRules {
         secrets: collect_known_secrets(upstreams),

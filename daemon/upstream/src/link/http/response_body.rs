@@ -37,7 +37,7 @@ pub(super) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
 /// Bodies up to this length need no permit.
 const SHORT_BODY_BYTES: usize = 1 << 20;
 /// The longest delay that a server may request before a stream is retried.
-const MAX_SSE_RETRY_MS: u64 = MAX_STREAM_RETRY_DELAY.as_millis() as u64;
+const MAX_SSE_RETRY_MS: u64 = MAX_STREAM_RETRY_DELAY.as_secs() * 1_000;
 /// The time limit for the next chunk of an error response.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
 const MIN_SSE_RETRY_MS: u64 = 50;
