@@ -81,6 +81,7 @@ pub struct Error {
     /// The `server.tool` that failed, if any.
     pub path: Option<String>,
     /// True if other code or other arguments can succeed.
+    #[serde(default)]
     pub recoverable: bool,
     /// Data for programs, such as a tool's own content.
     pub details: Option<Value>,
