@@ -176,7 +176,8 @@ mod tests {
         };
         let status = serde_json::json!({
             "build": "", "contract": 3, "pid": 1, "uptime_ms": 0, "clients": 0, "config": "", "socket": "", "log": "",
-            "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0 },
+            "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0, "layers": [], "snapshot": false },
+            "checker": { "checks": 0, "cached": 0 }, "problems": [],
             "runs": { "running": 0, "succeeded": 0, "failed": 0 }, "servers": [],
             "degraded": [mode("disk_full"), mode("of_tomorrow")],
         });

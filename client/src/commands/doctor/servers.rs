@@ -140,7 +140,8 @@ mod tests {
         server.as_object_mut().unwrap().extend(fields);
         let status = json!({
             "build": "b", "contract": 1, "pid": 1, "uptime_ms": 1, "clients": 1,
-            "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0 },
+            "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0, "layers": [], "snapshot": false },
+            "checker": { "checks": 0, "cached": 0 }, "problems": [],
             "runs": { "running": 0, "succeeded": 0, "failed": 0 },
             "servers": [server], "config": "/c/config.toml", "socket": "/s", "log": "/l",
         });

@@ -42,7 +42,8 @@ mod tests {
         let status = |telemetry: Option<TelemetryStatus>| {
             let mut status: Status = serde_json::from_value(serde_json::json!({
                 "build": "", "contract": 5, "pid": 1, "uptime_ms": 0, "clients": 0,
-                "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0 },
+                "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0, "layers": [], "snapshot": false },
+                "checker": { "checks": 0, "cached": 0 }, "problems": [],
                 "runs": { "running": 0, "succeeded": 0, "failed": 0 },
                 "servers": [], "config": "", "socket": "", "log": "",
             }))
