@@ -409,10 +409,10 @@ mod tests {
         let server = serde_json::json!([
             {
                 "name": "filesystem", "state": "ready", "starts": 1, "calls": 12, "in_flight": 0, "tools": 14,
-                "start_ms": 1204, "pid": 1_234_567, "share": "workspace",
+                "start_ms": 1204, "pid": 1234567, "share": "workspace",
                 "command": "npx -y @modelcontextprotocol/server-filesystem /home/me/notes",
                 "sessions": [
-                    { "of": "/tmp/data", "state": "ready", "pid": 1_234_567 },
+                    { "of": "/tmp/data", "state": "ready", "pid": 1234567 },
                     { "of": "/home/me/project", "state": "backing_off" },
                 ],
             },
@@ -440,9 +440,9 @@ mod tests {
         let piped = server_table(&servers()).text_within(None);
         let lines = [
             "SERVER              STATE        WHO                     TOOLS  START    CALLS  PID      SHARE      COMMAND",
-            "filesystem          ready        -                       14     1204 ms  12     1_234_567  workspace  npx -y \
+            "filesystem          ready        -                       14     1204 ms  12     1234567  workspace  npx -y \
              @modelcontextprotocol/server-filesystem /home/me/notes",
-            "  /tmp/data         ready                                                       1_234_567",
+            "  /tmp/data         ready                                                       1234567",
             "  /home/me/project  backing off                                                 -",
             "git                 cold         ada@example.com (work)  -      -        0      -        -          uvx mcp-server-git",
         ];

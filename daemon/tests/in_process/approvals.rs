@@ -8,8 +8,6 @@ mod held;
 mod offers;
 mod resume;
 
-use std::{fs, path::PathBuf};
-
 use mux_proto::{ApprovalInfo, Error};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -59,13 +57,11 @@ async fn held(
 }
 
 /// The saved records of runs and calls that wait for approval.
-fn records(home: &Home) -> Vec<PathBuf> {
-    let files = fs::read_dir(home.dirs.state.join("approvals"));
-    let files = files.into_iter().flatten().flatten();
-    let files = files.map(|file| file.path());
-    files
-        .filter(|path| path.extension().is_some_and(|end| end == "json"))
-        .collect()
+fn records(home: &Home) -> usize {
+    let database = rusqlite::Connection::open(home.dirs.state.join("history.db")).unwrap();
+    let count = "SELECT count(DISTINCT owner) FROM held_approvals";
+    let count: u32 = database.query_row(count, [], |row| row.get(0)).unwrap();
+    count as usize
 }
 
 /// Replaces a string in the configuration, and reloads it.

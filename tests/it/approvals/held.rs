@@ -38,11 +38,7 @@ fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
     let state = &list["runs"][0]["state"];
     let waiting = &list["runs"][0]["approvals"];
     assert_eq!((state, waiting), (&json!("running"), &json!(1)));
-    let record = env
-        .dirs
-        .state
-        .join("approvals")
-        .join(format!("{}.json", one["run"].as_str().unwrap()));
+    let record = env.dirs.state.join("history.db");
     let mode = std::fs::metadata(&record).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     // The run's timeout of one second is paused.

@@ -76,21 +76,31 @@ impl Store {
             return;
         };
         let opened = self.open_usable(&path).or_else(|error| {
-            if !error.needs_new_file() {
-                return Err(error);
+            if error.needs_new_file() {
+                self.begin_anew(&path, &error)
+            } else {
+                Err(error)
             }
-            let aside = schema::set_aside(&path)?;
-            self.shared.set_problem(format!(
-                "{} could not be used: {error}. It is now {}, and a new history was begun",
-                path.display(),
-                aside.display()
-            ));
-            self.open_usable(&path)
         });
         match opened {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => self.fail(&path, &error),
         }
+    }
+
+    /// Sets the database aside, and creates a new one.
+    fn begin_anew(
+        &self,
+        path: &Path,
+        error: &dyn std::error::Error,
+    ) -> Result<Connection, OpenError> {
+        let aside = schema::set_aside(path)?;
+        self.shared.set_problem(format!(
+            "{} could not be used: {error}. It is now {}, and a new history was begun",
+            path.display(),
+            aside.display()
+        ));
+        self.open_usable(path)
     }
 
     fn open_usable(&self, path: &Path) -> Result<Connection, OpenError> {
@@ -136,7 +146,10 @@ impl Store {
             self.connection = None;
             // A reader would keep the damaged file.
             *self.shared.reader.lock() = None;
-            self.open();
+            match self.begin_anew(&path, error) {
+                Ok(connection) => self.connection = Some(connection),
+                Err(error) => self.fail(&path, &error),
+            }
             return;
         }
         self.retry_at = Some(Instant::now() + RETRY_INTERVAL);
