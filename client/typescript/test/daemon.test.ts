@@ -15,7 +15,7 @@ test("nothing is started for a look, and everything else starts a daemon", async
   assert.deepEqual(servers.map((server) => [server.name, server.state]), [["fix", "cold"]]);
   const status = await mux.status();
   assert.equal(status.clients, 1);
-  assert.equal(status.contract, 5);
+  assert.equal(status.contract, 1);
 });
 
 test("a run tells what happens while it happens, and ends with its result", async () => {

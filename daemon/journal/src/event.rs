@@ -1,6 +1,6 @@
 //! The entries of a run that its readers see: what the program did and what happened to it, in order.
 //!
-//! Arguments and results of calls are kept beside the entries (`call_log`), so that following a run does not transfer
+//! Call arguments and results are kept beside the entries (`call_log`), so that following a run does not transfer
 //! them.
 
 use std::time::Duration;

@@ -16,7 +16,7 @@ pub struct Program {
     pub language: ProgramLanguage,
     /// The client's name for the program.
     pub name: Option<Arc<str>>,
-    /// The first line that lists of runs show.
+    /// The first line that run lists show.
     pub title: String,
     /// `mux.input` as JSON.
     pub input: Arc<str>,

@@ -1,4 +1,4 @@
-//! The words of one list of tools: for each tool its stems, each with how much it counts there.
+//! The words of one tool list: for each tool its stems, each with how much it counts there.
 //!
 //! Invariant: an index depends only on the tools, which it keeps sorted by path.
 

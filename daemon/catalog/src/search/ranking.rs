@@ -44,7 +44,7 @@ const LITERAL_BONUS: f64 = 2.0;
 /// The limit of compared letters (the product of two words' lengths), over all misspelled words of a query.
 const MAX_COMPARED_LETTERS: usize = 2_000_000;
 
-/// A list of tools with its index.
+/// A tool list with its index.
 pub(super) struct IndexedList<'a> {
     pub(super) tools: &'a Arc<ToolSet>,
     pub(super) index: &'a ForwardIndex,
