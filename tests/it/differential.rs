@@ -9,7 +9,7 @@ use mux_tests::differential::{Comparison, Subject, handwritten, mutations};
 
 /// The seed of a normal test run, in which only a change of the code makes a difference.
 const SEED: u64 = 0x6d75_7864;
-const COUNT: u64 = 1_000;
+const COUNT: u64 = 400;
 
 #[test]
 fn muxd_reads_what_the_cases_and_the_sdks_require() {

@@ -12,7 +12,7 @@ use crate::values::{
 };
 
 /// The number of flips in each of the four tests.
-const FLIPS: u64 = 2_500;
+const FLIPS: u64 = 800;
 /// The number of values in the cache that is damaged.
 const VALUES: usize = 82;
 
