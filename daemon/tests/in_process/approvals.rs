@@ -8,6 +8,8 @@ mod held;
 mod offers;
 mod resume;
 
+use std::fs;
+
 use mux_proto::{ApprovalInfo, Error};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

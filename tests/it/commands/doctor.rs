@@ -74,7 +74,7 @@ fn commands_doctor_reports_failures_with_fixes() {
     assert_eq!(document["failures"], failures.lines().count(), "{failures}");
     // `gone` has never run, so its fix names no log.
     mux_snapshot!(failures, @"
-    servers: unknown key `surplus` (known: servers, sources, policy, limits, daemon, check, agents, pins, results, sandbox, approvals, audit, metrics, telemetry) is ignored (`mux logs` shows more; after changing [HOME]/config.toml, run `mux reload`)
+    servers: unknown key `surplus` (known: servers, sources, policy, limits, daemon, check, agents, pins, results, sandbox, approvals, history, audit, metrics, telemetry) is ignored (`mux logs` shows more; after changing [HOME]/config.toml, run `mux reload`)
     servers: gone: /no/such/program: there is no such file (install it, or write its full path as `command` in [servers.gone] in [HOME]/config.toml)
     servers: odd: `command` is empty (change [servers.odd] in [HOME]/config.toml and run `mux reload`)
     ");
