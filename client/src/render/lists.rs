@@ -409,10 +409,10 @@ mod tests {
         let server = serde_json::json!([
             {
                 "name": "filesystem", "state": "ready", "starts": 1, "calls": 12, "in_flight": 0, "tools": 14,
-                "start_ms": 1204, "pid": 1234567, "share": "workspace",
+                "start_ms": 1204, "pid": 1_234_567, "share": "workspace",
                 "command": "npx -y @modelcontextprotocol/server-filesystem /home/me/notes",
                 "sessions": [
-                    { "of": "/tmp/data", "state": "ready", "pid": 1234567 },
+                    { "of": "/tmp/data", "state": "ready", "pid": 1_234_567 },
                     { "of": "/home/me/project", "state": "backing_off" },
                 ],
             },
